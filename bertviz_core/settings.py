@@ -1,151 +1,158 @@
-"""What may be opened here, and how much: settings from the environment (README, "Configuration")."""
+"""What may be opened here, and how much: settings from the environment, one row each.
+
+`python -m bertviz_core.settings` prints the table of the README ("Configuration").
+"""
 
 import os
 import re
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 from bertviz_core.errors import BertvizError
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 HUB_ENDPOINT = "https://huggingface.co"
-MAX_MODEL_BYTES = 8 * 1024**3
 MAX_TOKENS = 8192
-MAX_CHARACTERS = 200_000
-MAX_TRACE_BYTES = 3 * 1024**3
-MAX_LOADED_BYTES = 4 * 1024**3
-MAX_CACHE_BYTES = 1024**3
-MAX_STORE_BYTES = 2 * 1024**3
-MAX_SENTENCES = 50_000
-MAX_QUEUED_RUNS = 100
-MAX_TABLE_BYTES = 128 * 1024**2
+MAX_LAYERS, MAX_LABELS = 2048, 100_000
 MAX_BATCH_BYTES = 256 * 1024**2
 MAX_GRADIENT_BYTES = 1024**3
-MAX_LAYERS = 2048
-MAX_LABELS = 100_000
-MAX_MODULES = 5_000
-"""All but a few mixtures of experts of 7 billion parameters and more, which are too large to be run by default."""
-CHILD_BYTES = 1024**3
-CHILD_SECONDS = 20
-MAX_CHILD_SECONDS, MAX_CHILDREN = 3600, 64
-"""What a clock and a machine can do; other limits may be as large as one likes."""
 HOST = r"(?:\*\.)?[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?|\[[0-9a-f:.]+\]"
 DEVICE = re.compile(r"auto|cpu|mps|cuda(?::[0-9]{1,3})?")
 ORIGIN = rf"https?://(?:{HOST})(?::[0-9]{{1,5}})?"
 ENDPOINT = re.compile(rf"(?i:https?://(?:{HOST})(?::[0-9]{{1,5}})?(?:/[^\s?#]*)?)")
+SWITCHES = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+MIB, GIB = 1024**2, 1024**3
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """The settings of one process."""
+class Kind:
+    """How the text of a variable is read."""
 
-    models_dir: Path
-    """Folder whose subfolders are local models."""
-    allow_hub: bool
-    """Whether the Hub may be asked."""
-    allowed_models: tuple[str, ...]
-    """Names that may be opened; empty for all."""
-    hub_endpoint: str
-    """Address of the Hub."""
-    device: str = "auto"
-    """Where models run: auto (a GPU where there is one), cpu, cuda, cuda:1 for the second GPU, or mps."""
-    any_folder: bool = False
-    """Whether a path may be opened that is not below models_dir (the command line)."""
-    max_model_bytes: int = MAX_MODEL_BYTES
-    """Bytes that the weights of one model may take in memory."""
-    max_tokens: int = MAX_TOKENS
-    """Tokens of a text that are given to a model; the rest is cut off, with a notice."""
-    max_characters: int = MAX_CHARACTERS
-    """Characters that a text may have before it is tokenized."""
-    max_trace_bytes: int = MAX_TRACE_BYTES
-    """Bytes that the runs kept for all sessions together may take; those used longest ago make room."""
-    max_loaded_bytes: int = MAX_LOADED_BYTES
-    """Bytes that the models kept in memory may take together; those used longest ago make room, one always stays."""
-    max_cache_bytes: int = MAX_CACHE_BYTES
-    """Bytes that results, uploads and tokenizers, kept for all sessions, may take together."""
-    vector_store_dir: Path = field(default_factory=lambda: _vector_store_dir())
-    """Folder in which sentence vectors are kept between runs."""
-    max_store_bytes: int = MAX_STORE_BYTES
-    """Bytes that the kept sentence vectors may take on disk; those used longest ago make room."""
-    max_sentences: int = MAX_SENTENCES
-    """Sentences that a list may have."""
-    max_queued_runs: int = MAX_QUEUED_RUNS
-    """Runs that may wait for their turn; one runs at a time."""
-    max_table_bytes: int = MAX_TABLE_BYTES
-    """Bytes that the sentences of an uploaded file, and the other columns of any file, may take in memory."""
-    max_batch_bytes: int = MAX_BATCH_BYTES
-    """Bytes that a batch of interventions may take beside the model; more of them make more batches."""
-    max_gradient_bytes: int = MAX_GRADIENT_BYTES
-    """Bytes that one run with gradients may take beside the model, by an estimate before it begins."""
-    isolate_models: bool = False
-    """Whether models that are neither bundled nor in the catalogue are read and tried in processes of their own."""
-    max_layers: int = MAX_LAYERS
-    """Layers, blocks, groups or experts that a config may ask for in one entry."""
-    max_labels: int = MAX_LABELS
-    """Labels that a config may name."""
-    max_modules: int = MAX_MODULES
-    """Modules that are built from a config."""
-    child_bytes: int = CHILD_BYTES
-    """Bytes of memory that a process may ask for which reads a stranger's file."""
-    child_seconds: int = CHILD_SECONDS
-    """Seconds of a processor that it may take; three times as many by the clock."""
-    max_children: int = field(default_factory=lambda: _cores())
-    """Such processes that may run at once."""
-    lessons_dir: Path | None = None
-    """Folder with lessons of one's own, *.yaml; None for the shipped ones alone."""
-    corpora_dir: Path = Path("corpora")
-    """Folder whose subfolders are offered as corpora; nothing is written there."""
-    require_sign_in: bool = False
-    """Whether the dashboard is for those alone who sign in; it then does not start without a complete sign-in."""
-    allowed_hosts: tuple[str, ...] = ()
-    """Names under which the dashboard may be asked, `*.` for all below one; empty for any. Loopback always may be."""
-    allowed_origins: tuple[str, ...] = ()
-    """Origins whose pages may open a session beside the dashboard's own."""
-    frame_ancestors: tuple[str, ...] = ("'self'",)
-    """Who may show the dashboard in a frame, as the directive of a content security policy says it."""
+    parse: Callable[[str], Any]
+    """The value of a text that is not empty; ValueError for nonsense."""
+    meant: str
+    """What to write instead of nonsense; {default} is the setting's default."""
+    blank_is_empty: bool = True
+    """Whether a text of blanks counts as none, which leaves the default."""
 
-    @classmethod
-    def from_environment(cls, any_folder: bool = False) -> "Settings":
-        """Settings from the variables INSIDE_BERT_... (README, "Configuration") and HF_ENDPOINT.
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One variable of the environment."""
+
+    default: Any
+    """The value where the variable is not set, or a function that returns it."""
+    kind: Kind
+    help: str
+    """Its meaning, as the README has it."""
+    shown: str = ""
+    """The default as the README has it; empty where that follows from the value."""
+    name: str = ""
+    """The variable; empty for INSIDE_BERT_ and the field's name."""
+
+    def value(self, name: str) -> Any:
+        """The value in the environment.
 
         Raises:
-            BertvizError: a switch is neither on nor off, a limit is no count, or an address is none.
+            BertvizError: the variable's text is nonsense: what it is, and what to write.
         """
-        lessons = os.environ.get("INSIDE_BERT_LESSONS_DIR", "")
-        return cls(
-            models_dir=Path(os.environ.get("INSIDE_BERT_MODELS_DIR", "") or "models"),
-            allow_hub=_switch("INSIDE_BERT_ALLOW_HUB", default=True),
-            allowed_models=_names("INSIDE_BERT_ALLOWED_MODELS"),
-            hub_endpoint=_hub_endpoint(),
-            device=_device(),
-            any_folder=any_folder,
-            max_model_bytes=_limit("INSIDE_BERT_MAX_MODEL_BYTES", MAX_MODEL_BYTES),
-            max_tokens=_limit("INSIDE_BERT_MAX_TOKENS", MAX_TOKENS),
-            max_characters=_limit("INSIDE_BERT_MAX_CHARACTERS", MAX_CHARACTERS),
-            max_trace_bytes=_limit("INSIDE_BERT_MAX_TRACE_BYTES", MAX_TRACE_BYTES),
-            max_loaded_bytes=_limit("INSIDE_BERT_MAX_LOADED_BYTES", MAX_LOADED_BYTES),
-            max_cache_bytes=_limit("INSIDE_BERT_MAX_CACHE_BYTES", MAX_CACHE_BYTES),
-            vector_store_dir=_vector_store_dir(),
-            max_store_bytes=_limit("INSIDE_BERT_MAX_STORE_BYTES", MAX_STORE_BYTES),
-            max_sentences=_limit("INSIDE_BERT_MAX_SENTENCES", MAX_SENTENCES),
-            max_queued_runs=_limit("INSIDE_BERT_MAX_QUEUED_RUNS", MAX_QUEUED_RUNS),
-            max_table_bytes=_limit("INSIDE_BERT_MAX_TABLE_BYTES", MAX_TABLE_BYTES),
-            max_batch_bytes=_limit("INSIDE_BERT_MAX_BATCH_BYTES", MAX_BATCH_BYTES),
-            max_gradient_bytes=_limit("INSIDE_BERT_MAX_GRADIENT_BYTES", MAX_GRADIENT_BYTES),
-            isolate_models=_switch("INSIDE_BERT_ISOLATE_MODELS", default=not any_folder),
-            max_layers=_limit("INSIDE_BERT_MAX_LAYERS", MAX_LAYERS),
-            max_labels=_limit("INSIDE_BERT_MAX_LABELS", MAX_LABELS),
-            max_modules=_limit("INSIDE_BERT_MAX_MODULES", MAX_MODULES),
-            child_bytes=_limit("INSIDE_BERT_CHILD_BYTES", CHILD_BYTES),
-            child_seconds=_limit("INSIDE_BERT_CHILD_SECONDS", CHILD_SECONDS, MAX_CHILD_SECONDS),
-            max_children=_limit("INSIDE_BERT_MAX_CHILDREN", _cores(), MAX_CHILDREN),
-            lessons_dir=Path(lessons) if lessons else None,
-            corpora_dir=Path(os.environ.get("INSIDE_BERT_CORPORA_DIR", "") or "corpora"),
-            require_sign_in=_switch("INSIDE_BERT_REQUIRE_SIGN_IN", default=False),
-            allowed_hosts=_list("INSIDE_BERT_ALLOWED_HOSTS", HOST, "names such as bert.example.org, without a port"),
-            allowed_origins=_list("INSIDE_BERT_ALLOWED_ORIGINS", ORIGIN, "origins such as https://bert.example.org"),
-            frame_ancestors=_frame_ancestors(),
-        )
+        text = os.environ.get(name, "")
+        default = self.default() if callable(self.default) else self.default
+        if not text or (self.kind.blank_is_empty and not text.strip()):
+            return default
+        try:
+            return self.kind.parse(text)
+        except ValueError as error:
+            shown = ascii(text[:40] + "…" * (len(text) > 40))
+            meant = self.kind.meant.format(default=default)
+            raise BertvizError(f"{name} is set to {shown}; write {meant}.") from error
+
+    def line(self, name: str) -> str:
+        """Its line in the README's table."""
+        shown = self.shown or f"`{int(self.default) if isinstance(self.default, bool) else self.default}`"
+        if name.endswith("_BYTES"):
+            unit, word = (GIB, "GiB") if self.default >= GIB else (MIB, "MiB")
+            shown = f"`{self.default}` ({self.default // unit} {word})"
+        return f"| `{name}` | {shown} | {self.help} |"
+
+
+def _switch(text: str) -> bool:
+    try:
+        return SWITCHES[text.strip().lower()]
+    except KeyError as error:
+        raise ValueError from error
+
+
+def _count(most: int = 10**18 - 1) -> Kind:
+    """A whole number above 0."""
+
+    def parse(text: str) -> int:
+        digits = text.strip()
+        if not digits.isascii() or not digits.isdigit() or len(digits) > 18 or not 0 < int(digits) <= most:
+            raise ValueError
+        return int(digits)
+
+    upper = f" up to {most}" if most < 10**18 - 1 else ""
+    return Kind(parse, f"a whole number above 0{upper}, such as {{default}}")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Names parted by commas; a text that names nothing is no way to allow everything."""
+    names = tuple(each.strip() for each in text.split(",") if each.strip())
+    if not names:
+        raise ValueError
+    return names
+
+
+def _words(pattern: str) -> Callable[[str], tuple[str, ...]]:
+    """Words in lower case, parted by commas or blanks, each of which matches the pattern."""
+
+    def parse(text: str) -> tuple[str, ...]:
+        words = tuple(word for word in re.split(r"[\s,]+", text.strip().lower()) if word)
+        if not all(re.fullmatch(pattern, word) for word in words):
+            raise ValueError
+        return words
+
+    return parse
+
+
+def _frame_ancestors(text: str) -> tuple[str, ...]:
+    words = tuple(
+        f"'{word.strip(chr(39))}'" if word.strip("'") in ("self", "none") else word
+        for word in _words(rf"'self'|'none'|self|none|{ORIGIN}")(text)
+    )
+    if "'none'" in words and len(words) > 1:
+        raise ValueError
+    return words or ("'self'",)
+
+
+def _device(text: str) -> str:
+    """A device as it may be asked for; whether it is there is seen where torch is (bertviz_core.models.device)."""
+    device = text.strip().lower()
+    if not DEVICE.fullmatch(device):
+        raise ValueError
+    return device
+
+
+def _endpoint(text: str) -> str:
+    endpoint = text.strip()
+    if not ENDPOINT.fullmatch(endpoint):
+        raise ValueError
+    return endpoint.rstrip("/")
+
+
+FOLDER = Kind(Path, "a folder", blank_is_empty=False)
+SWITCH = Kind(_switch, "1 to switch it on or 0 to switch it off")
+COUNT = _count()
+NAMES = Kind(_names, f"names parted by commas, such as {DEFAULT_MODEL}, or leave it out", blank_is_empty=False)
+HOSTS = Kind(_words(HOST), "names such as bert.example.org, without a port")
+ORIGINS = Kind(_words(ORIGIN), "origins such as https://bert.example.org")
+ANCESTORS = Kind(_frame_ancestors, "'self', 'none' or addresses such as https://lms.example.org")
+DEVICES = Kind(_device, "auto, cpu, cuda, cuda:1 for the second GPU, or mps")
+ADDRESS = Kind(_endpoint, f"an address such as {HUB_ENDPOINT}")
 
 
 def _cores() -> int:
@@ -154,82 +161,176 @@ def _cores() -> int:
 
 
 def _vector_store_dir() -> Path:
-    """The folder asked for, or one below the user's cache folder (XDG Base Directory Specification)."""
-    asked = _value("INSIDE_BERT_VECTOR_STORE_DIR")
-    if asked:
-        return Path(asked)
+    """A folder below the user's cache folder (XDG Base Directory Specification)."""
     cache = os.environ.get("XDG_CACHE_HOME", "") or os.path.expanduser("~/.cache")  # noqa: PTH111  # raises nothing
     return Path(cache) / "inside-bert"
 
 
-def _value(name: str) -> str:
-    """The text of a variable; empty where it is not set."""
-    return os.environ.get(name, "")
+def setting(default: Any, kind: Kind, help: str, shown: str = "", name: str = "") -> Any:
+    """The field of a setting, with what Setting says of it."""
+    return field(metadata={"setting": Setting(default, kind, help, shown, name)})
 
 
-def _switch(name: str, default: bool) -> bool:
-    value = os.environ.get(name, "").strip().lower()
-    if value in ("", "1", "true", "yes", "on", "0", "false", "no", "off"):
-        return value in ("1", "true", "yes", "on") if value else default
-    raise _nonsense(name, "1 to switch it on or 0 to switch it off")
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of one process; each line is a variable of the environment."""
 
-
-def _limit(name: str, default: int, most: int = 10**18 - 1) -> int:
-    value = _value(name).strip()
-    if not value:
-        return default
-    if not value.isascii() or not value.isdigit() or len(value) > 18 or not 0 < int(value) <= most:
-        upper = f" up to {most}" if most < 10**18 - 1 else ""
-        raise _nonsense(name, f"a whole number above 0{upper}, such as {default}")
-    return int(value)
-
-
-def _names(name: str) -> tuple[str, ...]:
-    """The names in a variable, parted by commas; one that names nothing is no way to allow everything."""
-    value = _value(name)
-    names = tuple(each.strip() for each in value.split(",") if each.strip())
-    if value and not names:
-        raise _nonsense(name, f"names parted by commas, such as {DEFAULT_MODEL}, or leave it out")
-    return names
-
-
-def _list(name: str, pattern: str, meant: str) -> tuple[str, ...]:
-    """The words of a variable, in lower case, parted by commas or blanks."""
-    words = re.split(r"[\s,]+", _value(name).strip().lower())
-    if any(word and not re.fullmatch(pattern, word) for word in words):
-        raise _nonsense(name, meant)
-    return tuple(word for word in words if word)
-
-
-def _frame_ancestors() -> tuple[str, ...]:
-    name = "INSIDE_BERT_FRAME_ANCESTORS"
-    meant = "'self', 'none' or addresses such as https://lms.example.org"
-    words = tuple(
-        f"'{word.strip(chr(39))}'" if word.strip("'") in ("self", "none") else word
-        for word in _list(name, rf"'self'|'none'|self|none|{ORIGIN}", meant)
+    models_dir: Path = setting(
+        Path("models"), FOLDER, "folder whose subfolders are offered as models", shown="`models` (image: `/models`)"
     )
-    if "'none'" in words and len(words) > 1:
-        raise _nonsense(name, meant)
-    return words or ("'self'",)
+    corpora_dir: Path = setting(
+        Path("corpora"),
+        FOLDER,
+        "folder whose subfolders are offered as corpora ([docs/corpus.md](docs/corpus.md)); read only",
+        shown="`corpora` (image: `/corpora`)",
+    )
+    allow_hub: bool = setting(True, SWITCH, "whether the Hub may be asked", shown="`1` (image: `0`)")
+    allowed_models: tuple[str, ...] = setting(
+        (), NAMES, "comma-separated names that may be opened, no others", shown="empty: all"
+    )
+    device: str = setting(
+        "auto",
+        DEVICES,
+        "where models run: `auto` (a GPU where PyTorch finds one, else the CPU), `cpu`, `cuda`, `cuda:1` for the "
+        "second GPU, `mps`; each page that runs a model names it ([docs/deployment.md](docs/deployment.md#gpu))",
+    )
+    max_model_bytes: int = setting(8 * GIB, COUNT, "bytes that the weights of one model may take in memory")
+    max_tokens: int = setting(
+        MAX_TOKENS, COUNT, "tokens of a text that a model is given; the rest is cut off, with a notice"
+    )
+    max_characters: int = setting(200_000, COUNT, "characters that a text may have before it is tokenized")
+    max_trace_bytes: int = setting(
+        3 * GIB, COUNT, "bytes that the runs kept for all visitors together may take; those used longest ago make room"
+    )
+    vector_store_dir: Path = setting(
+        _vector_store_dir,
+        FOLDER,
+        "folder in which sentence vectors are kept (not the sentences): `sentence-vectors`, Parquet files, and the "
+        "secret of their keys; several instances of one machine may share it",
+        shown="`inside-bert` in the user's cache folder",
+    )
+    max_store_bytes: int = setting(
+        2 * GIB, COUNT, "bytes that the kept vectors may take; the files used longest ago make room"
+    )
+    max_loaded_bytes: int = setting(
+        4 * GIB,
+        COUNT,
+        "bytes that the models kept in memory may take together; those used longest ago make room, one always stays",
+    )
+    max_cache_bytes: int = setting(
+        GIB, COUNT, "bytes that results, tokenizers, uploads and figures kept for all visitors together may take"
+    )
+    require_sign_in: bool = setting(
+        False,
+        SWITCH,
+        "whether only those who sign in get in; without a complete sign-in the server then does not start "
+        "([docs/deployment.md](docs/deployment.md))",
+    )
+    allowed_hosts: tuple[str, ...] = setting(
+        (),
+        HOSTS,
+        "names under which the dashboard may be asked, without a port, `*.example.org` for all below; localhost "
+        "always may ([docs/deployment.md](docs/deployment.md#names-origins-and-frames))",
+        shown="empty: any",
+    )
+    allowed_origins: tuple[str, ...] = setting(
+        (),
+        ORIGINS,
+        "origins such as `https://bert.example.org` whose pages may open a session beside the dashboard's own, for "
+        "a proxy that changes `Host`",
+        shown="empty",
+    )
+    frame_ancestors: tuple[str, ...] = setting(
+        ("'self'",),
+        ANCESTORS,
+        "who may show the dashboard in a frame: `'self'`, `'none'`, addresses such as `https://lms.example.org`",
+        shown="`'self'`",
+    )
+    lessons_dir: Path | None = setting(
+        None,
+        FOLDER,
+        "folder with lessons of your own, `*.yaml`, beside the shipped ones ([docs/lessons.md](docs/lessons.md))",
+        shown="none",
+    )
+    max_sentences: int = setting(50_000, COUNT, "sentences that a list may have")
+    max_queued_runs: int = setting(
+        100, COUNT, "runs that may wait for the model, which runs one at a time; each reader sees how many are ahead"
+    )
+    max_table_bytes: int = setting(
+        128 * MIB,
+        COUNT,
+        "bytes that the sentences of an uploaded file, and the columns beside those of any file, may take",
+    )
+    isolate_models: bool = setting(
+        None,
+        SWITCH,
+        "whether a model that is neither bundled nor in the catalogue is first built, and its tokenizer works, in "
+        "processes of their own, within the limits of memory and seconds below; `0` saves their memory and the "
+        "seconds of their start where all models are your own",
+        shown="`1`, on the command line `0`",
+    )
+    max_batch_bytes: int = setting(
+        MAX_BATCH_BYTES,
+        COUNT,
+        "bytes that a batch of interventions may take beside the model; more of them make more batches",
+    )
+    max_gradient_bytes: int = setting(
+        MAX_GRADIENT_BYTES,
+        COUNT,
+        "bytes that one run with gradients may take beside the model, by an estimate before it begins",
+    )
+    max_layers: int = setting(
+        MAX_LAYERS,
+        COUNT,
+        "layers, blocks or groups that one entry of a config may ask for, and an eighth of its experts",
+    )
+    max_labels: int = setting(MAX_LABELS, COUNT, "labels that a config may name")
+    # All but a few mixtures of experts of 7 billion parameters and more, which are too large to be run by default.
+    max_modules: int = setting(5_000, COUNT, "modules that are built from a config")
+    child_bytes: int = setting(
+        GIB,
+        COUNT,
+        "memory that a process reading an uploaded file may ask for; below 400 MiB it cannot read Parquet. A "
+        "tokenizer in a process of its own may ask for 1 GiB at least",
+    )
+    # What a clock and a machine can do; other limits may be as large as one likes.
+    child_seconds: int = setting(
+        20, _count(3600), "processor seconds that such a process may take, up to 3600; by the clock three times as many"
+    )
+    max_children: int = setting(
+        _cores,
+        _count(64),
+        "such processes that may run at once, up to 64; further readers wait",
+        shown="processors, 4 at most",
+    )
+    hub_endpoint: str = setting(HUB_ENDPOINT, ADDRESS, "address of the Hub", shown="the Hub's own", name="HF_ENDPOINT")
+    any_folder: bool = False
+    """Whether a path may be opened that is not below models_dir (the command line)."""
+
+    @classmethod
+    def from_environment(cls, any_folder: bool = False) -> "Settings":
+        """Settings from the variables INSIDE_BERT_... (README, "Configuration") and HF_ENDPOINT.
+
+        Raises:
+            BertvizError: a switch is neither on nor off, a limit is no count, or an address is none.
+        """
+        values = {name: row.value(variable) for name, (variable, row) in rows().items()}
+        if values["isolate_models"] is None:
+            values["isolate_models"] = not any_folder
+        return cls(**values, any_folder=any_folder)
 
 
-def _device() -> str:
-    """A device as it may be asked for; whether it is there is seen where torch is (bertviz_core.models.device)."""
-    name = "INSIDE_BERT_DEVICE"
-    value = os.environ.get(name, "").strip().lower() or "auto"
-    if not DEVICE.fullmatch(value):
-        raise _nonsense(name, "auto, cpu, cuda, cuda:1 for the second GPU, or mps")
-    return value
+def rows() -> dict[str, tuple[str, Setting]]:
+    """Each setting's variable and row by the field that it fills."""
+    found: dict[str, Setting] = {each.name: each.metadata["setting"] for each in fields(Settings) if each.metadata}
+    return {name: (row.name or f"INSIDE_BERT_{name.upper()}", row) for name, row in found.items()}
 
 
-def _hub_endpoint() -> str:
-    value = os.environ.get("HF_ENDPOINT", "").strip() or HUB_ENDPOINT
-    if not ENDPOINT.fullmatch(value):
-        raise _nonsense("HF_ENDPOINT", f"an address such as {HUB_ENDPOINT}")
-    return value.rstrip("/")
+def table() -> str:
+    """The README's table of the settings."""
+    lines = (row.line(variable) for variable, row in rows().values())
+    return "\n".join(("| variable | default | meaning |", "| --- | --- | --- |", *lines))
 
 
-def _nonsense(name: str, meant: str) -> BertvizError:
-    value = _value(name)
-    shown = ascii(value[:40] + "…" * (len(value) > 40))
-    return BertvizError(f"{name} is set to {shown}; write {meant}.")
+if __name__ == "__main__":
+    sys.stdout.write(table() + "\n")

@@ -90,7 +90,7 @@ def repair_surrogates(text: str) -> str:
 
 
 def first_line(error: Exception, names: Mapping[str, str] | None = None) -> str:
-    """The first line of another library's message, cut to a readable length.
+    """The first line of another library's message, with the next one where it ends in a colon; at most 200 characters.
 
     Args:
         error: what the library raised.
@@ -99,8 +99,8 @@ def first_line(error: Exception, names: Mapping[str, str] | None = None) -> str:
     message = str(error).strip()
     for word, replacement in (names or {}).items():
         message = message.replace(word, replacement)
-    lines = message.splitlines() or [type(error).__name__]
-    return lines[0][:200]
+    first, *others = message.splitlines() or [type(error).__name__]
+    return (f"{first} {others[0].strip()}" if others and first.rstrip().endswith(":") else first)[:200]
 
 
 def _is_hidden(character: str) -> bool:

@@ -1,13 +1,11 @@
 """Settings from the environment: every name counts, and nonsense is refused in one sentence."""
 
-import re
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from bertviz_core.errors import BertvizError
-from bertviz_core.settings import Settings
+from bertviz_core.settings import Settings, rows, table
 
 README = Path(__file__).parents[1] / "README.md"
 FIELD_VALUES = {
@@ -25,21 +23,32 @@ def test_a_setting_is_what_its_variable_says(name: str, monkeypatch: pytest.Monk
     assert getattr(Settings.from_environment(), field) == value
 
 
-def test_every_name_is_documented(monkeypatch: pytest.MonkeyPatch) -> None:
-    documented = README.read_text(encoding="utf-8")
-    for name in FIELD_VALUES:
-        assert f"`{name}`" in documented
-    limits = [field.name for field in fields(Settings) if field.type in (int, "int")]
-    assert len(limits) > 10
-    for limit in limits:
-        name = f"INSIDE_BERT_{limit.upper()}"
-        assert f"`{name}`" in documented
-        monkeypatch.setenv(name, "3")
+LIMITS = [name for name in rows() if Settings.__annotations__[name] in (int, "int")]
+
+
+def test_the_readme_has_the_table_of_the_rows() -> None:
+    assert table() in README.read_text(encoding="utf-8"), "python -m bertviz_core.settings prints it"
+    assert len(table().splitlines()) == 2 + len(rows())
+
+
+def test_every_limit_is_what_its_variable_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(LIMITS) > 10
+    for limit in LIMITS:
+        monkeypatch.setenv(f"INSIDE_BERT_{limit.upper()}", "3")
         assert getattr(Settings.from_environment(), limit) == 3
 
 
+def test_a_default_reads_as_what_it_is() -> None:
+    """Each default that the table shows as a value is accepted where it is written into its variable."""
+    for variable, row in rows().values():
+        if row.shown or not row.kind.blank_is_empty:
+            continue
+        shown = row.line(variable).split("|")[2].split("`")[1]
+        assert row.kind.parse(shown) == row.default
+
+
 NO_COUNT = ("abc", "0", "-1", "1e9", "1.5", "9" * 30, "\N{SUPERSCRIPT TWO}", "0x10", "1 000", "nan", "x" * 5_000)
-COUNTS = [f"INSIDE_BERT_{field.name.upper()}" for field in fields(Settings) if field.type in (int, "int")]
+COUNTS = [f"INSIDE_BERT_{name.upper()}" for name in LIMITS]
 NONSENSE = {
     **dict.fromkeys(COUNTS, (*NO_COUNT, "-" * 3)),
     "INSIDE_BERT_CHILD_SECONDS": (*NO_COUNT, "999999999999"),
@@ -110,7 +119,6 @@ def test_lists_of_addresses_are_read_as_they_are_meant(name: str, monkeypatch: p
     text, value = SENSE[name]
     monkeypatch.setenv(name, text)
     assert getattr(Settings.from_environment(), name.removeprefix("INSIDE_BERT_").lower()) == value
-    assert f"`{name}`" in README.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -138,11 +146,9 @@ def test_frames_are_the_dashboards_own_unless_said_otherwise(
 def test_a_device_is_read_as_torch_names_it(text: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_DEVICE", text)
     assert Settings.from_environment().device == value
-    assert "`INSIDE_BERT_DEVICE`" in README.read_text(encoding="utf-8")
 
 
 def test_every_setting_is_tried() -> None:
-    source = (README.parent / "bertviz_core" / "settings.py").read_text(encoding="utf-8")
-    names = set(re.findall(r'"(INSIDE_BERT_\w+|HF_ENDPOINT)"', source))
+    names = {variable for variable, _ in rows().values()}
     places = {name for name in names if name.endswith("_DIR")}  # tests/ui/server/test_start.py
     assert names - places == set(NONSENSE)

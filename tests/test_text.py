@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertviz_core.text import decimals, digits, measured, ordinal
+from bertviz_core.text import decimals, digits, first_line, measured, ordinal
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,17 @@ def test_a_place_in_a_row_has_the_ending_that_english_gives_it() -> None:
     named = {1: "1st", 2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 13: "13th", 20: "20th", 21: "21st"}
     named |= {22: "22nd", 111: "111th", 113: "113th", 1_002: "1,002nd"}
     assert {each: ordinal(each) for each in named} == named
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("no\nmatter", "no"), ("", "ValueError"), ("of 'a':\n    a number\nmore", "of 'a': a number"),
+        ("nothing behind:", "nothing behind:"), ("x" * 500, "x" * 200),
+    ],
+)  # fmt: skip
+def test_the_first_line_of_a_message_says_something(message: str, words: str) -> None:
+    assert first_line(ValueError(message)) == words
 
 
 @pytest.mark.parametrize(

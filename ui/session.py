@@ -31,8 +31,6 @@ MOST_AGREED = 100
 """Long runs that this server remembers to have been asked for."""
 TRAINED_PROBE = "trained_probe"
 """Key of the session: the probe that the page Predictions showed last; it is a target on other pages."""
-PAGE = "tour_page"
-"""Key of the session: name of the page that is shown."""
 PIXELS = "page_pixels"
 """Key of the session: how wide the page is."""
 WINDOW_WIDTH = "window_width"

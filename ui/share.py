@@ -4,13 +4,14 @@ Every control that is bound to the address is in the link by itself. What a read
 logs of every server on its way.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from ui import session
-from ui.address import whole
+from ui.address.query import whole
+from ui.address.registry import NUMBERS, TYPED, linked, names_once_taken
 from ui.components.share_link import share_link, whole_view_link
 from ui.examples import EXAMPLES
 from ui.session import FIRST_TEXT, SECOND_TEXT, WORD
@@ -19,20 +20,6 @@ from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.files import LINKED as LINKED_FILE
 from ui.widgets.lists.files import short_name
 
-TEXTS = ("text", "pair")
-WORDS_OF_PAGE = {
-    "representations": ("word", "first", "second"),
-    "sentences": ("sentences", "query_sentence"),
-    "corpus": ("corpus_query", "where"),
-    "causes": ("target_word", "direction_from", "direction_to", "effect_sentences"),
-    "words": ("target_word", "direction_from", "direction_to"),
-    "predictions": ("compare", "edited", "edited_pair", "labelled_texts", "many_texts"),
-}
-"""Page -> keys of what is typed there; a link carries them when it is asked to carry the text."""
-PLACES_OF_PAGE = {"sentences": ("first_sentence", "second_sentence")}
-"""Page -> keys of numbers that mean something only together with what is typed."""
-CHOICES_OF_PAGE = {"corpus": ("corpus",)}
-"""Page -> keys of choices whose default differs between servers; a link names them though they are the default."""
 FILE_LISTS = {
     "sentences": (("source", "sentence_file", ()),),
     "predictions": (
@@ -41,8 +28,6 @@ FILE_LISTS = {
     ),
 }
 """Page -> for each list that may come from a file: keys of its source and file, views that read it, () for all."""
-COLUMNS = ("sentence_column", "colour_column")
-"""Keys of what a reader chose in a file that was handed over; such names are the file's words."""
 MOST_CHARACTERS = 1_600
 """Of an address, for typed words: with the rest it stays below 2,000, which every browser and proxy lets through."""
 INCLUDE = "share_text"
@@ -50,20 +35,18 @@ DEFAULTS = {
     "corpus_query": session.CORPUS_QUERY,
     "text": session.DEFAULT_TEXT,
     "word": WORD,
-    "first": FIRST_TEXT,
-    "second": SECOND_TEXT,
+    "first_text": FIRST_TEXT,
+    "second_text": SECOND_TEXT,
 }
 """What everyone begins with, so that no link need carry it."""
 
-KEPT = (*TEXTS, *(key for keys in WORDS_OF_PAGE.values() for key in keys))
-"""Keys of what a reader typed, which the tab keeps over a reload."""
 LINKED = "texts_of_a_link"
 """Key of the session: the texts that a link brought, by name."""
 
 
 def take_from_address() -> None:
-    """What a link carries besides text and pair is taken once; the address keeps none of it after that."""
-    brought = {key: st.query_params[key] for key in KEPT if key in st.query_params}
+    """What a link carries of what was typed is taken once; the address keeps none of it after that."""
+    brought = {key: st.query_params[key] for key in TYPED if key in st.query_params}
     session.store(LINKED, {**session.stored(LINKED, {}), **brought})
     if LINKED_FILE in st.query_params:
         session.store(LINKED_FILE, short_name(st.query_params[LINKED_FILE]))
@@ -71,10 +54,9 @@ def take_from_address() -> None:
     if FILES in st.query_params:
         take_theme(st.query_params[FILES])
         del st.query_params[FILES]
-    words = [key for keys in WORDS_OF_PAGE.values() for key in keys]
-    for key in (*words, *COLUMNS, *(place for places in PLACES_OF_PAGE.values() for place in places)):
+    for key in names_once_taken():
         if key in st.query_params:
-            value = st.query_params[key] if key in (*words, *COLUMNS) else whole(st.query_params[key])
+            value = whole(st.query_params[key]) if key in NUMBERS else st.query_params[key]
             if value is not None:
                 session.store(key, value)
             del st.query_params[key]
@@ -162,9 +144,7 @@ def frame_words(ancestors: Sequence[str]) -> str:
 
 
 def _choices(page: str) -> Iterator[tuple[str, str]]:
-    for key in CHOICES_OF_PAGE.get(page, ()):
-        if session.stored(key):
-            yield key, str(session.stored(key))
+    return _stored(linked("always", page))
 
 
 def _words(page: str) -> Iterator[tuple[str, str]]:
@@ -172,14 +152,13 @@ def _words(page: str) -> Iterator[tuple[str, str]]:
     example = EXAMPLES.get(str(session.stored("example")), ("", ""))[1]
     own = {"edited": session.stored("text"), "edited_pair": session.stored("pair")}
     defaults = {**DEFAULTS, **own, "sentences": example}
-    typed = page != "sentences" or session.stored("source", "typed") == "typed"
-    for key in (*TEXTS, *(WORDS_OF_PAGE.get(page, ()) if typed else ())):
+    from_file = page == "sentences" and session.stored("source", "typed") != "typed"
+    for key in linked("asked", "" if from_file else page):
         value = session.stored(key)
         if isinstance(value, str) and value != defaults.get(key, ""):
             yield key, value
-    for key in COLUMNS if page == "sentences" and not typed else ():
-        if session.stored(key):
-            yield key, str(session.stored(key))
-    for key in PLACES_OF_PAGE.get(page, ()) if typed else ():
-        if session.stored(key):
-            yield key, str(session.stored(key))
+    yield from _stored(linked("column" if from_file else "placed", page))
+
+
+def _stored(keys: Iterable[str]) -> Iterator[tuple[str, str]]:
+    return ((key, str(session.stored(key))) for key in keys if session.stored(key))

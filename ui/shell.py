@@ -3,7 +3,9 @@
 import streamlit as st
 
 from bertviz_core.figures.base.style import theme_named
-from ui import address, arrival, session, share
+from ui import session, share
+from ui.address import query, visit
+from ui.address.registry import TYPED
 from ui.components.browser.page_width import page_width, window_height
 from ui.components.glossary import glossary
 from ui.components.navigation import PageLink, page_links
@@ -51,15 +53,15 @@ page = st.navigation(groups, position="hidden")
 here = page.url_path or "overview"
 require_sign_in()
 own_texts.read_kept_texts()
-if unread := address.clean():
+if unread := query.clean():
     st.toast(escape_markdown(unread))
 absent = st.query_params.pop(ABSENT, "") or session.stored(ABSENT, "")
 session.store(ABSENT, absent if here == FIRST else "")
-again = arrival.arrive(here)
+again = visit.arrive(here)
 pages = {each.url_path or "overview": each for group in groups.values() for each in group}
-tour.follow_address(here, pages)
+step = tour.follow_address(here, pages)
 share.take_from_address()
-report = PageReport(here, page.title)
+report = PageReport(here, page.title, TYPED)
 
 
 def model_and_text() -> None:
@@ -104,7 +106,7 @@ if session.figure_only() and not window_height():
     st.stop()  # the browser says it at once
 if again:
     st.stop()  # the browser opens the whole address now
-tour.step_bar(here, pages)
+tour.step_bar(here, pages, step)
 if absent and here == FIRST:
     titles = {each.title: each for each in pages.values()}
     near = titles.get(nearest_page(absent, titles))

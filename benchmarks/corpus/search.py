@@ -1,7 +1,8 @@
 """Search in a corpus and its map: exact search, an index of neighbours, density of a map, and how they grow with rows.
 
 Vectors are seeded mixtures of directions, as clustered as sentences are, in a temporary folder; no model runs. Each
-search is measured in a process of its own, whose greatest resident memory counts the mapped file too.
+search is measured in a process of its own. Search, index and map read the file as the dashboard does, slice by slice
+(VectorFile); NumPy and torch map it, so that their greatest resident memory counts the mapped file too.
 """
 
 import json
@@ -11,10 +12,14 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks.timing import Row
+
+if TYPE_CHECKING:
+    from bertviz_core.sentences.store.rows import Vectors
 
 COUNTS = (50_000, 200_000, 1_000_000)
 """Rows; budgets are those of the last."""
@@ -81,9 +86,10 @@ def _map(path: Path, count: int, last: bool) -> list[Row]:
     from bertviz_core.corpus.analysis.density import map_density, map_points, whole_window
     from bertviz_core.corpus.analysis.projection import corpus_map
     from bertviz_core.corpus.analysis.values import ColumnValues
+    from bertviz_core.sentences.store.rows import VectorFile
 
     started = perf_counter()
-    points = corpus_map(np.load(path, mmap_mode="r")).points
+    points = corpus_map(VectorFile(path)).points
     placed = perf_counter() - started
     window = whole_window(points)
     values = ColumnValues(("a", "b", "c"), np.random.default_rng(0).integers(3, size=count).astype(np.int16))
@@ -114,7 +120,9 @@ def _measured(kernel: str, path: Path) -> dict[str, float]:
     """Median seconds of a query, after one that is not counted, and greatest resident memory in MB."""
     if kernel == "hnsw":
         return _measured_index(path)
-    vectors = np.load(path, mmap_mode="r")
+    from bertviz_core.sentences.store.rows import VectorFile
+
+    vectors = VectorFile(path) if kernel == "usearch" else np.load(path, mmap_mode="r")
     rng = np.random.default_rng(1)
     drawn = vectors[np.sort(rng.integers(len(vectors), size=QUERIES + 1))].astype(np.float32)
     queries = drawn + 0.01 * rng.standard_normal(drawn.shape).astype(np.float32)
@@ -125,7 +133,7 @@ def _measured(kernel: str, path: Path) -> dict[str, float]:
     return {"p50": float(np.median(times[1:])), "peak": _peak_megabytes()}
 
 
-def _usearch(vectors: np.ndarray) -> Callable[[np.ndarray], object]:
+def _usearch(vectors: "Vectors") -> Callable[[np.ndarray], object]:
     from bertviz_core.corpus.search.exact import nearest_rows
 
     return lambda query: nearest_rows(vectors, query, HITS)
@@ -152,9 +160,10 @@ def _torch(vectors: np.ndarray) -> Callable[[np.ndarray], object]:
 
 def _measured_index(path: Path) -> dict[str, float]:
     from bertviz_core.corpus.search.index import built_graph
+    from bertviz_core.sentences.store.rows import VectorFile
 
     started = perf_counter()
-    graph, recall = built_graph(np.load(path, mmap_mode="r"))
+    graph, recall = built_graph(VectorFile(path))
     return {
         "p50": recall.seconds_per_query,
         "recall": recall.recall,

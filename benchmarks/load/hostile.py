@@ -33,6 +33,7 @@ CUT = "cut"
 MAKE = """
 import json, sys
 from pathlib import Path
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from bertviz_core.corpus.folder import shard_path
@@ -42,19 +43,20 @@ for name in names:
     make_corpus(root / name, 400, seeded_vectors(0))
 for name, text, rows in (("swollen", "a text of a hundred kilobytes " * 3_400, 40_000), ("equal", "the same", 200_000)):
     path = shard_path(root / name, 0)
-    schema = pq.read_schema(path)
-    first = pq.read_table(path).slice(0, 1)
-    group = pa.table({each: pa.repeat(first.column(each)[0], 500) for each in first.column_names if each != "text"})
-    same = pa.DictionaryArray.from_arrays(pa.array([0] * 500, pa.int32()), [text])
-    group = group.add_column(schema.get_field_index("text"), "text", same)
-    with pq.ParquetWriter(path, group.schema, compression="zstd", store_schema=False) as file:
+    table = pq.read_table(path)
+    rng = np.random.default_rng(0)
+    with pq.ParquetWriter(path, table.schema, compression="zstd") as file:
         for _ in range(rows // 500):
-            file.write_table(group)
+            columns = {each: pa.repeat(table.column(each)[0], 500) for each in table.column_names}
+            flat = rng.standard_normal(500 * 384).astype(np.float16)  # as many bytes as a corpus of so many rows has
+            vectors = pa.FixedSizeListArray.from_arrays(pa.array(flat), 384)
+            file.write_table(pa.table({**columns, "text": pa.array([text] * 500), "vector": vectors}, table.schema))
+    (root / name / "vectors.npy").unlink(missing_ok=True)
     manifest = root / name / "manifest.json"
     facts = json.loads(manifest.read_text())
     manifest.write_text(json.dumps({**facts, "rows": rows, "rows_per_shard": rows, "shards": 1}))
 """
-"""Makes the corpora; of two of them the first shard is small and swells when it is read."""
+"""Makes the corpora; in two of them many rows share a text, which would fill the memory if each had its own."""
 
 
 @dataclass(slots=True)

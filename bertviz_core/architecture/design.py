@@ -8,6 +8,7 @@ from bertviz_core.architecture.cost.multiply_adds import windows
 from bertviz_core.architecture.results import LM_HEAD, NEXT_TOKEN, Design, DesignKind
 from bertviz_core.architecture.structure.results import ModelFacts, Order, Window
 from bertviz_core.models.families import family
+from bertviz_core.models.transformers_internals import is_stateful
 from bertviz_core.parameters.results import Ledger
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def design_of(model: "PreTrainedModel", ledger: Ledger, facts: ModelFacts | None
         encoder_layers=runs["encoder"] if both else alone if kind == "encoder" else 0,
         decoder_layers=runs["decoder"] if both else alone if kind == "decoder" else 0,
         cross_attention=both or (kind == "decoder" and has_cross),
-        mixes=not family(ledger.model_type).has_attention or bool(getattr(model, "_is_stateful", False)),
+        mixes=not family(ledger.model_type).has_attention or is_stateful(model),
         local_layers=len(local),
         order=_order(facts),
         window=_most_common(local),

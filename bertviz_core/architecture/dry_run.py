@@ -254,13 +254,11 @@ def _fill_with_zeros(model: "PreTrainedModel") -> None:
     zeros = _untouched_zeros(max((weight.numel() * weight.element_size() for weight in weights), default=0))
     views: dict[int, torch.nn.Parameter] = {}
     for module in model.modules():
-        for name, weight in module._parameters.items():
-            if weight is not None:
-                view = zeros[: weight.numel() * weight.element_size()].view(weight.dtype).view(weight.shape)
-                module._parameters[name] = views.setdefault(id(weight), torch.nn.Parameter(view, weight.requires_grad))
-        for name, buffer in module._buffers.items():
-            if buffer is not None:
-                module._buffers[name] = torch.zeros(buffer.shape, dtype=buffer.dtype)
+        for name, weight in list(module.named_parameters(recurse=False, remove_duplicate=False)):
+            view = zeros[: weight.numel() * weight.element_size()].view(weight.dtype).view(weight.shape)
+            setattr(module, name, views.setdefault(id(weight), torch.nn.Parameter(view, weight.requires_grad)))
+        for name, buffer in list(module.named_buffers(recurse=False, remove_duplicate=False)):
+            setattr(module, name, torch.zeros(buffer.shape, dtype=buffer.dtype))
 
 
 def _untouched_zeros(nbytes: int) -> "torch.Tensor":

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bertviz_core.architecture.results import ModuleRow, ModuleTree, ModuleWeight
 from bertviz_core.models.skeleton import build_skeleton
+from bertviz_core.models.torch_internals import children_of
 from bertviz_core.parameters.components import ATTENTION_PARTS
 from bertviz_core.parameters.ledger import module_ledger
 from bertviz_core.parameters.results import Ledger, Parameter
@@ -119,12 +120,12 @@ class _RowBuilder:
         if not _own_words(module):
             return
         if not (self.fold and type(module).__repr__ is torch.nn.ModuleList.__repr__):
-            yield from (([name], child) for name, child in module._modules.items())
+            yield from (([name], child) for name, child in children_of(module))
             return
         equal_names: list[str] = []
         last: torch.nn.Module | None = None
         text = ""
-        for name, child in module._modules.items():
+        for name, child in children_of(module):
             printed_child = _text(child)
             if equal_names and printed_child != text:
                 yield equal_names, last

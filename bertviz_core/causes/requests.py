@@ -17,8 +17,8 @@ from bertviz_core.causes.targets import (
     word_target,
 )
 from bertviz_core.errors import Named, TextError, UnsupportedModelError
+from bertviz_core.isolation.own_files import open_regular
 from bertviz_core.models.loading import LoadedModel, load_model
-from bertviz_core.models.own_files import open_regular
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.predictions.classes import class_predictions
 from bertviz_core.predictions.labelled.probe import MAX_FILE_NBYTES, probe_predictions, read_probe

@@ -10,8 +10,8 @@ from jaxtyping import Float
 from bertviz_core.causes.targets import Target, check_place, made_target
 from bertviz_core.errors import TextError
 from bertviz_core.hidden_states.results import state_name
+from bertviz_core.isolation.own_files import npy_header, open_regular
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.models.own_files import npy_header, open_regular
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.text import counted, decimals, escape_controls, quoted

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from bertviz_core.errors import CheckpointError, HubError, Progress
+from bertviz_core.isolation.own_files import CONFIG_FILE
 from bertviz_core.models import hub
 from bertviz_core.models.files import TOKENIZER_FILES
 from bertviz_core.models.safetensors.folder import INDEX_FILE, PICKLE_SUFFIXES, SINGLE_FILE
-from bertviz_core.models.sources import CONFIG_FILE, ModelSource
+from bertviz_core.models.sources import ModelSource
 from bertviz_core.settings import Settings
 
 

@@ -2,12 +2,12 @@
 
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.questions.tables.lines import json_bytes
+from bertviz_core.tables.files import write_whole
 from bertviz_core.text import escape_controls
 
 MINUS = "−"
@@ -52,11 +52,7 @@ def write_file(path: Path, content: bytes) -> None:
     Raises:
         BertvizError: the disk refuses.
     """
-    part = path.with_name(f"{path.name}.part")
     try:
-        part.write_bytes(content)
-        part.replace(path)
+        write_whole(path, lambda file: file.write(content))
     except OSError as error:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
         raise BertvizError(f"{escape_controls(path.name)!r} cannot be written ({error.strerror}).") from error

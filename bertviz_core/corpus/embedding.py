@@ -7,7 +7,6 @@ from pathlib import Path
 from bertviz_core.corpus.files import LOCK_FILE, only_writer, refusal, remove_parts
 from bertviz_core.corpus.folder import SHARDS_FOLDER, open_corpus, opened, shard_path, write_vectors
 from bertviz_core.corpus.manifest import FILE, FORMAT_VERSION, MAX_SHARDS, difference, read_manifest, write_manifest
-from bertviz_core.corpus.reading.places import input_files
 from bertviz_core.corpus.reading.survey import survey
 from bertviz_core.corpus.results import InputSurvey, Manifest, ShardOutcome, ShardRows, VectorDtype
 from bertviz_core.corpus.shards import Encoder, ShardWork, vectors_of
@@ -21,6 +20,7 @@ from bertviz_core.sentences.encoding import plan_layer
 from bertviz_core.sentences.plan import adapted, prompt_named, recommended
 from bertviz_core.sentences.results import Pooling, SentenceDtype
 from bertviz_core.settings import Settings
+from bertviz_core.tables.inputs import input_files
 from bertviz_core.text import quoted
 from bertviz_core.trace.tokenization import load_tokenizer
 from bertviz_core.version import __version__

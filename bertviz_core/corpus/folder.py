@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bertviz_core.corpus.files import MAX_NBYTES, read_footer, read_shard, row_group_rows, unpacked, write_whole
+from bertviz_core.corpus.files import MAX_NBYTES, read_footer, read_shard, stored_nbytes, unpacked, write_whole
 from bertviz_core.corpus.manifest import read_manifest
 from bertviz_core.corpus.results import ColumnKind, Manifest
 from bertviz_core.corpus.rows import column_kind, matching
 from bertviz_core.errors import CorpusError
 from bertviz_core.sentences.store.rows import VectorFile
+from bertviz_core.tables.row_groups import row_group_rows
 from bertviz_core.text import counted, quoted
 
 if TYPE_CHECKING:
@@ -110,8 +111,8 @@ class Corpus:
             nbytes += parts[-1].nbytes
             if nbytes > MAX_NBYTES:
                 raise CorpusError(
-                    f"The column {quoted(name)} of {quoted(self.path.name)} takes more than {MAX_NBYTES // 1024**3} "
-                    "GiB and is not read whole; choose a column of shorter values."
+                    f"The column {quoted(name)} of {quoted(self.path.name)} takes more than {MAX_NBYTES // 1024**2} "
+                    "MiB and is not read whole; choose a column of shorter values."
                 )
         return pa.chunked_array([chunk for part in parts for chunk in part.chunks], type=parts[0].type)
 
@@ -246,8 +247,14 @@ def opened(path: Path, manifest: Manifest) -> Corpus:
     digest = hashlib.sha256(repr(manifest).encode("utf-8", "backslashreplace"))
     nbytes = 0
     for shard in paths:
-        facts = shard.stat()
-        nbytes += facts.st_size
+        try:
+            facts = shard.stat()
+        except OSError as error:
+            raise CorpusError(
+                f"{quoted(shard.name)} of {quoted(path.name)} has gone while it was looked at ({error.strerror}); try "
+                "again."
+            ) from error
+        nbytes += stored_nbytes(shard)
         digest.update(f"{facts.st_size} {facts.st_mtime_ns};".encode())
     needed = manifest.rows * manifest.dimensions * np.dtype(manifest.vector_dtype).itemsize
     if nbytes < needed:  # vectors are stored as they are, so shards are never smaller than those that they hold
@@ -270,7 +277,7 @@ def _check_present(path: Path, manifest: Manifest) -> None:
     except OSError:
         there = 0
     if there < manifest.shards:
-        first = next(index for index in range(manifest.shards) if not shard_path(path, index).exists())
+        first = next((index for index in range(manifest.shards) if not shard_path(path, index).exists()), 0)
         raise CorpusError(
             f"{quoted(shard_path(path, first).name)} of {quoted(path.name)} is missing: {there:,} of its "
             f"{counted(manifest.shards, 'shard')} are there; embed the corpus again."

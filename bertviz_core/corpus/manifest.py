@@ -8,12 +8,12 @@ import msgspec
 from bertviz_core.corpus.files import write_whole
 from bertviz_core.corpus.results import Manifest
 from bertviz_core.errors import CorpusError
-from bertviz_core.models.own_files import open_regular
+from bertviz_core.isolation.own_files import open_regular
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.sentences.plan import MAX_PROMPT, adapted, recommended
-from bertviz_core.sentences.reading.columns import MAX_COLUMNS, MAX_NAME
 from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.settings import Settings
+from bertviz_core.tables.columns import MAX_COLUMNS, MAX_NAME
 from bertviz_core.text import first_line, quoted
 
 FORMAT_VERSION = 1
@@ -146,9 +146,12 @@ def _trouble(manifest: Manifest) -> str:
         return f"{len(manifest.columns):,} columns; at most {MAX_COLUMNS:,} are read"
     if any(len(column.name) > MAX_NAME for column in manifest.columns):
         return f"a column's name of more than {MAX_NAME:,} characters"
+    names = (manifest.model, manifest.revision, manifest.code_version, manifest.input_column)
+    if any(len(name) > MAX_NAME for name in names):
+        return f"a name of the model, its revision or the like of more than {MAX_NAME:,} characters"
     if len(manifest.prompt) > MAX_PROMPT:
         return f"a prompt of {len(manifest.prompt):,} characters; at most {MAX_PROMPT:,} are read"
-    names = [column.name for column in manifest.columns]
-    if len(set(names)) < len(names) or not {"vector", "text", "tokens", "truncated"}.isdisjoint(names):
+    columns = [column.name for column in manifest.columns]
+    if len(set(columns)) < len(columns) or not {"vector", "text", "tokens", "truncated"}.isdisjoint(columns):
         return "two columns of one name"
     return ""

@@ -1,6 +1,7 @@
 """The corpora of a dashboard: folders directly below one folder, nothing that a link leads out of, and an example."""
 
 import os
+import stat
 from pathlib import Path
 
 from bertviz_core.corpus.embedding import EmbeddingOptions, embed_corpus
@@ -42,14 +43,13 @@ def corpus_folder(name: str, settings: Settings) -> Path:
     if name not in offered:
         there = ", ".join(quoted(each, 40) for each in offered[:5]) or "none"
         raise CorpusError(f"There is no corpus {quoted(name, 40)} in the folder of corpora; there is {there}.")
-    folder = (root / name).resolve()
-    for path in (folder, *_entries(folder)):
-        if not path.resolve().is_relative_to(root):
+    for path in (root / name, *_entries(root / name)):
+        if not _leads_into(path, root):
             raise CorpusError(
-                f"{quoted(path.name)} of the corpus {quoted(name, 40)} is a link out of the folder of corpora; copy "
-                "the files themselves into it."
+                f"{quoted(path.name)} of the corpus {quoted(name, 40)} is a link out of the folder of corpora, or to "
+                "itself; copy the files themselves into it."
             )
-    return folder
+    return (root / name).resolve()
 
 
 def stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
@@ -62,6 +62,18 @@ def stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
             continue  # gone since it was listed: the opening says which
         facts.append((path.name, seen.st_size, seen.st_mtime_ns))
     return tuple(sorted(facts))
+
+
+def files_nbytes(folder: Path) -> int:
+    """Bytes of all files of a corpus."""
+    nbytes = 0
+    for path in _entries(folder):
+        try:
+            seen = path.stat()
+        except OSError:
+            continue  # gone since it was listed
+        nbytes += seen.st_size if stat.S_ISREG(seen.st_mode) else 0
+    return nbytes
 
 
 def example_folder(settings: Settings) -> Path:
@@ -92,6 +104,14 @@ def make_example(settings: Settings, tell: Progress) -> Path:
     options = EmbeddingOptions(column="text", rows_per_shard=EXAMPLE_SHARD)
     embed_corpus(DEFAULT_MODEL, str(texts), folder, settings, options, shards_made, tell)
     return folder
+
+
+def _leads_into(path: Path, root: Path) -> bool:
+    """Whether a path ends below a folder, whatever links are on the way."""
+    try:
+        return path.resolve().is_relative_to(root)
+    except (OSError, RuntimeError):  # a link that leads to itself
+        return False
 
 
 def _entries(folder: Path) -> list[Path]:

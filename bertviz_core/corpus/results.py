@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bertviz_core.sentences.results import Pooling, SentenceDtype
+from bertviz_core.tables.results import InputFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -13,18 +14,6 @@ VectorDtype = Literal["float16", "float32"]
 VECTOR_DTYPES: tuple[VectorDtype, ...] = ("float16", "float32")
 ColumnKind = Literal["text", "number", "boolean", "time", "other"]
 """What the cells of a column are; those of the last kind are kept and can be exported, but not compared."""
-
-
-@dataclass(frozen=True, slots=True)
-class InputFile:
-    """A file that the rows came from, and what tells whether it has changed."""
-
-    path: str
-    """Absolute path or address."""
-    nbytes: int
-    """Its size."""
-    fingerprint: str
-    """The word "sha256:" and the digest of a file on this machine; "ukey:" and what its file system says of others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What stands in a column: its kind, and which of its cells hold a value."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool
@@ -29,6 +29,23 @@ def column_kind(dtype: "pa.DataType") -> ColumnKind:
     if kinds.is_boolean(dtype):
         return "boolean"
     return "time" if kinds.is_date(dtype) or kinds.is_timestamp(dtype) else "other"
+
+
+def plain_values(column: "pa.ChunkedArray | pa.Array") -> list[Any]:
+    """The cells of a column as values of Python; as texts where one of them is none, such as a day after the year 9999.
+
+    What cannot even be written, such as a time in a time zone that is not known here, is named by its type.
+    """
+    import pyarrow as pa
+
+    try:
+        values: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError, KeyError, pa.ArrowException):
+        try:
+            values = column.cast(pa.string()).to_pylist()
+        except (ValueError, pa.ArrowException):
+            values = [f"({column.type} that cannot be shown)" if known.as_py() else None for known in column.is_valid()]
+    return values
 
 
 def matching(column: "pa.ChunkedArray", name: str, value: str) -> Bool[np.ndarray, " rows"]:

@@ -17,17 +17,12 @@ from bertviz_core.trace.results import Trace
 
 
 def split_rows(matrix: Float[np.ndarray, "rows columns"], heads: int) -> Float[np.ndarray, "heads dim columns"]:
-    """W_q, W_k or W_v as one block of rows per head, a view; merge_rows is its inverse.
+    """W_q, W_k or W_v as one block of rows per head, a view.
 
     Raises:
         ValueError: the rows are no multiple of the heads.
     """
     return matrix.reshape(heads, _share(len(matrix), heads), matrix.shape[1])
-
-
-def merge_rows(blocks: Float[np.ndarray, "heads dim columns"]) -> Float[np.ndarray, "rows columns"]:
-    """The blocks of all heads one below the other: the matrix that split_rows cut."""
-    return blocks.reshape(-1, blocks.shape[-1])
 
 
 def split_columns(matrix: Float[np.ndarray, "rows columns"], heads: int) -> Float[np.ndarray, "heads rows dim"]:

@@ -153,7 +153,7 @@ def _position(
     given: list[torch.Tensor] = []
     with RUN_LOCK:
         inputs = model_inputs(loaded, (trace.tokens,))
-        reset_model_state(loaded.model, len(trace.tokens))  # first, since it takes away all that listens
+        reset_model_state(loaded.model, len(trace.tokens))  # first, since it may replace modules
         with _listening(table, given) as row_numbers, suppress(_TablePassedError):
             forward(loaded, inputs)
     if not given:

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from bertviz_core.errors import CheckpointError, MissingFilesError
+from bertviz_core.isolation.own_files import present
 from bertviz_core.models import catalog, hub
-from bertviz_core.models.own_files import present
 from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.settings import DEFAULT_MODEL, Settings

@@ -10,11 +10,11 @@ from typing import Any
 import orjson
 
 from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
-from bertviz_core.models.own_files import CONFIG_NBYTES, INDEX_NBYTES, check_size
+from bertviz_core.isolation.offline import guard_requests
+from bertviz_core.isolation.own_files import CONFIG_NBYTES, INDEX_NBYTES, check_size
 from bertviz_core.models.safetensors.folder import read_json
 from bertviz_core.models.safetensors.header import listed_tensors
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
-from bertviz_core.models.untrusted.offline import guard_requests
 
 TIMEOUT_S = 10.0
 HUB_PART = r"[A-Za-z0-9](?:[\w.-]{0,94}\w)?"

@@ -10,16 +10,17 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
+from bertviz_core.isolation.offline import unplugged
+from bertviz_core.isolation.own_files import present
 from bertviz_core.models.device import chosen_device, copy_tensors
 from bertviz_core.models.families import family
 from bertviz_core.models.files import file_renames, weights_folder
-from bertviz_core.models.own_files import present
 from bertviz_core.models.recording import AttentionSource, RecordingCheck, register
 from bertviz_core.models.safetensors.folder import ADAPTER_CONFIG, read_header
+from bertviz_core.models.safetensors.lent_weights import lent_weights
 from bertviz_core.models.skeleton import BUILD_LOCK, ENCODER, build_skeleton, model_config, quietly
 from bertviz_core.models.sources import ModelSource, verify_bundled
-from bertviz_core.models.untrusted.lent_files import lent_weights
-from bertviz_core.models.untrusted.offline import unplugged
+from bertviz_core.models.transformers_internals import knows, takes_attention_function
 from bertviz_core.settings import Settings
 from bertviz_core.text import first_line, quoted
 
@@ -286,8 +287,8 @@ def _base_class(config: "PreTrainedConfig") -> Any:
 
     # T5 and its kin have a class of the encoder alone, which a checkpoint without decoder loads into.
     encoder_class: Any = AutoModelForTextEncoding
-    auto_class: Any = encoder_class if type(config) in encoder_class._model_mapping else AutoModel
-    if type(config) not in auto_class._model_mapping:
+    auto_class: Any = encoder_class if knows(encoder_class, type(config)) else AutoModel
+    if not knows(auto_class, type(config)):
         raise UnsupportedModelError(f"{config.model_type} models have no base class in transformers that reads a text.")
     return auto_class
 
@@ -346,4 +347,4 @@ def _attention_source(model: "PreTrainedModel", model_type: str) -> AttentionSou
     """Recorded where the class calls the exchangeable attention function, as transformers tells from its source."""
     if family(model_type).attention_maps == "none":
         return "none"
-    return "recorded" if type(model)._can_set_attn_implementation() else "eager"
+    return "recorded" if takes_attention_function(type(model)) else "eager"

@@ -9,11 +9,12 @@ from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any
 
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
-from bertviz_core.models.untrusted.config import harmless_config
-from bertviz_core.models.untrusted.entries import check_entries
-from bertviz_core.models.untrusted.offline import unplugged
-from bertviz_core.models.untrusted.trial import told_by_trial
-from bertviz_core.settings import Settings
+from bertviz_core.isolation.offline import unplugged
+from bertviz_core.isolation.sanitized.config import harmless_config
+from bertviz_core.isolation.sanitized.entries import check_entries
+from bertviz_core.isolation.sanitized.terms import terms_of
+from bertviz_core.isolation.trials import told_by_trial
+from bertviz_core.models.transformers_internals import classes_of, knows
 from bertviz_core.text import first_line, quoted
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def model_config(name: str, config: Mapping[str, Any]) -> "PreTrainedConfig":
     import_library()
     from transformers import CONFIG_MAPPING
 
-    check_entries(name, config, Settings.from_environment())
+    check_entries(name, config, terms_of(config))
     harmless = harmless_config(name, copy.deepcopy(dict(config)))
     try:
         with unplugged():
@@ -126,7 +127,7 @@ def build_skeleton(name: str, config: Mapping[str, Any], task: str = "base") -> 
     if task == ENCODER:
         configured.is_encoder_decoder = False  # T5Gemma's class of the encoder asks for it
     told_by_trial(name, config, task)  # raises where a process under limits could not build it
-    if type(configured) not in auto_class._model_mapping:
+    if not knows(auto_class, type(configured)):
         raise UnsupportedModelError(
             f"{configured.model_type} models have no class for the task {task!r} in transformers."
         )
@@ -154,8 +155,6 @@ def task_of_class(name: str, config: Mapping[str, Any], architecture: str) -> st
     """
     config_class = type(model_config(name, config))
     for task in (*TASKS, *OTHER_CLASSES):
-        mapped = task_class(task)._model_mapping.get(config_class, None)
-        classes = mapped if isinstance(mapped, tuple) else (mapped,)
-        if any(candidate is not None and candidate.__name__ == architecture for candidate in classes):
+        if any(each.__name__ == architecture for each in classes_of(task_class(task), config_class)):
             return task
     return "base"

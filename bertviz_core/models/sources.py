@@ -7,7 +7,7 @@ machine, the Hub itself. Nothing here imports torch, and nothing runs a model's 
 import hashlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 from importlib.util import find_spec
@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
+from bertviz_core.isolation.own_files import CONFIG_FILE, is_own_file, local_folder, opened, present
+from bertviz_core.isolation.sanitized.entries import check_entries
+from bertviz_core.isolation.sanitized.terms import OpenedConfig, Terms, config_digest
 from bertviz_core.models import catalog, hub
 from bertviz_core.models.catalog.bundled import BUNDLED, BundledModel
 from bertviz_core.models.catalog.bundled import find as find_bundled
-from bertviz_core.models.own_files import is_own_file, opened, present
 from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_json, refuse_adapter, weight_files
-from bertviz_core.models.untrusted.entries import check_entries
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.text import quoted
 
@@ -68,7 +69,6 @@ Kind = Literal["bundled", "local", "catalogue", "cache", "hub"]
 NAME_LIMIT = 300
 NEAR = 0.75
 """Likeness of two names, 0 to 1, from which one may have been meant for the other."""
-CONFIG_FILE = "config.json"
 TASK_ORDER = ("sequence-classification", "token-classification", "question-answering", "masked-lm", "")
 """Tasks in the order in which the catalogue's models are offered."""
 
@@ -133,8 +133,9 @@ def resolve(name: str, settings: Settings) -> ModelSource:
         )
     bundled = find_bundled(name)
     if bundled is not None:
-        return _bundled(bundled)
-    local = _local_folder(name, settings)
+        source = _bundled(bundled)
+        return replace(source, config=_opened(source.config, settings, trusted=True))
+    local = local_folder(name, settings)
     if local is not None:
         return folder_source(name, local, settings)
     entry = catalog.find(name)
@@ -143,7 +144,8 @@ def resolve(name: str, settings: Settings) -> ModelSource:
         cached = hub.cached_folder(entry.hub_id, None, (SINGLE_FILE, INDEX_FILE))
         config = entry.config if cached is None else _with_own_labels(entry.config, cached)
         check_entries(name, config, settings)
-        return ModelSource(shown_name, "catalogue", config, None, entry.hub_id, "catalogue", cached is not None)
+        opened_config = _opened(config, settings, trusted=True)
+        return ModelSource(shown_name, "catalogue", opened_config, None, entry.hub_id, "catalogue", cached is not None)
     if not hub.HUB_NAME.fullmatch(name):
         raise _asking(ModelNotFoundError(f"No model {quoted(name)} found{_advice(settings)}."), name, settings)
     return _hub_source(name, settings)
@@ -167,8 +169,11 @@ def folder_source(name: str, folder: Path, settings: Settings | None = None) -> 
             "give a folder written by save_pretrained."
         )
     config = read_json(folder, CONFIG_FILE)
+    settings = settings or Settings.from_environment()
     check_config(name, config, settings)
-    return ModelSource(name, "local", config, folder, None, _digest(folder), _readable_weights(folder))
+    return ModelSource(
+        name, "local", _opened(config, settings), folder, None, _digest(folder), _readable_weights(folder)
+    )
 
 
 def check_config(name: str, config: Mapping[str, Any], settings: Settings | None = None) -> None:
@@ -229,13 +234,20 @@ def _offer(name: str, is_local: bool, settings: Settings) -> Offer:
     return Offer(name, "hub" if settings.allow_hub else "structure", parameters, task)
 
 
-def trusted_configs() -> tuple[Mapping[str, Any], ...]:
-    """The configs that no stranger wrote: those of the catalogue and of the bundled models."""
+def _opened(config: Mapping[str, Any], settings: Settings, trusted: bool = False) -> OpenedConfig:
+    """A config on the terms of these settings: one that a stranger wrote is tried where they ask for that."""
+    tried = settings.isolate_models and not trusted and config_digest(config) not in _trusted_digests()
+    return OpenedConfig(config, Terms(settings.max_layers, settings.max_labels, settings if tried else None))
+
+
+@cache
+def _trusted_digests() -> frozenset[str]:
+    """Of the configs that no stranger wrote: those of the catalogue and of the bundled models."""
     known = tuple(entry.config for entry in catalog.entries().values())
     for row in BUNDLED.values():
         with suppress(BertvizError):  # said where that model is opened
             known = (*known, _bundled(row).config)
-    return known
+    return frozenset(map(config_digest, known))
 
 
 def _bundled(row: BundledModel) -> ModelSource:
@@ -266,37 +278,6 @@ def _check_name(name: str) -> None:
         )
 
 
-def _local_folder(name: str, settings: Settings) -> Path | None:
-    """The folder that a name means; None where there is none. A name cannot lead out of the models folder."""
-    try:
-        return _named_folder(name, settings)
-    except (OSError, RuntimeError):  # a name too long for a file, a link to itself, the home of a user who is not there
-        return None
-
-
-def _named_folder(name: str, settings: Settings) -> Path | None:
-    if settings.any_folder:
-        folder = Path(name).expanduser().absolute()  # it is linked to from elsewhere, and a notebook may change its own
-        if folder.is_dir():
-            return folder
-        if name.startswith(("/", "./", "../", "~")):
-            raise ModelNotFoundError(f"No folder {quoted(name)} found; give the folder that holds {CONFIG_FILE}.")
-    root = settings.models_dir.resolve()
-    relative = name.removeprefix(f"{settings.models_dir.name}/")
-    if "\\" in relative or ".." in relative.split("/") or relative.startswith(("/", "~")):
-        raise ModelNotFoundError(
-            f"{quoted(name)} is outside the models folder; name a folder inside {settings.models_dir.name}."
-        )
-    candidate = (root / relative).resolve()
-    if not candidate.is_dir() or candidate == root:
-        return None
-    if not candidate.is_relative_to(root):
-        raise ModelNotFoundError(
-            f"{quoted(name)} is a link out of the models folder; copy the files themselves into it."
-        )
-    return candidate
-
-
 def _hub_source(name: str, settings: Settings) -> ModelSource:
     hub_id, _, revision = name.partition("@")
     cached = hub.cached_folder(hub_id, revision or None, (CONFIG_FILE,))
@@ -311,7 +292,7 @@ def _hub_source(name: str, settings: Settings) -> ModelSource:
     except (ModelNotFoundError, HubError) as error:
         raise _asking(error, name, settings) from error
     check_config(name, config, settings)
-    return ModelSource(name, "hub", config, None, hub_id, commit, has_weights=False)
+    return ModelSource(name, "hub", _opened(config, settings), None, hub_id, commit, has_weights=False)
 
 
 def _advice(settings: Settings) -> str:

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from bertviz_core.checkpoints.load_report.report import source_load_report
 from bertviz_core.errors import BertvizError, CheckpointError, UnsupportedModelError
+from bertviz_core.isolation.offline import unplugged
 from bertviz_core.models.catalog.bundled import BUNDLED
 from bertviz_core.models.device import copy_tensors
 from bertviz_core.models.files import weights_folder
 from bertviz_core.models.loading import POOLER, LoadedModel, load_model, read_weights
+from bertviz_core.models.safetensors.lent_weights import lent_weights
 from bertviz_core.models.skeleton import BUILD_LOCK, model_config, quietly, task_class
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.models.untrusted.lent_files import lent_weights
-from bertviz_core.models.untrusted.offline import unplugged
+from bertviz_core.models.transformers_internals import attention_implementation, classes_of, knows
 from bertviz_core.settings import Settings
 from bertviz_core.text import counted, escape_controls, quoted
 
@@ -114,7 +115,7 @@ def load_head(
     config = model_config(source.name, source.config)
     if task not in PREDICTED:
         raise UnsupportedModelError(f"{task!r} makes no prediction that is shown here; give {', '.join(PREDICTED)}.")
-    if type(config) not in auto_class._model_mapping:
+    if not knows(auto_class, type(config)):
         raise UnsupportedModelError(f"{config.model_type} models have no class for the task {task!r} in transformers.")
     base = load_model(source, settings) if base is None else base
     with BUILD_LOCK, quietly(), unplugged(), lent_weights(weights_folder(source, settings)) as lent:
@@ -140,11 +141,7 @@ def load_head(
 
 def _class_names(task: str, config: Any) -> tuple[str, ...]:
     """Classes that transformers has of a config for a task."""
-    mapping = task_class(task)._model_mapping
-    if type(config) not in mapping:
-        return ()
-    classes = mapping[type(config)]
-    return tuple(each.__name__ for each in (classes if isinstance(classes, tuple) else (classes,)))
+    return tuple(each.__name__ for each in classes_of(task_class(task), type(config)))
 
 
 def _check_whole(name: str, task: str, info: Mapping[str, Any]) -> None:
@@ -177,7 +174,7 @@ def _share_base(model: "PreTrainedModel", base: "PreTrainedModel", task: str) ->
     if whole:
         model.set_submodule(path, base)
     else:
-        model.set_attn_implementation(base.config._attn_implementation)
+        model.set_attn_implementation(attention_implementation(base.config))
     for name, value in shared:
         parent, _, leaf = name.rpartition(".")
         setattr(model.get_submodule(parent), leaf, value)

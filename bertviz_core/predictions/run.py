@@ -1,6 +1,5 @@
 """A model with a task head run on texts: its outputs row by row, or only its word head on chosen states."""
 
-import copy
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -10,6 +9,7 @@ import numpy as np
 
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.models.loading import LoadedModel
+from bertviz_core.models.torch_internals import with_child
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.sentences.batches import batches
 from bertviz_core.trace.forward import forward
@@ -186,9 +186,7 @@ def word_count(head: HeadModel) -> int:
 
 def _with_given_states(head: HeadModel, output: Any) -> Any:
     """The class with the head, sharing its weights, around a base that hands out what it is given."""
-    alone = copy.copy(head.model)
-    alone.__dict__["_modules"] = {**head.model._modules, head.base_path: _given_states(head.base.model, output)}
-    return alone
+    return with_child(head.model, head.base_path, _given_states(head.base.model, output))
 
 
 def _given_states(base: "nn.Module", output: Any) -> "nn.Module":

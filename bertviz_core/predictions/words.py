@@ -41,8 +41,12 @@ class MaskedRow:
         return len(self.input_ids)
 
 
-def mask_id(tokenizer: TextTokenizer) -> int:
+def mask_id(tokenizer: TextTokenizer, instead: str = "add it with tokenizer.add_special_tokens") -> int:
     """The vocabulary's row of the mask.
+
+    Args:
+        tokenizer: the model's.
+        instead: what to do where there is none, beside taking another model.
 
     Raises:
         UnsupportedModelError: the tokenizer has none.
@@ -50,8 +54,8 @@ def mask_id(tokenizer: TextTokenizer) -> int:
     token_id = tokenizer.tokenizer.mask_token_id
     if token_id is None:
         raise UnsupportedModelError(
-            f"The tokenizer of {tokenizer.name!r} has no mask token, so no word can be asked for; "
-            "add it with tokenizer.add_special_tokens, or take a model that has one."
+            f"The tokenizer of {tokenizer.name!r} has no mask token to put in a word's place; {instead}, or take a "
+            "model that has one."
         )
     return int(token_id)
 

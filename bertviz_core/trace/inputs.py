@@ -8,6 +8,7 @@ import numpy as np
 
 from bertviz_core.errors import TextError
 from bertviz_core.models.loading import LoadedModel
+from bertviz_core.models.transformers_internals import capture_anew
 
 if TYPE_CHECKING:
     import torch
@@ -77,7 +78,8 @@ def reset_model_state(model: "PreTrainedModel", seq: int) -> None:
     """Undo the changes that an earlier text made to the model.
 
     BigBird switches itself from sparse to full attention at the first short text, and stays so for long ones. The
-    switch also replaces the modules on which transformers listens for attention maps, so it listens anew.
+    switch also replaces the modules on which transformers listens for attention maps, so it listens anew. Hooks of
+    others stay on the modules that they are on; those on replaced modules go with these.
 
     Args:
         model: a base model, or a class with a task head around it.
@@ -91,9 +93,7 @@ def reset_model_state(model: "PreTrainedModel", seq: int) -> None:
     wanted = "original_full" if full else "block_sparse"
     if base.attention_type != wanted:
         set_type(wanted)
-        for module in base.modules():
-            module._forward_hooks.clear()
-        setattr(base, "_output_capturing_hooks_installed", False)  # noqa: B010  # not a module or a tensor
+        capture_anew(base)
 
 
 def input_table(model: "PreTrainedModel") -> "torch.Tensor | None":

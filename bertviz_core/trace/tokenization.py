@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bertviz_core.errors import CheckpointError, TextError
+from bertviz_core.isolation.sanitized.entries import described
 from bertviz_core.models.families import family
 from bertviz_core.models.files import tokenizer_folder
 from bertviz_core.models.skeleton import model_config
 from bertviz_core.models.sources import TOKENIZER_NAMES, ModelSource, verify_bundled
-from bertviz_core.models.untrusted.entries import described
 from bertviz_core.settings import Settings
 from bertviz_core.text import counted, repair_surrogates
 from bertviz_core.trace.isolated.backend import read_backend

@@ -144,7 +144,7 @@ def on_page(page: str, **query: str) -> Any:
 def test_numbers_and_figures_are_the_page_s(model: Model) -> None:
     ledger = model.parameters()
     assert f"{ledger.total:,}" in metrics(opened("parameters", model=MODEL)).values()
-    values = {"view": "Values", "layer": "embeddings", "from": "7", "window": "32"}
+    values = {"view": "Values", "layer": "embeddings", "first": "7", "window": "32"}
     run = model.trace(TEXT)
     shown = on_page("representations", text=TEXT, **values)
     assert decoded(run.figure("hidden", layer=0, first=7, window=32)) == shown

@@ -21,8 +21,7 @@ from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.image.session import drawn, opened
 from tests.ui.test_share import VIEWS
-from ui.address import TYPED
-from ui.share import TEXTS, WORDS_OF_PAGE
+from ui.address.registry import TYPED, linked
 
 LETTERS, WORDS_AT_ONCE = 200_000, 2
 """Of a longer address than 512 Ki characters Streamlit takes nothing."""
@@ -33,7 +32,10 @@ SPECIAL = {"where": "kind=", "corpus_query": "http://", "word": "www.", "text": 
 """What stands before the letters, where a page reads it in a way of its own."""
 PAIR = {"pair": "It stood by the river."}
 OTHERS = (
-    ("representations", {"view": "One word, two texts", "word": "bank", "first": "The bank.", "second": "A bank."}),
+    (
+        "representations",
+        {"view": "One word, two texts", "word": "bank", "first_text": "The bank.", "second_text": "A bank."},
+    ),
     ("sentences", {"sentences": "One.\nTwo.", "query_sentence": "Three."}),
     ("predictions", {"model": "splade-tiny", "compare": "snake"}),
     ("predictions", {"model": "splade-tiny", "view": "Change a word", "edited_pair": "It stood.", **PAIR}),
@@ -67,7 +69,7 @@ class Long(NamedTuple):
 def all_views() -> Iterator[Long]:
     """Every view that a link leads to, with every word that is typed on its page."""
     for page, query in (*((page, {**query, **texts}) for page, query, texts in VIEWS), *OTHERS):
-        names = (*TEXTS, *WORDS_OF_PAGE.get(page, ()))
+        names = linked("asked", page)
         for start in range(0, len(names), WORDS_AT_ONCE):
             yield Long(page, query, names[start : start + WORDS_AT_ONCE])
 
@@ -155,11 +157,11 @@ def get(url: str, long: Long) -> None:
 def test_every_page_and_every_word_is_tried() -> None:
     every = list(all_views())
     assert {long.page for long in every} == {path.stem for path in (ROOT / "pages").glob("[a-z]*.py")}
-    assert {name for long in every for name in long.names} == TYPED
+    assert {name for long in every for name in long.names} == set(TYPED)
     read = {name for long in one_view_for_each() for name in long.names if name in long.query}
-    assert read == TYPED, "a word that no view above is known to read"
+    assert read == set(TYPED), "a word that no view above is known to read"
     assert {long.page for long in one_view_for_each()} == {long.page for long in every}
-    assert {name for long in one_view_for_each() for name in long.names} == TYPED
+    assert {name for long in one_view_for_each() for name in long.names} == set(TYPED)
 
 
 @pytest.mark.parametrize("long", one_view_for_each(), ids=lambda long: long.name)

@@ -99,10 +99,10 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     "tokenizers": ((TEXT,), ("tokens", {})),
     "hidden --layer 0 --first 7 --window 32": (
         (TEXT,),
-        ("representations", {"view": "Values", "layer": "embeddings", "from": "7", "window": "32"}),
+        ("representations", {"view": "Values", "layer": "embeddings", "first": "7", "window": "32"}),
     ),
-    "norms --map change": ((TEXT,), ("representations", {"view": "Change", "map": "change in each layer"})),
-    "norms": ((TEXT,), ("representations", {"view": "Change", "map": "vector length"})),
+    "norms --map change": ((TEXT,), ("representations", {"view": "Change", "map": "change"})),
+    "norms": ((TEXT,), ("representations", {"view": "Change", "map": "length"})),
     "similarity --layer 3": ((TEXT,), ("representations", {"view": "Token similarity", "layer": "2"})),
     "input": ((TEXT,), ("representations", {"view": "Input"})),
     "pooler": ((TEXT,), ("representations", {"view": "[CLS] and pooler"})),
@@ -110,7 +110,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     "paths --set picked=1.4.5": ((TEXT,), ("representations", {"view": "Paths", "picked": "1.4.5"})),
     "word --set word=python": (
         (TEXT, SECOND),
-        ("representations", {"view": "One word, two texts", "first": TEXT, "second": SECOND}),
+        ("representations", {"view": "One word, two texts", "first_text": TEXT, "second_text": SECOND}),
     ),
     "matrix --layer 2 --head 5 --set matrix=output": ((), ("heads", {"layer": "2", "head": "5", "matrix": "output"})),
     "products --layer 1 --set product=value": (
@@ -181,7 +181,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     ),
     "probe --layer 3 --pooling max --set seed=5": (
         LABELLED,
-        ("predictions", {**TYPED, "view": "Train a head", "layer": "2", "probe_pooling": "max", "seed": "5"}),
+        ("predictions", {**TYPED, "view": "Train a head", "layer": "2", "pooling": "max", "seed": "5"}),
     ),
     "confusion": (
         WORDS,

@@ -25,12 +25,10 @@ def test_a_full_disk_leaves_the_old_file_and_no_part_of_the_new(
     out = tmp_path / "a.svg"
     out.write_bytes(b"old")
 
-    def full(path: Path, content: bytes) -> int:
-        with open(path, "wb") as file:
-            file.write(content[:2])
+    def full(_descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(BertvizError, match="No space left on device"):
         write_file(out, b"new and longer")
     assert list(tmp_path.iterdir()) == [out]

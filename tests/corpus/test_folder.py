@@ -16,7 +16,7 @@ import pytest
 from bertviz_core.corpus.files import write_table
 from bertviz_core.corpus.folder import VECTORS_FILE, open_corpus, shard_path
 from bertviz_core.corpus.manifest import write_manifest
-from bertviz_core.corpus.rows import column_kind, matching
+from bertviz_core.corpus.rows import column_kind, matching, plain_values
 from bertviz_core.errors import CorpusError
 from tests.helpers.made_corpora import DIMENSIONS, MANIFEST, ROWS, made_columns, made_corpus
 
@@ -219,3 +219,25 @@ def test_the_fingerprint_changes_with_the_corpus(tmp_path: Path) -> None:
     assert open_corpus(tmp_path).fingerprint == first.fingerprint
     write_table(shard_path(tmp_path, 0), pq.read_table(shard_path(tmp_path, 0)))
     assert open_corpus(tmp_path).fingerprint != first.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("cells", "shown"),
+    [
+        (pa.array([1, None], pa.date32()), ["1970-01-02", "None"]),
+        (pa.array([2**31 - 1, None], pa.int32()).view(pa.date32()), ["<value out of range: 2147483647>", "None"]),
+        (pa.array([2**62, None], pa.timestamp("us")), [f"<value out of range: {2**62}>", "None"]),
+        (pa.array([2**62], pa.duration("s")), [str(2**62)]),
+        (
+            pa.array([0, None], pa.timestamp("us", "No/Where")),
+            ["(timestamp[us, tz=No/Where] that cannot be shown)", "None"],
+        ),
+        (
+            pa.array([[2**31 - 1], None], pa.list_(pa.date32())),
+            ["(list<item: date32[day]> that cannot be shown)", "None"],
+        ),
+    ],
+    ids=["a day", "a day too far", "a time too far", "too long", "in no time zone", "days too far"],
+)
+def test_a_cell_that_is_no_value_of_python_is_a_text(cells: pa.Array, shown: list[str]) -> None:
+    assert [str(value) for value in plain_values(cells)] == shown

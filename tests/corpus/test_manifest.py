@@ -40,6 +40,8 @@ def test_every_difference_but_completeness_has_its_words() -> None:
         ({"shards": 2}, "1,301 rows in 2 shards of at most 600"),
         ({"shards": 10**9}, "rows in 1,000,000,000 shards"),
         ({"text_column": "vector"}, "text_column"),
+        ({"model": "m" * 100_000}, "a name of the model"),
+        ({"revision": "r" * 100_000}, "a name of the model, its revision or the like"),
         ({"columns": (CorpusColumn("vector", "vector", "other"),)}, "two columns of one name"),
     ],
 )

@@ -49,6 +49,15 @@ def test_a_link_out_of_the_folder_is_refused(places: Settings, tmp_path: Path, i
         corpus_folder("a", places)
 
 
+@pytest.mark.parametrize("name", ["index.json", "vectors.npy", "shards/part-00001.parquet"])
+def test_a_link_to_itself_is_refused(places: Settings, name: str) -> None:
+    path = places.corpora_dir / "a" / name
+    path.unlink(missing_ok=True)
+    path.symlink_to(path.name)
+    with pytest.raises(CorpusError, match="is a link .* to itself"):
+        corpus_folder("a", places)
+
+
 def test_a_link_that_stays_inside_is_followed(places: Settings) -> None:
     (places.corpora_dir / "again").symlink_to(places.corpora_dir / "a")
     assert open_corpus(corpus_folder("again", places)).rows == ROWS

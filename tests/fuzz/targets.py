@@ -37,8 +37,9 @@ from tests.helpers import tiny
 from tests.helpers.hostile_addresses import HOSTILE, VIEWS, opened_by, parameters
 from tests.helpers.hostile_tables import written
 from tests.helpers.tiny_models import save_tiny
-from ui import arrival
-from ui.address import TYPED, whole
+from ui.address.query import whole
+from ui.address.registry import TYPED
+from ui.address.visit import left_query
 from ui.lessons.reading import lesson_file, lesson_names, read_lesson
 from ui.widgets.formatting import escape_markdown
 
@@ -61,6 +62,8 @@ TABLES = {
 }
 LONG = "a" * 200_000
 NAMED = ("cosine", "class:good", "word:bank@3", "answer:2-4", "probe:mine.zip@a", "state:1,2,3", "direction:1,2,A->B")
+CONFIG_S = 10.0
+"""Seconds of the processor that a config may take, whose model is built and run without its values."""
 PAGE_S = 30.0
 """Seconds of the processor that a page may take, on which models run; what a page before began still may, too."""
 
@@ -101,7 +104,7 @@ def configs(folder: Path) -> Case:
         config: Any = changed_json(rng, tiny.tiny_config(rng.choice(sorted(tiny.CONFIGS))))
         raw = json.dumps(config).encode()
         (model / "config.json").write_bytes(changed_bytes(rng, raw) if rng.random() < 0.2 else raw)
-        return Brought(nbytes_of(model), read)
+        return Brought(nbytes_of(model), read, CONFIG_S)
 
     return case
 
@@ -134,7 +137,7 @@ def addresses(folder: Path) -> Case:
     def value_read(text: str) -> None:
         number = whole(text)
         assert number is None or 0 <= number < 10**9
-        assert all(isinstance(each, list) for each in arrival.left_query(text).values())
+        assert all(isinstance(each, list) for each in left_query(text).values())
         escape_markdown(text)
 
     def case(rng: Random) -> Brought:
@@ -143,7 +146,7 @@ def addresses(folder: Path) -> Case:
             return Brought(len(text), lambda: value_read(text))
         page, view = rng.choice(VIEWS)
         query = {name: rng.choice((*HOSTILE, text)) for name in rng.sample(names, 60)}
-        query |= {"view": view, rng.choice(sorted(TYPED)): LONG, **({"arrive": text} if rng.random() < 0.1 else {})}
+        query |= {"view": view, rng.choice(TYPED): LONG, **({"arrive": text} if rng.random() < 0.1 else {})}
 
         def read() -> None:
             at = opened_by(page, query)

@@ -22,7 +22,6 @@ from bertviz_core.heads.weights import (
     head_parameters,
     head_projections,
     merge_columns,
-    merge_rows,
     split_columns,
     split_rows,
 )
@@ -40,6 +39,11 @@ CUT = tuple(name for name in FAMILIES if name not in WITHOUT)
 HEARD = tuple(name for name in CUT if name != "xlnet")
 """XLNet multiplies with bare tensors, so no module's product can be listened to."""
 TOLERANCE = 1e-5
+
+
+def merge_rows(blocks: np.ndarray) -> np.ndarray:
+    """The inverse of split_rows."""
+    return blocks.reshape(-1, blocks.shape[-1])
 
 
 def near(found: Any, expected: Any) -> None:

@@ -62,6 +62,8 @@ CONFIGS: dict[str, tuple[str, str]] = {
     "beyond every number": ('"layer_norm_eps": 1e400', "JSON cannot be read"),
     "negative": ('"num_hidden_layers": -3', "a number of 1 or more is needed"),
     "no layers": ('"num_hidden_layers": 0', "a number of 1 or more is needed"),
+    "no heads": ('"num_attention_heads": 0', "a number of 1 or more is needed"),
+    "heads below none": ('"num_attention_heads": -1', "a number of 1 or more is needed"),
     "negative size": ('"hidden_size": -64', "a number of -1 or more is needed"),
     "huge": ('"vocab_size": 1000000000000', "at most 100,000,000 are read"),
     "of thirty digits": (f'"num_hidden_layers": {10**30}', "a whole number is needed"),

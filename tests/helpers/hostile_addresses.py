@@ -1,17 +1,15 @@
 """Addresses as an attacker writes them: every parameter of every page, and values that no control takes."""
 
-import ast
-import re
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
+from ui.address.registry import NAMES, is_known
+
 ROOT = Path(__file__).parents[2]
 SHELL = ROOT / "ui" / "shell.py"
-NAME = re.compile(r"[a-z][a-z_]{1,24}")
 VIEWS = (
     ("overview", ""),
     ("parameters", ""),
@@ -71,17 +69,22 @@ HOSTILE: tuple[str | list[str], ...] = (
 )
 """Values that stand behind a name of an address; a list repeats the name. All names with them in turn make an address
 below 512 Ki characters and 1,000 fields: of a longer one Streamlit takes nothing."""
-LEFT_ALONE = {"embed", "embed_options", "lesson", "arrive", "model", "view"}
-"""Streamlit's own; and those that lead elsewhere than to the page that is asked for."""
+LEFT_ALONE = {"model", "view"}
+"""They lead elsewhere than to the page that is asked for."""
+BESIDE = {"step", "try", "no_page", "files", "list_file", "heads_matrix_table", "tokens_explained", "no_name_of_ours"}
+"""Names that no control has: of the way to a view, of a link's files, of folded parts, and one that means nothing."""
 
 
-@cache
 def parameters() -> frozenset[str]:
-    """Names that a parameter of an address may have: every plain word that the dashboard's code has as a text."""
-    files = [*(ROOT / "ui").rglob("*.py"), *(ROOT / "pages").glob("*.py")]
-    nodes = (node for path in files for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-    words = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    return frozenset(word for word in words if NAME.fullmatch(word)) - LEFT_ALONE
+    """Names that a parameter of an address may have."""
+    return (NAMES | BESIDE) - LEFT_ALONE
+
+
+def unknown_names(at: AppTest) -> set[str]:
+    """Names under which a control of a page stands in the address, and that no row of the registry has."""
+    drawn = (*at.main, *at.sidebar)
+    keys = {getattr(getattr(each, "proto", None), "query_param_key", "") for each in drawn}
+    return {key for key in keys if key and not is_known(key)}
 
 
 def opened_by(page: str, query: Mapping[str, Any]) -> AppTest:

@@ -10,7 +10,8 @@ import pyarrow as pa
 from bertviz_core.corpus.files import write_table
 from bertviz_core.corpus.folder import Corpus, open_corpus, shard_path
 from bertviz_core.corpus.manifest import FORMAT_VERSION, write_manifest
-from bertviz_core.corpus.results import CorpusColumn, InputFile, Manifest
+from bertviz_core.corpus.results import CorpusColumn, Manifest
+from bertviz_core.tables.results import InputFile
 
 ROWS, PER_SHARD, DIMENSIONS = 1_301, 600, 7
 MANIFEST = Manifest(

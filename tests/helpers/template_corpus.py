@@ -18,7 +18,7 @@ from jaxtyping import Float
 from bertviz_core.corpus.files import write_table
 from bertviz_core.corpus.folder import Corpus, open_corpus, shard_path, write_vectors
 from bertviz_core.corpus.manifest import write_manifest
-from bertviz_core.corpus.results import CorpusColumn, InputFile, Manifest
+from bertviz_core.corpus.results import CorpusColumn, Manifest
 from bertviz_core.models.catalog.bundled import BUNDLED
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.safetensors.folder import SINGLE_FILE
@@ -26,6 +26,7 @@ from bertviz_core.models.sources import resolve
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import DEFAULT_MODEL, Settings
+from bertviz_core.tables.results import InputFile
 from bertviz_core.trace.tokenization import load_tokenizer
 from tests.helpers.made_corpora import MANIFEST
 

@@ -83,7 +83,7 @@ def test_value_zeroing_that_takes_long_begins_when_asked_for(monkeypatch: pytest
     opened("attention", text=text)
     monkeypatch.setattr(run_model, "CONFIRM_ABOVE_SECONDS", -1.0)
     at = opened("attention", weights="value-zeroing", text=text)
-    assert "This run needs" in said(at.info[0].value)
+    assert "the run needs" in said(at.info[0].value)
     assert not at.error
     at.button(key="start_run").click().run()
     assert not at.info

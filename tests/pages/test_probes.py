@@ -89,11 +89,9 @@ def test_code_pooling_layer_and_seed_come_from_the_address() -> None:
 
     checks = {"predictions_probe": scores, "predictions_classes": answer}
     address = {"labelled": "typed", "labelled_texts": TYPED, "text": "my bank"}
-    at = check_view(
-        "predictions", "tiny", checks, **address, view="Train a head", probe_pooling="max", layer="1", seed="5"
-    )
+    at = check_view("predictions", "tiny", checks, **address, view="Train a head", pooling="max", layer="1", seed="5")
     assert at.number_input(key="seed").value == 5
-    assert at.selectbox(key="probe_pooling").value == "max"
+    assert at.selectbox(key="pooling").value == "max"
     assert any("max pooling of layer 1, seed 5" in said(each.value) for each in at.caption)
 
 

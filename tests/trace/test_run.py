@@ -210,7 +210,12 @@ def test_a_model_that_records_in_part_falls_back_to_its_own_maps(tmp_path: Path)
 def test_bigbird_is_full_for_short_texts_and_sparse_for_long_ones_in_any_order(tmp_path: Path) -> None:
     loaded, tokenizer = opened(tmp_path, "big_bird")
     short, long = tokenize(tokenizer, TEXT), tokenize(tokenizer, "love my pet python " * 9)
-    first, sparse, again = trace(loaded, short), trace(loaded, long), trace(loaded, short)
+    heard: list[int] = []
+    loaded.model.encoder.layer[1].register_forward_hook(lambda *_: heard.append(len(heard)))
+    first, sparse = trace(loaded, short), trace(loaded, long)
+    before = len(heard)
+    again = trace(loaded, short)
+    assert len(heard) > before > 0, "a hook of the caller's was taken away when the model changed its attention"
     assert (first.attention_source, sparse.attention_source, again.attention_source) == ("eager", "none", "eager")
     np.testing.assert_array_equal(first.hidden_states, again.hidden_states)
     np.testing.assert_array_equal(attention_probs(first, 2), attention_probs(again, 2))

@@ -323,6 +323,16 @@ def test_tokens_cannot_be_written_to() -> None:
             array[0] = 1
 
 
+def test_a_class_that_is_no_tokenizer_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    """RAG's class holds two tokenizers and is none; here it finds no files of theirs, or no vocabulary."""
+    save_tiny("bert", tmp_path)
+    (tmp_path / "tokenizer.json").unlink()
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "RagTokenizer"}')
+    (tmp_path / "vocab.txt").write_text("[UNK]\na\n")
+    with pytest.raises(BertvizError, match="is a 'RagTokenizer', which no text can be given to"):
+        load_tokenizer(folder_source("mine", tmp_path), replace(SETTINGS, isolate_models=False))
+
+
 @pytest.mark.parametrize("ids", [{"a": None}, {"a": "1"}, {"a": [1]}, {"a": 10**30}, {"a": -1}, {"a": True}, {}])
 def test_ids_that_are_none_are_refused_in_a_sentence(tmp_path: Path, ids: dict[str, object]) -> None:
     """A tokenizer written in Python looks its words up in the file, whatever stands there."""

@@ -4,7 +4,9 @@ from pathlib import Path
 
 UI = Path(__file__).parents[2] / "ui"
 PLACES = {
-    "arrival.py",
+    "address/bounds.py",
+    "address/following.py",
+    "address/visit.py",
     "session.py",
     "lessons/own_texts.py",
     "lessons/tour.py",

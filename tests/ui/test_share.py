@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.helpers.hostile_addresses import unknown_names
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
 from tests.pages.opened import opened, said
 from ui import session, share
-from ui.address import NUMBERS
+from ui.address.registry import NUMBERS, ROWS
 from ui.widgets.lists import progress
 
 KINDS = (
@@ -32,8 +33,19 @@ KINDS = (
 LONG = "The quick brown fox jumps over the lazy dog. " * 9
 PAIR = {"text": "The bank lent me money.", "pair": "It stood by the river."}
 
-LABELS = {"[CLS]": "cls", "dot product": "dot", "distance (tokens)": "distance"}
+LABELS = {
+    "[CLS]": "cls",
+    "dot product": "dot",
+    "distance (tokens)": "distance",
+    "cosine to its own input": "input",
+    "Euclidean": "euclidean",
+    "PCA": "pca",
+    "UMAP": "umap",
+    "principal components": "pca",
+}
 """What stands in the address where a control shows an option under a label -> the option."""
+OWN_WORDS = {"pooling", "corpus_pooling", "measure", "methods"}
+"""Choices that a page shows in words of its own, of which a checkpoint says the first, or that are several."""
 CONDITIONAL = {"model", "view", "placed", "bfloat16"}
 """On all pages; on most; there only where umap is installed; there only for long lists on some processors."""
 VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
@@ -59,8 +71,8 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
         {},
     ),
     ("tokens", {"below": "position", "token": 3, "tokenizer": "bert-base-uncased"}, {}),
-    ("representations", {"view": "Values", "layer": 2, "window": 32, "from": 64}, {}),
-    ("representations", {"view": "Change", "map": "cosine to its own input"}, {}),
+    ("representations", {"view": "Values", "layer": 2, "window": 32, "first": 64}, {}),
+    ("representations", {"view": "Change", "map": "input"}, {}),
     ("representations", {"view": "Token similarity", "tokens": [3, 40]}, {"text": LONG}),
     ("heads", {"layer": 2, "head": 5, "matrix": "value", "cut": "one matrix"}, {}),
     ("heads", {"view": "One product or twelve", "product": "key"}, {}),
@@ -114,7 +126,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
             "model": "classes",
             "classes_by": "probability",
             "units": "tokens",
-            "shown_classes": ["LABEL_2", "LABEL_0"],
+            "classes": ["LABEL_2", "LABEL_0"],
         },
         PAIR,
     ),
@@ -173,6 +185,18 @@ def shown(at: AppTest) -> dict[str, Any]:
     return found
 
 
+def unlike_its_parameter(at: AppTest, page: str, but: set[str]) -> list[str]:
+    """Choices that offer what their parameter does not have, or begin with another of its options."""
+    options = {row.param.key: row.param.options for row in ROWS if page in row.pages and row.param.key not in but}
+    faults = []
+    for widget in (*at.selectbox, *at.get("button_group")):
+        known = options.get(widget.proto.query_param_key, ())
+        offered = [LABELS.get(label, label) for label in widget.options]
+        if known and not (set(offered) <= set(known) and offered[0] == known[0] == written(widget.value)):
+            faults.append(f"{widget.key}: {offered} of {known}, {widget.value}")
+    return faults
+
+
 def written(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [written(each) for each in value]
@@ -187,6 +211,8 @@ def test_a_link_restores_every_control(page: str, query: dict[str, Any], texts: 
     assert not at.exception
     numbers = {each.proto.query_param_key for each in (*at.slider, *at.number_input)}
     assert numbers <= NUMBERS | {""}, "a number that nonsense in an address could end the page with"
+    assert not unknown_names(at)
+    assert not unlike_its_parameter(at, page, set(query) | OWN_WORDS)
     found = shown(at)
     assert {name: written(found.get(name)) for name in query} == {name: written(value) for name, value in query.items()}
     covered = {name for each, named, _ in VIEWS if each == page for name in named} | CONDITIONAL
@@ -199,7 +225,7 @@ def test_a_link_restores_every_control(page: str, query: dict[str, Any], texts: 
 
 
 def test_a_link_restores_what_was_typed() -> None:
-    words = {"word": "bank", "first": "The bank lends.", "second": "The river bank."}
+    words = {"word": "bank", "first_text": "The bank lends.", "second_text": "The river bank."}
     at = opened("representations", view="One word, two texts", **words, **PAIR)
     assert {each.key: each.value for each in at.text_input} == words
     assert (at.session_state["text"], at.session_state["pair"]) == (PAIR["text"], PAIR["pair"])
@@ -210,7 +236,7 @@ def test_a_link_restores_what_was_typed() -> None:
     assert [box.value for box in at.selectbox if box.key in places] == [2, 1]
 
 
-@pytest.mark.parametrize("value", ["x", "-1", "1e9", "99999999999", "²", ""])
+@pytest.mark.parametrize("value", ["-1", "1e9"])
 def test_a_place_that_is_no_number_is_left_out(value: str) -> None:
     at = opened("sentences", view="Token contributions", first_sentence=value)
     assert not at.exception

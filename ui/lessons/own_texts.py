@@ -5,10 +5,11 @@ from secrets import token_hex
 
 import streamlit as st
 
+from ui.address.registry import TYPED
 from ui.components.browser.kept_texts import KEY as KEPT_TEXTS
 from ui.components.browser.kept_texts import ask_for_kept_texts, found_texts, kept_texts
 from ui.session import TEXTS_KEPT
-from ui.share import DEFAULTS, KEPT, LINKED
+from ui.share import DEFAULTS, LINKED
 
 APPLIED_KEY, OWN_TEXTS_KEY, SESSION = "tour_given", "tour_own", "tour_session"
 """Keys of the session: texts that steps wrote, the reader's that they replaced, the session's own name for the tab."""
@@ -52,7 +53,7 @@ def keep_texts() -> None:
 def _own_texts() -> dict[str, str]:
     """What the reader typed, also where a step's text stands there now; not what everyone begins with."""
     given, own = st.session_state.get(APPLIED_KEY, {}), st.session_state.get(OWN_TEXTS_KEY, {})
-    held = {key: st.session_state.get(key) for key in KEPT}
+    held = {key: st.session_state.get(key) for key in TYPED}
     written = {
         key: own.get(key) if key in given and text == given[key] else text
         for key, text in held.items()
@@ -66,7 +67,7 @@ def _take_kept() -> None:
     linked, found = st.session_state.get(LINKED, ()), found_texts(st.session_state.get(KEPT_TEXTS))
     given, own = st.session_state.get(APPLIED_KEY, {}), dict(st.session_state.get(OWN_TEXTS_KEY, {}))
     for key, text in found.items():
-        if key not in KEPT or key in linked:
+        if key not in TYPED or key in linked:
             continue
         if key in given and st.session_state.get(key) == given[key]:
             own[key] = text

@@ -4,22 +4,23 @@ A step is a link: its page, its query, `lesson` and `step`. Whoever opens it sta
 the address, they come from the lesson's file.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
 from bertviz_core.errors import LessonError
-from ui.address import whole
+from ui.address.query import whole
+from ui.address.visit import visit
 from ui.cache.decorator import cached_by_bytes
 from ui.components.lesson_card import Card, lesson_card
 from ui.components.step_links import Link, address, step_links
 from ui.examples import EXAMPLES
 from ui.lessons.own_texts import apply_texts, restore_texts
 from ui.lessons.reading import Lesson, Step, View, lesson_file, lesson_names, misnamed, read_lesson
-from ui.session import PAGE, settings
+from ui.session import settings
 from ui.widgets.formatting import escape_markdown
 
 KEYS = ("text", "pair", "sentences")
@@ -47,8 +48,8 @@ ORDER = (
     "which-heads-and-words-matter",
 )
 """The shipped lessons as they are best taken; the overview offers the first."""
-TOUR, ADDRESS, AGAIN = "tour", "tour_address", "tour_again"
-"""Keys of the session: where the tour is, where the address was last, an address to be opened anew."""
+TOUR, ADDRESS = "tour", "tour_address"
+"""Keys of the session: where the tour is, where the address was last."""
 NAMES = ("lesson", "step", "try")
 """Names in the address: the lesson, the step, and the link of the step's question that was followed."""
 Pages = Mapping[str, Any]
@@ -90,42 +91,65 @@ class Place:
         return address(self.view.page, self.query())
 
 
-def follow_address(here: str, pages: Pages) -> None:
+def follow_address(here: str, pages: Pages) -> str:
     """Follow the address: show its step, and where that is on another page go there.
+
+    What comes back is an address that the browser is to open anew, "" for none.
 
     Args:
         here: name of the page that is shown.
         pages: all pages.
     """
     name, *numbers = (st.query_params.get(each) for each in NAMES)
-    fresh, arrived = ADDRESS not in st.session_state, st.session_state.get(PAGE) != here
-    st.session_state[PAGE] = here
-    st.session_state.pop(AGAIN, None)
+    fresh = ADDRESS not in st.session_state
     if name is None:
         st.session_state[ADDRESS] = None
-        return
+        return ""
     try:
         place = _place(name, *numbers)
     except LessonError:
         st.session_state.update({TOUR: (name, *numbers), ADDRESS: None})  # the bar says what is wrong
-        return
-    view = place.view
-    # Streamlit takes a parameter that a control of the page before had, such as the layer, out of the next address.
-    lost = arrived and any(each not in st.query_params for each in view.query)
-    bare = bool(view.query) and not any(each in st.query_params for each in view.query)
-    if fresh and (here != view.page or numbers[0] is None or bare):
+        return ""
+    way = detour(place.view, here, frozenset(st.query_params), numbers[0] is not None, fresh, visit().first_run)
+    if way == "go":
         typed = [(key, st.query_params[key]) for key in KEYS if key in st.query_params]
-        st.switch_page(pages[view.page], query_params=[*place.query(), *typed])
-    if not fresh and (here != view.page or numbers[0] is None or lost):
-        st.session_state[AGAIN] = place.address()
+        st.switch_page(pages[place.view.page], query_params=[*place.query(), *typed])
     st.session_state[TOUR] = place.names()
     if st.session_state.get(ADDRESS) != st.session_state[TOUR]:
-        apply_texts(_texts(place.step) | _texts(view))
+        apply_texts(_texts(place.step) | _texts(place.view))
         st.session_state[ADDRESS] = st.session_state[TOUR]
+    return place.address() if way == "open" else ""
 
 
-def step_bar(here: str, pages: Pages) -> None:
-    """The step that the reader is at; nothing outside a tour."""
+def detour(
+    view: View, here: str, named: Collection[str], at_step: bool, fresh: bool, first_run: bool
+) -> Literal["", "go", "open"]:
+    """What a step's address needs before its view is drawn: to go to its page, to be opened by the browser, or nothing.
+
+    Args:
+        view: what the reader is to see.
+        here: name of the page that is shown.
+        named: names in the address.
+        at_step: whether the address says which step; without one it begins the lesson.
+        fresh: whether this is the first run of the session, which may go to another page at once.
+        first_run: whether it is the first one on its page: Streamlit takes a parameter that a control of the page
+            before had, such as the layer, out of the next address.
+    """
+    elsewhere = here != view.page or not at_step
+    missing = [name for name in view.query if name not in named]
+    if fresh:
+        return "go" if elsewhere or (missing and len(missing) == len(view.query)) else ""
+    return "open" if elsewhere or (missing and first_run) else ""
+
+
+def step_bar(here: str, pages: Pages, again: str) -> None:
+    """The step that the reader is at; nothing outside a tour.
+
+    Args:
+        here: name of the page that is shown.
+        pages: all pages.
+        again: address that the browser is to open anew, "" for none.
+    """
     at = st.session_state.get(TOUR)
     if at is None:
         return
@@ -135,7 +159,6 @@ def step_bar(here: str, pages: Pages) -> None:
         del st.session_state[TOUR]
         st.warning(escape_markdown(str(error)), icon=":material/tour:")
         return
-    again = st.session_state.get(AGAIN)
     with st.container(key="tour_bar", gap=None):
         lesson_card(_card(place, here, pages), "tour_card", again)
         st.button("Leave", key="tour_leave", on_click=end_tour, help="Ends the tour; your own text comes back.")

@@ -10,18 +10,14 @@ import logging
 from collections import Counter
 from urllib.parse import urlsplit
 
-from google.protobuf.message import DecodeError
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse
 from streamlit import config
-from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.runtime.runtime import Runtime
-from streamlit.web.server.starlette import starlette_websocket
-from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 
 from bertviz_core.settings import Settings
 from ui.server.index_page import App, Message, Receive, Send
+from ui.server.streamlit_internals import is_from_a_tab, signed_in_user, uploaded_nbytes
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -115,7 +111,7 @@ class Entrance:
         largest = int(config.get_option("server.maxUploadSize")) * 1024**2
         told = headers.get("content-length", "")
         nbytes = min(int(told), largest) if told.isascii() and told.isdigit() and len(told) < 19 else largest
-        held = _held()
+        held = uploaded_nbytes()
         own = held.get(parts[2], 0) + self.coming[parts[2]] + nbytes
         most = self.settings.max_cache_bytes
         if own > FILES_OF_SESSION * largest or sum(held.values()) + self.coming.total() + nbytes > most:
@@ -149,10 +145,8 @@ def is_loopback(host: str) -> bool:
 def has_signed_in(headers: Headers) -> bool:
     """Whether a request has the cookie that Streamlit gives to those who have signed in, with Streamlit's signature."""
     cookies = cookie_parser("; ".join(headers.getlist("cookie")))
-    # Private: Streamlit asks for this only where a session begins.
-    payload = starlette_websocket._get_signed_cookie_with_chunks(cookies, USER_COOKIE_NAME)
     try:
-        user = json.loads(payload or b"null")
+        user = json.loads(signed_in_user(cookies) or b"null")
     except ValueError:
         return False
     return isinstance(user, dict) and user.get("is_logged_in") is True
@@ -183,30 +177,16 @@ def _is_local(scope: Message, host: str, headers: Headers) -> bool:
     return is_loopback(client[0]) and is_loopback(host) and not any(name in headers for name in FORWARDED)
 
 
-def _held() -> dict[str, int]:
-    """Session -> bytes of its uploaded files."""
-    files = getattr(Runtime.instance().uploaded_file_mgr, "file_storage", {}) if Runtime.exists() else {}
-    return {name: sum(len(file.data) for file in list(own.values())) for name, own in list(files.items())}
-
-
 def _readable(receive: Receive) -> Receive:
     """Messages of a session; one that no tab sends and Streamlit cannot read ends it without a traceback."""
 
     async def receiving() -> Message:
         message = await receive()
-        if message["type"] == "websocket.receive" and not _is_from_a_tab(message.get("bytes")):
+        if message["type"] == "websocket.receive" and not is_from_a_tab(message.get("bytes")):
             return {"type": "websocket.disconnect", "code": 1003}
         return message
 
     return receiving
-
-
-def _is_from_a_tab(raw: bytes | None) -> bool:
-    """Whether these are the bytes of one of Streamlit's messages."""
-    try:
-        return raw is not None and BackMsg.FromString(raw).WhichOneof("type") is not None
-    except DecodeError:
-        return False
 
 
 def _marked(send: Send, path: str, headers: Headers) -> Send:

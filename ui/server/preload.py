@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
+from bertviz_core.isolation.trials import warm_trials
 from bertviz_core.models.skeleton import build_skeleton, import_library
-from bertviz_core.models.sources import resolve, trusted_configs
-from bertviz_core.models.untrusted.trial import require_trials, warm_trials
+from bertviz_core.models.sources import resolve
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.trace.isolated.tokenizer import warm_tokenizers
 from ui.session import first_page_sent
@@ -21,7 +21,6 @@ COLLECT_EVERY_S = 30.0
 @contextlib.asynccontextmanager
 async def lifespan(_app: Any) -> AsyncIterator[dict[str, Any]]:
     """Start the background work, which the health check does not wait for; it ends with the server."""
-    require_trials(Settings.from_environment(), trusted_configs())
     ended = threading.Event()
     threading.Thread(target=_import_and_collect, args=(ended,), name="preload", daemon=True).start()
     yield {}
@@ -45,7 +44,7 @@ def _import_and_collect(ended: threading.Event) -> None:
     gc.freeze()
     if strangers_may_come(settings):
         warm_tokenizers(settings)
-        warm_trials()
+        warm_trials(settings)
     while not ended.wait(COLLECT_EVERY_S):
         gc.collect()
 

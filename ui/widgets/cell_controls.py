@@ -8,9 +8,10 @@ import streamlit as st
 from bertviz_core.text import escape_controls, isolated
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import longest_piece
-from ui.address import whole
-from ui.session import PAGE
-from ui.widgets.controls import BOUND, bring_along
+from ui.address.bounds import keep_within
+from ui.address.following import bring_along, rewrite, source_of, write
+from ui.address.query import whole
+from ui.widgets.controls import BOUND
 from ui.widgets.formatting import escape_markdown
 
 NARROW, WIDE = 150, 200
@@ -27,8 +28,7 @@ def head_select(heads: int) -> int:
     requested = st.query_params.get(HEAD) or "0"
     if _position(requested, most) is None:
         st.toast(escape_markdown(f"There is no head {requested[:20]} here; the last one is {most}."))
-    if int(st.session_state.get(HEAD) or 0) > most:
-        st.session_state[HEAD] = most
+    keep_within(HEAD, 0, most)
     return int(st.number_input(f"Head, 0 to {most}", 0, most, 0, step=1, key=HEAD, width=NARROW, **BOUND))
 
 
@@ -51,7 +51,7 @@ def token_names(tokens: Tokens) -> list[str]:
 def put_token(key: str, place: int) -> None:
     """Make a position the chosen one under a key, as a click in a figure does; the address follows."""
     st.session_state[key] = place
-    st.query_params[key] = st.session_state[f"{key}_written"] = str(place)
+    rewrite(key, str(place))
 
 
 def take_key(chart_key: str, curve: int) -> None:
@@ -64,26 +64,20 @@ def take_key(chart_key: str, curve: int) -> None:
 
 def token_select(label: str, tokens: Tokens, key: str, default: int, help_text: str) -> int:
     """A token by its position and word; the address holds the position alone, since words are the reader's text."""
-    widget, written = f"{key}_token", f"{key}_written"
-    asked, most = st.query_params.get(key), len(tokens) - 1
-    here = (st.session_state.get(PAGE), tokens.text, tokens.pair)
-    stayed = st.session_state.get(f"{key}_of") == here
-    if asked is not None and asked != st.session_state.get(written):  # a link, or a step back
-        place = _position(asked, most)
-        if place is None:
-            st.toast(escape_markdown(f"There is no token {asked[:20]} here; the last one is {most}."))
-        st.session_state[key] = most if place is None else place
-    elif asked is None and stayed and st.session_state.get(written):  # a step back to where none was named
-        st.session_state[key] = default
+    widget, of, most = f"{key}_token", (tokens.text, tokens.pair), len(tokens) - 1
     place = st.session_state.get(key, default)
+    match source_of(key, of):
+        case "address":
+            asked = st.query_params[key]
+            named = _position(asked, most)
+            if named is None:
+                st.toast(escape_markdown(f"There is no token {asked[:20]} here; the last one is {most}."))
+            place = most if named is None else named
+        case "default":
+            place = default
     place = default if place > most else place
     st.session_state[key] = st.session_state[widget] = place
-    st.session_state[f"{key}_of"] = here
-    st.session_state[written] = None if place == default else str(place)
-    if place != default:
-        st.query_params[key] = str(place)
-    elif asked is not None:
-        del st.query_params[key]
+    write(key, None if place == default else str(place), of)
     names = token_names(tokens)
     st.selectbox(
         label,

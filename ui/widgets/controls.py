@@ -7,7 +7,8 @@ import streamlit as st
 
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import shortened
-from ui.session import DEFAULT_TEXT, PAGE, TEACHING_SIZES, model_names, settings
+from ui.address.bounds import keep_among
+from ui.session import DEFAULT_TEXT, TEACHING_SIZES, model_names, settings
 from ui.widgets.formatting import escape_markdown
 
 AS_IT_IS = "none: as in the checkpoint"
@@ -30,8 +31,8 @@ def text_inputs(shown: bool = True) -> None:
     Args:
         shown: whether the view reads them; what they hold is kept where it does not.
     """
-    _take_from_address("text", DEFAULT_TEXT)
-    _take_from_address("pair", "")
+    st.session_state.setdefault("text", DEFAULT_TEXT)
+    st.session_state.setdefault("pair", "")
     if not shown:
         return
     st.text_area("Text", key="text", height=100, persist_state="session", help="What the model reads.")
@@ -129,15 +130,6 @@ def _quoted(words: str) -> str:
     return f"“{escape_markdown(shortened(words, MOST_QUOTED))}”"
 
 
-def _take_from_address(key: str, default: str) -> None:
-    """A link may carry a text, which replaces what is there; the address keeps no text after that."""
-    if key in st.query_params:
-        st.session_state[key] = st.query_params[key]
-        del st.query_params[key]
-    elif key not in st.session_state:
-        st.session_state[key] = default
-
-
 def model_name() -> str:
     """The model that the sidebar names."""
     return str(st.session_state.get("model") or DEFAULT_MODEL)
@@ -156,22 +148,6 @@ def level(label: str, most: int, default: int, key: str, help_text: str) -> int:
     return int(st.slider(label, 1, most, min(default, most), key=key, help=help_text, **BOUND))
 
 
-def bring_along(key: str, default: int) -> None:
-    """Keep a number that a control of the same name holds on another page; to be called before the control is drawn.
-
-    Streamlit takes the parameters of the page before out of the address, and the control then begins anew. A number in
-    the address of this page counts more.
-    """
-    here, place = st.session_state.get(PAGE), f"{key}_page"
-    before = st.session_state.get(place)
-    st.session_state[place] = here
-    held = st.session_state.get(key)
-    if before in (None, here) or held in (None, default) or key in st.query_params:
-        return
-    st.session_state[key] = held
-    st.query_params[key] = str(held)
-
-
 def clicked(chart_key: str) -> str | None:
     """Id of the sector that was clicked last in a tree figure; None for none."""
     event = st.session_state.get(chart_key)
@@ -182,8 +158,7 @@ def clicked(chart_key: str) -> str | None:
 def module_select(modules: Sequence[str]) -> str:
     """The module whose rows are shown, also set by a click in the tree; "" for all."""
     options = ["", *modules]
-    if st.session_state.get("module", "") not in options:
-        st.session_state["module"] = ""
+    keep_among("module", options, "")
     module = st.selectbox("Module", options, key="module", format_func=lambda each: each or "all modules", **BOUND)
     return str(module or "")
 
@@ -204,8 +179,7 @@ def chosen_task(tasks: Sequence[str]) -> str | None:
 def task_select(tasks: Sequence[str]) -> None:
     """Choose the task whose class is counted."""
     options = [AS_IT_IS, *tasks]
-    if st.session_state.get("task", AS_IT_IS) not in options:
-        st.session_state["task"] = AS_IT_IS
+    keep_among("task", options, AS_IT_IS)
     st.selectbox(
         "Task head",
         options,

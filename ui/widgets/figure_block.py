@@ -263,15 +263,15 @@ def numbers_table(
     )
 
 
-def _signed(table: pd.DataFrame, formats: Mapping[str, str]) -> dict[str, Callable[[float], str]]:
+def _signed(table: pd.DataFrame, formats: Mapping[str, str]) -> dict[Any, Any]:
     """Column with numbers below 0 -> how its numbers are written, which Streamlit's own formats do with a hyphen.
 
     None where the table is too large to be written cell by cell, or where two columns or rows have one name.
     """
     if table.size > MOST_WRITTEN or not (table.columns.is_unique and table.index.is_unique):
         return {}
-    floats = table.select_dtypes(include="floating")
-    found = {str(name): formats.get(str(name), "%.4f") for name in floats if (floats[name] < 0).any()}
+    below = [name for name, cells in table.items() if pd.api.types.is_float_dtype(cells) and (cells < 0).any()]
+    found = {str(name): formats.get(str(name), "%.4f") for name in below}
     return {name: partial(_with_minus, how) for name, how in found.items() if how.startswith("%")}
 
 

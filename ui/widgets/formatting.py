@@ -14,16 +14,20 @@ _ADDRESS = re.compile(r"(?<=[a-z0-9+.-]):(?=//)|www(?=\.)|\S(?=@)", re.IGNORECAS
 LONGEST_TEXT = 20_000
 """Characters of a text that a page shows."""
 _MARKS = {ord(mark): f"\\{mark}" for mark in string.punctuation}
+_TURNS = {code: f"U+{code:04X}" for code in (*range(0x202A, 0x202F), 0x2066, 0x2067)}
+"""Signs that turn all that stands behind them around, on the whole line."""
 
 
 def escape_markdown(text: str) -> str:
     """Text that Markdown shows as it stands: no links, images, emphasis, formulas or icons.
 
+    Signs that turn the direction of what follows stand as their codes.
+
     Addresses become links even where every mark is escaped, so a word joiner, which has no width, parts them. Of a text
     beyond LONGEST_TEXT characters the beginning is shown, with the count of the rest.
     """
     parted = _ADDRESS.sub(lambda found: f"{found[0]}{_WORD_JOINER}", " ".join(shortened(text, LONGEST_TEXT).split()))
-    return parted.translate(_MARKS)
+    return parted.translate(_MARKS | _TURNS)
 
 
 BERT_IS_FOR = (

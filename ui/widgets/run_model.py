@@ -57,7 +57,7 @@ def agreed_cost(model: LoadedModel, tokens: Tokens, runs: int = 1) -> RunCost:
     """
     cost = run_cost(model, len(tokens), runs)
     if cost.seconds > CONFIRM_ABOVE_SECONDS:
-        words = f"This run needs {cost_words(cost)} on this machine. It can be stopped."
+        words = f"On this machine the run needs {cost_words(cost)}. It can be stopped."
         _agreed(_run_key(model, tokens, runs), words, "Run the model", "start_run")
     return cost
 

@@ -9,14 +9,14 @@ from typing import TypeVar
 
 import streamlit as st
 
-from ui.arrival import returned, visit
+from ui.address.following import EMBEDDINGS, arrived, layer_to_show, view_to_show
+from ui.address.visit import visit
 from ui.cache.shown import view_in_sight
 from ui.components.navigation import view_links
-from ui.session import PAGE
 from ui.widgets.controls import BOUND
 from ui.widgets.formatting import escape_markdown
 
-VIEW, LAYER, EMBEDDINGS = "view", "layer", "embeddings"
+VIEW, LAYER = "view", "layer"
 WIDTH = 320
 """Of the layer control, in pixels; a narrower place makes it narrower."""
 CHOSEN = "layer_chosen"
@@ -41,7 +41,7 @@ TEXT_VIEWS: Mapping[str, frozenset[str]] = {
 
 def reads_text(page: str) -> bool:
     """Whether the view that the page is about to show reads the text of the session."""
-    named = st.query_params.get(VIEW) or ("" if returned() else st.session_state.get(f"view_of_{page}", ""))
+    named = st.query_params.get(VIEW) or ("" if visit().complete else st.session_state.get(f"view_of_{page}", ""))
     without = TEXT_VIEWS.get(page)
     return without is not None and named not in without
 
@@ -51,12 +51,11 @@ def view_choice(options: Sequence[T]) -> T:
 
     The address names it, but for the first; where a link to the page names none, it is the one that was seen last.
     """
-    arrived, held = _arrived(VIEW), f"view_of_{st.session_state.get(PAGE)}"
-    named = st.query_params.get(VIEW)
-    remembered = st.session_state.get(held) if arrived and named is None and not returned() else None
-    wanted = remembered if named is None else named
-    view = next((option for option in options if option == wanted), options[0])
-    if named is not None and wanted not in options:
+    held, named = f"view_of_{visit().page}", st.query_params.get(VIEW)
+    anew = arrived(VIEW) and not visit().complete
+    shown = view_to_show(named, st.session_state.get(held), options, anew)
+    view = next(option for option in options if option == shown)
+    if named is not None and named != view:
         words = f"There is no view {named[:LONGEST_SHOWN]} here; the views are {', '.join(options)}."
         st.toast(escape_markdown(words))
     if view != options[0] and named != view:
@@ -65,8 +64,8 @@ def view_choice(options: Sequence[T]) -> T:
         del st.query_params[VIEW]
     st.session_state[VIEW] = st.session_state[held] = view
     view_links(options, view, VIEW, "views")
-    if (shown := view_in_sight()) is not None:
-        shown.name = view
+    if (seen := view_in_sight()) is not None:
+        seen.name = view
     return view
 
 
@@ -112,41 +111,23 @@ def store_state(entry: int) -> None:
 
 
 def _select(label: str, options: Sequence[str], default: str, help_text: str | None, width: int = WIDTH) -> str:
-    arrived, asked = _arrived(LAYER), st.query_params.get(LAYER)
-    held = st.session_state.get(CHOSEN)
-    given = default if held is None or (arrived and returned()) else _nearest(held, options, default)
-    if asked is None and arrived:
-        st.session_state[LAYER] = given
-    wanted = str((asked if arrived else None) or st.session_state.get(LAYER, default))
-    if wanted not in options:
-        if asked is not None or not arrived:
-            given = _nearest(wanted, options, default)
-            shown = "the embeddings are" if given == EMBEDDINGS else f"layer {given} is"
-            words = (
-                f"There is no layer {wanted[:LONGEST_SHOWN]} here, only {options[0]} to {options[-1]}; {shown} shown."
-            )
-            st.toast(escape_markdown(words))
-        st.session_state[LAYER] = given
+    layer = layer_to_show(
+        options,
+        default,
+        st.query_params.get(LAYER),
+        st.session_state.get(LAYER),
+        st.session_state.get(CHOSEN),
+        arrived(LAYER),
+        visit().complete,
+    )
+    if layer.put is not None:
+        st.session_state[LAYER] = layer.put
+    if layer.absent is not None:
+        shown = "the embeddings are" if layer.own == EMBEDDINGS else f"layer {layer.own} is"
+        absent = layer.absent[:LONGEST_SHOWN]
+        words = f"There is no layer {absent} here, only {options[0]} to {options[-1]}; {shown} shown."
+        st.toast(escape_markdown(words))
     chosen = str(st.select_slider(label, options, default, key=LAYER, help=help_text, width=width, **BOUND))
-    if chosen != given:
+    if chosen != layer.own:
         st.session_state[CHOSEN] = chosen
     return chosen
-
-
-def _nearest(wanted: str, options: Sequence[str], default: str) -> str:
-    """The option that comes closest: the last for a number beyond it, the first for embeddings where they are none."""
-    if wanted in options:
-        return wanted
-    digits = wanted.removeprefix("-")
-    is_number = digits.isascii() and digits.isdigit()
-    if wanted == EMBEDDINGS or (is_number and wanted.startswith("-")):
-        return options[0]
-    return options[-1] if is_number else default
-
-
-def _arrived(control: str) -> bool:
-    """Whether the reader has come to this page since the control was drawn last."""
-    here, place = (st.session_state.get(PAGE), visit()), f"{control}_page"
-    before = st.session_state.get(place)
-    st.session_state[place] = here
-    return before != here

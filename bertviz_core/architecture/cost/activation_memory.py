@@ -8,6 +8,7 @@ import numpy as np
 from bertviz_core.architecture.cost.results import ActivationMemory, Holding
 from bertviz_core.architecture.dry_run import DryModel, dry_model, plain_row
 from bertviz_core.errors import TextError
+from bertviz_core.models.torch_internals import dispatch_mode, storage_key, tree_leaves
 
 NOT_RUN = -1
 
@@ -57,14 +58,12 @@ def peak_nbytes(dry: DryModel, batch: int, seq: int) -> int:
     """Most bytes of tensors alive at once in one forward pass without gradients; weights and inputs not counted."""
     import torch
     from torch.multiprocessing.reductions import StorageWeakRef
-    from torch.utils._python_dispatch import TorchDispatchMode
-    from torch.utils._pytree import tree_leaves
 
     inputs = dry.inputs([plain_row(dry.model, seq)] * batch)
     excluded = _storages(dry, inputs)
 
     reference: Any = StorageWeakRef
-    mode: Any = TorchDispatchMode
+    mode: Any = dispatch_mode()
 
     class _Living(mode):  # type: ignore[misc]  # torch leaves the class without types
         """Keeps the bytes of every storage that some tensor still uses."""
@@ -79,9 +78,9 @@ def peak_nbytes(dry: DryModel, batch: int, seq: int) -> int:
             self.living = {key: entry for key, entry in self.living.items() if not entry[0].expired()}
             for tensor in tree_leaves(out):
                 if isinstance(tensor, torch.Tensor):
-                    storage = tensor.untyped_storage()
-                    if storage._cdata not in excluded:
-                        self.living[storage._cdata] = reference(storage), storage.nbytes()
+                    storage, key = tensor.untyped_storage(), storage_key(tensor)
+                    if key not in excluded:
+                        self.living[key] = reference(storage), storage.nbytes()
             self.peak = max(self.peak, sum(nbytes for _, nbytes in self.living.values()))
             return out
 
@@ -99,9 +98,8 @@ def saved_nbytes(dry: DryModel, batch: int, seq: int) -> int:
     storages: dict[int, Any] = {}
 
     def keep(tensor: "torch.Tensor") -> "torch.Tensor":
-        storage = tensor.untyped_storage()
-        if storage._cdata not in excluded:
-            storages[storage._cdata] = storage
+        if (key := storage_key(tensor)) not in excluded:
+            storages[key] = tensor.untyped_storage()
         return tensor
 
     with torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
@@ -112,4 +110,4 @@ def saved_nbytes(dry: DryModel, batch: int, seq: int) -> int:
 def _storages(dry: DryModel, inputs: Mapping[str, Any]) -> set[int]:
     """Where the weights, the buffers and the inputs are."""
     tensors = (*dry.model.parameters(), *dry.model.buffers(), *inputs.values())
-    return {tensor.untyped_storage()._cdata for tensor in tensors}
+    return {storage_key(tensor) for tensor in tensors}

@@ -10,6 +10,7 @@ from bertviz_core.architecture.cost.results import MultiplyAdds
 from bertviz_core.architecture.dry_run import DryModel, dry_model, plain_row
 from bertviz_core.architecture.layer_modules import layer_paths
 from bertviz_core.errors import TextError
+from bertviz_core.models.torch_internals import dispatch_mode, operator_of
 from bertviz_core.parameters.components import ATTENTION_PARTS
 from bertviz_core.parameters.ledger import module_ledger
 from bertviz_core.parameters.results import Ledger
@@ -103,13 +104,6 @@ def module_counts(dry: DryModel, seq: int) -> dict[str, int]:
     return {path: count // 2 for path, count in counts.items() if count}
 
 
-def counted_run(dry: DryModel, seq: int) -> int:
-    """Multiply-adds of one run on one text of seq tokens."""
-    with _counting() as counter:
-        dry.run(dry.inputs([plain_row(dry.model, seq)]))
-    return int(counter.flops) // 2
-
-
 def counted(name: str, config: Mapping[str, Any], lengths: Sequence[int], task: str = "base") -> MultiplyAdds:
     """What PyTorch's own formulas (torch.utils.flop_counter) count for runs of these lengths, part by part.
 
@@ -143,22 +137,21 @@ def counted(name: str, config: Mapping[str, Any], lengths: Sequence[int], task: 
 def _counting() -> Iterator[Any]:
     """What adds up PyTorch's formulas, in its `flops`; FlopCounterMode itself hooks all modules of all threads."""
     import torch
-    from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils.flop_counter import flop_registry
 
-    mode: Any = TorchDispatchMode
+    mode: Any = dispatch_mode()
 
     class _Counter(mode):  # type: ignore[misc]  # torch leaves the class without types
         flops = 0
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            if func._overloadpacket not in flop_registry:
+            if operator_of(func) not in flop_registry:
                 with self:
                     parts = func.decompose(*args, **(kwargs or {}))
                 if parts is not NotImplemented:
                     return parts
             out = func(*args, **(kwargs or {}))
-            formula = flop_registry.get(func._overloadpacket)
+            formula = flop_registry.get(operator_of(func))
             if formula is not None:
                 self.flops += formula(*args, **(kwargs or {}), out_val=out)
             return out

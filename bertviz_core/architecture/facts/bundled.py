@@ -14,9 +14,9 @@ from bertviz_core.architecture.facts.derive import model_facts
 from bertviz_core.architecture.facts.trial import BuildOutcome
 from bertviz_core.architecture.structure.results import ModelFacts
 from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.isolation.trials import told_by_trial
 from bertviz_core.models.safetensors.folder import read_json
 from bertviz_core.models.sources import bundled_folder
-from bertviz_core.models.untrusted.trial import told_by_trial
 from bertviz_core.settings import DEFAULT_MODEL
 
 FILE = Path(__file__).with_name("bundled.json")
@@ -27,7 +27,7 @@ TASK = "base"
 def facts_of(name: str, config: Mapping[str, Any], task: str) -> ModelFacts:
     """What a run of the modules tells of a model.
 
-    As packaged for the bundled model's config, as the process told that tried the config where trials are required,
+    As packaged for the bundled model's config, as the process told that tried the config where its terms ask for that,
     else of a run now.
 
     Raises:

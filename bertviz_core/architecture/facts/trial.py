@@ -9,9 +9,10 @@ import msgspec
 from bertviz_core.architecture.facts.derive import model_facts
 from bertviz_core.architecture.structure.results import ModelFacts
 from bertviz_core.errors import BertvizError, CheckpointError
+from bertviz_core.isolation.sanitized.terms import OpenedConfig, Terms
+from bertviz_core.isolation.trials import BuildRequest, Preparation
+from bertviz_core.isolation.walls import confine_files
 from bertviz_core.models.skeleton import build_skeleton, import_library
-from bertviz_core.models.untrusted.trial import BuildRequest, Preparation
-from bertviz_core.sandbox.walls import confine_files
 
 
 class BuildOutcome(msgspec.Struct, frozen=True):
@@ -35,10 +36,11 @@ def answered(request: bytes) -> bytes:
     if isinstance(asked, Preparation):
         confine_files(scratch=Path(asked.scratch))
         return b""
+    config = OpenedConfig(asked.config, Terms(asked.max_layers, asked.max_labels))
     with _at_most(asked.max_modules):
-        build_skeleton(asked.name, asked.config, asked.task)
+        build_skeleton(asked.name, config, asked.task)
     try:
-        outcome = BuildOutcome(model_facts(asked.name, asked.config, asked.task))
+        outcome = BuildOutcome(model_facts(asked.name, config, asked.task))
     except BertvizError as error:  # a family that cannot be run without weights; its modules can be looked at
         outcome = BuildOutcome(None, str(error))
     return msgspec.msgpack.encode(outcome)

@@ -12,6 +12,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from bertviz_core.architecture.structure.results import Window
+from bertviz_core.models.torch_internals import dispatch_mode, tree_leaves
 
 if TYPE_CHECKING:
     import torch
@@ -108,10 +109,7 @@ def flow_of(model: "torch.nn.Module", begins: set[str], ends: set[str]) -> Itera
         begins: paths of the modules where the way through a layer begins.
         ends: paths of those where it ends.
     """
-    from torch.utils._python_dispatch import TorchDispatchMode
-    from torch.utils._pytree import tree_leaves
-
-    mode: Any = TorchDispatchMode
+    mode: Any = dispatch_mode()
     flow, thread = Flow(), get_ident()
     flow.names = {id(value): name for name, value in [*model.named_buffers(), *model.named_parameters()]}
 
@@ -236,8 +234,6 @@ def _exit_hook(flow: Flow, path: str, thread: int) -> Callable[..., None]:
     """What leaves a layer is noted, of its first call and of its last."""
 
     def leave(module: Any, args: tuple[Any, ...], output: Any) -> None:
-        from torch.utils._pytree import tree_leaves
-
         tensor = next((each for each in tree_leaves(output) if _is_vectors(each)), None)
         if get_ident() == thread and tensor is not None:
             value = flow.value(tensor)

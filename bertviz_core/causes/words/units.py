@@ -11,9 +11,9 @@ from jaxtyping import Float
 from bertviz_core.causes.requests import target_request
 from bertviz_core.causes.targets import Target
 from bertviz_core.causes.words.results import Replacement
-from bertviz_core.errors import Progress, TextError, UnsupportedModelError
+from bertviz_core.errors import Progress, TextError
 from bertviz_core.predictions.run import one_length_groups
-from bertviz_core.predictions.words import MaskedRow, masked_row
+from bertviz_core.predictions.words import MaskedRow, mask_id, masked_row
 from bertviz_core.trace.inputs import ModelRow
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.run import RUN_LOCK
@@ -91,13 +91,7 @@ def reference_id(tokenizer: TextTokenizer) -> int:
     Raises:
         UnsupportedModelError: the tokenizer has none.
     """
-    token_id = tokenizer.tokenizer.mask_token_id
-    if token_id is None:
-        raise UnsupportedModelError(
-            f"The tokenizer of {tokenizer.name!r} has no mask token to put in a word's place; measure with the words "
-            "dropped, or take a model that has one."
-        )
-    return int(token_id)
+    return mask_id(tokenizer, "measure with the words dropped")
 
 
 def row_values(target: Target, rows: Sequence[ModelRow], tell: Progress | None = None) -> Float[np.ndarray, "rows ..."]:

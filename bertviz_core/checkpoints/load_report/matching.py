@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from bertviz_core.models.transformers_internals import leave_out_ignored
 from bertviz_core.parameters.components import TASK_HEAD, component_of
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class KeyMatcher:
         missing = self.wanted.keys() - result.filled.keys() - result.mismatched.keys()
         self.model.tie_weights(missing_keys=missing, recompute_mapping=False)
         loading_info = SimpleNamespace(missing_keys=set(missing), unexpected_keys=set(result.unused))
-        self.model._adjust_missing_and_unexpected_keys(loading_info)
+        leave_out_ignored(self.model, loading_info)
         result.missing = loading_info.missing_keys
         for name in missing - loading_info.missing_keys:
             result.ignored_missing[name] = self._rule("_keys_to_ignore_on_load_missing", name)

@@ -23,6 +23,7 @@ from bertviz_core.checkpoints.load_report.results import (
     PrefixRepair,
 )
 from bertviz_core.errors import CheckpointError, HubError, UnsupportedModelError
+from bertviz_core.isolation.sanitized.terms import changed
 from bertviz_core.models import hub
 from bertviz_core.models.catalog import type_facts
 from bertviz_core.models.files import weights_folder
@@ -232,7 +233,7 @@ def with_labels(config: Mapping[str, Any], task: str, num_labels: int | None) ->
         raise UnsupportedModelError(f"A head with {num_labels:,} labels was asked for; give 1 to {MAX_LABELS:,}.")
     names = {str(index): f"LABEL_{index}" for index in range(num_labels)}
     other = {key: value for key, value in config.items() if key not in ("num_labels", "problem_type")}
-    return {**other, "id2label": names, "label2id": {label: int(index) for index, label in names.items()}}
+    return changed(config, {**other, "id2label": names, "label2id": {label: int(i) for i, label in names.items()}})
 
 
 def report_of(name: str, config: Mapping[str, Any], task: str, header: CheckpointHeader) -> LoadReport:

@@ -1,9 +1,6 @@
 """Near duplicates: all pairs of rows whose cosine reaches a threshold, found block by block, as groups."""
 
-from collections.abc import Sequence
-
 import numpy as np
-import pandas as pd
 from jaxtyping import Float, Int
 
 from bertviz_core.corpus.analysis.results import DuplicateGroups
@@ -12,7 +9,6 @@ from bertviz_core.corpus.search.exact import exact_units
 from bertviz_core.errors import CorpusError, Progress
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.sentences.store.rows import Vectors
-from bertviz_core.text import formula_safe, repair_surrogates
 
 BLOCK_ROWS = 2_048
 """Rows and columns of a block of cosines: 16 MiB at a time, whatever the count of rows."""
@@ -65,22 +61,6 @@ def duplicate_groups(
             if tell is not None:
                 tell(done, total)
     return pairs.groups(threshold)
-
-
-def duplicate_file(duplicates: DuplicateGroups, texts: Sequence[str] | None = None) -> bytes:
-    """A CSV file of all groups: number of the group, row, and the text where texts are given.
-
-    A text that a spreadsheet would run as a formula gets an apostrophe in front.
-
-    Args:
-        duplicates: the groups.
-        texts: one for each of `duplicates.rows`; None for a corpus that keeps none.
-    """
-    group = np.repeat(np.arange(len(duplicates.starts)), duplicates.sizes)
-    table = pd.DataFrame({"group": group, "row": duplicates.rows})
-    if texts is not None:
-        table["text"] = [formula_safe(repair_surrogates(text)) for text in texts]
-    return table.to_csv(index=False, lineterminator="\n").encode()
 
 
 class _Pairs:

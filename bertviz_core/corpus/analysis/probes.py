@@ -6,6 +6,7 @@ import numpy as np
 
 from bertviz_core.corpus.analysis.rows import sampled_rows, texts_of
 from bertviz_core.corpus.folder import Corpus
+from bertviz_core.corpus.rows import plain_values
 from bertviz_core.errors import CorpusError, Progress
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.labelled.fitting import layer_vectors, probe_scores
@@ -70,7 +71,7 @@ def labelled_sample(corpus: Corpus, column: str, texts: int = TEXTS, seed: int =
     cells = corpus.column(column)
     having = pc.indices_nonzero(pc.is_valid(cells)).to_numpy().astype(np.int64)
     rows = having[sampled_rows(len(having), texts, seed)]
-    labels = ["" if cell is None else str(cell).strip() for cell in cells.take(rows).to_pylist()]
+    labels = ["" if cell is None else str(cell).strip() for cell in plain_values(cells.take(rows))]
     pairs = [
         (text, label) for text, label in zip(texts_of(corpus, rows), labels, strict=True) if text.strip() and label
     ]

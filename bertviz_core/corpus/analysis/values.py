@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from bertviz_core.corpus.rows import plain_values
 from bertviz_core.text import counted
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def column_values(column: "pa.ChunkedArray", named: int = NAMED) -> ColumnValues
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.chunk(0) if encoded.num_chunks else pa.DictionaryArray.from_arrays([], pa.array([], kind))
     codes = np.asarray(pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
-    names = [str(value) for value in encoded.dictionary.to_pylist()]
+    names = [str(value) for value in plain_values(encoded.dictionary)]
     codes[missing] = -1
     counts = np.bincount(codes[codes >= 0], minlength=len(names))
     order = sorted((place for place in range(len(names)) if counts[place]), key=lambda at: (-counts[at], names[at]))

@@ -7,15 +7,16 @@ import numpy as np
 
 from bertviz_core.corpus.folder import OWN_COLUMNS
 from bertviz_core.corpus.reading.cutting import Cut
-from bertviz_core.corpus.reading.lines import LineFiles
-from bertviz_core.corpus.reading.places import InputPlace, ending, input_files, place
-from bertviz_core.corpus.reading.row_groups import ParquetFiles
 from bertviz_core.corpus.reading.types import joined, plain
-from bertviz_core.corpus.results import CorpusColumn, InputFile, InputSurvey, ShardRows
+from bertviz_core.corpus.results import CorpusColumn, InputSurvey, ShardRows
 from bertviz_core.corpus.rows import column_kind
 from bertviz_core.errors import CorpusError
-from bertviz_core.sentences.reading.columns import MAX_COLUMNS, MAX_NAME, USUAL_COLUMNS, listed
-from bertviz_core.sentences.reading.delimited import DELIMITERS
+from bertviz_core.tables.columns import MAX_COLUMNS, MAX_NAME, USUAL_COLUMNS, listed
+from bertviz_core.tables.delimited import DELIMITERS
+from bertviz_core.tables.inputs import InputPlace, ending, input_files, place
+from bertviz_core.tables.lines import LineFiles
+from bertviz_core.tables.results import InputFile
+from bertviz_core.tables.row_groups import ParquetFiles
 from bertviz_core.text import counted, quoted
 
 if TYPE_CHECKING:

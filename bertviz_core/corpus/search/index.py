@@ -31,7 +31,7 @@ from bertviz_core.corpus.search.exact import exact_cosines, nearest_rows
 from bertviz_core.corpus.search.results import IndexFacts, RankedRows
 from bertviz_core.errors import CorpusError, Progress
 from bertviz_core.hidden_states.geometry import unit
-from bertviz_core.models.own_files import open_regular
+from bertviz_core.isolation.own_files import open_regular
 from bertviz_core.sentences.store.rows import Vectors
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted

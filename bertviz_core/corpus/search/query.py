@@ -1,6 +1,5 @@
 """A text looked for in a corpus: made a vector as the corpus' own were, compared, and its nearest rows read."""
 
-from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
@@ -10,6 +9,7 @@ from jaxtyping import Float
 
 from bertviz_core.corpus.folder import TEXT_COLUMN, Corpus
 from bertviz_core.corpus.manifest import sentence_plan
+from bertviz_core.corpus.rows import plain_values
 from bertviz_core.corpus.search.exact import nearest_rows
 from bertviz_core.corpus.search.index import WORTHWHILE, SearchIndex, nearest_in_index
 from bertviz_core.corpus.search.results import CorpusHit, CorpusHits, RankedRows
@@ -151,9 +151,9 @@ def _hits(corpus: Corpus, ranked: RankedRows) -> tuple[CorpusHit, ...]:
     """What stands in the rows that were found."""
     own = [column.name for column in corpus.manifest.columns]
     has_text = corpus.manifest.text_column is not None
-    cells: Sequence[dict[str, object]] = corpus.read(
-        ranked.rows.tolist(), [*own, TEXT_COLUMN] if has_text else own
-    ).to_pylist()
+    table = corpus.read(ranked.rows.tolist(), [*own, TEXT_COLUMN] if has_text else own)
+    columns = {name: plain_values(table.column(name)) for name in table.column_names}
+    cells = [{name: values[place] for name, values in columns.items()} for place in range(len(ranked.rows))]
     return tuple(
         CorpusHit(row, score, str(cell.pop(TEXT_COLUMN) or "") if has_text else None, cell)
         for row, score, cell in zip(ranked.rows.tolist(), ranked.scores.tolist(), cells, strict=True)

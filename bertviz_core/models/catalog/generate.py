@@ -20,9 +20,10 @@ import orjson
 
 from bertviz_core.models.families import FAMILIES
 from bertviz_core.models.skeleton import BUILD_LOCK, TASK_CLASSES, import_library, quietly, task_class
+from bertviz_core.models.transformers_internals import declares_attention_function, knows, not_saved, tied_names
 
 TABLE = Path(__file__).with_name("library.json")
-KINDS_TABLE = Path(__file__).parents[1] / "untrusted" / "entry_kinds.json"
+KINDS_TABLE = Path(__file__).parents[2] / "isolation" / "sanitized" / "entry_kinds.json"
 KINDS: Mapping[Any, str] = {int: "i", float: "f", bool: "b", str: "s", list: "l", tuple: "l", dict: "d", type(None): ""}
 """A type of Python -> its letter in entry_kinds.json; an entry may be empty whatever its type."""
 TEXT_TASKS = frozenset(("masked-lm", "next-sentence", "token-classification", "question-answering", "multiple-choice"))
@@ -150,7 +151,7 @@ def model_type_row(model_type: str) -> dict[str, Any] | None:
         "prefix": base.base_model_prefix,
         "keeps_prefix": bool(names) and all(each.startswith(f"{base.base_model_prefix}.") for each in names),
         "defaults": defaults,
-        "attention": bool(getattr(base, "_supports_attention_backend", False)),
+        "attention": declares_attention_function(base),
         "tasks": _tasks(model_type),
         "renames": _renames(name, model_type),
         "frozen": frozen,
@@ -177,7 +178,7 @@ def model_type_classes(model_type: str) -> dict[str, dict[str, Any]]:
         model_class: Any = getattr(transformers, name, None)
         if _is_model_class(model_class):
             row: dict[str, Any] = {"tied": _ties(model_class), "renames": _renames(name, model_type)}
-            if unsaved := list(model_class._keys_to_ignore_on_save or ()):
+            if unsaved := not_saved(model_class):
                 row["unsaved"] = unsaved
             if model_class.base_model_prefix != getattr(base, "base_model_prefix", ""):
                 row["prefix"] = model_class.base_model_prefix
@@ -211,7 +212,7 @@ def _tasks(model_type: str) -> list[str]:
 
     config_name = transformers.models.auto.configuration_auto.CONFIG_MAPPING_NAMES.get(model_type, "")
     config_class = getattr(transformers, config_name, None)
-    return [task for task in TASK_CLASSES if config_class in task_class(task)._model_mapping]
+    return [task for task in TASK_CLASSES if knows(task_class(task), config_class)]
 
 
 def _defaults(config_class: Any) -> dict[str, Any]:
@@ -270,7 +271,7 @@ def _starred(name: str) -> str:
 
 
 def _ties(model_class: Any) -> dict[str, str]:
-    ties = {_literal(alias): _literal(source) for alias, source in (model_class._tied_weights_keys or {}).items()}
+    ties = {_literal(alias): _literal(source) for alias, source in tied_names(model_class).items()}
     return {alias: source for alias, source in ties.items() if alias and source}
 
 

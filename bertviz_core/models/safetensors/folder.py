@@ -5,16 +5,17 @@ from pathlib import Path
 from typing import Any
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.models.own_files import (
+from bertviz_core.isolation.own_files import (
     CONFIG_NBYTES,
     INDEX_NBYTES,
     check_values,
+    json_object,
     opened,
     own_file,
     present,
     read_file,
 )
-from bertviz_core.models.safetensors.header import check_count, json_object, read_file_header
+from bertviz_core.models.safetensors.header import check_count, read_file_header
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.text import quoted
 

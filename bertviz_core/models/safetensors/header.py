@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-import orjson
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.models.own_files import opened
+from bertviz_core.isolation.own_files import json_object, opened
 from bertviz_core.models.safetensors.results import StoredTensor
 from bertviz_core.text import quoted
 
@@ -157,21 +156,6 @@ def _header_length(file: str, start: bytes, size: int) -> int:
             f"the file has {size:,} (and a header at most {MAX_HEADER_NBYTES:,})."
         )
     return length
-
-
-def json_object(file: str, raw: bytes) -> dict[str, Any]:
-    """The JSON object in some bytes of a file.
-
-    Raises:
-        CheckpointError: it is no JSON, or no object.
-    """
-    try:
-        parsed = orjson.loads(raw)
-    except orjson.JSONDecodeError as error:
-        raise CheckpointError(f"{file} is damaged or in another format: its JSON cannot be read ({error}).") from error
-    if not isinstance(parsed, dict):
-        raise CheckpointError(f"{file} is in another format: its JSON is not an object.")
-    return parsed
 
 
 def _entries(file: str, raw: bytes) -> dict[str, StoredEntry]:

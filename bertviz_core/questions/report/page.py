@@ -1,7 +1,7 @@
 """A report as one HTML file: nothing in it asks a network for anything, and nothing that a user wrote is a tag."""
 
 import html
-from numbers import Integral, Real
+import math
 
 import numpy as np
 import pandas as pd
@@ -97,11 +97,13 @@ def _table(table: pd.DataFrame) -> str:
 
 
 def _cell(cell: object) -> str:
-    if isinstance(cell, Integral) and not isinstance(cell, bool | np.bool_):
-        return f'<td class="number">{int(cell):,}</td>'.replace("-", "−")
-    if isinstance(cell, Real) and not isinstance(cell, bool | np.bool_):
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return "<td></td>"
+    if isinstance(cell, float | np.floating):
         return f'<td class="number">{digits(float(cell))}</td>'
-    return f"<td>{_text('' if cell is None else str(cell))}</td>"
+    if isinstance(cell, int | np.integer) and not isinstance(cell, bool):
+        return f'<td class="number">{f"{cell:,}".replace("-", "−")}</td>'
+    return f"<td>{_text(str(cell))}</td>"
 
 
 def _notices(report: Report) -> str:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from bertviz_core.checkpoints.results import Behaviour, CheckpointComparison, TensorChange
-from bertviz_core.questions.tables.lines import aligned, number
+from bertviz_core.questions.tables.lines import aligned, number_cell
 from bertviz_core.text import escape_controls, shortened
 
 MAX_ROWS = 30
@@ -61,7 +61,10 @@ def compare_lines(comparison: CheckpointComparison, behaviours: Behaviour | None
 def _behaviour_lines(behaviours: Behaviour) -> list[str]:
     lines = []
     if behaviours.cosines is not None:
-        cosines = [(str(layer), number(row.mean()), number(row.min())) for layer, row in enumerate(behaviours.cosines)]
+        cosines = [
+            (str(layer), number_cell(row.mean()), number_cell(row.min()))
+            for layer, row in enumerate(behaviours.cosines)
+        ]
         lines += [
             "",
             "Cosine of hidden states, over the tokens",

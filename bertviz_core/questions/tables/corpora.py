@@ -7,7 +7,7 @@ import msgspec
 
 from bertviz_core.corpus.folder import Corpus
 from bertviz_core.corpus.search.results import CorpusHits
-from bertviz_core.questions.tables.lines import aligned, number, printable_token
+from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
 from bertviz_core.text import counted, escape_controls
 
 OWN = ("row", "score")
@@ -61,7 +61,7 @@ def hits_json(hits: CorpusHits) -> dict[str, Any]:
 def hit_lines(hits: CorpusHits) -> list[str]:
     """The hits as a table, the nearest first."""
     rows = [
-        (f"{hit.row:,}", number(hit.score), escape_controls((hit.text or "")[:LONGEST]), _columns(hit.columns))
+        (f"{hit.row:,}", number_cell(hit.score), escape_controls((hit.text or "")[:LONGEST]), _columns(hit.columns))
         for hit in hits.hits
     ]
     head = f"{hits.corpus}: {hits.searched:,} of {hits.rows:,} rows searched in {1000 * hits.seconds:,.0f} ms"

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.heads.results import BLOCKS, HeadProjections
-from bertviz_core.questions.tables.lines import aligned, printable_token
+from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
 from bertviz_core.sentences.results import SentenceVectors
 
 
@@ -74,7 +74,7 @@ def similarity_lines(vectors: SentenceVectors, matrix: np.ndarray) -> list[str]:
     """Similarities as a table, the columns by number."""
     numbers = [str(index) for index in range(len(matrix))]
     rows = [
-        (number, printable_token(text), *map(number, row.tolist()))
+        (number, printable_token(text), *map(number_cell, row.tolist()))
         for number, text, row in zip(numbers, vectors.sentences, matrix, strict=True)
     ]
     return [

@@ -18,7 +18,7 @@ from bertviz_core.predictions.results import (
     WordPrediction,
 )
 from bertviz_core.questions.question import Answer
-from bertviz_core.questions.tables.lines import aligned, number, printable_token
+from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
 from bertviz_core.text import escape_controls
 
 Rows = tuple[list[tuple[str, ...]], str]
@@ -38,7 +38,7 @@ def prediction_lines(about: dict[str, Any], answers: Sequence[Answer[Any]]) -> l
         if len(answers) > 1:
             lines += ["", printable_token(shown["text"])]
         lines += ["", *aligned(*_rows(answer.result, answer))]
-        lines += [f"{name} {number(shown[name])}" for name in ("mean", "perplexity", "score") if name in shown]
+        lines += [f"{name} {number_cell(shown[name])}" for name in ("mean", "perplexity", "score") if name in shown]
     return lines
 
 
@@ -180,7 +180,7 @@ def _terms(weights: TermWeights, words: Any) -> list[dict[str, Any]]:
 @_rows.register
 def _(result: TermWeights, answer: Answer[Any]) -> Rows:
     shown = prediction_json(answer)
-    rows = [(each["word"], shown["tokens"][each["position"]], number(each["weight"])) for each in shown["terms"]]
+    rows = [(each["word"], shown["tokens"][each["position"]], number_cell(each["weight"])) for each in shown["terms"]]
     return [("word", "from", "weight"), *rows], "llr"
 
 
@@ -205,7 +205,7 @@ def _(result: TermLedger, answer: Answer[Any]) -> dict[str, Any]:
 def _(result: TermLedger, answer: Answer[Any]) -> Rows:
     shown = prediction_json(answer)
     rows = [
-        (each["word"], shown["tokens"][each["first"]], shown["pair_tokens"][each["second"]], number(each["share"]))
+        (each["word"], shown["tokens"][each["first"]], shown["pair_tokens"][each["second"]], number_cell(each["share"]))
         for each in shown["shares"]
     ]
     return [("word", "from", "and from", "share"), *rows], "lllr"
@@ -253,7 +253,7 @@ def _spans(spans: Sequence[dict[str, Any]]) -> Rows:
         (
             each.get("label", "answer"),
             f"{each['start']}:{each['end']}",
-            number(each["score"], 3),
+            number_cell(each["score"], 3),
             escape_controls(each["text"]),
         )
         for each in spans
@@ -276,7 +276,7 @@ def _(result: ClassPrediction, answer: Answer[Any]) -> dict[str, Any]:
 def _(result: ClassPrediction, answer: Answer[Any]) -> Rows:
     scores = result.logits if result.probabilities is None else result.probabilities
     name = "value" if result.probabilities is None else "probability"
-    rows = [(printable_token(label), number(value)) for label, value in zip(result.labels, scores, strict=True)]
+    rows = [(printable_token(label), number_cell(value)) for label, value in zip(result.labels, scores, strict=True)]
     return [("label", name), *rows], "lr"
 
 

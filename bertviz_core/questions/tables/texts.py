@@ -6,7 +6,7 @@ import numpy as np
 
 from bertviz_core.attention.results import AttentionMap
 from bertviz_core.hidden_states.results import PoolerCheck, state_name
-from bertviz_core.questions.tables.lines import aligned, number, printable_token
+from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
 from bertviz_core.trace.results import Tokens, Trace
 
 MAX_VALUES = 6
@@ -103,7 +103,7 @@ def _cell(value: object) -> str:
 
 def _values(vector: np.ndarray) -> str:
     more = " ..." if len(vector) > MAX_VALUES else ""
-    return " ".join(number(value).rjust(8) for value in vector[:MAX_VALUES].tolist()) + more
+    return " ".join(number_cell(value).rjust(8) for value in vector[:MAX_VALUES].tolist()) + more
 
 
 def attention_json(trace: Trace, head_map: AttentionMap) -> dict[str, Any]:

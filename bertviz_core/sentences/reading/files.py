@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 
 from bertviz_core.errors import TextError
-from bertviz_core.sandbox.run import ChildError, Limits, run_limited
-from bertviz_core.sentences.reading.decoding import file_bytes
-from bertviz_core.sentences.reading.table import ReadColumn, ReadLimits, ReadRequest, ReadTable, read_table
+from bertviz_core.isolation.run import ChildError, Limits, run_limited
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.settings import Settings
+from bertviz_core.tables.decoding import file_bytes
+from bertviz_core.tables.reading import ReadColumn, ReadLimits, ReadRequest, ReadTable, read_table
 from bertviz_core.text import quoted
 
-TASK = "bertviz_core.sentences.reading.table.answered"
+TASK = "bertviz_core.tables.reading.answered"
 MAX_PACKED_NBYTES = 1024**2
 """What a packed answer has beside its texts and columns, at most: names and notices."""
 

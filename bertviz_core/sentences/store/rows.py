@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertviz_core.errors import CorpusError
-from bertviz_core.models.own_files import npy_header, open_regular
+from bertviz_core.isolation.own_files import npy_header, open_regular
 from bertviz_core.text import quoted
 
 SPAN_ROWS, GAP_ROWS = 8_192, 64

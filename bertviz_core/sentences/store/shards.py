@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt64
 
-from bertviz_core.sentences.store.files import write_table
 from bertviz_core.sentences.store.keys import KEY_NBYTES
+from bertviz_core.tables.files import write_table
+from bertviz_core.tables.row_groups import take_rows
 from bertviz_core.text import first_line
 
 if TYPE_CHECKING:
@@ -109,20 +110,13 @@ def _table(path: Path, columns: Sequence[str], rows: Int[np.ndarray, " rows"] | 
                 raise DamagedShardError("its columns are none of the store's")
             if rows is None:
                 return file.read(list(columns), use_threads=False)
-            counts = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
-            starts = np.cumsum([0, *counts])
-            groups = np.searchsorted(starts, rows, side="right") - 1
-            read = np.unique(groups)
-            table = file.read_row_groups(read.tolist(), list(columns), use_threads=False)
+            return take_rows(file, columns, rows)
     except OSError as error:
         if error.errno is not None:
             raise
         raise DamagedShardError(first_line(error, {str(path): "it"})) from error
     except (pa.ArrowException, ValueError) as error:
         raise DamagedShardError(first_line(error, {str(path): "it"})) from error
-    # What is read begins with the first group wanted, and those between that are not wanted are not in it.
-    offsets = np.cumsum([0, *(counts[group] for group in read.tolist())])
-    return table.take(pa.array(rows - starts[groups] + offsets[np.searchsorted(read, groups)]))
 
 
 def _is_shard(file: "ParquetFile") -> bool:

@@ -15,7 +15,6 @@ import numpy as np
 from filelock import FileLock
 from jaxtyping import Int, UInt64
 
-from bertviz_core.sentences.store.files import remove_parts
 from bertviz_core.sentences.store.keys import installation_secret, sealed_keys
 from bertviz_core.sentences.store.shards import (
     DamagedShardError,
@@ -27,6 +26,7 @@ from bertviz_core.sentences.store.shards import (
     write_shard,
 )
 from bertviz_core.settings import Settings
+from bertviz_core.tables.files import remove_parts
 
 SHARDS_FOLDER, LOCK_FILE, SET_ASIDE = "sentence-vectors", "writer.lock", "set-aside.parquet"
 SHARD_NAME = re.compile(r"(\d{20})-[0-9a-f]{8}\.parquet")

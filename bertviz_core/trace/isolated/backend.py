@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.models.own_files import present
+from bertviz_core.isolation.offline import unplugged
+from bertviz_core.isolation.own_files import present
+from bertviz_core.isolation.sanitized.entries import described
+from bertviz_core.isolation.sanitized.tokenizer_files import lent_tokenizer
 from bertviz_core.models.skeleton import BUILD_LOCK, model_config, quietly
-from bertviz_core.models.untrusted.entries import described
-from bertviz_core.models.untrusted.lent_files import lent_tokenizer
-from bertviz_core.models.untrusted.offline import unplugged
+from bertviz_core.models.transformers_internals import set_base_name
 from bertviz_core.text import first_line, quoted
 
 NO_LIMIT = 10**30
@@ -75,7 +76,7 @@ def _check_special(name: str, backend: Any) -> None:
 def _from_pretrained(
     name: str, raw_config: Mapping[str, Any], folder: Path, config: "PreTrainedConfig"
 ) -> "PreTrainedTokenizerBase":
-    from transformers import AutoTokenizer
+    from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
     _set_base_model(config, raw_config.get("_name_or_path"))
     try:
@@ -93,6 +94,11 @@ def _from_pretrained(
             f"The tokenizer of {name!r} cannot be read: {why} "
             "Put in the files that tokenizer.save_pretrained writes (code from a checkpoint is never run)."
         ) from error
+    if not isinstance(backend, PreTrainedTokenizerBase):  # such as RAG's, which is two of them
+        raise CheckpointError(
+            f"The tokenizer of {name!r} is a {quoted(type(backend).__name__, 40)}, which no text can be given to here; "
+            "use one that reads a single vocabulary."
+        )
     return backend
 
 
@@ -101,7 +107,7 @@ def _set_base_model(config: "PreTrainedConfig", base: Any) -> None:
     from transformers.models.auto.tokenization_auto import MODEL_IDS_TO_TOKENIZERS_BACKEND
 
     if isinstance(base, str) and any(fnmatch(base.lower(), known) for known in MODEL_IDS_TO_TOKENIZERS_BACKEND):
-        config._name_or_path = base
+        set_base_name(config, base)
 
 
 def continuing_prefix(backend: Any) -> str:

@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 
 from bertviz_core.errors import CheckpointError, TextError
+from bertviz_core.isolation.sanitized.terms import OpenedConfig, Terms
+from bertviz_core.isolation.sanitized.tokenizer_files import tokenizer_files
+from bertviz_core.isolation.walls import confine_files
 from bertviz_core.models.skeleton import import_library
-from bertviz_core.models.untrusted.lent_files import tokenizer_files
-from bertviz_core.sandbox.walls import confine_files
 from bertviz_core.trace.isolated.backend import ID_NAMES, continuing_prefix, read_backend
 from bertviz_core.trace.isolated.messages import (
     Encoded,
@@ -52,7 +53,9 @@ def _load(asked: Loading) -> TokenizerFacts:
     _import_library()
     folder = Path(asked.folder)
     confine_files(tokenizer_files(folder), Path(asked.scratch))
-    backend: Any = read_backend(asked.name, folder, asked.config)
+    backend: Any = read_backend(
+        asked.name, folder, OpenedConfig(asked.config, Terms(asked.max_layers, asked.max_labels))
+    )
     _BACKEND[:] = [backend]
     try:
         _encode(backend, Encoding(["A trial."], "With a pair.", single=True, options={"verbose": False}))

@@ -16,6 +16,8 @@ class Loading(msgspec.Struct, frozen=True, tag=True):
     """A folder for copies, which the asking process removes."""
     config: dict[str, Any]
     """Its config.json."""
+    max_layers: int
+    max_labels: int
 
 
 class Encoding(msgspec.Struct, frozen=True, tag=True):

@@ -1,23 +1,22 @@
 """A tokenizer in a process of its own, with as much of transformers' interface as is used of one here."""
 
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Lock
 from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 
 from bertviz_core.errors import BertvizError, CheckpointError
-from bertviz_core.models.own_files import VOCABULARY_NBYTES
+from bertviz_core.isolation.own_files import VOCABULARY_NBYTES
+from bertviz_core.isolation.pool import VERDICTS, spare_of
+from bertviz_core.isolation.run import ChildError, Limits
+from bertviz_core.isolation.sanitized.terms import terms_of
+from bertviz_core.isolation.sanitized.tokenizer_files import check_tokenizer_files
+from bertviz_core.isolation.worker import Worker
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.models.untrusted.lent_files import check_tokenizer_files
-from bertviz_core.sandbox.run import ChildError, Limits
-from bertviz_core.sandbox.spare import Spare
-from bertviz_core.sandbox.worker import Worker
 from bertviz_core.settings import Settings
 from bertviz_core.trace.isolated.messages import Encoded, Encoding, Joining, Loading, Request, Spelling, TokenizerFacts
 
@@ -25,17 +24,12 @@ TASK = "bertviz_core.trace.isolated.child.answered"
 ANSWER_NBYTES = 64 * 1024**2
 LEAST_NBYTES = 1024**3
 """Address space without which the largest known vocabularies, of a quarter of a million words, cannot be read."""
-REFUSALS_KEPT = 256
-_REFUSED: "OrderedDict[tuple[str, str, Settings], str]" = OrderedDict()
-_REFUSED_LOCK = Lock()
-
-_SPARES: dict[Limits, Spare] = {}
 
 
 def warm_tokenizers(settings: Settings) -> None:
     """From now on have a process ready for the next tokenizer, where the settings ask for processes of their own."""
     if settings.isolate_models:
-        _SPARES.setdefault(_limits(settings), Spare(TASK, _limits(settings))).fill()
+        spare_of(TASK, _limits(settings)).fill()
 
 
 class IsolatedEncoding(dict[str, Any]):
@@ -56,10 +50,13 @@ class IsolatedTokenizer:
         check_tokenizer_files(folder)
         self._name = source.name
         self._scratch = TemporaryDirectory(prefix="inside-bert-", ignore_cleanup_errors=True)
-        loading = Loading(source.name, str(folder), self._scratch.name, dict(source.config))
+        terms = terms_of(source.config)
+        loading = Loading(
+            source.name, str(folder), self._scratch.name, dict(source.config), terms.max_layers, terms.max_labels
+        )
         limits = _limits(settings)
-        self._worker = Worker(TASK, msgspec.msgpack.encode(loading), limits, _SPARES.get(limits))
-        self._facts = self._loaded((str(folder), source.revision, settings))
+        self._worker = Worker(TASK, msgspec.msgpack.encode(loading), limits, spare_of(TASK, limits))
+        self._facts = self._loaded((TASK, str(folder), source.revision, settings))
 
     def __call__(
         self, text: str | Sequence[str], pair: str | None = None, **options: bool | int | str | None
@@ -112,22 +109,18 @@ class IsolatedTokenizer:
         except ChildError as error:
             raise CheckpointError(f"The tokenizer of {self._name!r} could not be asked: {error}.") from error
 
-    def _loaded(self, key: tuple[str, str, Settings]) -> TokenizerFacts:
-        with _REFUSED_LOCK:
-            refused = _REFUSED.get(key)
-        if refused is not None:
-            raise CheckpointError(refused)
-        try:
-            return msgspec.msgpack.decode(self._worker.prepared(), type=TokenizerFacts)
-        except ChildError as error:
-            words = f"The tokenizer of {self._name!r} could not be read: {error}."
-        except BertvizError as error:
-            words = str(error)
-        with _REFUSED_LOCK:
-            _REFUSED[key] = words
-            while len(_REFUSED) > REFUSALS_KEPT:
-                _REFUSED.popitem(last=False)
-        raise CheckpointError(words)
+    def _loaded(self, key: Hashable) -> TokenizerFacts:
+        def prepared() -> bytes:
+            try:
+                return self._worker.prepared()
+            except BertvizError as error:
+                raise CheckpointError(str(error)) from error
+
+        def why(error: ChildError) -> CheckpointError:
+            return CheckpointError(f"The tokenizer of {self._name!r} could not be read: {error}.")
+
+        # The facts alone are no tokenizer: the child that told them has it.
+        return msgspec.msgpack.decode(VERDICTS.of(key, prepared, why, refusals_alone=True), type=TokenizerFacts)
 
 
 def _limits(settings: Settings) -> Limits:

@@ -7,8 +7,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from bertviz_core.isolation.own_files import VOCABULARY_NBYTES, read_file
 from bertviz_core.models.files import tokenizer_folder
-from bertviz_core.models.own_files import VOCABULARY_NBYTES, read_file
 from bertviz_core.models.sources import TOKENIZER_NAMES, resolve, verify_bundled
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.trace.tokenization import TextTokenizer, TokenLimit

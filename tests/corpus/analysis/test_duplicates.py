@@ -1,14 +1,12 @@
 """Near duplicates are those of the quadratic loop, whatever the blocks; groups are the chains of their pairs."""
 
-import csv
-import io
 from typing import Any
 
 import numpy as np
 import pytest
 
 from bertviz_core.corpus.analysis import duplicates
-from bertviz_core.corpus.analysis.duplicates import duplicate_file, duplicate_groups
+from bertviz_core.corpus.analysis.duplicates import duplicate_groups
 from bertviz_core.corpus.analysis.results import DuplicateGroups
 from bertviz_core.errors import CorpusError, SupersededError
 
@@ -115,13 +113,3 @@ def test_what_is_no_number_is_refused(vectors: Any) -> None:
     vectors[7, 1] = np.nan
     with pytest.raises(CorpusError, match="row 7 holds NaN"):
         duplicate_groups(vectors, 0.9)
-
-
-def test_the_file_lists_every_group(vectors: Any) -> None:
-    result = duplicate_groups(vectors, 0.97)
-    texts = ["=1+1" if row == 3 else f"text {row}, with a comma" for row in result.rows.tolist()]
-    rows = list(csv.DictReader(io.StringIO(duplicate_file(result, texts).decode())))
-    assert [int(row["row"]) for row in rows] == result.rows.tolist()
-    assert [int(row["group"]) for row in rows] == np.repeat(np.arange(len(result.starts)), result.sizes).tolist()
-    assert [row["text"] for row in rows] == ["'=1+1" if text == "=1+1" else text for text in texts]
-    assert list(csv.DictReader(io.StringIO(duplicate_file(result).decode())))[0].keys() == {"group", "row"}

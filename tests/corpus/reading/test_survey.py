@@ -1,6 +1,7 @@
 """An input of any kind gives the same rows, however it is cut; what cannot be embedded is refused by its row.
 
-Covers `bertviz_core/corpus/reading/*.py`.
+Covers `bertviz_core/corpus/reading/*.py`, `bertviz_core/tables/inputs.py`, `bertviz_core/tables/lines.py`,
+`bertviz_core/tables/row_groups.py`.
 """
 
 import json
@@ -17,12 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from bertviz_core.corpus.reading import lines, row_groups
 from bertviz_core.corpus.reading.cutting import Cut
-from bertviz_core.corpus.reading.places import input_files
 from bertviz_core.corpus.reading.survey import shard_table, survey
 from bertviz_core.corpus.results import InputSurvey
 from bertviz_core.errors import BertvizError, CorpusError
+from bertviz_core.tables import lines, row_groups
+from bertviz_core.tables.inputs import input_files
 
 ROWS: list[dict[str, Any]] = [
     {

@@ -1,6 +1,8 @@
 """Lists of sentences read and vectors written: nothing lost in silence, a clear message for what cannot be read.
 
-Covers `bertviz_core/sentences/export.py`, `bertviz_core/sentences/reading/*.py`.
+Covers `bertviz_core/sentences/export.py`, `bertviz_core/sentences/reading/files.py`,
+`bertviz_core/tables/cells.py`, `bertviz_core/tables/columns.py`, `bertviz_core/tables/decoding.py`,
+`bertviz_core/tables/delimited.py`, `bertviz_core/tables/parquet.py`, `bertviz_core/tables/reading.py`.
 """
 
 import io
@@ -16,10 +18,10 @@ import pytest
 
 from bertviz_core.errors import TextError
 from bertviz_core.sentences.export import about, csv_bytes, npy_bytes, parquet_bytes
-from bertviz_core.sentences.reading import decoding
 from bertviz_core.sentences.reading.files import read_sentences
 from bertviz_core.sentences.results import SentenceVectors
 from bertviz_core.settings import Settings
+from bertviz_core.tables import decoding
 
 SETTINGS = Settings.from_environment()
 FRAME = pd.DataFrame({"id": [1, 2, 3], "text": ["first one", None, "third, one"], "score": [0.5, 2.0, float("nan")]})

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import BertvizError, CheckpointError
+from bertviz_core.isolation.pool import spare_of
 from bertviz_core.models.sources import bundled_folder, folder_source
 from bertviz_core.settings import Settings
 from bertviz_core.trace.isolated import tokenizer as isolated
@@ -109,12 +110,11 @@ def test_a_limit_below_the_tokens_that_are_always_added_is_one_sentence(tmp_path
             tokenize(load_tokenizer(source, replace(settings, max_tokens=2)), "one", "two")
 
 
-def test_a_process_that_stood_ready_reads_the_same_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolated, "_SPARES", {})
+def test_a_process_that_stood_ready_reads_the_same_tokenizer() -> None:
+    spare = spare_of(isolated.TASK, isolated._limits(SETTINGS))
     isolated.warm_tokenizers(HERE)
-    assert not isolated._SPARES
+    assert not spare._children
     isolated.warm_tokenizers(SETTINGS)
-    (spare,) = isolated._SPARES.values()
     (ready,) = spare._children
     source = folder_source("tiny", bundled_folder())
     here, there = load_tokenizer(source, HERE), load_tokenizer(source, SETTINGS)

@@ -13,7 +13,7 @@ from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
 
 from bertviz_core.settings import Settings
-from ui.server import entrance
+from ui.server import entrance, streamlit_internals
 from ui.server.entrance import FILES_OF_SESSION, Entrance
 
 HOST = "bert.example.org"
@@ -28,9 +28,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
     held: dict[str, dict[str, Any]] = {}
     runtime = SimpleNamespace(uploaded_file_mgr=SimpleNamespace(file_storage=held))
     there = SimpleNamespace(exists=lambda: True, instance=lambda: runtime)
-    monkeypatch.setattr(entrance, "Runtime", there)
+    monkeypatch.setattr(streamlit_internals, "Runtime", there)
     monkeypatch.setattr(entrance.config, "get_option", lambda name: MEGABYTES)
-    monkeypatch.setattr(entrance.starlette_websocket, "get_cookie_secret", lambda: SECRET)
+    monkeypatch.setattr(streamlit_internals.starlette_websocket, "get_cookie_secret", lambda: SECRET)
     return held
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -62,6 +63,14 @@ def test_numbers_below_zero_are_written_with_a_minus_and_stay_numbers(monkeypatc
         assert f">{cell}</td>" in written
     assert "nan" not in written
     assert list(sent["column_config"]) == ["tokens"]  # a format of the column would win over what is written
+
+
+def test_the_place_of_a_chart_is_as_high_as_its_figure_before_it_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    places: list[int] = []
+    monkeypatch.setattr(figure_block.st, "plotly_chart", lambda _, height, **how: places.append(height))
+    figure_block.chart(go.Figure(layout={"height": 321}), "a_chart")
+    figure_block.chart(go.Figure(), "a_chart")
+    assert places == [321, 450]  # plotly's own height where a figure says none
 
 
 @pytest.mark.parametrize("cell", FORMULAS)

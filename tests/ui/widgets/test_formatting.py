@@ -114,6 +114,11 @@ def test_an_address_is_parted_so_that_it_becomes_no_link(address: str) -> None:
     assert not any(link in parted for link in ("://", "www.", "WWW.", "me@"))
 
 
+@pytest.mark.parametrize("turn", ["\u202e", "\u202a", "\u202b", "\u202d", "\u202c", "\u2066", "\u2067"])
+def test_a_sign_that_turns_what_follows_stands_as_its_code(turn: str) -> None:
+    assert escape_markdown(f"a{turn}b") == f"aU+{ord(turn):04X}b"
+
+
 def test_of_a_text_beyond_what_a_page_shows_the_beginning_is_shown() -> None:
     shown = escape_markdown("x" * 200_000).replace("\\", "")
     assert shown == "x" * LONGEST_TEXT + f"… ({200_000 - LONGEST_TEXT:,} more characters)"

@@ -48,7 +48,7 @@ def data(at: AppTest, chart: int = 0) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("measure", ["change in each layer", "cosine to its own input", "vector length"])
+@pytest.mark.parametrize("measure", ["change", "input", "length"])
 @pytest.mark.sample(4)
 def test_change(model: str, measure: str, models_dir: Path) -> None:
     at, (found,) = ran("representations", "representations_change", model, models_dir, map=measure)

@@ -52,12 +52,12 @@ class Card:
     """The lesson that goes on from here, at the last step; None for none."""
 
 
-def lesson_card(card: Card, key: str, again: str | None = None) -> None:
+def lesson_card(card: Card, key: str, again: str = "") -> None:
     """The card.
 
     Args:
         card: what it says.
         key: of the card.
-        again: address that is opened at once, without a click; None for none.
+        again: address that is opened at once, without a click; "" for none.
     """
     _component(key=key, data={**asdict(card), "again": again}, width="stretch", height="content")

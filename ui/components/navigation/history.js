@@ -1,4 +1,4 @@
-// How links change the address and the page is not loaded anew; ui/arrival.py reads what ARRIVE says.
+// How links change the address and the page is not loaded anew; ui/address/visit.py reads what ARRIVE says.
 
 // An address that is left says in itself how to come back to it; whether it did not say so before.
 function stamp() {

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
+from ui.address.bounds import keep_among
 from ui.widgets.controls import BOUND, level
 from ui.widgets.view_and_layer import layer_select
 
@@ -28,8 +29,7 @@ def find_module() -> str:
 
 def selected_module(ids: Sequence[str], words: Callable[[str], str]) -> str:
     """The module whose details are shown, also set by a click in the tree; "" is the model itself."""
-    if st.session_state.get("looked_at", "") not in ids:
-        st.session_state["looked_at"] = ""
+    keep_among("looked_at", ids, "")
     module = st.selectbox("Selected module", ids, key="looked_at", format_func=words, **BOUND)
     return str(module or "")
 

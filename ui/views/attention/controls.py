@@ -6,8 +6,10 @@ import streamlit as st
 
 from bertviz_core.attention.results import Block, MapOptions, Weights
 from bertviz_core.questions.texts.attention import READINGS
+from ui.address.bounds import keep_among, keep_span
+from ui.address.following import bring_along
 from ui.components.attention.url import ViewOptions, from_query, to_query
-from ui.widgets.controls import BOUND, bring_along, choice
+from ui.widgets.controls import BOUND, choice
 from ui.widgets.view_and_layer import store_layer
 
 SWITCHES = {
@@ -56,8 +58,7 @@ def reading_controls(weights: Weights, blocks: tuple[Block, ...]) -> MapOptions:
         switches = {key: st.toggle(label, key=key, help=words, **BOUND) for key, (label, words) in SWITCHES.items()}
         block: Block = "all"
         if len(blocks) > 1:
-            if st.session_state.get("part", "all") not in blocks:
-                st.session_state["part"] = "all"
+            keep_among("part", blocks, "all")
             words = "A is the first text, B the second. A to B: how the first text attends to the second."
             block = choice("Part of the pair", blocks, "part", help=words)
     return MapOptions(weights, block=block, **switches)
@@ -117,9 +118,7 @@ def _restored_options() -> RestoredOptions:
 
 def position_range(label: str, key: str, seq: int) -> tuple[int, int]:
     """First position and the one behind the last, of a part of a long text."""
-    first, last = st.session_state.get(key, (0, seq - 1))
-    if last >= seq:
-        st.session_state[key] = (min(first, seq - 2), seq - 1)
+    keep_span(key, seq)
     first, last = st.slider(label, 0, seq - 1, (0, seq - 1), key=key, **BOUND)
     return int(first), int(last) + 1
 
@@ -127,6 +126,5 @@ def position_range(label: str, key: str, seq: int) -> tuple[int, int]:
 def position(label: str, key: str, seq: int) -> int:
     """One position of a text."""
     bring_along(key, 0)
-    if st.session_state.get(key, 0) >= seq:
-        st.session_state[key] = 0
+    keep_among(key, range(seq), 0)
     return int(st.number_input(label, 0, seq - 1, 0, key=key, **BOUND))

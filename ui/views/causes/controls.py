@@ -17,6 +17,7 @@ from bertviz_core.questions.causes.interventions import (
 from bertviz_core.questions.causes.many_texts import TEXTS_DRAWN
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens
+from ui.address.bounds import keep_among
 from ui.cache import models
 from ui.views.causes.donor import same_length_text
 from ui.widgets.controls import BOUND, choice, level, needs_pair, pair, put_text_button
@@ -42,8 +43,7 @@ def head_select(effects: PartEffects) -> Place:
     """The head that is looked at, those of the largest effect first; a click on its cell chooses it, too."""
     ranked = [(layer, head) for layer, head, _ in effects.ranked()]
     names = {LARGEST: ranked[0], **{head_name(place): place for place in ranked}}
-    if st.session_state.get(HEAD) not in (None, *names):
-        st.session_state[HEAD] = LARGEST
+    keep_among(HEAD, names, LARGEST)
     chosen = st.selectbox(
         "Head",
         list(names),
@@ -98,8 +98,7 @@ def in_place() -> str:
 def patched_choice(has_states: bool) -> str:
     """What is copied."""
     options = ("hidden states", "heads") if has_states else ("heads",)
-    if st.session_state.get(PATCHED) not in (None, *options):
-        st.session_state[PATCHED] = options[0]
+    keep_among(PATCHED, options, options[0])
     return choice("Copied", options, PATCHED, width="content")
 
 

@@ -10,6 +10,7 @@ from bertviz_core.figures.checkpoints.weights import STATISTICS
 from bertviz_core.models.files import weights_folder
 from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.questions.models.checkpoints import MAX_LABELS, ORDER, SCALE, SCALES, WEIGHTS_SCALE
+from ui.address.bounds import keep_among
 from ui.session import model_names, settings
 from ui.widgets.controls import BOUND, choice, search
 
@@ -37,8 +38,7 @@ def own_task(architecture: str, tasks: Sequence[str]) -> str:
 def load_task_select(tasks: Sequence[str], own: str) -> str:
     """The task whose class would be loaded, one of those that the family has; the checkpoint's own comes first."""
     options = [own, *(task for task in tasks if task != own)]
-    if st.session_state.get(TASK_KEY, own) not in options:
-        st.session_state[TASK_KEY] = own
+    keep_among(TASK_KEY, options, own)
     help_text = "The class that transformers would load, with the head of this task; the family has these."
     return str(st.selectbox("Load it for", options, key=TASK_KEY, help=help_text, width=TASK_WIDTH, **BOUND) or own)
 

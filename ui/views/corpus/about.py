@@ -1,15 +1,15 @@
 """What a corpus folder says of itself: who made its vectors and how, its columns, its first rows."""
 
 from collections.abc import Sequence
-from itertools import islice
 
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.corpus.folder import TEXT_COLUMN
-from bertviz_core.corpus.places import MOST_ENTRIES
+from bertviz_core.corpus.places import files_nbytes
 from bertviz_core.corpus.results import Manifest
+from bertviz_core.corpus.rows import plain_values
 from bertviz_core.corpus.search.query import check_weights
 from bertviz_core.errors import BertvizError
 from bertviz_core.models.files import weights_folder
@@ -77,15 +77,15 @@ def row_table(named: SharedCorpus, rows: Sequence[int], whole: bool = False) -> 
     """
     corpus = named.corpus
     columns = [*([TEXT_COLUMN] if TEXT_COLUMN in corpus.columns else []), *user_columns(corpus.manifest)]
-    frame = pd.DataFrame({"row": list(rows)})
+    cells: dict[str, Sequence[object]] = {"row": list(rows)}
     if not columns:
-        return frame
+        return pd.DataFrame(cells)
     table = corpus.read(list(rows), columns)
     for name in columns:
-        cells = table.column(name).to_pylist()
-        shown = cells if whole else [plain_cell(cell) for cell in cells]
-        frame[name if name != "row" else "row (of the corpus)"] = pd.Series(shown)
-    return frame
+        values = plain_values(table.column(name))
+        shown = values if whole else [plain_cell(cell) for cell in values]
+        cells[name if name != "row" else "row (of the corpus)"] = shown
+    return pd.DataFrame(cells)
 
 
 def user_columns(manifest: Manifest) -> list[str]:
@@ -102,13 +102,12 @@ def plain_cell(cell: object) -> object:
 
 def _facts(named: SharedCorpus) -> pd.DataFrame:
     manifest = named.corpus.manifest
-    on_disk = sum(path.stat().st_size for path in islice(named.corpus.path.rglob("*"), MOST_ENTRIES) if path.is_file())
     limit = "all" if manifest.max_tokens is None else f"{manifest.max_tokens:,} at most"
     kept = "kept" if manifest.text_column else "not kept (--no-text)"
     facts = {
         "rows": f"{manifest.rows:,} in {counted(manifest.shards, 'shard')}",
         "vectors": f"{manifest.dimensions:,} numbers each, {manifest.vector_dtype}",
-        "on disk": bytes_text(on_disk),
+        "on disk": bytes_text(files_nbytes(named.corpus.path)),
         "model": f"{manifest.model}, revision {manifest.revision}",
         "weights (SHA-256)": manifest.weights_sha256,
         "pooling": f"{manifest.pooling} of hidden state {manifest.layer}",

@@ -22,6 +22,7 @@ from bertviz_core.questions.corpora import (
 )
 from bertviz_core.sentences.results import MapMethod, Pooling
 from bertviz_core.text import escape_controls, quoted
+from ui.address.bounds import keep_among, keep_within
 from ui.session import CORPUS_QUERY
 from ui.widgets.controls import BOUND
 from ui.widgets.formatting import escape_markdown
@@ -94,9 +95,7 @@ def hit_select(count: int) -> int:
 
 def whole_number(label: str, key: str, least: int, most: int, first: int, help_text: str | None = None) -> int:
     """A whole number within bounds that another corpus may have narrowed."""
-    held = st.session_state.get(key)
-    if isinstance(held, int) and not least <= held <= most:
-        st.session_state[key] = min(max(held, least), most)
+    keep_within(key, least, most)
     return int(st.number_input(label, least, most, first, step=1, key=key, help=help_text, width=NARROW, **BOUND))
 
 
@@ -104,8 +103,7 @@ def option(
     label: str, options: Sequence[T], key: str, first: T, help_text: str | None = None, width: int = WIDTH, **more: Any
 ) -> T:
     """One of several words in a list."""
-    if st.session_state.get(key, first) not in options:
-        st.session_state[key] = first
+    keep_among(key, options, first)
     chosen = st.selectbox(
         label, list(options), index=list(options).index(first), key=key, help=help_text, width=width, **BOUND, **more
     )
@@ -130,8 +128,7 @@ def column_select(
     if not options:
         return ""
     first = first if first in options else options[0]
-    if st.session_state.get(key, first) not in options:
-        st.session_state[key] = first
+    keep_among(key, options, first)
     chosen = st.selectbox(
         label,
         options,

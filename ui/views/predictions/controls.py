@@ -18,15 +18,14 @@ from bertviz_core.questions.predictions.masked_lm import (
 )
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import longest_piece
-from ui.address import whole
+from ui.address.following import source_of, write
+from ui.address.query import whole
 from ui.cache import models
 from ui.widgets.cell_controls import put_token, token_names, token_select
 from ui.widgets.controls import choice, level, pair, text
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.view_and_layer import store_state
 
-MASK_OF, MASK_WRITTEN = "mask_of", "mask_written"
-"""Keys of the session: the text that the masks belong to; what the address said of them when it was written last."""
 COMPARE_WIDTH = 220
 CELL_SEEN = "lens_cell_seen"
 """Key of the session: the cell of the lens that was clicked last."""
@@ -40,21 +39,19 @@ def masked_positions(tokens: Tokens, mask_id: int | None) -> tuple[int, ...]:
 
     The address holds positions only, since words are the text's.
     """
-    texts, asked = (tokens.text, tokens.pair), st.query_params.get(MASK.key)
-    own = _first_masks(tokens, mask_id)
-    held = st.session_state.get(MASK.key)
-    if asked is not None and asked != st.session_state.get(MASK_WRITTEN):  # a link, or a step back
-        places = _positions(asked, len(tokens))
-        if places is None:
-            words = f"There is no mask={asked[:20]} here; write up to {MAX_MASKS} positions of the text such as 2,5."
-            st.toast(escape_markdown(words))
-        held = own if places is None else places
-    elif (
-        held is None
-        or (asked is None and st.session_state.get(MASK_WRITTEN))
-        or st.session_state.get(MASK_OF, texts) != texts
-        or max(held, default=0) >= len(tokens)
-    ):
+    own, held = _first_masks(tokens, mask_id), st.session_state.get(MASK.key)
+    match source_of(MASK.key, (tokens.text, tokens.pair)):
+        case "address":
+            asked = st.query_params[MASK.key]
+            held = _positions(asked, len(tokens))
+            if held is None:
+                words = (
+                    f"There is no mask={asked[:20]} here; write up to {MAX_MASKS} positions of the text such as 2,5."
+                )
+                st.toast(escape_markdown(words))
+        case "default" | "elsewhere":
+            held = None
+    if held is None or max(held, default=0) >= len(tokens):
         held = own
     typed = set(_typed(tokens, mask_id))
     return _keep(tokens, mask_id, [place for place in held if place not in typed])
@@ -151,14 +148,9 @@ def take_mask() -> None:
 def _keep(tokens: Tokens, mask_id: int | None, places: list[int]) -> tuple[int, ...]:
     """Keep the masks for this text, and in the address where they are others than a reader begins with."""
     places = sorted({int(place) for place in places})
-    st.session_state[MASK.key], st.session_state[MASK_OF] = places, (tokens.text, tokens.pair)
-    written = ",".join(map(str, places)) or NO_MASK
-    if places != _first_masks(tokens, mask_id):
-        st.query_params[MASK.key] = st.session_state[MASK_WRITTEN] = written
-    else:
-        st.session_state[MASK_WRITTEN] = None
-        if MASK.key in st.query_params:
-            del st.query_params[MASK.key]
+    st.session_state[MASK.key] = places
+    own = places == _first_masks(tokens, mask_id)
+    write(MASK.key, None if own else ",".join(map(str, places)) or NO_MASK, (tokens.text, tokens.pair))
     return tuple(places)
 
 

@@ -5,14 +5,16 @@ import streamlit as st
 from bertviz_core.hidden_states.geometry import first_tokens
 from bertviz_core.questions.texts.hidden_states import MOST_PATHS, WINDOW
 from bertviz_core.trace.results import Tokens
-from ui.address import whole
+from ui.address.bounds import keep_among, keep_span, keep_within
+from ui.address.following import source_of, write
+from ui.address.query import whole
 from ui.session import FIRST_TEXT, SECOND_TEXT, WORD
 from ui.widgets.cell_controls import token_names
 from ui.widgets.controls import BOUND
 from ui.widgets.view_and_layer import state_select
 
 MOST_TOKENS = 512
-PICKED, PICKED_OF = "picked", "picked_of"
+PICKED = "picked"
 
 
 def layer_slider(layers: int) -> int:
@@ -22,8 +24,7 @@ def layer_slider(layers: int) -> int:
 
 def window_select(sizes: list[int]) -> int:
     """How many dimensions are drawn."""
-    if st.session_state.get("window", sizes[0]) not in sizes:
-        st.session_state["window"] = sizes[0]
+    keep_among("window", sizes, sizes[0])
     default = sizes.index(WINDOW) if WINDOW in sizes else 0
     return int(st.selectbox("Dimensions shown", sizes, index=default, key="window", width=160, **BOUND) or sizes[0])
 
@@ -33,18 +34,15 @@ def first_dimension(hidden: int, window: int) -> int:
     most = hidden - window
     if most == 0:
         return 0
-    if st.session_state.get("from", 0) > most:
-        st.session_state["from"] = most
-    return int(st.slider("First dimension", 0, most, 0, key="from", width=320, **BOUND))
+    keep_within("first", 0, most)
+    return int(st.slider("First dimension", 0, most, 0, key="first", width=320, **BOUND))
 
 
 def token_range(count: int, shown: int) -> tuple[int, int]:
     """First and last position of the tokens drawn; all of them without asking where they are few."""
     if count <= 2:
         return 0, count - 1
-    first, last = st.session_state.get("tokens", (0, 0))
-    if last >= count:
-        st.session_state["tokens"] = (min(first, count - 2), count - 1)
+    keep_span("tokens", count)
     if count <= shown:
         return 0, count - 1
     words = f"Positions from and to, at most {MOST_TOKENS} at once."
@@ -57,12 +55,12 @@ def token_range(count: int, shown: int) -> tuple[int, int]:
 
 def picked_tokens(tokens: Tokens) -> list[int]:
     """Positions of the tokens whose paths are drawn; the address holds positions only, since words are the text's."""
-    own, text = first_tokens(tokens), (tokens.text, tokens.pair)
-    if PICKED not in st.session_state:
-        st.session_state[PICKED] = _positions(st.query_params.get(PICKED, ""), len(tokens)) or own
-    elif st.session_state.get(PICKED_OF, text) != text or max(st.session_state[PICKED], default=0) >= len(tokens):
-        st.session_state[PICKED] = own
-    st.session_state[PICKED_OF] = text
+    own, of = first_tokens(tokens), (tokens.text, tokens.pair)
+    match source_of(PICKED, of):
+        case "address":
+            st.session_state[PICKED] = _positions(st.query_params[PICKED], len(tokens)) or own
+        case "default" | "elsewhere":
+            st.session_state[PICKED] = own
     names = token_names(tokens)
     words = f"Whose paths are drawn, up to {MOST_PATHS}."
     picked = st.multiselect(
@@ -75,10 +73,7 @@ def picked_tokens(tokens: Tokens) -> list[int]:
         persist_state="session",
     )
     places = sorted(int(place) for place in picked)
-    if places and places != own:
-        st.query_params[PICKED] = ".".join(map(str, places))
-    elif PICKED in st.query_params:
-        del st.query_params[PICKED]
+    write(PICKED, ".".join(map(str, places)) if places and places != own else None, of)
     return places
 
 
@@ -91,10 +86,10 @@ def _positions(written: str, count: int) -> list[int]:
 
 def word_inputs() -> tuple[str, str, str]:
     """A word and two sentences that it stands in."""
-    for key, default in (("word", WORD), ("first", FIRST_TEXT), ("second", SECOND_TEXT)):
+    for key, default in (("word", WORD), ("first_text", FIRST_TEXT), ("second_text", SECOND_TEXT)):
         st.session_state.setdefault(key, default)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         word = st.text_input("Word", key="word", persist_state="session", width=160)
-        first = st.text_input("Sentence 1", key="first", persist_state="session")
-        second = st.text_input("Sentence 2", key="second", persist_state="session")
+        first = st.text_input("Sentence 1", key="first_text", persist_state="session")
+        second = st.text_input("Sentence 2", key="second_text", persist_state="session")
     return (word or "").strip() or WORD, first or FIRST_TEXT, second or SECOND_TEXT

@@ -54,13 +54,15 @@ MAPS = {
     INPUT: "What is left of each token's own embedding: 1 is all of it.",
     LENGTH: "How long each vector is.",
 }
-CODE = {measure: key for key, measure in MEASURES.items()}
 
 
 @st.fragment
 def change_view(trace: Trace) -> None:
     """One number per token and layer."""
-    chosen = widgets_controls.choice("What is shown", list(MAPS), "map", label_visibility="collapsed")
+    name = widgets_controls.choice(
+        "What is shown", list(MEASURES), "map", label_visibility="collapsed", format_func=MEASURES.__getitem__
+    )
+    chosen = MEASURES[name]
     values = COMPUTED[chosen](trace.hidden_states)
     columns = [f"{place} {token}" for place, token in enumerate(trace.tokens.tokens)]
     frame = pd.DataFrame(values, columns=columns)
@@ -74,7 +76,7 @@ def change_view(trace: Trace) -> None:
         frame,
         numbers="open",
         texts=trace.tokens,
-        explanation=(texts.CHANGE_WORDS, texts.run_lines(trace) + texts.CHANGE_CODE[CODE[chosen]]),
+        explanation=(texts.CHANGE_WORDS, texts.run_lines(trace) + texts.CHANGE_CODE[name]),
     )
     with words, st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.caption(MAPS[chosen], width="content")

@@ -11,6 +11,7 @@ from bertviz_core.questions.texts.sentences import METHODS, ORDER, UNITS
 from bertviz_core.sentences.plan import NO_PROMPT
 from bertviz_core.sentences.results import MEASURES, MapMethod, Measure, Pooling
 from bertviz_core.text import escape_controls
+from ui.address.bounds import keep_among
 from ui.examples import EXAMPLES, QUERIES
 from ui.widgets.controls import BOUND, choice
 from ui.widgets.formatting import escape_markdown
@@ -35,10 +36,7 @@ def typed_sentences() -> str:
     """Sentences typed, pasted or taken from an example, one per line."""
     if "sentences" not in st.session_state:
         example = st.query_params.get("example", "")
-        start = EXAMPLES.get(example, next(iter(EXAMPLES.values())))[1]
-        st.session_state["sentences"] = st.query_params.get("sentences", start)
-    if "sentences" in st.query_params:
-        del st.query_params["sentences"]
+        st.session_state["sentences"] = EXAMPLES.get(example, next(iter(EXAMPLES.values())))[1]
     return str(
         st.text_area(
             "Sentences, one per line",
@@ -85,8 +83,7 @@ def pooling_select(offered: Sequence[Pooling], own: Pooling, recommended: bool, 
     names_shown: dict[str, str] = {OWN: f"{names[own]} (recommended)" if recommended else names[own]}
     names_shown.update(names)
     options = [OWN, *(each for each in offered if each != own)]
-    if st.session_state.get("pooling", OWN) not in options:
-        st.session_state["pooling"] = OWN
+    keep_among("pooling", options, OWN)
     pooling = st.selectbox(
         "Pooling",
         options,
@@ -108,8 +105,7 @@ def prompt_select(prompts: Mapping[str, str], own: str) -> str:
     """
     texts = {**prompts, NO_PROMPT: prompts.get(NO_PROMPT, "")}
     names = sorted(texts, key=lambda name: texts[name] != own)
-    if st.session_state.get("prompt", names[0]) not in names:
-        st.session_state["prompt"] = names[0]
+    keep_among("prompt", names, names[0])
     words = "A text that the checkpoint was trained with in front of every sentence. Offered: "
     words += "; ".join(f"{escape_markdown(name)}: {escape_markdown(text)}" for name, text in prompts.items())
     return texts[str(st.selectbox("Prompt", names, key="prompt", help=words, width=150, **BOUND))]
@@ -118,8 +114,7 @@ def prompt_select(prompts: Mapping[str, str], own: str) -> str:
 def query_prompt_select(prompts: Mapping[str, str], same: str) -> str:
     """The text in front of the query alone; that of the list to begin with."""
     texts = {AS_LIST: same, **prompts, NO_PROMPT: prompts.get(NO_PROMPT, "")}
-    if st.session_state.get("query_prompt", AS_LIST) not in texts:
-        st.session_state["query_prompt"] = AS_LIST
+    keep_among("query_prompt", texts, AS_LIST)
     words = "Models that look for answers often want one prompt in front of the question and another in front of texts."
     return texts[str(st.selectbox("Prompt of the query", list(texts), key="query_prompt", help=words, **BOUND))]
 
@@ -239,9 +234,8 @@ def colour_column(columns: Sequence[str]) -> str:
     """The column of the file that the points are coloured by; "" for none."""
     if not columns:
         return ""
-    if st.session_state.get("colour_column", "") not in ("", *columns):
-        st.session_state["colour_column"] = ""
     options = ["", *columns]
+    keep_among("colour_column", options, "")
     words = {each: escape_controls(each) or "one colour" for each in options}
     return str(
         st.selectbox(
@@ -260,8 +254,7 @@ def first_row(count: int, shown: int) -> int:
     if count <= shown:
         return 0
     most = count - shown + 1
-    if not 1 <= int(st.session_state.get("first_row", 1)) <= most:
-        st.session_state["first_row"] = 1
+    keep_among("first_row", range(1, most + 1), 1)
     return (
         int(
             st.number_input(

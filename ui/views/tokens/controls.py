@@ -8,6 +8,7 @@ from bertviz_core.figures.tokens.rows import BELOW, Below
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.subwords.made_tokenizers import MADE
 from bertviz_core.trace.tokenization import longest_piece
+from ui.address.bounds import keep_among
 from ui.session import model_names, settings
 from ui.widgets.controls import BOUND, choice
 
@@ -25,8 +26,7 @@ def below_choice() -> Below:
 def token_position(tokens: Tokens) -> int:
     """Position of the token looked at, as it is chosen by number or by a click in the picture."""
     most = len(tokens) - 1
-    if not 0 <= int(st.session_state.get("token") or 0) <= most:
-        del st.session_state["token"]
+    keep_among("token", range(len(tokens)), longest_piece(tokens))
     # A number and not the token itself: what is chosen stands in the address, where no text belongs.
     position = st.number_input(
         f"Token, by its position from 0 to {most}",

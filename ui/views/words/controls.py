@@ -19,7 +19,7 @@ from ui.widgets.controls import BOUND, choice, needs_pair, pair, text
 from ui.widgets.target.opened import ChosenTarget
 from ui.widgets.target.row import OF_PLACES
 
-CLASSES, CLASSES_BY = "shown_classes", "classes_by"
+CLASSES, CLASSES_BY = "classes", "classes_by"
 BY_MEASURE: dict[str, Measure] = {"logit": "logit", "probability": "probability"}
 EXAMPLE = "It's not an exchange or return", "It's an exchange or return"
 """Two texts that mean the opposite, and whose vectors are nearly the same."""

@@ -5,7 +5,7 @@ model and text alone need no such run.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from secrets import token_urlsafe
 from urllib.parse import urlencode
@@ -16,7 +16,7 @@ from streamlit.runtime.scriptrunner import StopException
 
 from bertviz_core.errors import BertvizError, Progress
 from bertviz_core.figures.base.style import WIDE
-from ui import session, share
+from ui import session
 from ui.cache.shown import ShownView, noted
 from ui.widgets import controls
 from ui.widgets.files.theme import chosen_theme
@@ -34,10 +34,11 @@ class PageReport:
     Args:
         page: name of the page in the address.
         title: what it is called.
+        typed: keys of what a reader types, which no address says.
     """
 
-    def __init__(self, page: str, title: str) -> None:
-        self.page, self.title = page, title
+    def __init__(self, page: str, title: str, typed: Sequence[str]) -> None:
+        self.page, self.title, self.typed = page, title, typed
         self.place: DeltaGenerator | None = None
         self.wanted = bool(st.session_state.pop(WANTED, False))
 
@@ -103,7 +104,7 @@ def _panel(report: PageReport) -> None:
     )
     theme = chosen_theme() or session.theme_name()
     asked = ReportRequest(name, text, pair, usual, tuple(figures), theme)
-    made = (asked, report.page, _settings()) if with_view else (asked,)
+    made = (asked, report.page, _settings(report.typed)) if with_view else (asked,)
     pressed = st.button(
         "Make the report",
         key="report_make",
@@ -127,10 +128,10 @@ def _panel(report: PageReport) -> None:
             _save(file, name)
 
 
-def _settings() -> tuple[object, ...]:
+def _settings(typed: Sequence[str]) -> tuple[object, ...]:
     """What a view is shown with: the address, and what was typed."""
     address = [(key, tuple(st.query_params.get_all(key))) for key in sorted(st.query_params)]
-    return (*address, *((key, session.stored(key)) for key in share.KEPT))
+    return (*address, *((key, session.stored(key)) for key in typed))
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.sentences.reading.files import read_upload
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.text import escape_controls
+from ui.address.bounds import keep_among
 from ui.cache.decorator import cached_by_bytes
 from ui.session import settings
 from ui.widgets.formatting import escape_markdown
@@ -90,8 +91,7 @@ class ListFile:
         """The column that holds the texts; nothing to choose where there is one."""
         if len(columns) < 2:
             return None
-        if st.session_state.get(self._column, chosen) not in columns:
-            st.session_state[self._column] = chosen
+        keep_among(self._column, columns, chosen)
         return str(
             st.selectbox(
                 "Column",

@@ -4,12 +4,12 @@ import streamlit as st
 
 from bertviz_core.models.sources import Offer, offers
 from bertviz_core.settings import DEFAULT_MODEL
-from ui import arrival
+from ui.address.following import source_of, write
 from ui.session import settings
 from ui.widgets.formatting import escape_markdown, short_count
 
-MODEL, KNOWN = "model", "model_in_address"
-"""Key of the choice and its name in the address; key of the session: what the address said when it was read last."""
+MODEL = "model"
+"""Key of the choice, and its name in the address."""
 LONGEST_IN_BOX = 22
 """Letters of a name that the box of the list shows; a longer one stands below it in full."""
 WORDS = {"ready": "ready", "hub": "Hub", "structure": "structure"}
@@ -74,21 +74,14 @@ def label(offer: Offer) -> str:
 def _follow_address(names: tuple[str, ...], free: bool) -> None:
     """Take the model that the address names where it names another than before: a link, or the way back."""
     named = st.query_params.get(MODEL)
-    if KNOWN in st.session_state and named == st.session_state[KNOWN]:
-        return
-    if named and (free or named in names):
-        st.session_state[MODEL] = named
-    elif named is None and arrival.returned():
-        st.session_state[MODEL] = names[0]
+    match source_of(MODEL, None):
+        case "address" if named and (free or named in names):
+            st.session_state[MODEL] = named
+        case "default":
+            st.session_state[MODEL] = names[0]
 
 
 def _name_in_address(first: str) -> None:
     """Let the address name the model, but for the one that everyone begins with."""
     held = str(st.session_state.get(MODEL) or first)
-    wanted = None if held == first else held
-    if wanted != st.query_params.get(MODEL):
-        if wanted is None:
-            del st.query_params[MODEL]
-        else:
-            st.query_params[MODEL] = wanted
-    st.session_state[KNOWN] = wanted
+    write(MODEL, None if held == first else held, None)

@@ -12,6 +12,7 @@ from bertviz_core.questions.predictions.masked_lm import GUESS
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens
+from ui.address.bounds import keep_among
 from ui.session import store, stored
 from ui.widgets.cell_controls import token_select
 from ui.widgets.controls import BOUND, choice, pair, text
@@ -52,8 +53,7 @@ def window_select(count: int, best: int) -> int:
     if count < 2:
         return 0
     options = [str(window + 1) for window in range(count)]
-    if stored(WINDOW.key) not in (None, *options):
-        store(WINDOW.key, options[best])
+    keep_among(WINDOW.key, options, options[best])
     label = f"Window of the context, 1 to {count}"
     words = f"The context is read in {counted(count, 'window')} that overlap; each has a map of its own."
     chosen = st.selectbox(label, options, best, key=WINDOW.key, width=240, help=words, **BOUND)

@@ -9,6 +9,7 @@ from bertviz_core.predictions.labelled.reading import LABEL_COLUMNS, gold_column
 from bertviz_core.predictions.labelled.results import GoldScores, TextPredictions
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.text import counted, quoted
+from ui.address.bounds import keep_among
 from ui.session import settings
 from ui.views.predictions.probes.controls import BOX, column_select, typed_lines
 from ui.widgets.controls import BOUND, choice
@@ -70,8 +71,7 @@ def asked_select(tasks: tuple[str, ...]) -> str:
     if not tasks:
         return PROBE
     options = [*tasks, PROBE]
-    if st.session_state.get(ASKED, options[0]) not in options:
-        st.session_state[ASKED] = options[0]
+    keep_among(ASKED, options, options[0])
     words = "A head that the checkpoint holds, or a probe that is trained here."
     names = {PROBE: "probe"} | {task: f"head: {HEADS[task]}" for task in tasks}
     asked = st.selectbox(

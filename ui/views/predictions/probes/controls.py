@@ -21,11 +21,12 @@ from bertviz_core.questions.predictions.labelled_texts import MOST_SEEDS, SEED
 from bertviz_core.sentences.reading.files import read_sentences
 from bertviz_core.sentences.results import Pooling, SentenceTable
 from bertviz_core.text import escape_controls
+from ui.address.bounds import keep_among
 from ui.session import settings
 from ui.widgets.controls import BOUND, choice
 from ui.widgets.lists.files import ListFile, within_upload
 
-SOURCE, TYPED, POOLING, LABEL = "labelled", "labelled_texts", "probe_pooling", "label_column"
+SOURCE, TYPED, POOLING, LABEL = "labelled", "labelled_texts", "pooling", "label_column"
 SOURCES = ("example set", "typed", "file")
 WIDTH, BOX = 170, 480
 FILE, PROBE = ListFile("labelled"), ListFile("probe", "A probe that was saved here")
@@ -117,8 +118,7 @@ def column_select(label: str, key: str, columns: Sequence[str], first: str, none
         none: how it is said that no column is meant, which is ""; empty where one must be chosen.
     """
     options = [*([""] if none else []), *columns]
-    if st.session_state.get(key, first) not in options:
-        st.session_state[key] = first
+    keep_among(key, options, first)
     chosen = st.selectbox(
         label,
         options,
@@ -132,8 +132,7 @@ def column_select(label: str, key: str, columns: Sequence[str], first: str, none
 
 def pooling_select(offered: Sequence[Pooling], first_token: str | None) -> Pooling:
     """How the vectors of a text's tokens become the one that the probe reads."""
-    if st.session_state.get(POOLING, offered[0]) not in offered:
-        st.session_state[POOLING] = offered[0]
+    keep_among(POOLING, offered, offered[0])
     pooling = st.selectbox(
         "Pooling",
         list(offered),

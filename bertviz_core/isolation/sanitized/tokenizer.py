@@ -1,0 +1,131 @@
+"""What a stranger's tokenizer files may tell transformers: switches, numbers and words, never the name of a file.
+
+Kept is what is known to be harmless; an entry that is not known is left out. A token may look like a path ("/", ".."):
+under the name of a token nothing is ever opened.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from bertviz_core.errors import CheckpointError
+from bertviz_core.isolation.sanitized.config import looks_like_place
+
+TOKEN = re.compile(r"(?!use_auth|hf_|auth_|access_)\w+_token(_sent)?")
+"""Names of entries that hold a token: the text of a special piece of the vocabulary."""
+TOKEN_LISTS = frozenset(
+    {"additional_special_tokens", "extra_special_tokens", "model_specific_special_tokens", "never_split"}
+    | {"chat_control_tokens"}
+)
+WORDS = frozenset(
+    {"tokenizer_class", "processor_class", "backend", "padding_side", "truncation_side", "truncation_strategy"}
+    | {"errors", "padding", "src_lang", "tgt_lang", "source_lang", "target_lang", "target_language", "language", "lang"}
+    | {"task", "language_codes", "wordpieces_prefix", "replace_word_delimiter_char", "word_delimiter"}
+    | {"word_tokenizer_type", "subword_tokenizer_type", "mecab_dic", "sudachi_split_mode", "token_type_ids_pattern"}
+    | {"phonemizer_lang", "phonemizer_backend", "tokenizer_type", "prepend_scheme", "split", "unk_piece"}
+)
+"""Names of entries that hold a word out of a few."""
+WORD_LISTS = frozenset({"model_input_names", "langs", "languages", "lang_codes", "supported_language_codes"})
+WORD_MAPS = frozenset({"lang2id", "id2lang"})
+SETTINGS = frozenset({"sp_model_kwargs", "mecab_kwargs", "sudachi_kwargs", "jumanpp_kwargs"})
+"""Names of entries that are settings of another library; what it would open (a dictionary, a model) is no number."""
+LOADING = frozenset(
+    {"trust_remote_code", "local_files_only", "force_download", "resume_download", "token", "use_auth_token"}
+    | {"is_local", "_is_local", "_from_auto", "_from_pipeline", "mistral_format", "from_slow", "use_fast", "vocab"}
+    | {"merges", "tokenizer_object", "tokenizer_padding", "tokenizer_truncation", "post_processor", "proxies"}
+)
+"""Arguments of the loading itself: not even a switch or a number may be set from a file."""
+FILE = re.compile(r".*(file|files|spm|path|dir|folder|url)")
+"""Names of arguments that are opened; a number there would be a file that the server has open."""
+PIECE = {"content": str, "single_word": bool, "lstrip": bool, "rstrip": bool, "normalized": bool, "special": bool}
+CODE = {"AutoTokenizer": ["own.Own", None]}
+"""Stands for a tokenizer that asks for code of its own: transformers goes another way then, and never runs it."""
+
+
+def harmless_tokenizer_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What may stay of a tokenizer_config.json or a special_tokens_map.json."""
+    harmless = {
+        key: cleaned
+        for key, value in config.items()
+        if (cleaned := _harmless_value(key, value)) is not None or value is None
+    }
+    code = config.get("auto_map")
+    if isinstance(code, list) or (isinstance(code, Mapping) and code.get("AutoTokenizer")):
+        harmless["auto_map"] = CODE
+    return harmless
+
+
+def harmless_added_tokens(tokens: Mapping[str, Any]) -> dict[str, int]:
+    """What may stay of an added_tokens.json: tokens and their ids."""
+    return {token: index for token, index in tokens.items() if isinstance(index, int)}
+
+
+def check_serialized(name: str, whole: Mapping[str, Any]) -> None:
+    """Refuse a tokenizer.json whose vocabulary is the name of a file instead of words.
+
+    Raises:
+        CheckpointError: with the part that is something else.
+    """
+    model = whole.get("model")
+    if not isinstance(model, Mapping):
+        raise CheckpointError(
+            f"{name} does not describe a tokenizer; use the file that tokenizer.save_pretrained writes."
+        )
+    for part in ("vocab", "merges"):
+        if not isinstance(model.get(part, []), Mapping | list):
+            raise CheckpointError(
+                f"The {part} in {name} is not a list of tokens; use the file that save_pretrained writes."
+            )
+
+
+def _harmless_value(key: str, value: Any) -> Any:
+    """The value, or what is harmless of it; None where nothing is."""
+    if key in LOADING or (FILE.fullmatch(key) and not TOKEN.fullmatch(key)):
+        return None
+    if isinstance(value, bool | int | float):
+        return value
+    if key in TOKEN_LISTS:
+        return _pieces(value)
+    if TOKEN.fullmatch(key):
+        return _piece(value)
+    if key in WORDS:
+        return _word(value)
+    return _harmless_group(key, value)
+
+
+def _harmless_group(key: str, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        if key == "added_tokens_decoder":
+            return {index: piece for index, entry in value.items() if (piece := _piece(entry)) is not None}
+        if key in WORD_MAPS:
+            return {name: entry for name, entry in value.items() if isinstance(entry, int) or _word(entry) is not None}
+        if key in SETTINGS:
+            settings = {name: _harmless_value(name, entry) for name, entry in value.items()}
+            return {name: entry for name, entry in settings.items() if entry is not None}
+    if isinstance(value, list):
+        numbers = all(isinstance(entry, int | float) for entry in value)
+        words = key in WORD_LISTS and all(_word(entry) is not None for entry in value)
+        return value if numbers or words else None
+    return None
+
+
+def _word(value: Any) -> str | None:
+    return value if isinstance(value, str) and len(value) <= 100 and not looks_like_place(value) else None
+
+
+def _piece(value: Any) -> Any:
+    """A token: its text, or transformers' object of a text and switches."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, Mapping) or not isinstance(value.get("content"), str):
+        return None
+    fields = {name: value[name] for name, kind in PIECE.items() if isinstance(value.get(name), kind)}
+    return fields | ({"__type": "AddedToken"} if value.get("__type") == "AddedToken" else {})
+
+
+def _pieces(value: Any) -> Any:
+    if isinstance(value, list):
+        return [piece for entry in value if (piece := _piece(entry)) is not None]
+    if isinstance(value, Mapping):
+        return {name: piece for name, entry in value.items() if (piece := _piece(entry)) is not None}
+    return None

@@ -1,0 +1,134 @@
+"""What a process may no longer ask of Linux: a filter of system calls (seccomp), for bertviz_core.isolation.walls.
+
+Refused is what leads out of the process: sockets, other programs and processes, other processes' memory, signals to
+them, mounts, keys, and changes to files that Landlock does not know. Everything else, threads too, stays as it was.
+"""
+
+import ctypes
+import errno
+import os
+import platform
+import struct
+from typing import NamedTuple
+
+SET_FILTER, ALL_THREADS, SECCOMP = 1, 1, {"x86_64": 317, "aarch64": 277}
+GET_ACTION = 2
+ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050000, 0x80000000
+LOAD, IF_EQUAL, IF_AT_LEAST, IF_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+"""Operations of the kernel's packet filter (linux/bpf_common.h); a condition names how many lines to skip."""
+NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
+"""Where these stand in struct seccomp_data."""
+CODES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+"""Machine -> the kernel's number of its calling convention (linux/audit.h)."""
+X32 = 0x40000000
+"""From here on x86_64 has its calls a second time."""
+THREAD = 0x00010000
+"""CLONE_THREAD: what is made is a thread of this process."""
+
+REFUSED: dict[str, tuple[int, ...]] = {
+    "x86_64": (
+        *(41, 42, 43, 44, 45, 46, 47, 49, 50, 53, 288, 299, 307),  # sockets
+        *(57, 58, 59, 322),  # fork, vfork, execve, execveat
+        *(101, 310, 311, 312, 424, 434, 438, 440, 448),  # ptrace, process_vm_*, kcmp, pidfd_*, process_*
+        *(129, 200, 297),  # rt_sigqueueinfo, tkill, rt_tgsigqueueinfo
+        *(141, 142, 144, 203, 251, 314),  # priorities and processors, which may be another process's
+        *(425, 426, 427),  # io_uring, which opens sockets without asking here
+        *(155, 161, 165, 166, 272, 308, 428, 429, 430, 431, 432, 433, 442),  # mounts, roots, namespaces
+        *(246, 169, 175, 176, 298, 303, 304, 313, 320, 321, 323),  # the kernel's own parts, file handles
+        *(248, 249, 250),  # keys
+        *(29, 30, 31, 64, 66, 68, 69, 70, 71, 240),  # memory and queues that others share
+        *(90, 91, 92, 93, 94, 260, 268, 452),  # chmod, chown
+        *(132, 188, 189, 190, 197, 198, 199, 235, 261, 280, 133, 259),  # times, attributes, device files
+    ),
+    "aarch64": (
+        *(198, 199, 200, 201, 202, 203, 206, 207, 211, 212, 242, 243, 269),
+        *(221, 281),
+        *(117, 270, 271, 272, 424, 434, 438, 440, 448),
+        *(130, 138, 240),
+        *(118, 119, 122, 140, 30, 274),
+        *(425, 426, 427),
+        *(39, 40, 41, 51, 97, 268, 428, 429, 430, 431, 432, 433, 442),
+        *(104, 105, 106, 142, 241, 264, 265, 273, 280, 282, 294),
+        *(217, 218, 219),
+        *(180, 186, 187, 188, 189, 190, 191, 194, 195, 196),
+        *(52, 53, 54, 55, 452),
+        *(5, 6, 7, 14, 15, 16, 33, 88),
+    ),
+}
+"""Machine -> numbers of calls that are refused, in the same groups."""
+
+
+class Conditional(NamedTuple):
+    """Calls that are refused unless their first argument says that they stay inside this process."""
+
+    to_itself: tuple[int, ...]
+    """kill, tgkill: the first argument is this process."""
+    of_itself: int
+    """prlimit64: the first argument is 0."""
+    clone: int
+    """clone: the first argument has the bit of a thread."""
+    clone3: int
+    """Says the same in memory, where no filter can look: it is said not to exist, and clone is used instead."""
+
+
+CONDITIONAL = {
+    "x86_64": Conditional((62, 234), 302, 56, 435),
+    "aarch64": Conditional((129, 131), 261, 220, 435),
+}
+
+
+def filter_available() -> bool:
+    """Whether this system can filter its calls, and its machine is one whose numbers are known here."""
+    machine = platform.machine()
+    if not hasattr(os, "uname") or os.uname().sysname != "Linux" or machine not in SECCOMP:
+        return False
+    action = ctypes.c_uint32(REFUSE)
+    call = ctypes.CDLL(None).syscall
+    return bool(call(ctypes.c_long(SECCOMP[machine]), ctypes.c_uint(GET_ACTION), ctypes.c_uint(0), _at(action)) == 0)
+
+
+def refuse_calls() -> None:
+    """From now on all threads of this process are refused what leads out of it, with "operation not permitted".
+
+    It must have given up new privileges first (bertviz_core.isolation.walls).
+
+    Raises:
+        OSError: the system does not take the filter.
+    """
+    machine = platform.machine()
+    lines = program(machine, os.getpid())
+    code = ctypes.create_string_buffer(b"".join(lines), 8 * len(lines))
+    loaded = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(lines), ctypes.addressof(code)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    number, operation, flags = ctypes.c_long(SECCOMP[machine]), ctypes.c_uint(SET_FILTER), ctypes.c_uint(ALL_THREADS)
+    if libc.syscall(number, operation, flags, loaded) != 0:
+        raise OSError(ctypes.get_errno(), "seccomp refuses its filter")
+
+
+def program(machine: str, process: int) -> list[bytes]:
+    """The filter's lines, eight bytes each (struct sock_filter)."""
+    refuse = REFUSE | errno.EPERM
+    lines = [_line(LOAD, ARCHITECTURE), _line(IF_EQUAL, CODES[machine], 1, 0), _line(RETURN, KILL)]
+    lines.append(_line(LOAD, NUMBER))
+    if machine == "x86_64":
+        lines += [_line(IF_AT_LEAST, X32, 0, 1), _line(RETURN, refuse)]
+    for number in REFUSED[machine]:
+        lines += [_line(IF_EQUAL, number, 0, 1), _line(RETURN, refuse)]
+    own = CONDITIONAL[machine]
+    lines += [_line(IF_EQUAL, own.clone3, 0, 1), _line(RETURN, REFUSE | errno.ENOSYS)]
+    for number, condition, value in (
+        (own.clone, IF_ANY_BIT, THREAD),
+        (own.of_itself, IF_EQUAL, 0),
+        *((each, IF_EQUAL, process) for each in own.to_itself),
+    ):
+        lines += [_line(IF_EQUAL, number, 0, 4), _line(LOAD, FIRST_ARGUMENT), _line(condition, value, 0, 1)]
+        lines += [_line(RETURN, ALLOW), _line(RETURN, refuse)]
+    return [*lines, _line(RETURN, ALLOW)]
+
+
+def _line(operation: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("HBBI", operation, if_true, if_false, value)
+
+
+def _at(value: ctypes.c_uint32) -> object:
+    return ctypes.byref(value)

@@ -1,0 +1,111 @@
+"""Columns of a table before they are read: their names, which holds the sentences, and why one is left out."""
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from bertviz_core.errors import TextError
+from bertviz_core.tables.cells import Cells, holds_texts
+from bertviz_core.text import counted, quoted, shortened
+
+USUAL_COLUMNS = ("sentence", "sentences", "text", "texts")
+"""Columns taken where none is named, in this order."""
+MAX_COLUMNS = 2_000
+"""Columns that a table may have: vectors of a thousand dimensions fit in."""
+MAX_NAME = 1_000
+"""Characters that are shown of a column's name."""
+MAX_LISTED_NAMES = 12
+"""Columns that a sentence names; more are counted."""
+
+
+@runtime_checkable
+class Columns(Protocol):
+    """A table whose columns are read one by one."""
+
+    names: list[str]
+    """Names of all columns, each once."""
+
+    def reason(self, index: int) -> str:
+        """Why a column cannot be read; "" where it can."""
+
+    def may_hold_texts(self, index: int) -> bool:
+        """Whether texts may stand in a column, by its declared type."""
+
+    def declared_nbytes(self, index: int) -> int:
+        """Bytes that a column says it takes; 0 where nothing is said."""
+
+    def cells(self, index: int) -> Cells:
+        """A column; raises TextError where it cannot be read."""
+
+
+def check_columns(name: str, count: int) -> None:
+    """Refuse a table of too many columns.
+
+    Raises:
+        TextError: it has more than MAX_COLUMNS.
+    """
+    if count > MAX_COLUMNS:
+        raise TextError(
+            f"{quoted(name)} has {counted(count, 'column')}; at most {MAX_COLUMNS:,} are read. Give only those that "
+            f"you "
+            "need, or the one with the sentences."
+        )
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """The columns' names, none empty and none twice."""
+    taken: set[str] = set()
+    numbers: dict[str, int] = {}
+    unique: list[str] = []
+    for index, header in enumerate(names):
+        name = plain = shortened(header.strip(), MAX_NAME) or f"column {index + 1}"
+        number = numbers.get(plain, 2)
+        while name in taken:
+            name, number = f"{plain} ({number})", number + 1
+        numbers[plain] = number
+        taken.add(name)
+        unique.append(name)
+    return unique
+
+
+def sentence_column(name: str, columns: Columns, requested: str | None, notices: list[str]) -> tuple[int, Cells]:
+    """The place of the column that holds the sentences, and its cells.
+
+    Raises:
+        TextError: there is no column, none of this name, or it cannot be read.
+    """
+    names = columns.names
+    if not names:
+        raise TextError(f"{quoted(name)} is empty; its first row must name the columns.")
+    if requested is not None and requested not in names:
+        raise TextError(f"{quoted(name)} has no column {quoted(requested)}; it has {listed(names)}.")
+    if requested is not None or len(names) == 1:
+        index = names.index(requested) if requested is not None else 0
+        return index, _read(name, columns, index)
+    readable = [index for index in range(len(names)) if not columns.reason(index)]
+    if not readable:
+        raise TextError(f"{quoted(name)} has no column that can be read: {quoted(names[0])} {columns.reason(0)}.")
+    usual = [index for usual_name in USUAL_COLUMNS for index in readable if names[index].lower() == usual_name]
+    chosen = _first_of_texts(columns, readable) if not usual else (usual[0], columns.cells(usual[0]))
+    notices.append(f"Texts are read from the column {quoted(names[chosen[0]])}.")
+    return chosen
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first of the names, quoted, and how many others there are."""
+    words = ", ".join(map(quoted, names[:MAX_LISTED_NAMES]))
+    return words if len(names) <= MAX_LISTED_NAMES else f"{words} and {len(names) - MAX_LISTED_NAMES:,} more"
+
+
+def _first_of_texts(columns: Columns, readable: Sequence[int]) -> tuple[int, Cells]:
+    for index in readable:
+        if columns.may_hold_texts(index) and holds_texts(cells := columns.cells(index)):
+            return index, cells
+    return readable[0], columns.cells(readable[0])
+
+
+def _read(name: str, columns: Columns, index: int) -> Cells:
+    if reason := columns.reason(index):
+        raise TextError(
+            f"The column {quoted(columns.names[index])} of {quoted(name)} {reason}; choose a column of texts."
+        )
+    return columns.cells(index)

@@ -1,0 +1,194 @@
+"""The sentences of a file's bytes and the columns beside them, as plain values that one process can send to another."""
+
+from array import array
+from collections.abc import Sequence
+from pathlib import PurePath
+
+import msgspec
+
+from bertviz_core.errors import TextError
+from bertviz_core.tables.cells import Cells, cell_texts
+from bertviz_core.tables.columns import Columns, listed, sentence_column
+from bertviz_core.tables.decoding import decoded
+from bertviz_core.tables.delimited import DELIMITERS, DelimitedTable
+from bertviz_core.tables.parquet import ENDINGS, ParquetTable
+from bertviz_core.text import counted, quoted
+
+
+class ReadLimits(msgspec.Struct, frozen=True):
+    """What a list may have."""
+
+    sentences: int
+    """Sentences."""
+    characters: int
+    """Characters of one; the rest is cut off."""
+    table_nbytes: int
+    """Bytes that the columns beside the sentences may take in memory."""
+
+
+class ReadRequest(msgspec.Struct, frozen=True):
+    """A file to read."""
+
+    name: str
+    data: bytes
+    limits: ReadLimits
+    column: str | None
+
+
+class ReadColumn(msgspec.Struct, frozen=True):
+    """A column beside the sentences."""
+
+    name: str
+    values: list[str | int | float | bool | None]
+    """Each of its values once."""
+    codes: bytes
+    """For every sentence the place of its value, int32."""
+
+
+class ReadTable(msgspec.Struct, frozen=True):
+    """What was read; the fields are those of bertviz_core.sentences.results.SentenceTable."""
+
+    texts: list[str]
+    """The sentences, each once."""
+    codes: bytes
+    """For every sentence kept the place of its text, int32."""
+    rows: bytes
+    """Its line or row from 1, int32."""
+    column: str | None
+    columns: list[str]
+    other_columns: list[ReadColumn]
+    blank: int
+    duplicates: int
+    cut: int
+    notices: list[str]
+
+
+def answered(request: bytes) -> bytes:
+    """What was read, packed, for a packed request: what a child process runs.
+
+    Raises:
+        TextError: as read_table.
+    """
+    decoded_request = msgspec.msgpack.decode(request, type=ReadRequest)
+    return msgspec.msgpack.encode(
+        read_table(decoded_request.name, decoded_request.data, decoded_request.limits, decoded_request.column)
+    )
+
+
+def read_table(name: str, raw: bytes, limits: ReadLimits, column: str | None) -> ReadTable:
+    """The sentences of a file and the columns beside them.
+
+    Raises:
+        TextError: as bertviz_core.sentences.reading.files.read_sentences.
+    """
+    notices: list[str] = []
+    ending = PurePath(name).suffix.lower()
+    if ending not in (*ENDINGS, *DELIMITERS):
+        return _sentence_table(name, cell_texts(_lines(decoded(name, raw)), None, notices), None, None, limits, notices)
+
+    def check_count(rows: int) -> None:
+        _check_count(name, rows, 2 * limits.sentences, limits)
+
+    table: Columns
+    if ending in ENDINGS:
+        table = ParquetTable(name, raw, check_count)
+    else:
+        table = DelimitedTable(name, decoded(name, raw), DELIMITERS[ending], check_count)
+    column_index, cells = sentence_column(name, table, column, notices)
+    return _sentence_table(
+        name, cell_texts(cells, table.names[column_index], notices), column_index, table, limits, notices
+    )
+
+
+def _lines(text: str) -> Cells:
+    # Not splitlines: it also breaks at characters that stand inside sentences, such as U+2028.
+    return Cells.of(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+
+
+def _sentence_table(
+    name: str, cells: Cells, column_index: int | None, table: Columns | None, limits: ReadLimits, notices: list[str]
+) -> ReadTable:
+    """The sentences without the blank ones, counted."""
+    texts = [str(text) for text in cells.values]
+    blanks = [not text.strip() for text in texts]
+    beginnings = [text[: limits.characters] for text in texts]  # once for all rows that repeat it
+    rows = [row for row, code in enumerate(cells.codes) if not blanks[code]]
+    _check_count(name, len(rows), limits.sentences, limits)
+    if not rows:
+        raise TextError(f"{quoted(name)} has no sentence: every line is blank. Write one sentence per line.")
+    # What ends a text that a program wrote is no line left blank by someone.
+    blank = len(cells.codes) - len(rows) - (table is None and blanks[cells.codes[-1]])
+    max_characters = limits.characters
+    cut = sum(len(texts[cells.codes[row]]) > max_characters for row in rows)
+    # None that no row has: a dictionary may hold texts that are nowhere used.
+    sentences = Cells.of(beginnings[cells.codes[row]] for row in rows)
+    duplicates = len(rows) - len(sentences.values)
+    if blank:
+        notices.append(f"{counted(blank, 'blank line' if table is None else 'blank cell')} left out.")
+    if duplicates:
+        notices.append(f"{counted(duplicates, 'duplicate')} of earlier sentences kept.")
+    if cut:
+        notices.append(
+            f"{counted(cut, 'sentence')} cut to the first {max_characters:,} characters (INSIDE_BERT_MAX_CHARACTERS)."
+        )
+    return ReadTable(
+        texts=[str(text) for text in sentences.values],
+        codes=sentences.codes.tobytes(),
+        rows=array("i", (row + 1 for row in rows)).tobytes(),
+        column=None if table is None or column_index is None else table.names[column_index],
+        columns=[]
+        if table is None
+        else [column_name for index, column_name in enumerate(table.names) if not table.reason(index)],
+        other_columns=[] if table is None else _other_columns(table, column_index, rows, limits.table_nbytes, notices),
+        blank=blank,
+        duplicates=duplicates,
+        cut=cut,
+        notices=notices,
+    )
+
+
+def _other_columns(
+    table: Columns, chosen: int | None, rows: Sequence[int], remaining_nbytes: int, notices: list[str]
+) -> list[ReadColumn]:
+    """The other columns, those that hold single values and fit; a notice names the others."""
+    columns: list[ReadColumn] = []
+    left_out: dict[str, list[str]] = {}
+    for index, name in enumerate(table.names):
+        if index == chosen:
+            continue
+        reason, column = table.reason(index), None
+        if not reason and table.declared_nbytes(index) <= remaining_nbytes:
+            reason, column = _column(table, index, rows, remaining_nbytes)
+        if column is not None:
+            columns.append(column[0])
+            remaining_nbytes -= column[1]
+        else:
+            left_out.setdefault(reason or "would take too much memory beside the others", []).append(name)
+    notices.extend(
+        f"{counted(len(names), 'column')} left out of the table: {listed(names)} {reason}."
+        for reason, names in left_out.items()
+    )
+    return columns
+
+
+def _column(
+    table: Columns, index: int, rows: Sequence[int], max_nbytes: int
+) -> tuple[str, tuple[ReadColumn, int] | None]:
+    """A column and its bytes, or why there is none."""
+    try:
+        cells = table.cells(index).at(rows)
+        cells = cell_texts(cells, None, []) if any(isinstance(value, bytes) for value in cells.values) else cells
+    except TextError:
+        return "cannot be read", None
+    if cells.nbytes > max_nbytes:
+        return "", None
+    values = [value for value in cells.values if not isinstance(value, bytes)]
+    return "", (ReadColumn(table.names[index], values, cells.codes.tobytes()), cells.nbytes)
+
+
+def _check_count(name: str, count: int, max_count: int, limits: ReadLimits) -> None:
+    if count > max_count:
+        raise TextError(
+            f"{quoted(name)} has {counted(count, 'row')} or more; this instance takes at most "
+            f"{limits.sentences:,} sentences (INSIDE_BERT_MAX_SENTENCES). Give a part of it."
+        )

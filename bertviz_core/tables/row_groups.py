@@ -1,0 +1,132 @@
+"""Rows of a Parquet file by their numbers, however the file is cut into row groups."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Int
+
+from bertviz_core.errors import CorpusError
+from bertviz_core.tables.inputs import InputPlace
+from bertviz_core.text import first_line, quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow.parquet import FileMetaData, ParquetFile
+
+BATCH_ROWS = 4096
+
+
+def row_group_rows(footer: "FileMetaData") -> list[int]:
+    """Rows of each row group."""
+    return [footer.row_group(index).num_rows for index in range(footer.num_row_groups)]
+
+
+def check_counts(footer: "FileMetaData") -> None:
+    """Refuse a footer that contradicts itself.
+
+    Raises:
+        ArrowInvalid: the rows of its row groups are not those of the file, or fewer than none.
+    """
+    import pyarrow as pa
+
+    counts = row_group_rows(footer)
+    if sum(counts) != footer.num_rows or min([footer.num_rows, *counts]) < 0:
+        raise pa.ArrowInvalid("its footer names two different counts of rows")
+
+
+def take_rows(file: "ParquetFile", columns: Sequence[str], rows: Int[np.ndarray, " rows"]) -> "pa.Table":
+    """Some rows in the order asked for; only the row groups that hold them are read."""
+    import pyarrow as pa
+
+    counts = row_group_rows(file.metadata)
+    starts = np.cumsum([0, *counts])
+    groups = np.searchsorted(starts, rows, side="right") - 1
+    read = np.unique(groups)
+    table = file.read_row_groups(read.tolist(), list(columns), use_threads=False)
+    # What is read begins with the first group wanted, and those between that are not wanted are not in it.
+    offsets = np.cumsum([0, *(counts[group] for group in read.tolist())])
+    return table.take(pa.array(rows - starts[groups] + offsets[np.searchsorted(read, groups)]))
+
+
+class ParquetFiles:
+    """Files of a typed table; a place in one is the number of a row."""
+
+    def __init__(self) -> None:
+        """A reader."""
+        self.text_column: str | None = None
+
+    def schema(self, file: InputPlace) -> "pa.Schema":
+        """Columns and types, dictionaries as their values.
+
+        Raises:
+            CorpusError: the file is cut off or damaged.
+        """
+        import pyarrow as pa
+
+        with _opened(file) as parquet:
+            fields = list(parquet.schema_arrow)
+        plain = [
+            (each.name, each.type.value_type if pa.types.is_dictionary(each.type) else each.type) for each in fields
+        ]
+        return pa.schema(plain)
+
+    def positions(self, file: InputPlace, most: int) -> Iterator[list[int]]:
+        """Numbers of rows, in lists of at most so many, each with the number behind its last one."""
+        with _opened(file) as parquet:
+            count = parquet.metadata.num_rows
+        size = min(most, BATCH_ROWS)
+        for start in range(0, count, size):
+            yield list(range(start, min(start + size, count) + 1))
+
+    def texts(self, file: InputPlace, name: str, most: int) -> Iterator["pa.Table"]:
+        """A column alone from the first row on, in tables of the size of `positions`."""
+        import pyarrow as pa
+
+        plain = pa.schema([self.schema(file).field(name)])
+        with _opened(file) as parquet:
+            rest: list[pa.Table] = []
+            size = min(most, BATCH_ROWS)
+            for batch in parquet.iter_batches(size, columns=[name]):
+                rest = [pa.concat_tables([*rest, pa.Table.from_batches([batch]).select([name]).cast(plain)])]
+                while rest[0].num_rows >= size:
+                    yield rest[0].slice(0, size)
+                    rest = [rest[0].slice(size)]
+            if rest and rest[0].num_rows:
+                yield rest[0]
+
+    def table(self, file: InputPlace, start: int, stop: int, schema: "pa.Schema | None" = None) -> "pa.Table":
+        """The rows between two numbers.
+
+        Raises:
+            CorpusError: the file is damaged.
+        """
+        import pyarrow as pa
+
+        with _opened(file) as parquet:
+            counts = row_group_rows(parquet.metadata)
+            starts = np.cumsum([0, *counts])
+            groups = [index for index in range(len(counts)) if starts[index] < stop and starts[index + 1] > start]
+            place, parts = int(starts[groups[0]]) if groups else start, []
+            for batch in parquet.iter_batches(BATCH_ROWS, row_groups=groups):
+                first, last = max(start - place, 0), min(stop - place, batch.num_rows)
+                if first < last:
+                    parts.append(pa.Table.from_batches([batch]).slice(first, last - first))
+                place += batch.num_rows
+                if place >= stop:
+                    break
+        return pa.concat_tables(parts)
+
+
+@contextmanager
+def _opened(file: InputPlace) -> Iterator["ParquetFile"]:
+    """The file, what goes wrong with it in a sentence."""
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with file.opened() as handle, ParquetFile(handle) as parquet:
+            yield parquet
+    except (pa.ArrowException, OSError) as error:
+        raise CorpusError(f"{quoted(file.path)} is no whole Parquet file ({first_line(error)}).") from error

@@ -1,0 +1,125 @@
+"""What other libraries do not promise to keep, each used in one place: the first test to fail at an upgrade.
+
+Covers `bertviz_core/models/torch_internals.py`, `bertviz_core/models/transformers_internals.py`.
+"""
+
+import ast
+from pathlib import Path
+from types import SimpleNamespace
+
+import torch
+from transformers import AutoModel, AutoModelForQuestionAnswering, BertConfig, BertForMaskedLM, BertModel, ViTConfig
+from transformers.utils import output_capturing
+
+from bertviz_core.models import torch_internals, transformers_internals
+from tests.helpers.tiny_models import tiny_config
+
+ROOT = Path(__file__).parents[2]
+OWN = {ROOT / "bertviz_core" / "models" / name for name in ("torch_internals.py", "transformers_internals.py")}
+SOURCES = [path for folder in ("bertviz_core", "ui", "pages") for path in (ROOT / folder).rglob("*.py")]
+PYTHONS = {"_replace", "_asdict", "_exit"}
+"""Documented, in spite of their names."""
+STREAMLIT = {"_get_signed_cookie_with_chunks"}
+
+
+def private_attributes(tree: ast.Module) -> set[str]:
+    """Private attributes of something else than the object itself, by name, also where getattr asks for them."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and not (
+            isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+        ):
+            names.add(node.attr)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("getattr", "setattr"):
+            names |= {each.value for each in node.args[1:2] if isinstance(each, ast.Constant)}
+    return {name for name in names if name.startswith("_") and not name.startswith("__")}
+
+
+def declared(tree: ast.Module) -> set[str]:
+    """What a file of ours gives a name."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            names.add(node.attr)
+        elif isinstance(node, ast.Name):
+            names.add(node.id)
+    return names
+
+
+def test_other_libraries_private_attributes_stand_in_one_file_each() -> None:
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
+    listed = {*torch_internals.INTERNALS, *transformers_internals.INTERNALS}
+    ours = set().union(*map(declared, trees.values())) - listed
+    for path, tree in trees.items():
+        found = private_attributes(tree) - ours - PYTHONS - STREAMLIT
+        assert found <= (listed if path in OWN else set()), path
+        modules = [each.module or "" for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)]
+        private = [name for name in modules if name.startswith("torch.") and "._" in name]
+        assert not private or path in OWN, path
+
+
+def test_torch_still_has_what_is_used_of_it() -> None:
+    inner, seen = torch.nn.Linear(2, 2), []
+    outer = torch.nn.Sequential(inner, inner)
+    outer.register_module("empty", None)
+    assert list(torch_internals.children_of(outer)) == [("0", inner), ("1", inner), ("empty", None)]
+    other = torch_internals.with_child(outer, "1", torch.nn.Identity())
+    assert (type(other[1]), other[0] is inner, outer[1] is inner) == (torch.nn.Identity, True, True)
+    inner.register_forward_hook(lambda *_: seen.append("mine"))
+    torch_internals.remove_hooks(inner, "somewhere.else")
+    inner(torch.zeros(2))
+    torch_internals.remove_hooks(inner, __name__)
+    inner(torch.zeros(2))
+    assert seen == ["mine"]
+    tensor = torch.zeros(4, device="meta")
+    assert torch_internals.storage_key(tensor[1:]) == torch_internals.storage_key(tensor)
+    assert torch_internals.storage_key(torch.zeros(4, device="meta")) != torch_internals.storage_key(tensor)
+    assert torch_internals.operator_of(torch.ops.aten.add.Tensor) == torch.ops.aten.add
+    assert torch_internals.tree_leaves(({"a": [1]}, 2)) == [1, 2]
+    operations = []
+
+    class Seen(torch_internals.dispatch_mode()):  # type: ignore[misc]  # torch leaves the class without types
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            operations.append(torch_internals.operator_of(func))
+            return func(*args, **(kwargs or {}))
+
+    with Seen():
+        torch.zeros(2) + 1
+    assert torch.ops.aten.add in operations
+
+
+def test_transformers_still_has_what_is_used_of_it() -> None:
+    assert transformers_internals.classes_of(AutoModel, BertConfig) == (BertModel,)
+    assert transformers_internals.classes_of(AutoModelForQuestionAnswering, ViTConfig) == ()
+    assert transformers_internals.knows(AutoModel, BertConfig)
+    assert not transformers_internals.knows(AutoModelForQuestionAnswering, ViTConfig)
+    assert transformers_internals.takes_attention_function(BertModel)
+    assert transformers_internals.tied_names(BertForMaskedLM)["cls.predictions.decoder.bias"] == "cls.predictions.bias"
+    assert isinstance(transformers_internals.not_saved(BertModel), list)
+    config = tiny_config("bert")
+    with torch.device("meta"):
+        model = BertModel(config)
+    assert transformers_internals.declares_attention_function(model)
+    assert not transformers_internals.is_stateful(model)
+    assert transformers_internals.attention_implementation(config) in ("sdpa", "eager")
+    info = SimpleNamespace(missing_keys={"embeddings.position_ids", "pooler.dense.bias"}, unexpected_keys=set())
+    transformers_internals.leave_out_ignored(model, info)
+    assert "pooler.dense.bias" in info.missing_keys
+    transformers_internals.set_base_name(config, "org/name")
+    assert config.name_or_path == "org/name"
+
+
+def test_what_transformers_listens_with_is_taken_away_and_nothing_else() -> None:
+    """Its own forward hooks are known by the module in which they were defined."""
+    assert output_capturing.__name__ == transformers_internals.CAPTURING
+    model = BertModel(tiny_config("bert")).eval()
+    heard: list[str] = []
+    model.encoder.layer[0].register_forward_hook(lambda *_: heard.append("mine"))
+    ids = torch.ones(1, 3, dtype=torch.long)
+    for _ in range(3):
+        states = model(ids, output_hidden_states=True).hidden_states
+        assert len(states) == model.config.num_hidden_layers + 1
+        transformers_internals.capture_anew(model)
+    assert heard == ["mine"] * 3

@@ -1,0 +1,122 @@
+"""What a control shows after a link, Back or Forward, a lesson's step, a change of page or of the text.
+
+Each case is a state before and what the address says now; tests/browser/test_history.py shows that a browser makes
+these states.
+"""
+
+from itertools import product
+
+import pytest
+
+from ui.address.following import EMBEDDINGS, Layer, Source, Written, layer_to_show, nearest, source, view_to_show
+from ui.address.visit import Visit
+
+HERE, LATER = Visit("heads", 3, first_run=False), Visit("heads", 5)
+BACK = Visit("heads", 5, complete=True)
+NAMED, UNNAMED = Written("4", "text", 3), Written(None, "text", 3)
+VIEWS = ("Values", "Paths", "Change")
+LAYERS = tuple(map(str, range(6)))
+STATES = (EMBEDDINGS, *LAYERS)
+
+
+@pytest.mark.parametrize(
+    ("asked", "before", "of", "now", "expected"),
+    [
+        ("2", None, "text", HERE, "address"),  # a link in another browser
+        (None, None, "text", HERE, "elsewhere"),
+        ("2", NAMED, "text", HERE, "address"),  # a step back within the page, or a link
+        ("4", NAMED, "text", HERE, "control"),  # a click
+        ("4", NAMED, "other", HERE, "elsewhere"),  # another text
+        (None, NAMED, "text", HERE, "default"),  # the name was taken out of the address
+        (None, NAMED, "text", LATER, "control"),  # a link to the page: what was set there holds
+        (None, NAMED, "text", BACK, "default"),  # the way back to where none was named
+        (None, UNNAMED, "text", BACK, "default"),  # although another page has set it since
+        ("4", NAMED, "text", BACK, "control"),
+        ("7", UNNAMED, "text", BACK, "address"),
+        (None, UNNAMED, "text", HERE, "control"),
+    ],
+)
+def test_where_a_value_comes_from(
+    asked: str | None, before: Written | None, of: str, now: Visit, expected: Source
+) -> None:
+    assert source(asked, before, of, now) == expected
+
+
+def test_what_an_address_says_is_taken_once_whatever_was_before() -> None:
+    """Once the control has written what it shows, a run without a change leaves it alone."""
+    befores = (None, NAMED, UNNAMED, Written("4", "other", 5))
+    for asked, before, now in product((None, "2", "4"), befores, (HERE, LATER, BACK)):
+        first = source(asked, before, "text", now)
+        assert asked is not None or first != "address"
+        shown = Written(asked, "text", now.number)
+        assert source(asked, shown, "text", now) == "control", (asked, before, now)
+
+
+@pytest.mark.parametrize(
+    ("named", "remembered", "anew", "shown"),
+    [
+        (None, None, True, "Values"),
+        (None, "Paths", True, "Paths"),  # a link to the page
+        (None, "Paths", False, "Values"),  # the way back, or a step of a lesson that names none
+        ("Change", "Paths", True, "Change"),
+        ("Change", "Paths", False, "Change"),
+        ("nonsense", "Paths", True, "Values"),
+        (None, "gone", True, "Values"),
+    ],
+)
+def test_the_view_of_a_page(named: str | None, remembered: str | None, anew: bool, shown: str) -> None:
+    assert view_to_show(named, remembered, VIEWS, anew) == shown
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown", "chosen", "anew", "complete", "expected"),
+    [
+        (None, None, None, True, False, Layer("2", "2", None)),  # a page begins with its own
+        (None, "2", "4", True, False, Layer("4", "4", None)),  # what was chosen on another page
+        (None, "2", EMBEDDINGS, True, False, Layer("0", "0", None)),  # where there are no embeddings
+        (None, "4", "4", True, True, Layer("2", "2", None)),  # the way back to where none was named
+        ("3", "1", "4", True, True, Layer(None, "2", None)),  # Streamlit seeds it from the address
+        ("3", "1", None, True, False, Layer(None, "2", None)),
+        (None, "5", "4", False, False, Layer(None, "4", None)),  # a click
+        ("9", None, None, True, False, Layer("5", "5", "9")),  # beyond the last, and said
+        ("-1", None, None, True, False, Layer("0", "0", "-1")),
+        ("x", None, "4", True, False, Layer("2", "2", "x")),
+        ("5", "9", None, False, False, Layer("5", "5", "9")),  # a smaller model while the page stands open
+    ],
+)
+def test_the_layer(
+    asked: str | None, shown: str | None, chosen: str | None, anew: bool, complete: bool, expected: Layer
+) -> None:
+    assert layer_to_show(LAYERS, "2", asked, shown, chosen, anew, complete) == expected
+
+
+def test_the_layer_is_always_one_that_there_is() -> None:
+    words = (None, "0", "5", "9", "-3", "x", EMBEDDINGS)
+    for asked, shown, chosen in product(words, words, words):
+        for options, anew, complete in product((LAYERS, STATES), (False, True), (False, True)):
+            layer = layer_to_show(options, options[2], asked, shown, chosen, anew, complete)
+            assert layer.own in options
+            seeded = asked if anew and asked is not None else shown
+            assert (layer.put or seeded or options[2]) in options
+
+
+@pytest.mark.parametrize(
+    ("wanted", "options", "shown"),
+    [
+        ("3", LAYERS, "3"),
+        ("6", LAYERS, "5"),
+        ("99", LAYERS, "5"),
+        ("9" * 5_000, LAYERS, "5"),
+        ("-3", LAYERS, "0"),
+        ("1e9", LAYERS, "1"),
+        ("<b>x</b>", LAYERS, "1"),
+        ("6", STATES, "5"),
+        ("x", STATES, "1"),
+        (EMBEDDINGS, LAYERS, "0"),
+        ("-1", STATES, EMBEDDINGS),
+        ("²", LAYERS, "1"),
+        ("", LAYERS, "1"),
+    ],
+)
+def test_the_nearest_layer(wanted: str, options: tuple[str, ...], shown: str) -> None:
+    assert nearest(wanted, options, "1") == shown

@@ -1,0 +1,126 @@
+"""The registry of names: a question's parameter has one name everywhere, and what is made from the rows agrees."""
+
+import re
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core.questions.figures import PAGES, all_figures
+from bertviz_core.questions.parameters import Param
+from bertviz_core.questions.question import figure_questions
+from tests.helpers.hostile_addresses import unknown_names
+from ui.address.registry import NAMES, NUMBERS, ROWS, TYPED, AddressName, is_known, linked, names_once_taken
+from ui.lessons.reading import PARAMETER, RESERVED
+
+LESSONS = Path(__file__).parents[3] / "docs" / "lessons.md"
+VALUES = {
+    "text": "word",
+    "whole": "number",
+    "span": "two numbers",
+    "layer": "layer",
+    "head": "number",
+    "position": "number",
+    "target": "word",
+}
+"""Kind of a parameter -> what stands in the table for its value."""
+COMMANDS_ALONE = {
+    ("corpus", "least"): "the page makes clusters of any size",
+    ("words", "position"): "the page says target_at, as for every target at a position",
+    **{
+        (page, "layer"): "the page says after which layer, the command which entry of the hidden states"
+        for page in ("representations", "sentences", "predictions", "words")
+    },
+}
+"""Page and parameter of a question for which the page has no control, or one of its own; and why."""
+
+
+def asked_on() -> set[tuple[str, Param]]:
+    """Page and parameter of every question that a figure of a page draws."""
+    figures = all_figures()
+    return {
+        (figures[name].chart.partition("_")[0], param)
+        for name, question in figure_questions().items()
+        for param in question.params
+    }
+
+
+def test_a_parameter_of_a_question_is_the_row_of_its_page() -> None:
+    rows = {(page, row.param.key): row.param for row in ROWS for page in row.pages}
+    alone = set(COMMANDS_ALONE)
+    for page, param in sorted(asked_on(), key=lambda each: (each[0], each[1].key)):
+        if (page, param.key) in alone:
+            alone.discard((page, param.key))
+            continue
+        assert rows.get((page, param.key)) is param, (page, param.key)
+    assert not alone, "no question has these any more"
+
+
+def test_a_name_has_one_row_on_a_page_and_is_a_number_on_all_or_none() -> None:
+    places = [(page, row.param.key) for row in ROWS for page in row.pages or PAGES]
+    assert len(places) == len(set(places))
+    assert {page for page, _ in places} == set(PAGES)
+    for _, rows in groupby(sorted(ROWS, key=lambda row: row.param.key), lambda row: row.param.key):
+        kinds = {(row.param.kind in ("whole", "span", "head", "position"), row.linked) for row in rows}
+        assert len(kinds) == 1
+
+
+def test_every_name_can_stand_in_a_lesson_but_those_with_a_field_of_their_own() -> None:
+    assert all(PARAMETER.fullmatch(name) for name in NAMES)
+    assert {"text", "pair", "sentences"} == NAMES & RESERVED
+
+
+def test_what_a_link_carries_when_asked_is_typed_and_no_number() -> None:
+    assert not set(TYPED) & NUMBERS
+    assert set(linked("placed", "sentences")) <= NUMBERS
+    assert linked("asked", "")[:2] == linked("asked", "heads") == ("text", "pair")
+    assert {name for page in PAGES for name in linked("asked", page)} == set(TYPED)
+    assert set(names_once_taken()) == {*TYPED, *linked("placed", "sentences"), *linked("column", "sentences")}
+
+
+@pytest.mark.parametrize("name", ["head", "heads_matrix_table", "tokens_explained", "sentences_map_figure"])
+def test_a_name_of_a_control_or_of_a_folded_part_is_known(name: str) -> None:
+    assert is_known(name)
+
+
+@pytest.mark.parametrize("name", ["", "Head", "heads", "_table", "heads_table_x", "from", "lesson"])
+def test_no_other_name_is_known(name: str) -> None:
+    assert not is_known(name)
+
+
+def stray_page() -> None:
+    import streamlit as st
+
+    from ui.widgets.controls import BOUND
+
+    st.slider("A", 0, 3, key="no_row_for_this", **BOUND)
+    st.slider("B", 0, 3, key="head", **BOUND)
+
+
+def test_a_control_without_a_row_is_noticed() -> None:
+    assert unknown_names(AppTest.from_function(stray_page).run()) == {"no_row_for_this"}
+
+
+def value_of(row: AddressName) -> str:
+    """What the table says of a value."""
+    options = row.param.options
+    if options == ("false", "true"):
+        return "`true`"
+    words = ", ".join(f"`{option}`" for option in options)
+    return words or VALUES.get(row.param.kind, "word")
+
+
+def table() -> list[str]:
+    """The lines of the table in docs/lessons.md: every name that a query may have."""
+    lines = ["| name | pages | value | what it is |", "| --- | --- | --- | --- |"]
+    for row in ROWS:
+        if row.param.key not in RESERVED:
+            pages = ", ".join(row.pages) or "all"
+            lines.append(f"| `{row.param.key}` | {pages} | {value_of(row)} | {row.param.help} |")
+    return lines
+
+
+def test_the_guide_to_lessons_lists_every_name() -> None:
+    written = re.findall(r"(?m)^\| .*$", LESSONS.read_text(encoding="utf-8").partition("## Names of a query")[2])
+    assert written == table()

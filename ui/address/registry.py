@@ -1,0 +1,218 @@
+"""Every name that the address of a view may have, a row each: what its value is, on which pages, in which links.
+
+A parameter of a question is that question's own, so that address, command and library have one name for it. Checks of
+the address, links, the tests' hostile addresses and the table in docs/lessons.md are made from these rows.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from bertviz_core.questions import corpora
+from bertviz_core.questions.causes import interventions, many_texts, targets
+from bertviz_core.questions.causes import words as shares
+from bertviz_core.questions.models import architecture, checkpoints, parameters
+from bertviz_core.questions.parameters import Param, flag
+from bertviz_core.questions.predictions import labelled_texts, labels, masked_lm
+from bertviz_core.questions.texts import attention, heads, hidden_states, sentences, tokens
+from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
+
+Linked = Literal["shown", "asked", "placed", "column", "always"]
+"""What a link does with a value: it has what the address shows; it carries what was typed when asked to, the numbers
+that mean something beside that only, and a column's name where a file is read; it names it though it is the default."""
+WHOLE = ("whole", "span", "head", "position")
+"""Kinds whose value in an address is a whole number, or two of them."""
+FOLDED = re.compile(r"[a-z][a-z_]*_(?:table|explained|figure)")
+"""A part of a page that stands folded, by the name of its figure: true where it is open."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddressName:
+    """A name of the address."""
+
+    param: Param
+    """Its key is the name."""
+    pages: tuple[str, ...]
+    """Where there is a control for it; () for every page."""
+    linked: Linked = "shown"
+    """What a link does with it."""
+
+
+def _on(pages: str, *params: Param, linked: Linked = "shown") -> tuple[AddressName, ...]:
+    return tuple(AddressName(param, tuple(pages.split()), linked) for param in params)
+
+
+def _words(key: str, help_text: str, *options: str) -> Param:
+    return Param(key, "choice" if options else "text", help_text, options)
+
+
+def _whole(key: str, help_text: str) -> Param:
+    return Param(key, "whole", help_text)
+
+
+STATE = Param("layer", "layer", "the layer after which hidden states are read, from 0, or embeddings")
+"""The commands and the library count entries of the hidden states instead: 0 for the embeddings, 1 after layer 0."""
+TASK = _words("task", "the task whose class is counted")
+FIRST_SENTENCE = _whole("first_sentence", "the first of two sentences of the list, from 0")
+SECOND_SENTENCE = _whole("second_sentence", "the second of them")
+
+ROWS: tuple[AddressName, ...] = (
+    *_on("", _words("model", "the model, the bundled one by default"), _words("view", "the view of the page")),
+    *_on("", _words("text", "the text"), _words("pair", "the second text"), linked="asked"),
+    *_on("overview", flag("overview_has", "what the model has stands open")),
+    *_on("parameters architecture", TASK),
+    *_on("parameters", parameters.FORM, parameters.DEPTH),
+    *_on(
+        "parameters",
+        _words("module", "the module whose rows are listed"),
+        _words("search", "part of a parameter's name"),
+        _words("rows", "the rows of the table", "All", "Embeddings", "Layer 0", "Pooler and head"),
+        _words("models", "models that are compared, the name once for each"),
+    ),
+    *_on("architecture", architecture.LAYER, architecture.HOLDING),
+    *_on(
+        "architecture",
+        _words("find", "part of a module's name or class"),
+        _whole("levels", "levels of the tree that stand open"),
+        flag("one_by_one", "every layer in its own rows"),
+        _words("looked_at", "the module whose details are shown"),
+        flag("architecture_printed", "the text of print(model) stands open"),
+    ),
+    *_on("checkpoint", checkpoints.LABELS, checkpoints.OTHER, checkpoints.STATISTIC, checkpoints.WEIGHTS_SCALE),
+    *_on("checkpoint", checkpoints.TENSOR, checkpoints.CHANGED, checkpoints.SCALE),
+    *_on(
+        "checkpoint",
+        _words("load_task", "the task whose class is loaded"),
+        _words("key_status", "the status of the keys that are listed"),
+        _words("key_search", "part of a key's name"),
+        _words("change_order", "the order of modules and layers"),
+        _words("compared", "what is compared", "weights", "behaviour with the text"),
+        flag("checkpoint_names", "tensors without a partner stand open"),
+    ),
+    *_on("tokens", tokens.BELOW_TOKENS, tokens.TOKEN, tokens.TOKENIZER),
+    *_on("representations sentences predictions words", STATE),
+    *_on("representations", hidden_states.FIRST, hidden_states.WIDTH, hidden_states.MEASURE),
+    *_on("representations", hidden_states.TOKENS, hidden_states.PICKED),
+    *_on(
+        "representations",
+        hidden_states.WORD,
+        _words("first_text", "the first text that the word is in"),
+        _words("second_text", "the second one"),
+        linked="asked",
+    ),
+    *_on("heads attention", heads.LAYER, heads.HEAD, heads.QUERY),
+    *_on("heads", heads.MATRIX, heads.CUT, heads.PRODUCT, heads.KEY),
+    *_on("heads", flag("heads_row", "the row of weights stands open as a table")),
+    *_on("attention", attention.WEIGHTS, attention.WORDS, attention.SPECIAL, attention.PUNCTUATION, attention.PART),
+    *_on("attention", attention.QUERIES, attention.KEYS),
+    *_on(
+        "attention",
+        _words("look", "how the maps are drawn, and what of them is looked at; take it from an address"),
+        flag("attention_measures", "what each head does stands open"),
+        flag("attention_beside", "the four kinds of weights stand open side by side"),
+    ),
+    *_on("sentences", _words("sentences", "the list, a sentence on each line"), sentences.QUERY, linked="asked"),
+    *_on("sentences", FIRST_SENTENCE, SECOND_SENTENCE, linked="placed"),
+    *_on(
+        "sentences",
+        _words("sentence_column", "the column of a file that holds the sentences"),
+        _words("colour_column", "the column that the points are coloured by"),
+        linked="column",
+    ),
+    *_on("sentences", sentences.POOLING, sentences.MEASURE, sentences.ORDER, sentences.PLACED, sentences.FIRST_ROW),
+    *_on("sentences", sentences.CELLS, sentences.PROMPT),
+    *_on(
+        "sentences",
+        _words("source", "where the sentences come from", "typed", "file"),
+        _words("example", "a worked set of sentences"),
+        _words("query_prompt", "name of the prompt in front of the query"),
+        flag("bfloat16", "vectors are computed in bfloat16"),
+    ),
+    *_on("predictions", masked_lm.MASK, masked_lm.POSITION, masked_lm.LENS, masked_lm.SHOWN, masked_lm.GUESS),
+    *_on("predictions", labels.ORDER, labels.JOINED, labels.LONGEST, labels.WINDOW),
+    *_on("predictions", labelled_texts.POOLING, labelled_texts.SEED),
+    *_on(
+        "predictions",
+        masked_lm.COMPARE,
+        EDITED,
+        EDITED_PAIR,
+        _words("labelled_texts", "texts with their labels, one on each line"),
+        _words("many_texts", "texts, one on each line"),
+        linked="asked",
+    ),
+    *_on(
+        "predictions",
+        _words("terms", "the terms that are drawn", "both texts", "the first text", "the second text"),
+        _words("head_of", "the task of the head that is asked"),
+        _words("texts_from", "where the texts come from", "typed", "file"),
+        _words("asked", "who is asked: the task of a head, or probe"),
+        _words("labelled", "where the labelled texts come from"),
+    ),
+    *_on("causes words", targets.TARGET, targets.MEASURE),
+    *_on(
+        "causes words",
+        Param("target_at", "position", "the position of the target"),
+        _words("target_class", "the class or tag"),
+        _words("target_layer", "the hidden state that the target is in"),
+        _whole("target_dimension", "one number of it"),
+        _words("classes_of", "whose classes are the target", "the head", "the probe"),
+    ),
+    *_on(
+        "causes words",
+        _words("target_word", "the word that is asked for"),
+        _words("direction_from", "the text that the direction leads from"),
+        _words("direction_to", "the text that it leads to"),
+        linked="asked",
+    ),
+    *_on("causes", interventions.COUNT, interventions.REMOVED_FOR, many_texts.TEXTS_DRAWN),
+    *_on("causes", _words("effect_sentences", "sentences, one on each line"), linked="asked"),
+    *_on(
+        "causes",
+        _words("changed_head", "the head that is looked at, such as layer 2, head 7"),
+        _words("removed_heads", "heads that are removed together, the name once for each"),
+        _words("which", "how they are chosen", "greedy search", "my choice"),
+        _words("patched", "what is copied", "hidden states", "heads"),
+        _words("effect_list", "which sentences are run", "example set", "my own list"),
+    ),
+    *_on("words", shares.METHOD, shares.UNITS, shares.IN_PLACE, shares.CLASSES),
+    *_on(
+        "words",
+        _words("methods", "methods that are compared, the name once for each", *shares.METHOD.options),
+        _words("classes_by", "the number of each class", "logit", "probability"),
+    ),
+    *_on("corpus", _words("corpus", "the corpus"), linked="always"),
+    *_on("corpus", _words("corpus_query", "what is searched for"), corpora.WHERE, linked="asked"),
+    *_on("corpus", corpora.HITS, corpora.PLACED, corpora.COLOURED, corpora.ALIKE, corpora.CLUSTERING),
+    *_on("corpus", corpora.CLUSTERS, corpora.SAMPLE, corpora.PART_COLUMN, corpora.PART, corpora.MEASURE),
+    *_on("corpus", corpora.LABELS, corpora.PROBE_TEXTS, corpora.POOLING),
+    *_on(
+        "corpus",
+        _whole("hit", "the hit that is looked at, from 1"),
+        _whole("group", "the group of near duplicates that is looked at, from 1"),
+        _whole("cluster", "the cluster that is looked at, from 0"),
+        _words("area", "the part of the map that is drawn; take it from an address"),
+    ),
+    *_on("", _words("cell", "a clicked cell of a figure, as FIGURE.ROW.COLUMN")),
+)
+"""In the order of the pages; a name that means something else on another page has a row for each."""
+NAMES = frozenset(row.param.key for row in ROWS)
+"""All of them but those of FOLDED parts."""
+NUMBERS = frozenset(row.param.key for row in ROWS if row.param.kind in WHOLE)
+"""Those whose value is a whole number, or two of them as the ends of a part."""
+TYPED = tuple(dict.fromkeys(row.param.key for row in ROWS if row.linked == "asked"))
+"""What a reader types: a link carries it when asked to, the tab keeps it over a reload; the model limits its length."""
+
+
+def is_known(name: str) -> bool:
+    """Whether an address may have this name."""
+    return name in NAMES or bool(FOLDED.fullmatch(name))
+
+
+def linked(how: Linked, page: str) -> tuple[str, ...]:
+    """Names that a link of a page treats in this way, those of every page first."""
+    return tuple(row.param.key for row in ROWS if row.linked == how and (not row.pages or page in row.pages))
+
+
+def names_once_taken() -> tuple[str, ...]:
+    """Names that an address brings and does not keep: what was typed, and what means something beside it only."""
+    return tuple(dict.fromkeys(row.param.key for row in ROWS if row.linked in ("asked", "placed", "column")))
