@@ -1,5 +1,6 @@
 """What is found in a corpus: hits of a search, a map, near duplicates, clusters, heads and probes over its texts."""
 
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -173,7 +174,8 @@ def head_profiles(opened: AskedCorpus, options: Options, job: AnswerJob[Answer[H
     column = options.get(PART_COLUMN.key)
     profiles = profiles_of(opened.corpus, model.loaded, model.tokenizer, sentences, column, tell=job)
     drawn = {"profile_part": _part(options, profiles), "profile_measure": options.choice(MEASURE, PROFILE_MEASURES)}
-    return _answered(opened, profiles, profiles.notices, head_profiles=profiles, **drawn)
+    answer = _answered(opened, profiles, profiles.notices, head_profiles=profiles, **drawn)
+    return replace(answer, models=((model.source.name, model.source.revision),))
 
 
 def _probes_cost(opened: AskedCorpus, options: Options) -> AnswerCost:
@@ -191,7 +193,8 @@ def probe_scores(opened: AskedCorpus, options: Options, job: AnswerJob[Answer[Pr
     pooling, texts = options.choice(POOLING, POOLINGS), options.whole(PROBE_TEXTS.key, MAX_TEXTS + 1, TEXTS)
     scores = corpus_probe_scores(opened.corpus, model.loaded, model.tokenizer, column, pooling, texts, tell=job)
     best = scores.layers[scores.best]
-    return _answered(opened, scores, scores.notices, corpus_probe_scores=scores, best_layer=best)
+    answer = _answered(opened, scores, scores.notices, corpus_probe_scores=scores, best_layer=best)
+    return replace(answer, models=((model.source.name, model.source.revision),))
 
 
 def _reader(opened: AskedCorpus, options: Options) -> Opened:
