@@ -115,7 +115,8 @@ def vectors(name: str, sentences: Sequence[str], chosen: SentencePlan, dtype: Se
     given, short = held_nbytes(sentences), SHORT_LIST_SENTENCES
     job = board().start(key, len(sentences), work, given, turns="sentences", long=short)
     patience_s = inf if len(sentences) <= SHORT_LIST_SENTENCES else BOARD_WAIT_S
-    return awaited(board, key, job, "sentences", patience_s, allow_job)
+    vectors: SentenceVectors = awaited(board, key, job, "sentences", patience_s, allow_job)
+    return vectors
 
 
 def pair_shares(name: str, first: str, second: str, chosen: SentencePlan) -> TokenPairShares:
