@@ -30,7 +30,7 @@ from tests.helpers import hostile_tables
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import SHELL, _decoded, opened, said
 from ui.cache import decorator
-from ui.cache.jobs import Job, JobBoard
+from ui.cache.jobs import Job, JobBoard, board
 from ui.examples import EXAMPLES
 from ui.views.sentences import cache, similarity
 from ui.views.sentences.controls import VIEWS
@@ -55,7 +55,7 @@ def long_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "SHORT_LIST_SENTENCES", 3)
     monkeypatch.setattr(cache, "CONFIRM_ABOVE_SENTENCES", 3)
     monkeypatch.setattr(cache, "BOARD_WAIT_S", 60)
-    cache.jobs.clear()
+    board.clear()
 
 
 @pytest.fixture(scope="module")
