@@ -10,8 +10,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.questions.figures import PAGES
-from tests.pages.opened import SHELL, opened, said, views
-from ui.cache.report import NOTHING, kept_file
+from tests.pages.opened import SHELL, opened, views
+from ui.cache.report import kept_file
+from ui.widgets.files.report import WAITING
 from ui.widgets.lists import progress
 
 
@@ -48,13 +49,13 @@ def test_the_opened_head_comes_first_and_is_not_drawn_again() -> None:
     assert "<dd>/attention?layer=2&amp;head=5</dd>" in report
 
 
-def test_a_view_without_a_figure_has_its_table_and_one_without_either_says_so() -> None:
+def test_a_view_without_a_figure_has_its_table_and_one_that_asks_for_something_says_so() -> None:
     _, tree = report_of("architecture", view="Module tree")
     assert sections(tree) == [("view-table-0", "Modules of all-MiniLM-L6-v2")]
     assert '<td class="number">11,720,448</td>' in tree
     at, nothing = report_of("words", pair="")
     assert not nothing
-    assert any(NOTHING in said(each.value) for each in at.error)
+    assert WAITING in [each.value for each in at.caption]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page != "corpus"])

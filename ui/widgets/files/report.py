@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.runtime.scriptrunner import StopException
 
 from bertviz_core.errors import BertvizError, Progress
 from bertviz_core.figures.base.style import WIDE
@@ -26,6 +25,11 @@ VIEW, USUAL_ONES, FIGURES, MADE = "report_view", "report_usual", "report_figures
 WANTED, FILE = "report_wanted", "report_file"
 """Keys of the session: whether the next run of the page is to be noted; the word of the file that was made of one."""
 LONGEST_NAME = 80
+WAITING = (
+    "The report is made when the view is drawn. A view that asks for something first, such as a second text, is in no "
+    "report: give it that, or choose the usual figures without this view."
+)
+"""What stands where the file will stand."""
 
 
 class PageReport:
@@ -40,6 +44,7 @@ class PageReport:
     def __init__(self, page: str, title: str, typed: Sequence[str]) -> None:
         self.page, self.title, self.typed = page, title, typed
         self.place: DeltaGenerator | None = None
+        self.note: DeltaGenerator | None = None
         self.wanted = bool(st.session_state.pop(WANTED, False))
 
     def button(self) -> None:
@@ -50,15 +55,11 @@ class PageReport:
     def of_page(self) -> Iterator[None]:
         """Run the page inside; where a report of the view was asked for, it is made when the page stands."""
         with noted(self.wanted) as view:
-            try:
-                yield
-            except StopException:  # a page ends early where something is missing, and the report says the rest
-                self._make(view)
-                raise
+            yield  # a page that asks for something first ends here, and WAITING stays where the file would stand
             self._make(view)
 
     def _make(self, view: ShownView) -> None:
-        if not self.wanted or self.place is None:
+        if not self.wanted or self.place is None or self.note is None:
             return
         from ui.cache.report import NOTHING, keep_file, view_report
 
@@ -68,6 +69,7 @@ class PageReport:
         query = urlencode([(key, value) for key in st.query_params for value in st.query_params.get_all(key)])
         facts = {"This view": named, "Its address": f"/{self.page}{f'?{query}' if query else ''}"}
         token = token_urlsafe()
+        self.note.empty()
         with self.place, _said():
             if not view.figures and not view.tables:
                 st.caption(NOTHING)
@@ -123,7 +125,10 @@ def _panel(report: PageReport) -> None:
     if not with_view:
         with report.place:
             _save(report_file(asked, WIDE, _telling()), name)
-    elif not report.wanted and (file := kept_file(session.stored(FILE, ""))):
+    elif report.wanted:
+        report.note = report.place.empty()
+        report.note.caption(WAITING)
+    elif file := kept_file(session.stored(FILE, "")):
         with report.place:
             _save(file, name)
 
