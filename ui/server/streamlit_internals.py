@@ -1,14 +1,14 @@
 """What is used of Streamlit that it does not promise to keep.
 
-An upgrade is checked against tests/ui/server/test_streamlit_internals.py.
+An upgrade is checked against tests/ui/server/test_streamlit_internals.py. What the address needs stands in
+`ui/address/streamlit_query.py`, since it is below the server.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from google.protobuf.message import DecodeError
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.runtime.runtime import Runtime
-from streamlit.runtime.state import get_session_state
 from streamlit.web.server.starlette import starlette_websocket
 from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 
@@ -34,16 +34,3 @@ def is_from_a_tab(raw: bytes | None) -> bool:
         return raw is not None and BackMsg.FromString(raw).WhichOneof("type") is not None
     except DecodeError:
         return False
-
-
-def drop_from_address(names: Iterable[str]) -> None:
-    """Leave parameters out of the address, also those that a control of the run before was bound to.
-
-    st.query_params refuses to change the latter; a step back in the browser may bring them.
-    """
-    *others, last = names
-    with get_session_state().query_params() as params:
-        for name in others:
-            params.discard_param_no_forward_msg(name)
-        params.remove_param(last)  # tells the browser, once
-        params.set_initial_query_params_from_current()

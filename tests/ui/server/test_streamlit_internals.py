@@ -1,6 +1,6 @@
-"""What Streamlit does not promise to keep is used in one file: the first test to fail at an upgrade.
+"""What Streamlit does not promise to keep is used in two files: the first test to fail at an upgrade.
 
-`ui/address.py` has an import of its own until it draws on `drop_from_address`.
+Covers `ui/server/streamlit_internals.py` and `ui/address/streamlit_query.py`.
 """
 
 import ast
@@ -13,16 +13,15 @@ from ui.server import streamlit_internals
 
 UI = Path(streamlit_internals.__file__).parents[1]
 INSIDE = ("streamlit.runtime", "streamlit.proto", "streamlit.web", "streamlit.elements")
-OWN_IMPORT = {"address.py"}
 
 
-def test_one_file_reaches_into_streamlit() -> None:
+def test_two_files_reach_into_streamlit() -> None:
     found = set()
     for path in [*UI.rglob("*.py"), *(UI.parent / "pages").rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(INSIDE):
                 found.add(path.name)
-    assert found - OWN_IMPORT == {"streamlit_internals.py"}
+    assert found == {"streamlit_internals.py", "streamlit_query.py"}
 
 
 def test_a_message_of_a_page_is_known_and_nothing_else() -> None:
@@ -46,10 +45,10 @@ def test_parameters_leave_the_address_also_where_a_control_is_bound_to_them() ->
     def script() -> None:
         import streamlit as st
 
-        from ui.server.streamlit_internals import drop_from_address
+        from ui.address.streamlit_query import discard
 
         if {"layer", "head"} <= set(st.query_params):
-            drop_from_address(["layer", "head"])
+            discard(["layer", "head"])
         st.write(" ".join(sorted(st.query_params)))
 
     app = AppTest.from_function(script)

@@ -12,6 +12,7 @@ from bertviz_core.architecture.results import Architecture
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.heads.maps import head_norms_figure, products_figure
 from bertviz_core.figures.heads.weight_matrix import CUTS, SYMBOLS, Cut, block_place, matrix_figure
+from bertviz_core.heads.fused_products import time_products
 from bertviz_core.heads.results import (
     BLOCKS,
     Block,
@@ -30,7 +31,6 @@ from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
 from ui.components.navigation import PageLink, page_links
 from ui.components.step_links import address
-from ui.views.heads import cache
 from ui.views.heads import reproduction as lines
 from ui.views.heads.texts import MATRIX_WORDS, MEANING, NORMS_WORDS, PRODUCTS_WORDS, SEEN
 from ui.widgets import cell_controls, controls
@@ -42,6 +42,8 @@ from ui.widgets.view_and_layer import LAYER, layer_select, open_view, store_laye
 
 OWNERS = "Heads own rows of the query, key and value projections, and columns of the output projection."
 
+MEASURED = "measured_products"
+"""Key of the session: what was timed last, and its times."""
 T = TypeVar("T", bound=str)
 
 
@@ -151,7 +153,7 @@ def products_view(name: str) -> None:
     )
     with words:
         _agreement(products)
-        _times(products, cache.times(name, text, pair, products), models.loaded(name).device)
+        _times(products, times(name, text, pair, products), models.loaded(name).device)
 
 
 def _agreement(products: FusedVsPerHead) -> None:
@@ -178,7 +180,7 @@ def _times(products: FusedVsPerHead, times: ProductTimes | None, device: str) ->
                 f"{many_heads} products" if many_heads > 1 else "The head's product", _duration(many, many), help=shapes
             )
             st.metric("Ratio", f"{many / one:.1f}×", help="The second time divided by the first.")
-        st.button("Measure again", on_click=cache.forget_times, key="measure_products")
+        st.button("Measure again", on_click=forget_times, key="measure_products")
     if times is None:
         st.caption("The server is too busy to time two products that small; measure again later.")
     else:
@@ -255,3 +257,20 @@ def _parameters(parameters: HeadParameters, parts: HeadProjections) -> None:
             help="The bias of the output, and columns that belong to no head.",
         )
         st.metric("Total, layer 0", count(parameters.total), help="The blocks of all heads, and what is outside them.")
+
+
+def times(name: str, text: str, pair: str | None, products: FusedVsPerHead) -> ProductTimes | None:
+    """How long both ways took when this reader opened the view; measured for each reader, and again on request."""
+    model = models.loaded(name)
+    what = (model.name, model.revision, text, pair, products.layer, products.block)
+    held = session.stored(MEASURED)
+    if held is None or held[0] != what:
+        held = (what, time_products(model, products))
+        session.store(MEASURED, held)
+    measured: ProductTimes | None = held[1]
+    return measured
+
+
+def forget_times() -> None:
+    """Have both ways timed again."""
+    session.store(MEASURED, None)

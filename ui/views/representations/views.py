@@ -54,13 +54,15 @@ MAPS = {
     INPUT: "What is left of each token's own embedding: 1 is all of it.",
     LENGTH: "How long each vector is.",
 }
+SHOWN = ("change", "input", "length")
+"""Those of MEASURES that the view offers, the one that it begins with first."""
 
 
 @st.fragment
 def change_view(trace: Trace) -> None:
     """One number per token and layer."""
     name = widgets_controls.choice(
-        "What is shown", list(MEASURES), "map", label_visibility="collapsed", format_func=MEASURES.__getitem__
+        "What is shown", SHOWN, "map", label_visibility="collapsed", format_func=MEASURES.__getitem__
     )
     chosen = MEASURES[name]
     values = COMPUTED[chosen](trace.hidden_states)

@@ -11,7 +11,7 @@ from bertviz_core.questions.predictions.labels import LONGEST, answers
 from ui.cache.shared_model import SharedModel
 from ui.session import QUESTION
 from ui.views.predictions.labels import controls, texts
-from ui.views.predictions.labels.asking import notices
+from ui.views.predictions.labels.controls import notices
 from ui.views.predictions.labels.tags import height_of
 from ui.widgets import controls as shared
 from ui.widgets.errors import shown_to_user

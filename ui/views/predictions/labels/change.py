@@ -30,8 +30,8 @@ from ui.cache.sources import source
 from ui.session import QUESTION
 from ui.views.predictions.labels import controls, texts
 from ui.views.predictions.labels.answers import NEEDS, answer_frame
-from ui.views.predictions.labels.asking import notices
 from ui.views.predictions.labels.classes import FOLLOWS, said
+from ui.views.predictions.labels.controls import notices
 from ui.views.predictions.labels.tags import entity_frame
 from ui.views.predictions.labels.texts import Texts
 from ui.widgets import controls as shared

@@ -1,6 +1,7 @@
 """Widgets of the views of heads that label; keys are names in the address."""
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.figures.predictions.classes import ORDERS, ClassOrder
 from bertviz_core.figures.predictions.tags import JOINED
@@ -13,9 +14,11 @@ from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens
 from ui.address.bounds import keep_among
+from ui.cache import models
 from ui.session import store, stored
 from ui.widgets.cell_controls import token_select
 from ui.widgets.controls import BOUND, choice, pair, text
+from ui.widgets.formatting import escape_markdown
 
 FIELDS = {EDITED.key: "The edited text", EDITED_PAIR.key: "The edited second text"}
 HEIGHT = 68
@@ -81,3 +84,17 @@ def _follow(key: str, own: str) -> None:
 def guess_select(tokens: Tokens, default: int) -> int:
     """The token of the text whose word is guessed in both versions."""
     return token_select("Guessed token", tokens, GUESS.key, default, "Masked in both versions; the head guesses it.")
+
+
+def notices(place: DeltaGenerator, told: Sequence[str], name: str, task: str) -> None:
+    """Say what a reader must know of an answer, but for what the page says of its head anyway.
+
+    Args:
+        place: where it is written.
+        told: sentences.
+        name: name of the model.
+        task: of its head.
+    """
+    for notice in dict.fromkeys(told):
+        if notice not in models.with_head(name, task).notices:
+            place.warning(escape_markdown(notice), icon=":material/info:")

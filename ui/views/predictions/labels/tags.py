@@ -12,7 +12,7 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labels import tagged_tokens
 from ui.cache.shared_model import SharedModel
 from ui.views.predictions.labels import controls, texts
-from ui.views.predictions.labels.asking import notices
+from ui.views.predictions.labels.controls import notices
 from ui.widgets import controls as shared
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
