@@ -72,7 +72,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ),
     ("tokens", {"below": "position", "token": 3, "tokenizer": "bert-base-uncased"}, {}),
     ("representations", {"view": "Values", "layer": 2, "window": 32, "first": 64}, {}),
-    ("representations", {"view": "Change", "map": "input"}, {}),
+    ("representations", {"view": "Change", "map": "cosine to its own input"}, {}),
     ("representations", {"view": "Token similarity", "tokens": [3, 40]}, {"text": LONG}),
     ("heads", {"layer": 2, "head": 5, "matrix": "value", "cut": "one matrix"}, {}),
     ("heads", {"view": "One product or twelve", "product": "key"}, {}),

@@ -26,6 +26,7 @@ VALUES = {
 }
 """Kind of a parameter -> what stands in the table for its value."""
 COMMANDS_ALONE = {
+    ("corpus", "reader"): "the page reads the texts with the model on the left",
     ("corpus", "least"): "the page makes clusters of any size",
     ("words", "position"): "the page says target_at, as for every target at a position",
     **{

@@ -1,5 +1,7 @@
 """Widgets of the views of heads that label; keys are names in the address."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
