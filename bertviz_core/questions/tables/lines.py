@@ -23,7 +23,7 @@ def aligned(rows: Sequence[Sequence[str]], align: str) -> list[str]:
     ]
 
 
-def number_cell(value: float, places: int = 4) -> str:
+def number_cell(value: float | np.floating[Any], places: int = 4) -> str:
     """A number with its decimals and a real minus, as it is read; `print_lines` knows what a terminal can show."""
     return f"{value:.{places}f}".replace("-", "−")
 
