@@ -64,7 +64,7 @@ def test_the_page_opens_with_how_much_each_layer_changes_each_token(own: Any) ->
 
 
 def test_lengths_are_those_of_the_models_vectors(own: Any) -> None:
-    at = opened("representations", view="Change", map="length")
+    at = opened("representations", view="Change", map="vector length")
     expected = torch.stack(own.hidden_states)[:, 0].norm(dim=-1).numpy()
     np.testing.assert_allclose(z(at), expected, rtol=1e-5)
     rows = ["embeddings", *(f"after layer {layer}" for layer in range(6))]
