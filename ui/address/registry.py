@@ -173,10 +173,9 @@ ROWS: tuple[AddressName, ...] = (
         _words("patched", "what is copied", "hidden states", "heads"),
         _words("effect_list", "which sentences are run", "example set", "my own list"),
     ),
-    *_on("words", shares.METHOD, shares.UNITS, shares.IN_PLACE, shares.CLASSES),
+    *_on("words", shares.METHOD, shares.COMPARED, shares.UNITS, shares.IN_PLACE, shares.CLASSES),
     *_on(
         "words",
-        _words("methods", "methods that are compared, the name once for each", *shares.METHOD.options),
         _words("classes_by", "the number of each class", "logit", "probability"),
     ),
     *_on("corpus", _words("corpus", "the corpus"), linked="always"),
