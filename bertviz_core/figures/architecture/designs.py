@@ -40,11 +40,11 @@ SHARES: Mapping[DesignKind, float] = {"encoder": 1.0, "encoder-decoder": 1.9, "d
 """Widths of the three beside each other."""
 ALL_THREE = 680
 """Pixels from which on all three are drawn; on less the model's own alone."""
-BOX, THIN, SMALL = 33.0, 19.0, 12
+BOX, THIN, SMALL = 24.0, 15.0, 12
 """Pixels: height of a box, of a norm or an addition, of small letters."""
-STEP, HEAD, TIMES, FRAME, SIDE = 7.0, 44.0, 26.0, 7.0, 22.0
+STEP, HEAD, TIMES, FRAME, SIDE = 6.0, 44.0, 22.0, 6.0, 22.0
 """Pixels: between boxes, of the headings, of the count of layers, from the frame to a box, of the residual lines."""
-TOKENS, CELL = 6, 12.0
+TOKENS, CELL = 6, 9.0
 """Tokens of the little masks, and pixels of a cell."""
 
 

@@ -45,7 +45,8 @@ class PageReport:
         self.page, self.title, self.typed = page, title, typed
         self.place: DeltaGenerator | None = None
         self.note: DeltaGenerator | None = None
-        self.wanted = bool(st.session_state.pop(WANTED, False))
+        self.wanted = bool(session.stored(WANTED))
+        session.store(WANTED, False)
 
     def button(self) -> None:
         """The button; behind it what the report is to hold, and the file once it is made."""
