@@ -101,13 +101,3 @@ def _stack(ledger: Ledger, name: str) -> str:
     """The module that holds the layers, from the name of a parameter in one of them."""
     counters, _ = inside_layer(name, ledger.model_type) or ((), "")
     return name[: counters[-1].start - 1] if counters else ""
-
-
-STACK = (
-    "The sizes are those of the config; the counts are sums over the named parameters, as on the page Parameters. "
-    "Text enters at the bottom as token ids; each block is drawn with the parameters that it holds, and what has none "
-    "(the addition in add & norm) is part of its neighbour.",
-    "from transformers import AutoConfig\n"
-    'config = AutoConfig.from_pretrained("bert-base-uncased")\n'
-    "print(config.num_hidden_layers, config.num_attention_heads, config.hidden_size)",
-)
