@@ -9,8 +9,8 @@ from starlette.middleware import Middleware
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.settings import Settings
+from ui.server.access_control import Entrance
 from ui.server.auth import check_sign_in
-from ui.server.entrance import Entrance
 from ui.server.index_page import IndexPage
 from ui.server.preload import lifespan
 from ui.server.start import check_models, check_places, device_notice, memory_notice, walls_notice

@@ -3,13 +3,13 @@
 import streamlit as st
 
 from ui.views.causes.effects import effects_view
-from ui.views.causes.many import many_view
-from ui.views.causes.patch import patch_view
-from ui.views.causes.several import several_view
+from ui.views.causes.joint_ablation import several_view
+from ui.views.causes.many_texts import many_view
+from ui.views.causes.patching import patch_view
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import heading
-from ui.widgets.target.row import folded_row, target_row
+from ui.widgets.target_controls.row import folded_row, target_row
 from ui.widgets.view_and_layer import view_choice
 
 name_model = heading("Heads that matter", "What changes when a head is taken away?")

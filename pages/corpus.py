@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from ui.views.corpus.about import about_view
 from ui.views.corpus.clusters import clusters_view
+from ui.views.corpus.corpus_select import chosen_corpus
 from ui.views.corpus.duplicates import duplicates_view
+from ui.views.corpus.manifest import about_view
 from ui.views.corpus.map import map_view
-from ui.views.corpus.places import chosen_corpus
 from ui.views.corpus.probes import probes_view
 from ui.views.corpus.profiles import profiles_view
 from ui.views.corpus.search import search_view

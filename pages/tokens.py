@@ -3,7 +3,7 @@
 import streamlit as st
 
 from ui.cache import models
-from ui.views.tokens.second import second_view
+from ui.views.tokens.second_tokenizer import second_view
 from ui.views.tokens.tensor import tensor_view
 from ui.views.tokens.views import cut_view
 from ui.widgets import controls

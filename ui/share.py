@@ -17,8 +17,8 @@ from ui.examples import EXAMPLES
 from ui.session import FIRST_TEXT, SECOND_TEXT, WORD
 from ui.widgets.files.theme import FILES, chosen_theme, take_theme
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.lists.files import LINKED as LINKED_FILE
-from ui.widgets.lists.files import short_name
+from ui.widgets.lists.uploads import LINKED as LINKED_FILE
+from ui.widgets.lists.uploads import short_name
 
 FILE_LISTS = {
     "sentences": (("source", "sentence_file", ()),),

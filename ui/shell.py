@@ -4,13 +4,13 @@ import streamlit as st
 
 from bertviz_core.figures.base.style import theme_named
 from ui import session, share
-from ui.address import query, visit
+from ui.address import navigation, query
 from ui.address.registry import TYPED
 from ui.components.browser.page_width import page_width, window_height
 from ui.components.glossary import glossary
 from ui.components.navigation import PageLink, page_links
 from ui.lessons import own_texts, tour
-from ui.server import brand
+from ui.server import logo
 from ui.server.auth import require_sign_in
 from ui.server.unknown_pages import ABSENT, FIRST, absent_words, nearest_page
 from ui.views.corpus.texts import SIDEBAR
@@ -22,9 +22,9 @@ from ui.widgets.models.select import model_select
 from ui.widgets.view_and_layer import reads_text
 
 theme = theme_named(session.theme_name())
-st.set_page_config(page_title="Inside BERT", page_icon=brand.mark(theme), layout="wide")
+st.set_page_config(page_title="Inside BERT", page_icon=logo.mark(theme), layout="wide")
 if not st.context.is_embedded:
-    st.logo(brand.logo(theme), icon_image=brand.mark(theme), size="large")
+    st.logo(logo.logo(theme), icon_image=logo.mark(theme), size="large")
 
 groups = {
     "What it is": [
@@ -57,7 +57,7 @@ if unread := query.clean():
     st.toast(escape_markdown(unread))
 absent = st.query_params.pop(ABSENT, "") or session.stored(ABSENT, "")
 session.store(ABSENT, absent if here == FIRST else "")
-again = visit.arrive(here)
+again = navigation.arrive(here)
 pages = {each.url_path or "overview": each for group in groups.values() for each in group}
 step = tour.follow_address(here, pages)
 share.take_from_address()

@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.timing import Row
 
 if TYPE_CHECKING:
-    from bertviz_core.sentences.store.rows import Vectors
+    from bertviz_core.sentences.store.vector_rows import Vectors
 
 COUNTS = (50_000, 200_000, 1_000_000)
 """Rows; budgets are those of the last."""
@@ -83,10 +83,10 @@ def _index(path: Path, count: int) -> Row:
 
 
 def _map(path: Path, count: int, last: bool) -> list[Row]:
+    from bertviz_core.corpus.analysis.column_groups import ColumnValues
     from bertviz_core.corpus.analysis.density import map_density, map_points, whole_window
     from bertviz_core.corpus.analysis.projection import corpus_map
-    from bertviz_core.corpus.analysis.values import ColumnValues
-    from bertviz_core.sentences.store.rows import VectorFile
+    from bertviz_core.sentences.store.vector_rows import VectorFile
 
     started = perf_counter()
     points = corpus_map(VectorFile(path)).points
@@ -120,7 +120,7 @@ def _measured(kernel: str, path: Path) -> dict[str, float]:
     """Median seconds of a query, after one that is not counted, and greatest resident memory in MB."""
     if kernel == "hnsw":
         return _measured_index(path)
-    from bertviz_core.sentences.store.rows import VectorFile
+    from bertviz_core.sentences.store.vector_rows import VectorFile
 
     vectors = VectorFile(path) if kernel == "usearch" else np.load(path, mmap_mode="r")
     rng = np.random.default_rng(1)
@@ -160,7 +160,7 @@ def _torch(vectors: np.ndarray) -> Callable[[np.ndarray], object]:
 
 def _measured_index(path: Path) -> dict[str, float]:
     from bertviz_core.corpus.search.index import built_graph
-    from bertviz_core.sentences.store.rows import VectorFile
+    from bertviz_core.sentences.store.vector_rows import VectorFile
 
     started = perf_counter()
     graph, recall = built_graph(VectorFile(path))

@@ -11,8 +11,8 @@ from benchmarks.models.predictions import MINILM, opened_head
 from benchmarks.timing import Row, medians_s
 
 if TYPE_CHECKING:
-    from bertviz_core.causes.results import PartMeans
-    from bertviz_core.causes.targets import Target
+    from bertviz_core.interventions.results import MeanActivations
+    from bertviz_core.targets.target import Target
     from bertviz_core.trace.tokenization import TextTokenizer
 
 ROUNDS = 3
@@ -27,15 +27,15 @@ def _base() -> list[Row]:
     """All heads of BERT base at 24 tokens, zero and mean, and one run after the other beside the zeros."""
     import torch
 
-    from bertviz_core.causes.effects import part_effects
-    from bertviz_core.causes.gates import Gated, head_gates
-    from bertviz_core.causes.means import part_means
-    from bertviz_core.causes.runs import InterventionRuns
+    from bertviz_core.interventions.ablation_effects import ablation_effects
+    from bertviz_core.interventions.gates import Gated, head_gates
+    from bertviz_core.interventions.intervention_runs import InterventionRuns
+    from bertviz_core.interventions.mean_activations import mean_activations
     from bertviz_core.trace.run import RUN_LOCK
 
     with tempfile.TemporaryDirectory() as folder:
         target, tokenizer = _target(Path(folder), 24)
-        means, runs = part_means(target.loaded, tokenizer, ("the river bank",)), InterventionRuns(target)
+        means, runs = mean_activations(target.loaded, tokenizer, ("the river bank",)), InterventionRuns(target)
         gates = head_gates([[place] for place in runs.places], runs.layers, max(runs.head_counts), "cpu")
 
         def head_by_head() -> None:
@@ -43,13 +43,13 @@ def _base() -> list[Row]:
                 for row in range(len(gates)):
                     runs.run(Gated(gates.part(slice(row, row + 1))), target.tokens, 1)
 
-        def in_batches(donor: "PartMeans | None") -> None:
+        def in_batches(donor: "MeanActivations | None") -> None:
             for layer, count in enumerate(runs.head_counts):
                 runs.effects(gates.part(slice(layer * count, (layer + 1) * count)), donor)
 
         def of_the_page() -> None:
-            part_effects(target)
-            part_effects(target, "mean", means)
+            ablation_effects(target)
+            ablation_effects(target, "mean", means)
 
         zero_s, loop_s = medians_s(lambda: in_batches(None), head_by_head, ROUNDS)
         mean_s, page_s = medians_s(lambda: in_batches(means), of_the_page, ROUNDS)
@@ -63,18 +63,18 @@ def _base() -> list[Row]:
 
 def _minilm() -> Row:
     """All heads of MiniLM at 128 tokens."""
-    from bertviz_core.causes.effects import part_effects
+    from bertviz_core.interventions.ablation_effects import ablation_effects
 
     with tempfile.TemporaryDirectory() as folder:
         target, _ = _target(Path(folder), 128, **MINILM)
-        seconds, _ = medians_s(lambda: part_effects(target), lambda: None, ROUNDS)
+        seconds, _ = medians_s(lambda: ablation_effects(target), lambda: None, ROUNDS)
     return Row("all 72 heads of MiniLM shape, 128 tokens: zero", f"{seconds:.2f} s", "", "<= 2 s", seconds <= 2)
 
 
 def _target(folder: Path, tokens: int, **sizes: int) -> "tuple[Target, TextTokenizer]":
     """The cosine of a text of so many tokens with a short one."""
-    from bertviz_core.causes.targets import cosine_target
     from bertviz_core.sentences.results import SentencePlan
+    from bertviz_core.targets.target import cosine_target
 
     head, tokenizer = opened_head(folder, "BertForMaskedLM", **sizes)
     text = " ".join(["river"] * (tokens - 2))

@@ -33,7 +33,7 @@ def rows() -> list[Row]:
 
 def _edit() -> Row:
     """The best words of a masked text of 128 tokens, another text each time, as the page asks for them."""
-    from bertviz_core.predictions.words import predicted_words
+    from bertviz_core.predictions.masked_lm import predicted_words
     from bertviz_core.trace.tokenization import tokenize
 
     with tempfile.TemporaryDirectory() as folder:
@@ -48,7 +48,7 @@ def _lens() -> list[Row]:
     """The lens of a long text, and one run with all states and twelve products with the table of words beside it."""
     import torch
 
-    from bertviz_core.predictions.lens import word_lens
+    from bertviz_core.predictions.logit_lens import logit_lens
     from bertviz_core.trace.tokenization import tokenize
 
     with tempfile.TemporaryDirectory() as folder:
@@ -62,8 +62,8 @@ def _lens() -> list[Row]:
                 for state in head.base.model(ids, output_hidden_states=True).hidden_states[1:]:
                     model.cls.predictions.decoder(state[0])
 
-        ours_s, least_s = medians_s(lambda: word_lens(head, tokenizer, tokens), least, LENSES)
-        lens = word_lens(head, tokenizer, tokens)
+        ours_s, least_s = medians_s(lambda: logit_lens(head, tokenizer, tokens), least, LENSES)
+        lens = logit_lens(head, tokenizer, tokens)
     arrays = (lens.top_ids, lens.top_log_probability, lens.rank, lens.log_probability, lens.entropy, lens.divergence)
     nbytes = sum(np.asarray(array).nbytes for array in arrays)
     ratio = ours_s / least_s

@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.timing import Row, median_s, medians_s
 
 if TYPE_CHECKING:
-    from bertviz_core.causes.targets import Target
+    from bertviz_core.targets.target import Target
     from bertviz_core.trace.tokenization import TextTokenizer
 
 ROUNDS = 3
@@ -20,9 +20,9 @@ TEXT, PAIR = "The bank raised its interest rates again this spring.", "We sat on
 
 def rows() -> list[Row]:
     """The lines of the words."""
-    from bertviz_core.causes.requests import open_target
     from bertviz_core.models.sources import resolve
     from bertviz_core.settings import DEFAULT_MODEL, Settings
+    from bertviz_core.targets.target_spec import open_target
     from bertviz_core.trace.tokenization import load_tokenizer
 
     settings = Settings.from_environment()
@@ -35,7 +35,7 @@ def rows() -> list[Row]:
 
 def _left_out(target: "Target", tokenizer: "TextTokenizer") -> Row:
     """Every word of 128 left out, and a run for each beside it."""
-    from bertviz_core.causes.words.leave_one_out import leave_one_out
+    from bertviz_core.attribution.leave_one_out import leave_one_out
 
     result = leave_one_out(target, tokenizer)
     if len(result.words) != 128:
@@ -49,7 +49,7 @@ def _gradients(target: "Target", tokenizer: "TextTokenizer") -> list[Row]:
     import torch
     from captum.attr import IntegratedGradients
 
-    from bertviz_core.causes.words.gradients import integrated_gradients
+    from bertviz_core.attribution.gradients import integrated_gradients
     from bertviz_core.trace.run import RUN_LOCK
 
     ours = integrated_gradients(target, tokenizer)
@@ -82,15 +82,15 @@ def _gradients(target: "Target", tokenizer: "TextTokenizer") -> list[Row]:
 
 def _pairs(target: "Target", tokenizer: "TextTokenizer") -> Row:
     """The pairs of two texts of twelve tokens from layer 3 on."""
-    from bertviz_core.causes.words.pairs import pair_ledger
+    from bertviz_core.attribution.pair_attributions import pair_attributions
     from bertviz_core.models.sources import resolve
     from bertviz_core.sentences.plan import recommended
     from bertviz_core.settings import DEFAULT_MODEL, Settings
 
     settings = Settings.from_environment()
     plan = recommended(resolve(DEFAULT_MODEL, settings), settings)
-    ledger = pair_ledger(target.loaded, tokenizer, TEXT, PAIR, plan, 3)
+    ledger = pair_attributions(target.loaded, tokenizer, TEXT, PAIR, plan, 3)
     sizes = f"{len(ledger.first)} and {len(ledger.second)} tokens"
-    seconds = median_s(lambda: pair_ledger(target.loaded, tokenizer, TEXT, PAIR, plan, 3), ROUNDS)
+    seconds = median_s(lambda: pair_attributions(target.loaded, tokenizer, TEXT, PAIR, plan, 3), ROUNDS)
     work = f"pairs of words of {sizes} from layer 3, MiniLM, error {ledger.error:.1e}"
     return Row(work, f"{seconds:.2f} s", "", "<= 1.5 s", seconds <= 1.5)

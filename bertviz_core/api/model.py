@@ -10,14 +10,14 @@ from bertviz_core.api.arguments import checked, paired
 from bertviz_core.api.drawing import FigureSource, Option, typed
 from bertviz_core.api.own_model import Saveable, library_model, saved_copy
 from bertviz_core.api.results.answers import PredictionResult
-from bertviz_core.api.results.causes import EffectsResult, WordsResult
+from bertviz_core.api.results.interventions import EffectsResult, WordsResult
 from bertviz_core.api.results.runs import TokensResult, TraceResult
 from bertviz_core.api.results.sentences import SentencesResult
 from bertviz_core.api.results.weights import ArchitectureResult, HeadsResult, LoadReportResult, ParametersResult
 from bertviz_core.errors import TextError
 from bertviz_core.models.skeleton import TASKS, quietly
-from bertviz_core.questions.causes.interventions import part_effects
-from bertviz_core.questions.causes.words import share_values, word_shares
+from bertviz_core.questions.interventions.attributions import share_values, word_attributions
+from bertviz_core.questions.interventions.single_text import ablation_effects
 from bertviz_core.questions.models.checkpoints import load_report_of
 from bertviz_core.questions.models.parameters import architecture, parameters
 from bertviz_core.questions.parameters import Options, numbered
@@ -285,7 +285,7 @@ class Model:
         for one, other in paired(text, pair):
             asked = Options((one,), other, self.task, {**number, "kind": kind})
             source = FigureSource(self._opened, Options((one,), other, self.task, number))
-            results.append(EffectsResult(part_effects(self._opened, asked).result, source))
+            results.append(EffectsResult(ablation_effects(self._opened, asked).result, source))
         return results[0] if isinstance(text, str) else results
 
     @checked
@@ -317,7 +317,7 @@ class Model:
         values = {"measure": measure, **share_values(method, instead, tokens)}
         values |= {} if target is None else {"target": target}
         options = Options((text,), pair, self.task, values)
-        return WordsResult(word_shares(self._opened, options).result, FigureSource(self._opened, options))
+        return WordsResult(word_attributions(self._opened, options).result, FigureSource(self._opened, options))
 
     @checked
     def figure(

@@ -41,7 +41,7 @@ def attention_atlas(
         options: what is merged, hidden and cut out; the default shows all tokens.
         value_norms: ||f(x_j)|| of every layer, head and key, for weights "value-weighted".
         max_side: most rows and columns of a thumbnail.
-        progress: called after every head; what it raises ends the work.
+        progress: called after every head; may raise to stop the work.
         layer_maps: whole maps of all layers, of weights "rollout" (left out, they are computed) or "value-zeroing".
 
     Raises:

@@ -9,8 +9,8 @@ from jaxtyping import Int
 
 from bertviz_core.attention.results import Axis, Block
 from bertviz_core.trace.results import Tokens
-from bertviz_core.trace.words import Word
-from bertviz_core.trace.words import words as words_of
+from bertviz_core.trace.word_alignment import Word
+from bertviz_core.trace.word_alignment import words as words_of
 
 BLOCKS: tuple[Block, ...] = ("all", "A to A", "A to B", "B to A", "B to B")
 SIDES_RULE = (

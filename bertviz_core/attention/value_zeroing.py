@@ -34,7 +34,7 @@ def value_zeroing(
     loaded: LoadedModel,
     tokens: Tokens,
     layer: int,
-    tell: Progress | None = None,
+    progress: Progress | None = None,
     max_nbytes: int = MAX_BATCH_BYTES,
 ) -> Float[np.ndarray, "seq seq"]:
     """How far each token's vector behind a layer (rows) moves without each token's value (columns); rows sum to 1.
@@ -45,7 +45,7 @@ def value_zeroing(
         loaded: the model.
         tokens: the text.
         layer: zero-based.
-        tell: called as tell(tokens done, tokens); what it raises (SupersededError) ends the work.
+        progress: called as progress(tokens done, tokens); may raise to stop the work.
         max_nbytes: about how many bytes a batch may take.
 
     Raises:
@@ -70,8 +70,8 @@ def value_zeroing(
             states = hidden_states(loaded, output)[layer + 1][:, :seq].double()
         moved = 1 - torch.nn.functional.cosine_similarity(states[1:], states[:1], dim=-1)
         distances[:, start : places.stop] = moved.clamp(min=0).cpu().numpy().T
-        if tell is not None:
-            tell(places.stop, seq)
+        if progress is not None:
+            progress(places.stop, seq)
     sums = distances.sum(axis=1, keepdims=True)
     shares: np.ndarray = np.divide(distances, sums, out=np.zeros_like(distances), where=sums > 0)
     return shares.astype(np.float32)

@@ -33,7 +33,7 @@ Matched = tuple[tuple[str, str], list[tuple[str, str]]]
 """What is taken off in front of each side's names, and pairs of stored names."""
 
 
-def compare_checkpoints(first: Checkpoint, second: Checkpoint, tell: Tell | None = None) -> CheckpointComparison:
+def compare_checkpoints(first: Checkpoint, second: Checkpoint, progress: Tell | None = None) -> CheckpointComparison:
     """What changed from the first checkpoint to the second; of the same file twice, exact zeros.
 
     Names meet as the module has them (LayerNorm.gamma is LayerNorm.weight) and behind what one side has in front of
@@ -54,7 +54,7 @@ def compare_checkpoints(first: Checkpoint, second: Checkpoint, tell: Tell | None
     compared = {location.name for location, _, _ in readable}
     total, done, changes = sum(one.tensor.nbytes for _, one, _ in readable), 0, []
     for location, one, two in readable:
-        changes.append(_changed(location, one, two, tell, done, total))
+        changes.append(_changed(location, one, two, progress, done, total))
         done += one.tensor.nbytes
     matched = set(partners.values())
     parameters = [change for change in changes if not change.location.is_buffer]
@@ -132,7 +132,7 @@ def change_histograms(first: TensorSlice, second: TensorSlice, bins: int = BINS)
 
 
 def _changed(
-    location: TensorLocation, first: TensorSlice, second: TensorSlice, tell: Tell | None, done: int, total: int
+    location: TensorLocation, first: TensorSlice, second: TensorSlice, progress: Tell | None, done: int, total: int
 ) -> TensorChange:
     """How far one tensor moved; sums of squares in float64, and nothing subtracted where the bytes are the same."""
     squares, largest, changed = np.zeros(3), 0.0, 0
@@ -149,8 +149,8 @@ def _changed(
                 largest = float(np.maximum(largest, np.abs(difference).max(initial=0)))  # NaN stays NaN
                 changed += int(np.count_nonzero(difference))
             done += len(raw)
-            if tell:
-                tell(done, total, location.name)
+            if progress:
+                progress(done, total, location.name)
         norms = np.sqrt(squares).tolist()
     return TensorChange(
         location=location,

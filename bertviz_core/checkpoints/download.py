@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from bertviz_core.errors import CheckpointError, HubError, Progress
-from bertviz_core.isolation.own_files import CONFIG_FILE
+from bertviz_core.isolation.regular_files import CONFIG_FILE
 from bertviz_core.models import hub
-from bertviz_core.models.files import TOKENIZER_FILES
+from bertviz_core.models.local_files import TOKENIZER_FILES
 from bertviz_core.models.safetensors.folder import INDEX_FILE, PICKLE_SUFFIXES, SINGLE_FILE
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.settings import Settings
@@ -87,13 +87,13 @@ def needed_files(source: ModelSource, settings: Settings) -> HubFiles:
     return files
 
 
-def download(files: HubFiles, settings: Settings, tell: Progress) -> Path:
+def download(files: HubFiles, settings: Settings, progress: Progress) -> Path:
     """The folder in the local cache that holds the files, which are downloaded first.
 
     Args:
         files: what to fetch.
         settings: where the Hub is.
-        tell: called as tell(bytes there, bytes in all); what it raises ends the download, and leaves whole files only.
+        progress: called as progress(bytes there, bytes in all); may raise to stop, which leaves whole files only.
 
     Raises:
         HubError: the Hub stops answering, sends less than it announced, or there is no room on the disk.
@@ -105,7 +105,7 @@ def download(files: HubFiles, settings: Settings, tell: Progress) -> Path:
     constants.HF_HUB_DISABLE_XET = True  # that way of transfer cannot be ended by what tell raises
     done, folder = 0, Path()
     for file in files.files:
-        tell(done, files.nbytes)
+        progress(done, files.nbytes)
         with hub.hub_errors_translated(files.hub_id):
             try:
                 path = hf_hub_download(
@@ -114,13 +114,13 @@ def download(files: HubFiles, settings: Settings, tell: Progress) -> Path:
                     revision=files.revision,
                     endpoint=settings.hub_endpoint,
                     etag_timeout=hub.TIMEOUT_S,
-                    tqdm_class=_bar(tell, done, files.nbytes),
+                    tqdm_class=_bar(progress, done, files.nbytes),
                 )
             except (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.ReadTimeout, OSError) as error:
                 raise _broken_off(file, files, error) from error
         done += file.nbytes
         folder = Path(path).parents[file.name.count("/")]
-    tell(files.nbytes, files.nbytes)
+    progress(files.nbytes, files.nbytes)
     return folder
 
 
@@ -151,16 +151,16 @@ def _broken_off(file: HubFile, files: HubFiles, error: Exception) -> HubError:
     )
 
 
-def _bar(tell: Progress, before: int, whole: int) -> Any:
+def _bar(progress: Progress, before: int, whole: int) -> Any:
     """Factory for the progress bar of one file; it reports against the total of the whole download."""
-    return lambda total=None, **look: _Counting(tell, before, whole, **look)
+    return lambda total=None, **look: _Counting(progress, before, whole, **look)
 
 
 class _Counting(AbstractContextManager["_Counting"]):
     """Progress bar for the Hub's client that draws nothing and reports bytes to a callback."""
 
-    def __init__(self, tell: Progress, before: int, total: int, initial: int = 0, **_look: Any) -> None:
-        self._tell, self._there, self._total = tell, before + initial, total
+    def __init__(self, progress: Progress, before: int, total: int, initial: int = 0, **_look: Any) -> None:
+        self._tell, self._there, self._total = progress, before + initial, total
 
     def update(self, n: float = 1) -> None:
         """Count bytes; a file that begins again counts back."""

@@ -21,7 +21,7 @@ from bertviz_core.checkpoints.values import (
 )
 
 Tell = Callable[[int, int, str], None]
-"""Called as tell(bytes read, bytes in all, name of the tensor); what it raises (SupersededError) ends the reading."""
+"""Called as progress(bytes read, bytes in all, name of the tensor); may raise to stop the reading."""
 BINS = 101
 """An odd count, so that a bin stands around 0 where the range is symmetric."""
 SPREADS = ("initializer_range", "init_std", "embed_init_std", "initializer_std")
@@ -70,7 +70,7 @@ class _StreamedSums:
         return math.sqrt(max(self.shifted_squares - self.shifted**2 / self.count, 0.0) / self.count)
 
 
-def checkpoint_statistics(checkpoint: Checkpoint, tell: Tell | None = None) -> CheckpointStatistics:
+def checkpoint_statistics(checkpoint: Checkpoint, progress: Tell | None = None) -> CheckpointStatistics:
     """Statistics of every tensor, in the way of the data through the model; each byte of the file is read once.
 
     Raises:
@@ -86,7 +86,7 @@ def checkpoint_statistics(checkpoint: Checkpoint, tell: Tell | None = None) -> C
             unread.append(location.name)
         else:
             statistics.append(
-                tensor_statistics(tensor_slice, location, _progress_from(tell, done, total, location.name))
+                tensor_statistics(tensor_slice, location, _progress_from(progress, done, total, location.name))
             )
         done += tensor_slice.tensor.nbytes
     spreads = standard_deviations(checkpoint.config)
@@ -94,7 +94,7 @@ def checkpoint_statistics(checkpoint: Checkpoint, tell: Tell | None = None) -> C
 
 
 def tensor_statistics(
-    place: TensorSlice, location: TensorLocation, tell: Callable[[int], None] | None = None
+    place: TensorSlice, location: TensorLocation, progress: Callable[[int], None] | None = None
 ) -> TensorStatistics:
     """Statistics of one tensor; tell is called with the bytes of it that are read.
 
@@ -112,8 +112,8 @@ def tensor_statistics(
             digest.update(raw)
             sums.add(numbers(raw, place))
             done += len(raw)
-            if tell:
-                tell(done)
+            if progress:
+                progress(done)
     nonzero = sums.count - sums.zeros
     return TensorStatistics(
         location=location,
@@ -178,7 +178,7 @@ def standard_deviations(config: Mapping[str, Any]) -> tuple[float, ...]:
     return tuple(dict.fromkeys(float(spread) for spread in named)) or (COMMON_SPREAD,)
 
 
-def _progress_from(tell: Tell | None, before: int, total: int, name: str) -> Callable[[int], None] | None:
-    if tell is None:
+def _progress_from(progress: Tell | None, before: int, total: int, name: str) -> Callable[[int], None] | None:
+    if progress is None:
         return None
-    return lambda done: tell(before + done, total, name)
+    return lambda done: progress(before + done, total, name)

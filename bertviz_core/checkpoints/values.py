@@ -15,8 +15,8 @@ from jaxtyping import Float, Int
 
 from bertviz_core.checkpoints.rounding import Rounding, copy_name, rounded
 from bertviz_core.errors import CheckpointError
-from bertviz_core.isolation.own_files import opened
-from bertviz_core.models.files import weights_folder
+from bertviz_core.isolation.regular_files import opened
+from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.safetensors.header import DTYPE_NBYTES
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor

@@ -7,7 +7,7 @@ from typing import Any
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.questions.tables.lines import json_bytes
-from bertviz_core.tables.files import write_whole
+from bertviz_core.tables.atomic_files import write_whole
 from bertviz_core.text import escape_controls
 
 MINUS = "−"

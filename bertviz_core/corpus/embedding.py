@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bertviz_core.corpus.files import LOCK_FILE, only_writer, refusal, remove_parts
+from bertviz_core.corpus.corpus_files import LOCK_FILE, only_writer, refusal, remove_leftovers
 from bertviz_core.corpus.folder import SHARDS_FOLDER, open_corpus, opened, shard_path, write_vectors
 from bertviz_core.corpus.manifest import FILE, FORMAT_VERSION, MAX_SHARDS, difference, read_manifest, write_manifest
 from bertviz_core.corpus.reading.survey import survey
 from bertviz_core.corpus.results import InputSurvey, Manifest, ShardOutcome, ShardRows, VectorDtype
 from bertviz_core.corpus.shards import Encoder, ShardWork, vectors_of
 from bertviz_core.errors import CorpusError, Progress
-from bertviz_core.models.files import weights_folder
 from bertviz_core.models.loading import load_model
+from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import weights_sha256
 from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.sentences.batches import limited
@@ -63,7 +63,7 @@ def embed_corpus(
     options: EmbeddingOptions,
     runner: Runner,
     progress: Progress | None = None,
-    tell: Callable[[str], None] | None = None,
+    notify: Callable[[str], None] | None = None,
 ) -> Manifest:
     """Make a corpus folder, or go on with one that the same call was making; its manifest when all of it is there.
 
@@ -78,17 +78,17 @@ def embed_corpus(
         options: what was chosen.
         runner: makes the shards.
         progress: called as progress(done, total) in rows.
-        tell: called with every notice, once each.
+        notify: called with every notice, once each.
 
     Raises:
         CorpusError: the input cannot be embedded, the folder belongs to something else or to another writer, the disk
             is full, or a shard cannot be made.
         BertvizError: the model cannot be loaded, or does not have what was asked for.
     """
-    told, report = _Told(tell), progress or (lambda done, total: None)
+    notices, report = _Notices(notify), progress or (lambda done, total: None)
     check_folder(folder)
     source = resolve(model, settings)
-    found, manifest = _looked_at(source, address, settings, options, told)
+    found, manifest = _looked_at(source, address, settings, options, notices)
     try:
         (folder / SHARDS_FOLDER).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -96,10 +96,10 @@ def embed_corpus(
     with only_writer(folder):
         if _begun(folder, manifest).complete:
             open_corpus(folder).vectors()
-            told.all((f"{quoted(str(folder))} is complete already; nothing was embedded.",))
+            notices.all((f"{quoted(str(folder))} is complete already; nothing was embedded.",))
             return replace(manifest, complete=True)
-        remove_parts(folder)
-        remove_parts(folder / SHARDS_FOLDER)
+        remove_leftovers(folder)
+        remove_leftovers(folder / SHARDS_FOLDER)
         missing = [shard for shard in found.shards if not shard_path(folder, shard.index).exists()]
         work = ShardWork(
             folder=folder.absolute(),
@@ -109,7 +109,7 @@ def embed_corpus(
             settings=_for_workers(settings),
             batch_tokens=options.batch_tokens,
         )
-        _make(work, missing, runner, report, told)
+        _make(work, missing, runner, report, notices)
         return _finished(folder, manifest, address)
 
 
@@ -131,13 +131,13 @@ def check_folder(folder: Path) -> None:
 
 
 def _looked_at(
-    source: ModelSource, address: str, settings: Settings, options: EmbeddingOptions, told: "_Told"
+    source: ModelSource, address: str, settings: Settings, options: EmbeddingOptions, notices: "_Notices"
 ) -> tuple[InputSurvey, Manifest]:
     """What the input holds, and what the corpus will be; the model is only loaded for as long as this takes."""
     encoder = _encoder(source, settings, options)
-    told.all((encoder.plan.reason,))
+    notices.all((encoder.plan.reason,))
     found = survey(address, options.column, options.rows_per_shard, settings.max_characters)
-    told.all(found.notices)
+    notices.all(found.notices)
     if len(found.shards) > MAX_SHARDS:
         raise CorpusError(
             f"The input would become {len(found.shards):,} shards; a corpus has at most {MAX_SHARDS:,}. Give more "
@@ -209,7 +209,7 @@ def _begun(folder: Path, manifest: Manifest) -> Manifest:
     return begun
 
 
-def _make(work: ShardWork, missing: list[ShardRows], runner: Runner, report: Progress, told: "_Told") -> None:
+def _make(work: ShardWork, missing: list[ShardRows], runner: Runner, report: Progress, notices: "_Notices") -> None:
     """Make the shards that are missing.
 
     Raises:
@@ -226,7 +226,7 @@ def _make(work: ShardWork, missing: list[ShardRows], runner: Runner, report: Pro
                 f"Shard {outcome.index} was written on a machine whose {quoted(str(work.folder))} is not the folder of "
                 "this machine; give one on storage that all share."
             )
-        told.all(outcome.notices)
+        notices.all(outcome.notices)
         done += outcome.rows
         report(done, total)
 
@@ -245,16 +245,16 @@ def _finished(folder: Path, manifest: Manifest, address: str) -> Manifest:
     return whole
 
 
-class _Told:
+class _Notices:
     """Hands on notices, each once: shards have many in common."""
 
-    def __init__(self, tell: Callable[[str], None] | None) -> None:
-        self._tell = tell
+    def __init__(self, notify: Callable[[str], None] | None) -> None:
+        self._notify = notify
         self._known: set[str] = set()
 
     def all(self, notices: Sequence[str]) -> None:
         """Hand on those that are new."""
         for notice in notices:
-            if self._tell is not None and notice and notice not in self._known:
+            if self._notify is not None and notice and notice not in self._known:
                 self._known.add(notice)
-                self._tell(notice)
+                self._notify(notice)

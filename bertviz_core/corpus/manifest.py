@@ -5,10 +5,10 @@ from pathlib import Path
 
 import msgspec
 
-from bertviz_core.corpus.files import write_whole
+from bertviz_core.corpus.corpus_files import write_whole
 from bertviz_core.corpus.results import Manifest
 from bertviz_core.errors import CorpusError
-from bertviz_core.isolation.own_files import open_regular
+from bertviz_core.isolation.regular_files import open_regular
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.sentences.plan import MAX_PROMPT, adapted, recommended
 from bertviz_core.sentences.results import SentencePlan

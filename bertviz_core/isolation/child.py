@@ -11,14 +11,14 @@ from bertviz_core.isolation.walls import confine_files, confine_process
 
 TASKS = frozenset(
     {
-        "bertviz_core.architecture.facts.trial.answered",
+        "bertviz_core.architecture.dataflow.trial.answered",
         "bertviz_core.tables.reading.answered",
         "bertviz_core.trace.isolated.child.answered",
     }
 )
 """The functions that may be asked for by name: bytes in, bytes out."""
 CONFINE_THEMSELVES = frozenset(
-    {"bertviz_core.architecture.facts.trial.answered", "bertviz_core.trace.isolated.child.answered"}
+    {"bertviz_core.architecture.dataflow.trial.answered", "bertviz_core.trace.isolated.child.answered"}
 )
 """Those whose first request names the files that are theirs; to the others none but their libraries are open."""
 ANSWER, REFUSAL, OUT_OF_MEMORY, TOO_LARGE, OTHER = b"A", b"R", b"M", b"L", b"X"

@@ -11,7 +11,7 @@ from threading import Lock
 
 from bertviz_core import errors
 from bertviz_core.isolation.run import ChildError, ChildTimeoutError, Limits
-from bertviz_core.isolation.spare import Spare
+from bertviz_core.isolation.warm_child import Spare
 from bertviz_core.isolation.worker import Worker
 
 KEPT, KEPT_NBYTES = 1024, 16 * 1024**2

@@ -7,9 +7,9 @@ from threading import Lock, Thread
 
 from bertviz_core import errors
 from bertviz_core.isolation.child import SERVE
-from bertviz_core.isolation.frames import read_frame, write_frame
+from bertviz_core.isolation.messages import read_frame, write_frame
 from bertviz_core.isolation.run import ChildError, Limits, Wanted, answer_of, closed, command, started
-from bertviz_core.isolation.spare import Spare
+from bertviz_core.isolation.warm_child import Spare
 
 IDLE_WORKERS = 2
 """How many more children may wait for a request than may read files at once."""

@@ -2,7 +2,7 @@
 
 The common case is BERT's: the first number in a parameter's name is its layer, all rows of the position table serve,
 output_attentions returns probabilities, padding changes nothing, and the embedding block is word + position + type,
-then a normalisation. What a run of the modules tells (bertviz_core.architecture.facts) has no row here.
+then a normalisation. What a run of the modules tells (bertviz_core.architecture.dataflow) has no row here.
 """
 
 from collections.abc import Mapping

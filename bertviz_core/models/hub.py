@@ -11,7 +11,7 @@ import orjson
 
 from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
 from bertviz_core.isolation.offline import guard_requests
-from bertviz_core.isolation.own_files import CONFIG_NBYTES, INDEX_NBYTES, check_size
+from bertviz_core.isolation.regular_files import CONFIG_NBYTES, INDEX_NBYTES, check_size
 from bertviz_core.models.safetensors.folder import read_json
 from bertviz_core.models.safetensors.header import listed_tensors
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor

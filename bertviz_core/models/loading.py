@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
 from bertviz_core.isolation.offline import unplugged
-from bertviz_core.isolation.own_files import present
+from bertviz_core.isolation.regular_files import present
 from bertviz_core.models.device import chosen_device, copy_tensors
 from bertviz_core.models.families import family
-from bertviz_core.models.files import file_renames, weights_folder
+from bertviz_core.models.local_files import file_renames, weights_folder
 from bertviz_core.models.recording import AttentionSource, RecordingCheck, register
 from bertviz_core.models.safetensors.folder import ADAPTER_CONFIG, read_header
-from bertviz_core.models.safetensors.lent_weights import lent_weights
+from bertviz_core.models.safetensors.linked_weights import linked_weights
 from bertviz_core.models.skeleton import BUILD_LOCK, ENCODER, build_skeleton, model_config, quietly
 from bertviz_core.models.sources import ModelSource, verify_bundled
 from bertviz_core.models.transformers_internals import knows, takes_attention_function
@@ -189,7 +189,7 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
     config = model_config(source.name, source.config)
     renames = file_renames(source)  # asks transformers of a type that is not packaged, which takes BUILD_LOCK itself
     with LOADING:
-        with BUILD_LOCK, quietly(), unplugged(), lent_weights(folder) as lent:
+        with BUILD_LOCK, quietly(), unplugged(), linked_weights(folder) as lent:
             whole, info = read_weights(source.name, lent, config, dtype, _base_class(config), renames)
             model = _text_encoder(source, whole, config)
             seeded = seed_hashing(model)
@@ -307,7 +307,7 @@ def read_weights(
 
     Args:
         name: name of the model, for messages.
-        folder: what `lent_weights` lends.
+        folder: what `linked_weights` lends.
         config: its config.
         dtype: number format of the weights.
         auto_class: one of transformers' auto classes that knows the config.

@@ -87,14 +87,14 @@ def present_change() -> AttentionChange | None:
 
 
 @contextmanager
-def recording(tell: Callable[[int], None] | None = None) -> Iterator[list[LayerRecord]]:
+def recording(progress: Callable[[int], None] | None = None) -> Iterator[list[LayerRecord]]:
     """The list into which runs of this thread record, one entry per attention call in the order of the calls.
 
     Args:
-        tell: called after each attention call with the number of calls so far; an exception from it ends the run.
+        progress: called after each attention call with the number of calls so far; an exception from it ends the run.
     """
     records: list[LayerRecord] = []
-    tokens = _records.set(records), _progress.set(tell)
+    tokens = _records.set(records), _progress.set(progress)
     try:
         yield records
     finally:

@@ -9,11 +9,11 @@ from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any
 
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
+from bertviz_core.isolation.config_trials import config_trial
 from bertviz_core.isolation.offline import unplugged
 from bertviz_core.isolation.sanitized.config import harmless_config
 from bertviz_core.isolation.sanitized.entries import check_entries
 from bertviz_core.isolation.sanitized.terms import terms_of
-from bertviz_core.isolation.trials import told_by_trial
 from bertviz_core.models.transformers_internals import classes_of, knows
 from bertviz_core.text import first_line, quoted
 
@@ -126,7 +126,7 @@ def build_skeleton(name: str, config: Mapping[str, Any], task: str = "base") -> 
     configured = model_config(name, config)
     if task == ENCODER:
         configured.is_encoder_decoder = False  # T5Gemma's class of the encoder asks for it
-    told_by_trial(name, config, task)  # raises where a process under limits could not build it
+    config_trial(name, config, task)  # raises where a process under limits could not build it
     if not knows(auto_class, type(configured)):
         raise UnsupportedModelError(
             f"{configured.model_type} models have no class for the task {task!r} in transformers."

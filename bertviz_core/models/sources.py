@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
-from bertviz_core.isolation.own_files import CONFIG_FILE, is_own_file, local_folder, opened, present
+from bertviz_core.isolation.regular_files import CONFIG_FILE, is_own_file, local_folder, opened, present
 from bertviz_core.isolation.sanitized.entries import check_entries
 from bertviz_core.isolation.sanitized.terms import OpenedConfig, Terms, config_digest
 from bertviz_core.models import catalog, hub

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def class_predictions(
-    head: HeadModel, texts: Sequence[Tokens], tell: Progress | None = None
+    head: HeadModel, texts: Sequence[Tokens], progress: Progress | None = None
 ) -> tuple[ClassPrediction, ...]:
     """The classes of texts or pairs, in their order; run in batches of like length.
 
     Args:
         head: a model with its head for sequence-classification or next-sentence.
         texts: tokenized texts.
-        tell: called as tell(texts done, texts); what it raises (SupersededError) ends the run.
+        progress: called as progress(texts done, texts); may raise to stop the run.
 
     Raises:
         TextError: the next-sentence head was given a text alone.
@@ -50,8 +50,8 @@ def class_predictions(
             probabilities=probabilities,
             notices=(*texts[index].notices, *head.notices, *notices),
         )
-        if tell is not None:
-            tell(len(predictions), len(texts))
+        if progress is not None:
+            progress(len(predictions), len(texts))
     return tuple(predictions[index] for index in range(len(texts)))
 
 

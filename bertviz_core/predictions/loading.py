@@ -13,9 +13,9 @@ from bertviz_core.errors import BertvizError, CheckpointError, UnsupportedModelE
 from bertviz_core.isolation.offline import unplugged
 from bertviz_core.models.catalog.bundled import BUNDLED
 from bertviz_core.models.device import copy_tensors
-from bertviz_core.models.files import weights_folder
 from bertviz_core.models.loading import POOLER, LoadedModel, load_model, read_weights
-from bertviz_core.models.safetensors.lent_weights import lent_weights
+from bertviz_core.models.local_files import weights_folder
+from bertviz_core.models.safetensors.linked_weights import linked_weights
 from bertviz_core.models.skeleton import BUILD_LOCK, model_config, quietly, task_class
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.models.transformers_internals import attention_implementation, classes_of, knows
@@ -118,7 +118,7 @@ def load_head(
     if not knows(auto_class, type(config)):
         raise UnsupportedModelError(f"{config.model_type} models have no class for the task {task!r} in transformers.")
     base = load_model(source, settings) if base is None else base
-    with BUILD_LOCK, quietly(), unplugged(), lent_weights(weights_folder(source, settings)) as lent:
+    with BUILD_LOCK, quietly(), unplugged(), linked_weights(weights_folder(source, settings)) as lent:
         # The settings of text generation, which some classes ask for and no prediction uses.
         (lent / "generation_config.json").write_text("{}")
         try:

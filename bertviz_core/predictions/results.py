@@ -98,7 +98,7 @@ class PseudoLikelihood:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WordLens:
+class LogitLens:
     """The masked-LM head on the state of every layer, not only the last that it was trained on."""
 
     model: str

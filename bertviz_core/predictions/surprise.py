@@ -6,15 +6,15 @@ import numpy as np
 
 from bertviz_core.errors import Progress, TextError
 from bertviz_core.predictions.loading import HeadModel
+from bertviz_core.predictions.masked_lm import mask_id, masked_row
 from bertviz_core.predictions.results import PseudoLikelihood
 from bertviz_core.predictions.run import CHUNK_NBYTES, WordHead, groups
-from bertviz_core.predictions.words import mask_id, masked_row
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer
 
 
 def pseudo_likelihood(
-    head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, tell: Progress | None = None
+    head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, progress: Progress | None = None
 ) -> PseudoLikelihood:
     """The surprise -log p(token | all others) of every token that is not special (Salazar et al. 2020).
 
@@ -25,7 +25,7 @@ def pseudo_likelihood(
         head: a model with its masked-LM head.
         tokenizer: its tokenizer.
         tokens: the text.
-        tell: called as tell(tokens done, tokens); what it raises (SupersededError) ends the run.
+        progress: called as progress(tokens done, tokens); may raise to stop the run.
 
     Raises:
         TextError: the text has no token of its own, or a mask, whose word nobody knows.
@@ -51,8 +51,8 @@ def pseudo_likelihood(
             ids = torch.tensor(tokens.input_ids[batch[chunk]], device=logits.device)[:, None]
             surprise[batch[chunk]] = -logits.log_softmax(dim=-1).gather(1, ids)[:, 0].cpu().numpy()
         done += len(batch)
-        if tell is not None:
-            tell(done, len(positions))
+        if progress is not None:
+            progress(done, len(positions))
     surprise.setflags(write=False)
     return PseudoLikelihood(head.name, tokens, surprise, (*tokens.notices, *head.notices))
 

@@ -14,21 +14,21 @@ from bertviz_core.predictions.run import check_task, row_outputs
 from bertviz_core.trace.isolated.backend import continuing_prefix
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer
-from bertviz_core.trace.words import SPACE_MARKS
+from bertviz_core.trace.word_alignment import SPACE_MARKS
 
 OUTSIDE = "O"
 """The tag of what belongs to no entity."""
 
 
 def tag_predictions(
-    head: HeadModel, texts: Sequence[Tokens], tell: Progress | None = None
+    head: HeadModel, texts: Sequence[Tokens], progress: Progress | None = None
 ) -> tuple[TagPrediction, ...]:
     """The tags of every token of some texts, in their order; run in batches of like length.
 
     Args:
         head: a model with its head for token-classification.
         texts: tokenized texts.
-        tell: called as tell(texts done, texts); what it raises (SupersededError) ends the run.
+        progress: called as progress(texts done, texts); may raise to stop the run.
 
     Raises:
         UnsupportedModelError: the head is of another task.
@@ -43,8 +43,8 @@ def tag_predictions(
         predictions[index] = TagPrediction(
             head.name, texts[index], labels, logits, probabilities, (*texts[index].notices, *head.notices, *notices)
         )
-        if tell is not None:
-            tell(len(predictions), len(texts))
+        if progress is not None:
+            progress(len(predictions), len(texts))
     return tuple(predictions[index] for index in range(len(texts)))
 
 

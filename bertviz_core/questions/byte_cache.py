@@ -52,8 +52,8 @@ class ByteCache:
         return None if entry is None else entry[1]
 
     def put(self, key: Hashable, value: object, nbytes: int | None = None) -> None:
-        """Keep a value that was made elsewhere; nbytes are its bytes, held_nbytes where they are not given."""
-        self._put(key, value, held_nbytes(value) if nbytes is None else nbytes)
+        """Keep a value that was made elsewhere; nbytes are its bytes, retained_nbytes where they are not given."""
+        self._put(key, value, retained_nbytes(value) if nbytes is None else nbytes)
 
     def pop(self, key: Hashable) -> None:
         """Let go of a key's value, if it is at hand."""
@@ -66,7 +66,7 @@ class ByteCache:
         Args:
             key: what the value depends on.
             make: makes the value; what it raises is passed on, and nothing is kept.
-            size: bytes of a value; held_nbytes where it is not given.
+            size: bytes of a value; retained_nbytes where it is not given.
         """
         held = self._get(key)
         if held is not None:
@@ -79,7 +79,7 @@ class ByteCache:
                 return cast(T, held[1])
             try:
                 value = make()
-                self._put(key, value, (size or held_nbytes)(value))
+                self._put(key, value, (size or retained_nbytes)(value))
                 return value
             finally:
                 with self._lock:
@@ -109,7 +109,7 @@ class ByteCache:
             self._nbytes += nbytes
 
 
-def held_nbytes(value: object) -> int:
+def retained_nbytes(value: object) -> int:
     """About how many bytes a result takes: its arrays and texts to the byte, its long tables by a sample of their rows.
 
     What two results share, such as an array that both view, is counted in each; a text that stands in a collection more
@@ -128,7 +128,7 @@ def held_nbytes(value: object) -> int:
     if isinstance(value, (tuple, list, set, frozenset)):
         return sys.getsizeof(value) + _sampled(value)
     fields = _fields(value)
-    return sys.getsizeof(value) + sum(held_nbytes(getattr(value, name)) for name in fields)
+    return sys.getsizeof(value) + sum(retained_nbytes(getattr(value, name)) for name in fields)
 
 
 def _owner(array: np.ndarray) -> np.ndarray:
@@ -150,7 +150,7 @@ def _sampled(values: Collection[object]) -> int:
         others = [each for each in values if not isinstance(each, str)]
         return _texts_nbytes(values) + (_sampled(others) if others else 0)
     step = max(1, len(values) // LOOKED_AT)
-    looked_at = [held_nbytes(each) for index, each in enumerate(values) if index % step == 0]
+    looked_at = [retained_nbytes(each) for index, each in enumerate(values) if index % step == 0]
     return sum(looked_at) * len(values) // max(1, len(looked_at))
 
 

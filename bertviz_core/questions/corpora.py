@@ -9,6 +9,7 @@ from jaxtyping import Float
 from bertviz_core.attention.measures import PROFILE_MEASURES
 from bertviz_core.corpus.analysis.clusters import FEW_CLUSTERS, FEWEST_ROWS, MAX_CLUSTERS
 from bertviz_core.corpus.analysis.clusters import corpus_clusters as clusters_of
+from bertviz_core.corpus.analysis.column_groups import ColumnValues, column_values
 from bertviz_core.corpus.analysis.density import map_density, whole_window
 from bertviz_core.corpus.analysis.duplicates import duplicate_groups as groups_of
 from bertviz_core.corpus.analysis.probes import TEXTS, corpus_probe_scores
@@ -23,15 +24,14 @@ from bertviz_core.corpus.analysis.results import (
     HeadProfile,
     HeadProfiles,
 )
-from bertviz_core.corpus.analysis.rows import texts_of
-from bertviz_core.corpus.analysis.values import ColumnValues, column_values
+from bertviz_core.corpus.analysis.row_samples import texts_of
 from bertviz_core.corpus.search.index import SearchIndex
 from bertviz_core.corpus.search.query import MAX_HITS, query_vector, search
 from bertviz_core.corpus.search.results import CorpusHits
 from bertviz_core.errors import Named, TextError
-from bertviz_core.predictions.labelled.reading import MAX_TEXTS
-from bertviz_core.predictions.labelled.results import ProbeScores
-from bertviz_core.questions.opened import AskedCorpus, Opened
+from bertviz_core.predictions.probing.reading import MAX_TEXTS
+from bertviz_core.predictions.probing.results import ProbeScores
+from bertviz_core.questions.opened import CorpusSubject, Opened
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question
 from bertviz_core.sentences.results import POOLINGS, MapMethod
@@ -62,14 +62,14 @@ ASKED_ABOVE = 20_000
 
 
 @question(figures=("corpus-search",), params=(HITS, WHERE))
-def corpus_hits(opened: AskedCorpus, options: Options) -> Answer[CorpusHits]:
+def corpus_hits(opened: CorpusSubject, options: Options) -> Answer[CorpusHits]:
     """The rows nearest to a text; every row is compared."""
     count = options.whole(HITS.key, MAX_HITS + 1, FIRST_HITS)
     return searched(opened, options.text(), count, options.get(WHERE.key), opened.index)
 
 
 def searched(
-    opened: AskedCorpus, text: str, count: int, where: str = "", index: SearchIndex | None = None
+    opened: CorpusSubject, text: str, count: int, where: str = "", index: SearchIndex | None = None
 ) -> Answer[CorpusHits]:
     """The rows nearest to a text.
 
@@ -94,12 +94,12 @@ def searched(
 
 
 @question(params=(COLOURED,))
-def column_colours(opened: AskedCorpus, options: Options) -> Answer[ColumnValues]:
+def column_colours(opened: CorpusSubject, options: Options) -> Answer[ColumnValues]:
     """What a column says of each row, as places in a list of few values."""
     return _answered(opened, column_values(opened.corpus.column(options.get(COLOURED.key))))
 
 
-def _map_cost(opened: AskedCorpus, options: Options) -> AnswerCost:
+def _map_cost(opened: CorpusSubject, options: Options) -> AnswerCost:
     rows, slow = opened.corpus.rows, ""
     if options.choice(PLACED, METHODS) == "umap" and rows > ASKED_ABOVE:
         slow = (
@@ -110,16 +110,16 @@ def _map_cost(opened: AskedCorpus, options: Options) -> AnswerCost:
 
 
 @long_question(_map_cost, figures=("corpus-map",), params=(PLACED, COLOURED), noun="rows")
-def corpus_map(opened: AskedCorpus, options: Options, job: AnswerJob[Answer[CorpusMap]]) -> Answer[CorpusMap]:
+def corpus_map(opened: CorpusSubject, options: Options, job: AnswerJob[Answer[CorpusMap]]) -> Answer[CorpusMap]:
     """Every row as a point of a plane, as density or coloured by a column."""
     method, column = options.choice(PLACED, METHODS), options.get(COLOURED.key)
-    placed = map_of(opened.corpus.vectors(), method, tell=job)
+    placed = map_of(opened.corpus.vectors(), method, progress=job)
     values = column_colours(opened, Options(values={COLOURED.key: column})).result if column else None
     density = map_density(placed.points, whole_window(placed.points), values)
     return _answered(opened, placed, corpus_map=placed, map_density=density, map_column=column)
 
 
-def _groups_cost(opened: AskedCorpus, options: Options) -> AnswerCost:
+def _groups_cost(opened: CorpusSubject, options: Options) -> AnswerCost:
     rows, slow = opened.corpus.rows, ""
     if rows > ASKED_ABOVE:
         pairs = rows * (rows - 1) // 2
@@ -132,32 +132,32 @@ def _groups_cost(opened: AskedCorpus, options: Options) -> AnswerCost:
 
 @long_question(_groups_cost, figures=("corpus-duplicates",), params=(ALIKE,), noun="blocks")
 def duplicate_groups(
-    opened: AskedCorpus, options: Options, job: AnswerJob[Answer[DuplicateGroups]]
+    opened: CorpusSubject, options: Options, job: AnswerJob[Answer[DuplicateGroups]]
 ) -> Answer[DuplicateGroups]:
     """Rows that are alike."""
     groups = groups_of(opened.corpus.vectors(), _decimal(options, ALIKE.key, THRESHOLD), job)
     return _answered(opened, groups, duplicate_groups=groups)
 
 
-def _rows_cost(opened: AskedCorpus, options: Options) -> AnswerCost:
+def _rows_cost(opened: CorpusSubject, options: Options) -> AnswerCost:
     return AnswerCost(opened.corpus.rows)
 
 
 @long_question(_rows_cost, figures=("corpus-clusters",), params=(CLUSTERING, CLUSTERS, LEAST), noun="rows")
 def corpus_clusters(
-    opened: AskedCorpus, options: Options, job: AnswerJob[Answer[CorpusClusters]]
+    opened: CorpusSubject, options: Options, job: AnswerJob[Answer[CorpusClusters]]
 ) -> Answer[CorpusClusters]:
     """Rows in clusters, with the most typical text of each where the corpus keeps texts."""
     corpus, method = opened.corpus, options.choice(CLUSTERING, CLUSTER_METHODS)
     count = options.whole(CLUSTERS.key, MAX_CLUSTERS + 1, min(FEW_CLUSTERS, corpus.rows))
     least = options.whole(LEAST.key, corpus.rows + 1, min(FEWEST_ROWS, corpus.rows))
-    clusters = clusters_of(corpus.vectors(), method, count, least, tell=job)
+    clusters = clusters_of(corpus.vectors(), method, count, least, progress=job)
     typical = clusters.typical[:, 0]
     texts = tuple(texts_of(corpus, typical)) if corpus.manifest.text_column else ("",) * len(typical)
     return _answered(opened, clusters, corpus_clusters=clusters, typical_texts=texts)
 
 
-def _profiles_cost(opened: AskedCorpus, options: Options) -> AnswerCost:
+def _profiles_cost(opened: CorpusSubject, options: Options) -> AnswerCost:
     _ = _reader(opened, options).loaded  # before the work begins
     return AnswerCost(options.whole(SAMPLE.key, MAX_SENTENCES + 1, SENTENCES))
 
@@ -168,47 +168,49 @@ def _profiles_cost(opened: AskedCorpus, options: Options) -> AnswerCost:
     params=(SAMPLE, PART_COLUMN, PART, MEASURE, READER),
     noun="sentences",
 )
-def head_profiles(opened: AskedCorpus, options: Options, job: AnswerJob[Answer[HeadProfiles]]) -> Answer[HeadProfiles]:
+def head_profiles(
+    opened: CorpusSubject, options: Options, job: AnswerJob[Answer[HeadProfiles]]
+) -> Answer[HeadProfiles]:
     """What every head does over a sample of the texts."""
     model, sentences = _reader(opened, options), options.whole(SAMPLE.key, MAX_SENTENCES + 1, SENTENCES)
     column = options.get(PART_COLUMN.key)
-    profiles = profiles_of(opened.corpus, model.loaded, model.tokenizer, sentences, column, tell=job)
+    profiles = profiles_of(opened.corpus, model.loaded, model.tokenizer, sentences, column, progress=job)
     drawn = {"profile_part": _part(options, profiles), "profile_measure": options.choice(MEASURE, PROFILE_MEASURES)}
     answer = _answered(opened, profiles, profiles.notices, head_profiles=profiles, **drawn)
     return replace(answer, models=((model.source.name, model.source.revision),))
 
 
-def _probes_cost(opened: AskedCorpus, options: Options) -> AnswerCost:
+def _probes_cost(opened: CorpusSubject, options: Options) -> AnswerCost:
     _ = _reader(opened, options).loaded  # before the work begins
     return AnswerCost(options.whole(PROBE_TEXTS.key, MAX_TEXTS + 1, TEXTS))
 
 
 @long_question(_probes_cost, figures=("corpus-probe",), params=(LABELS, PROBE_TEXTS, POOLING, READER))
-def probe_scores(opened: AskedCorpus, options: Options, job: AnswerJob[Answer[ProbeScores]]) -> Answer[ProbeScores]:
+def probe_scores(opened: CorpusSubject, options: Options, job: AnswerJob[Answer[ProbeScores]]) -> Answer[ProbeScores]:
     """How well a column can be read off every layer."""
     column, model = options.get(LABELS.key), _reader(opened, options)
     if not column:
         what = "This figure reads labels from a column and none was named; give "
         raise TextError(what, Named(LABELS.key), "=COLUMN.")
     pooling, texts = options.choice(POOLING, POOLINGS), options.whole(PROBE_TEXTS.key, MAX_TEXTS + 1, TEXTS)
-    scores = corpus_probe_scores(opened.corpus, model.loaded, model.tokenizer, column, pooling, texts, tell=job)
+    scores = corpus_probe_scores(opened.corpus, model.loaded, model.tokenizer, column, pooling, texts, progress=job)
     best = scores.layers[scores.best]
     answer = _answered(opened, scores, scores.notices, corpus_probe_scores=scores, best_layer=best)
     return replace(answer, models=((model.source.name, model.source.revision),))
 
 
-def _reader(opened: AskedCorpus, options: Options) -> Opened:
+def _reader(opened: CorpusSubject, options: Options) -> Opened:
     """The model that reads the texts anew."""
     name = options.get(READER.key)
     return opened.model.other(name) if name else opened.model
 
 
-def _models(opened: AskedCorpus) -> tuple[tuple[str, str], ...]:
+def _models(opened: CorpusSubject) -> tuple[tuple[str, str], ...]:
     manifest = opened.corpus.manifest
     return ((manifest.model, manifest.revision),)
 
 
-def _answered(opened: AskedCorpus, result: T, notices: tuple[str, ...] = (), /, **drawn: object) -> Answer[T]:
+def _answered(opened: CorpusSubject, result: T, notices: tuple[str, ...] = (), /, **drawn: object) -> Answer[T]:
     return Answer(result, _models(opened), (), notices, {"corpus_name": opened.name, **drawn})
 
 

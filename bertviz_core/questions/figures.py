@@ -11,7 +11,7 @@ from typing import Any
 from bertviz_core import figures
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.spec import DECLARED, DeclaredFigure, FigureSpec
-from bertviz_core.questions.opened import AskedCorpus, OpenedFolder, OpenedModel
+from bertviz_core.questions.opened import CorpusSubject, OpenedFolder, OpenedModel
 from bertviz_core.questions.parameters import COMMON, Options
 from bertviz_core.questions.question import Answer, figure_questions
 from bertviz_core.settings import Settings
@@ -80,7 +80,7 @@ def subject_of(name: str, model: str, settings: Settings, task: str | None = Non
     Raises:
         BertvizError: there is none, or it may not be opened.
     """
-    if figure_questions()[name].subject is AskedCorpus:
+    if figure_questions()[name].subject is CorpusSubject:
         return OpenedFolder(Path(model), settings)
     return OpenedModel(model, settings, task)
 

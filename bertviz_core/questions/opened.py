@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from bertviz_core.causes.requests import named_probe
 from bertviz_core.corpus.folder import Corpus, open_corpus
 from bertviz_core.corpus.search.index import SearchIndex
 from bertviz_core.errors import TextError
@@ -15,11 +14,12 @@ from bertviz_core.models.device import chosen_device
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.models.sources import ModelSource, folder_source, resolve
-from bertviz_core.predictions.labelled.results import Probe
 from bertviz_core.predictions.loading import HeadModel, load_head, stored_task
+from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.questions.byte_cache import ByteCache
 from bertviz_core.questions.question import Answer
 from bertviz_core.settings import DEVICE, Settings
+from bertviz_core.targets.target_spec import named_probe
 from bertviz_core.text import quoted
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run import trace
@@ -216,7 +216,7 @@ class OpenedModel(Opened):
         return self._store.made(key, make)
 
 
-class AskedCorpus(ABC):
+class CorpusSubject(ABC):
     """A corpus that questions are asked about, and the model that made its vectors."""
 
     @property
@@ -249,7 +249,7 @@ class AskedCorpus(ABC):
         """A value of this corpus by what it is made from; one that is kept, or a new one."""
 
 
-class OpenedFolder(AskedCorpus):
+class OpenedFolder(CorpusSubject):
     """A corpus in a folder, for the command line and notebooks."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:

@@ -73,15 +73,15 @@ class Silent:
 SILENT = Silent()
 
 
-def after(tell: Progress, before: int, total: int) -> Progress:
+def after(progress: Progress, before: int, total: int) -> Progress:
     """How far a part of the work is, told as how far the whole is.
 
     Args:
-        tell: learns how far the whole is.
+        progress: learns how far the whole is.
         before: steps before this part.
         total: steps of the whole.
     """
-    return lambda done, _: tell(before + done, total)
+    return lambda done, _: progress(before + done, total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Question(Generic[S, T]):
 
     @property
     def subject(self) -> Any:
-        """The class that it is asked about: `Opened` of a model, or `AskedCorpus`."""
+        """The class that it is asked about: `Opened` of a model, or `CorpusSubject`."""
         return get_type_hints(self._declaration)["opened"]
 
     @property

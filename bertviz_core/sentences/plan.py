@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.isolation.own_files import CONFIG_NBYTES, parsed_json, present, read_file
+from bertviz_core.isolation.regular_files import CONFIG_NBYTES, parsed_json, present, read_file
 from bertviz_core.models.catalog.bundled import BUNDLED
-from bertviz_core.models.files import weights_folder
+from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import read_json
 from bertviz_core.models.sources import ModelSource, verify_bundled
 from bertviz_core.sentences.pooling import dense_layer

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.isolation.own_files import DENSE_NBYTES, present, read_file
+from bertviz_core.isolation.regular_files import DENSE_NBYTES, present, read_file
 from bertviz_core.models.safetensors.folder import SINGLE_FILE, read_json
 from bertviz_core.sentences.results import POOLINGS, DenseLayer, Pooling
 from bertviz_core.text import first_line, quoted

@@ -42,7 +42,7 @@ def pooling_comparison(
         sentences: at least two, at most 500.
         layers: entries of hidden_states, 0 for the embedding output.
         max_seq_length: most tokens of a sentence; None for what the model reads at once.
-        progress: called as progress(done, total) in sentences; what it raises ends the work.
+        progress: called as progress(done, total) in sentences; may raise to stop the work.
         own: the checkpoint's own pooling, a further row where it is none of those offered for the model.
 
     Raises:

@@ -23,7 +23,7 @@ class DelimitedTable:
             name: name of the file.
             text: what stands in it.
             delimiter: what separates its cells, if its first line does not say otherwise.
-            check_count: told the count of rows; what it raises ends the reading.
+            check_count: told the count of rows; may raise to stop the reading.
 
         Raises:
             TextError: a row has more or fewer cells than the first, a quotation mark is never closed, or the columns

@@ -29,7 +29,7 @@ class ParquetTable:
         Args:
             name: name of the file.
             raw: its bytes.
-            check_count: told the count of rows before they are read; what it raises ends the reading.
+            check_count: told the count of rows before they are read; may raise to stop the reading.
 
         Raises:
             TextError: the file is none, is damaged, has too many columns or contradicts itself.

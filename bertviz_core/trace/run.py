@@ -29,32 +29,32 @@ IN_PART = "What can be recorded of {} is not the whole of its attention: its own
 NO_MAPS = "For this text {} returns no attention maps of one row per token that sums to 1."
 
 
-def trace(loaded: LoadedModel, tokens: Tokens, tell: Progress | None = None) -> Trace:
+def trace(loaded: LoadedModel, tokens: Tokens, progress: Progress | None = None) -> Trace:
     """One run of the model on one text.
 
     Args:
         loaded: the model.
         tokens: the text, by its own tokenizer.
-        tell: called as tell(layers run, layers) while the run goes on, where attention is recorded; what it raises
-            (SupersededError) ends the run.
+        progress: called as progress(layers run, layers) where attention is recorded; may raise to stop the
+            run.
 
     Raises:
         TextError: the tokens are not this model's, or too many for the memory.
         UnsupportedModelError: the model needs more than a text, or does not keep one row per token in every layer.
     """
     with RUN_LOCK:
-        return trace_unlocked(loaded, tokens, tell)
+        return trace_unlocked(loaded, tokens, progress)
 
 
 def trace_unlocked(
-    loaded: LoadedModel, tokens: Tokens, tell: Progress | None = None, check_later: bool = False
+    loaded: LoadedModel, tokens: Tokens, progress: Progress | None = None, check_later: bool = False
 ) -> Trace:
     """As trace, for one who holds RUN_LOCK already; falls back from recorded to eager to none when the run must.
 
     Args:
         loaded: the model.
         tokens: the text, by its own tokenizer.
-        tell: as for trace.
+        progress: as for trace.
         check_later: whether the caller calls check_recording after the run, where the family allows that.
     """
     import torch
@@ -64,7 +64,7 @@ def trace_unlocked(
     if not (check_later and may_wait(loaded)):
         check_recording(loaded)
     reset_model_state(loaded.model, len(tokens))
-    progress = None if tell is None else partial(_tell_layers, tell, loaded.num_hidden_layers)
+    progress = None if progress is None else partial(_tell_layers, progress, loaded.num_hidden_layers)
     with torch.inference_mode(), recording(progress) as records:
         output = _forward(loaded, inputs)
         layers = len(hidden_states(loaded, output)) - 1
@@ -87,8 +87,8 @@ def trace_unlocked(
     return _trace(loaded, tokens, hidden, pooled, rows, maps, perf_counter() - started)
 
 
-def _tell_layers(tell: Progress, layers: int, calls: int) -> None:
-    tell(min(calls, layers), layers)
+def _tell_layers(progress: Progress, layers: int, calls: int) -> None:
+    progress(min(calls, layers), layers)
 
 
 def _forward(loaded: LoadedModel, inputs: "Mapping[str, torch.Tensor]") -> Mapping[str, Any]:

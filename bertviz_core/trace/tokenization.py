@@ -10,7 +10,7 @@ import numpy as np
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.isolation.sanitized.entries import described
 from bertviz_core.models.families import family
-from bertviz_core.models.files import tokenizer_folder
+from bertviz_core.models.local_files import tokenizer_folder
 from bertviz_core.models.skeleton import model_config
 from bertviz_core.models.sources import TOKENIZER_NAMES, ModelSource, verify_bundled
 from bertviz_core.settings import Settings
@@ -18,7 +18,7 @@ from bertviz_core.text import counted, repair_surrogates
 from bertviz_core.trace.isolated.backend import read_backend
 from bertviz_core.trace.isolated.tokenizer import IsolatedTokenizer
 from bertviz_core.trace.results import Tokens
-from bertviz_core.trace.words import own_span
+from bertviz_core.trace.word_alignment import own_span
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

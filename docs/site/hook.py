@@ -15,7 +15,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from bertviz_core.figures.base.style import LIGHT
-from ui.server.brand import mark
+from ui.server.logo import mark
 
 ROOT = Path(__file__).parents[2]
 START = "index.md"

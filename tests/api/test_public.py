@@ -20,7 +20,7 @@ from bertviz_core.api.corpus import OpenedCorpus, SearchResult
 from bertviz_core.api.model import Model
 from bertviz_core.api.results.answers import PredictionResult
 from bertviz_core.api.results.base import Result
-from bertviz_core.api.results.causes import EffectsResult, WordsResult
+from bertviz_core.api.results.interventions import EffectsResult, WordsResult
 from bertviz_core.api.results.runs import TokensResult, TraceResult
 from bertviz_core.api.results.sentences import NearestResult, SentencesResult
 from bertviz_core.api.results.weights import ArchitectureResult, HeadsResult, LoadReportResult, ParametersResult

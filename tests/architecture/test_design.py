@@ -6,8 +6,8 @@ import pytest
 import torch
 from transformers import AutoModel, PreTrainedModel
 
+from bertviz_core.architecture.dataflow.derive import model_facts
 from bertviz_core.architecture.design import design_of
-from bertviz_core.architecture.facts.derive import model_facts
 from bertviz_core.architecture.results import Design
 from bertviz_core.parameters.ledger import module_ledger
 from tests.helpers.decoders import DECODERS, WRITERS, decoder_config, writer_config

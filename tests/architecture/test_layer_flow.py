@@ -4,8 +4,8 @@ from functools import cache
 
 import pytest
 
+from bertviz_core.architecture.dataflow.derive import model_facts
 from bertviz_core.architecture.dry_run import dry_model, plain_row
-from bertviz_core.architecture.facts.derive import model_facts
 from bertviz_core.architecture.layer_flow import layer_flow
 from bertviz_core.architecture.layer_modules import layer_paths
 from bertviz_core.architecture.module_shapes import shapes_of

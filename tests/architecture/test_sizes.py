@@ -8,7 +8,7 @@ import pytest
 import torch
 import transformers
 
-from bertviz_core.architecture.facts.derive import model_facts
+from bertviz_core.architecture.dataflow.derive import model_facts
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.architecture.sizes import describe
 from bertviz_core.errors import UnsupportedModelError

@@ -1,6 +1,6 @@
 """Back and forward find each view as it was left, the first tap on a link counts, a reload keeps what was typed.
 
-Covers `ui/address/visit.py`, `ui/lessons/own_texts.py`.
+Covers `ui/address/navigation.py`, `ui/lessons/own_texts.py`.
 """
 
 from collections.abc import Iterator

@@ -22,7 +22,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.cli.figure import command as figure_command
-from bertviz_core.cli.figure import files as figure_files
+from bertviz_core.cli.figure import image_files as figure_files
 from bertviz_core.figures.attention.lines import STEPS
 from bertviz_core.figures.base import spec
 from bertviz_core.figures.base.spec import FigureSpec, figure

@@ -1,6 +1,6 @@
 """A corpus is the Sentences page's vectors of its texts, whoever made it and however often the work was broken off.
 
-Covers `bertviz_core/corpus/shards.py`, `bertviz_core/corpus/files.py`,
+Covers `bertviz_core/corpus/shards.py`, `bertviz_core/corpus/corpus_files.py`,
 `bertviz_core/corpus/runners/processes.py`.
 """
 
@@ -22,8 +22,8 @@ import pytest
 import torch
 from transformers import BertModel
 
+from bertviz_core.corpus.corpus_files import only_writer, write_whole
 from bertviz_core.corpus.embedding import EmbeddingOptions, embed_corpus
-from bertviz_core.corpus.files import only_writer, write_whole
 from bertviz_core.corpus.folder import VECTORS_FILE, open_corpus
 from bertviz_core.corpus.manifest import read_manifest
 from bertviz_core.corpus.results import Manifest, ShardOutcome, ShardRows
@@ -78,7 +78,7 @@ def test_vectors_are_those_of_the_sentences_page(rows: Path, tmp_path: Path, her
     told: list[str] = []
     seen: list[tuple[int, int]] = []
     manifest = embedded(
-        rows, tmp_path / "out", here, progress=lambda done, total: seen.append((done, total)), tell=told.append
+        rows, tmp_path / "out", here, progress=lambda done, total: seen.append((done, total)), notify=told.append
     )
     corpus = open_corpus(tmp_path / "out")
     assert corpus.manifest == manifest
@@ -176,7 +176,7 @@ def test_what_was_broken_off_goes_on_and_ends_equal(rows: Path, tmp_path: Path, 
         f"part-0000{index}.parquet" for index in range(5)
     ]
     told: list[str] = []
-    assert embedded(rows, tmp_path / "out", here, runner=stopping, tell=told.append) == whole
+    assert embedded(rows, tmp_path / "out", here, runner=stopping, notify=told.append) == whole
     assert any("complete already" in notice for notice in told)
 
 
@@ -226,7 +226,7 @@ def test_a_folder_of_something_else_is_refused(rows: Path, tmp_path: Path, here:
 HOLD = """
 import signal, sys
 from pathlib import Path
-from bertviz_core.corpus.files import only_writer
+from bertviz_core.corpus.corpus_files import only_writer
 with only_writer(Path(sys.argv[1])):
     print("held", flush=True)
     signal.pause()
@@ -284,7 +284,7 @@ def test_batches_without_memory_are_halved_and_it_is_said(
 
     monkeypatch.setattr(BertModel, "forward", short)
     told: list[str] = []
-    embedded(rows, tmp_path / "out", here, tell=told.append)
+    embedded(rows, tmp_path / "out", here, notify=told.append)
     assert max(tried) > 4
     assert any(notice.startswith("Memory was short: batches were halved") for notice in told)
     monkeypatch.setattr(BertModel, "forward", whole)

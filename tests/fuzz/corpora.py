@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bertviz_core.corpus.analysis.rows import texts_of
-from bertviz_core.corpus.analysis.values import column_values
+from bertviz_core.corpus.analysis.column_groups import column_values
+from bertviz_core.corpus.analysis.row_samples import texts_of
+from bertviz_core.corpus.corpora_folder import corpus_folder, corpus_names, stamp
 from bertviz_core.corpus.folder import VECTORS_FILE, Corpus, open_corpus, shard_path
-from bertviz_core.corpus.places import corpus_folder, corpus_names, stamp
 from bertviz_core.corpus.search.index import FACTS_FILE, INDEX_FILE, index_folder, make_index, open_index
 from bertviz_core.corpus.search.query import search
 from bertviz_core.errors import BertvizError

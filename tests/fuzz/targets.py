@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bertviz_core.architecture.facts.derive import model_facts
-from bertviz_core.causes.requests import target_request
-from bertviz_core.causes.states import file_direction
+from bertviz_core.architecture.dataflow.derive import model_facts
 from bertviz_core.errors import TextError
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.sources import resolve
 from bertviz_core.parameters.ledger import source_ledger
-from bertviz_core.predictions.labelled.probe import ABOUT, introduction, probe_bytes, read_probe
-from bertviz_core.predictions.labelled.results import Probe
-from bertviz_core.sentences.reading.files import read_upload
+from bertviz_core.predictions.probing.probe import ABOUT, introduction, probe_bytes, read_probe
+from bertviz_core.predictions.probing.results import Probe
+from bertviz_core.sentences.reading.sentence_files import read_upload
 from bertviz_core.settings import Settings
+from bertviz_core.targets.state_targets import file_direction
+from bertviz_core.targets.target_spec import parse_target
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
 from tests.fuzz.cases import Brought, Case
 from tests.fuzz.corpora import indexes, manifests, nbytes_of, shards, vectors
@@ -37,9 +37,9 @@ from tests.helpers import tiny
 from tests.helpers.hostile_addresses import HOSTILE, VIEWS, opened_by, parameters
 from tests.helpers.hostile_tables import written
 from tests.helpers.tiny_models import save_tiny
+from ui.address.navigation import left_query
 from ui.address.query import whole
 from ui.address.registry import TYPED
-from ui.address.visit import left_query
 from ui.lessons.reading import lesson_file, lesson_names, read_lesson
 from ui.widgets.formatting import escape_markdown
 
@@ -231,7 +231,7 @@ def directions(folder: Path) -> Case:
 
         def read() -> None:
             with suppress(TextError):
-                target_request(named, has_pair=True)
+                parse_target(named, has_pair=True)
             with suppress(TextError):
                 file_direction(named)
             vector = file_direction(str(path))

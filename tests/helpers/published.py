@@ -3,7 +3,7 @@
 import pytest
 
 from bertviz_core.errors import BertvizError
-from bertviz_core.models.files import tokenizer_folder, weights_folder
+from bertviz_core.models.local_files import tokenizer_folder, weights_folder
 from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.settings import Settings
 

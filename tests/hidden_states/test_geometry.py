@@ -26,7 +26,7 @@ from bertviz_core.hidden_states.geometry import (
     token_cosines,
     token_paths,
 )
-from bertviz_core.hidden_states.words import occurrences
+from bertviz_core.hidden_states.occurrences import occurrences
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import folder_source
 from bertviz_core.settings import Settings

@@ -1,6 +1,6 @@
 """A child that stays: answers as they were asked for, ended where it takes too much, and back when asked again.
 
-Covers `bertviz_core/isolation/worker.py`, `bertviz_core/isolation/frames.py`, `bertviz_core/isolation/spare.py`.
+Covers `bertviz_core/isolation/worker.py`, `bertviz_core/isolation/messages.py`, `bertviz_core/isolation/warm_child.py`.
 """
 
 import sys
@@ -9,9 +9,10 @@ from dataclasses import replace
 import pytest
 
 from bertviz_core.errors import SupersededError
-from bertviz_core.isolation import spare, worker
+from bertviz_core.isolation import warm_child as spare
+from bertviz_core.isolation import worker
 from bertviz_core.isolation.run import ChildError, Limits
-from bertviz_core.isolation.spare import Spare
+from bertviz_core.isolation.warm_child import Spare
 from bertviz_core.isolation.worker import Worker
 
 LIMITS = Limits(512 * 1024**2, 1, 60.0, 1000, 1)

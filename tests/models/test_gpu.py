@@ -16,11 +16,11 @@ import torch
 from bertviz_core.models.device import device_nbytes, fast_bfloat16
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.sources import folder_source, resolve
-from bertviz_core.predictions.lens import word_lens
 from bertviz_core.predictions.loading import load_head
+from bertviz_core.predictions.logit_lens import logit_lens
+from bertviz_core.predictions.masked_lm import predicted_words, word_shift
 from bertviz_core.predictions.surprise import pseudo_likelihood
 from bertviz_core.predictions.terms import term_weights
-from bertviz_core.predictions.words import predicted_words, word_shift
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import DEFAULT_MODEL, Settings
@@ -83,7 +83,7 @@ def test_predictions() -> None:
     def answers(device: str) -> list[Any]:
         head = load_head(source, on(device))
         assert {tensor.device.type for tensor in head.model.parameters()} == {device}
-        words, lens = predicted_words(head, tokenizer, gap, top=5), word_lens(head, tokenizer, gap)
+        words, lens = predicted_words(head, tokenizer, gap, top=5), logit_lens(head, tokenizer, gap)
         terms = term_weights(head, whole)
         surprise = pseudo_likelihood(head, tokenizer, whole).surprise[1:-1]
         shift = word_shift(head, tokenizer, whole, tokenize(tokenizer, "Paris was in France."), 1)

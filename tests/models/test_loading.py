@@ -1,6 +1,6 @@
 """Checkpoints into memory: what is in the file and nothing else, refused in words where that cannot be.
 
-Covers `bertviz_core/models/files.py`.
+Covers `bertviz_core/models/local_files.py`.
 """
 
 import dataclasses

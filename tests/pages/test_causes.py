@@ -16,7 +16,7 @@ from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForSequenceCl
 
 from bertviz_core.models.catalog.bundled import SPLADE
 from bertviz_core.models.sources import resolve
-from bertviz_core.predictions.labelled.results import Probe
+from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import decimals
 from tests.helpers.tiny_models import save_tiny

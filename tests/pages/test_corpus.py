@@ -17,9 +17,9 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.corpus.analysis.duplicates import duplicate_groups
 from bertviz_core.corpus.analysis.results import DuplicateGroups
+from bertviz_core.corpus.corpora_folder import example_folder, make_example
 from bertviz_core.corpus.folder import Corpus, open_corpus
 from bertviz_core.corpus.manifest import write_manifest
-from bertviz_core.corpus.places import example_folder, make_example
 from bertviz_core.corpus.search.query import query_vector
 from bertviz_core.questions.corpora import corpus_hits
 from bertviz_core.questions.parameters import Options

@@ -1,6 +1,6 @@
 """What heads that label say on their pages, what is told where they cannot be asked, and code that gives the same.
 
-Covers `ui/views/predictions/labels/*.py`.
+Covers `ui/views/predictions/task_heads/*.py`.
 """
 
 from pathlib import Path

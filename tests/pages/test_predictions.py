@@ -1,6 +1,6 @@
 """The predictions page: every number against transformers' own run, every head and half head told in a sentence.
 
-Covers `ui/views/predictions/*.py`, `ui/views/predictions/words/*.py`.
+Covers `ui/views/predictions/*.py`, `ui/views/predictions/masked_lm/*.py`.
 """
 
 import json

@@ -24,17 +24,17 @@ from bertviz_core.questions.texts import sentences as questions
 from bertviz_core.sentences import projection
 from bertviz_core.sentences.results import SentenceMap
 from bertviz_core.settings import Settings
-from bertviz_core.trace.subwords.made_tokenizers import BYTES, made_tokenizer
+from bertviz_core.trace.subwords.reference_tokenizers import BYTES, reference_tokenizer
 from tests.cli.test_sentences import checkpoint_with_prompts
 from tests.helpers import hostile_tables
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import SHELL, _decoded, opened, said
-from ui.cache import decorator
+from ui.cache import memoize as decorator
 from ui.cache.jobs import Job, JobBoard, board
 from ui.examples import EXAMPLES
 from ui.views.sentences import cache, similarity
 from ui.views.sentences.controls import VIEWS
-from ui.widgets.lists import files
+from ui.widgets.lists import uploads as files
 
 HOMONYMS = EXAMPLES["homonyms"][1].splitlines()
 
@@ -213,7 +213,7 @@ def test_a_chosen_pooling_is_the_one_of_the_vectors(own_states: list[np.ndarray]
 def test_what_is_said_of_poolings_is_said_of_this_model(models_dir: Path) -> None:
     save_tiny("bert", models_dir / "bert")
     folder = save_tiny("gpt2", models_dir / "decoder", vocab_size=300)
-    made_tokenizer(BYTES, Settings.from_environment()).tokenizer.save_pretrained(folder)
+    reference_tokenizer(BYTES, Settings.from_environment()).tokenizer.save_pretrained(folder)
     trained = words(opened("sentences", view="Poolings"))
     assert "asks for **mean**" in trained
     untrained = words(opened("sentences", view="Poolings", model="bert"))
@@ -338,7 +338,7 @@ def test_a_cancelled_job_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -
 
 def stopped(total: int) -> Any:
     """A job that was stopped before it began to compute."""
-    job = Job(total, lambda tell: tell(0, total), None)  # type: ignore[arg-type,return-value]
+    job = Job(total, lambda progress: progress(0, total), None)  # type: ignore[arg-type,return-value]
     job.stop()
     job.start()
     assert job.wait(20)

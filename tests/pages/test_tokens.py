@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.trace.subwords.made_tokenizers import BYTES, MADE, SMALL
+from bertviz_core.trace.subwords.reference_tokenizers import BYTES, MADE, SMALL
 from tests.helpers.tiny_models import save_tiny, tiny_tokenizer, vocabulary
 from tests.pages.opened import _decoded, metrics, opened, said
 

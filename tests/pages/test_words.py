@@ -19,7 +19,7 @@ from transformers import (
 )
 
 from bertviz_core.models.sources import resolve
-from bertviz_core.predictions.labelled.results import Probe
+from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import decimals
 from tests.helpers.tiny_heads import save_tiny_head

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from bertviz_core.parameters.results import Parameter
-from bertviz_core.questions.byte_cache import ByteCache, held_nbytes
+from bertviz_core.questions.byte_cache import ByteCache, retained_nbytes
 
 
 def block(nbytes: int) -> bytes:
@@ -102,12 +102,12 @@ def test_arrays_are_counted_to_the_byte_wherever_they_are() -> None:
     array = np.zeros((1000, 250), np.float32)
     result = Result("name", array, (array[0].copy(), np.zeros(5000, np.uint8)))
     arrays = 1_000_000 + 1_000 + 5_000
-    assert arrays < held_nbytes(result) < arrays + 2_000
-    assert held_nbytes({"a": result, "b": [result]}) > 2 * arrays
+    assert arrays < retained_nbytes(result) < arrays + 2_000
+    assert retained_nbytes({"a": result, "b": [result]}) > 2 * arrays
 
 
 def test_a_view_counts_what_it_keeps_alive() -> None:
-    assert held_nbytes(np.zeros((1000, 250), np.float32)[:1]) > 1_000_000
+    assert retained_nbytes(np.zeros((1000, 250), np.float32)[:1]) > 1_000_000
 
 
 def test_a_long_table_is_measured_by_a_sample_of_its_rows() -> None:
@@ -115,9 +115,9 @@ def test_a_long_table_is_measured_by_a_sample_of_its_rows() -> None:
         Parameter(f"layer.{i}.weight", None, (2, 3), 6, "float32", True, None, "encoder", i, "query")
         for i in range(10_000)
     )
-    one = held_nbytes(rows[5000])
+    one = retained_nbytes(rows[5000])
     assert 200 < one < 2_000
-    assert held_nbytes(rows) == pytest.approx(10_000 * (one + 8), rel=0.05)
+    assert retained_nbytes(rows) == pytest.approx(10_000 * (one + 8), rel=0.05)
 
 
 def test_a_budget_of_nothing_is_a_mistake() -> None:
@@ -128,10 +128,10 @@ def test_a_budget_of_nothing_is_a_mistake() -> None:
 def test_every_long_text_is_counted_and_a_shared_one_once() -> None:
     texts = ["x"] * 10_000
     texts[3_333] = "y" * 10**6
-    assert 10**6 < held_nbytes(tuple(texts)) < 10**6 + 200_000
-    assert held_nbytes(("z" * 10**6,) * 100) < 10**6 + 10_000
+    assert 10**6 < retained_nbytes(tuple(texts)) < 10**6 + 200_000
+    assert retained_nbytes(("z" * 10**6,) * 100) < 10**6 + 10_000
 
 
 def test_a_table_counts_its_texts_once() -> None:
     frame = pd.DataFrame({"a": pd.Series(["z" * 10**6] * 100, dtype=object), "b": pd.Series(["b"] * 100, dtype=object)})
-    assert 10**6 < held_nbytes(frame) < 10**6 + 10_000
+    assert 10**6 < retained_nbytes(frame) < 10**6 + 10_000

@@ -28,7 +28,7 @@ from bertviz_core.sentences.similarity import similarity_matrix
 from bertviz_core.sentences.store.vectors import SentenceStore
 from bertviz_core.settings import Settings
 from bertviz_core.trace.run import RUN_LOCK, trace
-from bertviz_core.trace.subwords.made_tokenizers import BYTES, made_tokenizer
+from bertviz_core.trace.subwords.reference_tokenizers import BYTES, reference_tokenizer
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 from tests.helpers.families_table import family_run
 from tests.helpers.tiny_models import FAMILIES, HIDDEN, LAYERS, TEXT, save_tiny
@@ -267,7 +267,7 @@ def test_weights_with_nan_give_a_notice_and_zero_weights_no_nan(tmp_path: Path) 
 def test_what_stands_around_a_sentence_decides_which_poolings_there_are() -> None:
     run = family_run("bert")
     assert edge_tokens(run.tokenizer) == EdgeTokens("[CLS]", "[SEP]")
-    assert edge_tokens(made_tokenizer(BYTES, Settings.from_environment())) == EdgeTokens(None, "</s>")
+    assert edge_tokens(reference_tokenizer(BYTES, Settings.from_environment())) == EdgeTokens(None, "</s>")
     assert offered_poolings("[CLS]", True, "mean") == POOLINGS
     assert offered_poolings(None, False, "mean") == ("mean", "max", "lasttoken")
     assert offered_poolings(None, False, "cls") == ("mean", "cls", "max", "lasttoken")

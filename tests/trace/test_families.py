@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from bertviz_core.architecture.facts.derive import model_facts
+from bertviz_core.architecture.dataflow.derive import model_facts
 from bertviz_core.attention.probabilities import attention_probs
 from bertviz_core.figures.hidden_states.lines import embedding_lengths
 from bertviz_core.hidden_states.embeddings import embedding_sum, nearest_rows, pooler_check

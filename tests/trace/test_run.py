@@ -289,9 +289,9 @@ def test_many_who_want_the_same_trace_get_one_run(bert: Opened, monkeypatch: pyt
     runs = []
     real = traces.trace_unlocked
 
-    def counted(loaded: LoadedModel, tokens: Tokens, tell: Progress | None, check_later: bool) -> Trace:
+    def counted(loaded: LoadedModel, tokens: Tokens, progress: Progress | None, check_later: bool) -> Trace:
         runs.append(tokens.text)
-        return real(loaded, tokens, tell, check_later)
+        return real(loaded, tokens, progress, check_later)
 
     monkeypatch.setattr(traces, "trace_unlocked", counted)
     cache, start = TraceCache(10**9), threading.Barrier(6, timeout=30)
@@ -324,18 +324,18 @@ def test_a_superseded_click_stops_waiting_and_runs_nothing(bert: Opened) -> None
 def test_a_run_tells_its_layers_and_ends_where_it_is_no_longer_wanted(bert: Opened) -> None:
     tokens, told = tokenize(bert[1], TEXT), []
 
-    def tell(done: int, layers: int) -> None:
+    def progress(done: int, layers: int) -> None:
         told.append((done, layers))
         if stop and done == 2:
             raise SupersededError
 
     stop = False
-    layers = trace(bert[0], tokens, tell).num_hidden_layers
+    layers = trace(bert[0], tokens, progress).num_hidden_layers
     assert told == [(done, layers) for done in range(1, layers + 1)]
     stop, told = True, []
     cache = TraceCache(10**9)
     with pytest.raises(SupersededError):
-        cache.trace(bert[0], tokens, tell=tell)
+        cache.trace(bert[0], tokens, progress=progress)
     assert told == [(1, layers), (2, layers)]
     with traces.RUN_LOCK.place() as next_one:
         assert next_one.ahead == 0

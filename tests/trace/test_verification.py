@@ -8,7 +8,7 @@ import torch
 from transformers import Gemma2Config, Gemma2Model, GptOssConfig, GptOssModel, GraniteSWAConfig, GraniteSWAModel
 
 from bertviz_core.architecture.capabilities import capabilities
-from bertviz_core.architecture.facts.derive import model_facts
+from bertviz_core.architecture.dataflow.derive import model_facts
 from bertviz_core.attention.probabilities import attention_probs
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.recording import NAME, RecordingCheck, register

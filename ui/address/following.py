@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import streamlit as st
 
-from ui.address.visit import Visit, visit
+from ui.address.navigation import Visit, visit
 
 DRAWN, WRITTEN = "address_drawn", "address_written"
 """Keys of the session: name of a control -> the visit in which it was drawn last; what it wrote into the address."""

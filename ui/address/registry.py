@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bertviz_core.questions import corpora
-from bertviz_core.questions.causes import interventions, many_texts, targets
-from bertviz_core.questions.causes import words as shares
+from bertviz_core.questions.interventions import attributions as shares
+from bertviz_core.questions.interventions import many_texts, targets
+from bertviz_core.questions.interventions import single_text as interventions
 from bertviz_core.questions.models import architecture, checkpoints, parameters
 from bertviz_core.questions.parameters import Param, flag
 from bertviz_core.questions.predictions import labelled_texts, labels, masked_lm

@@ -4,19 +4,19 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from bertviz_core.corpus.corpora_folder import corpus_folder, stamp
 from bertviz_core.corpus.folder import Corpus, open_corpus
-from bertviz_core.corpus.places import corpus_folder, stamp
 from bertviz_core.corpus.search.index import SearchIndex, open_index
-from bertviz_core.questions.opened import AskedCorpus
+from bertviz_core.questions.opened import CorpusSubject
 from bertviz_core.settings import Settings
-from ui.cache.decorator import cached_by_bytes, results
+from ui.cache.memoize import cached_by_bytes, results
 from ui.cache.shared_model import SharedModel, spinning, value_nbytes
 from ui.session import settings
 
 T = TypeVar("T")
 
 
-class SharedCorpus(AskedCorpus):
+class SharedCorpus(CorpusSubject):
     """A corpus of this instance, for all readers; what is found in it is kept by its fingerprint."""
 
     def __init__(self, name: str, folder: Path | None = None) -> None:

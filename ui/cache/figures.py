@@ -11,7 +11,7 @@ import numpy as np
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.trace.results import Trace
-from ui.cache.decorator import results
+from ui.cache.memoize import results
 
 MOST_BYTES = 8 * 1024**2
 """Of arrays and texts that a figure is made of; more takes longer to look through than a figure to draw."""

@@ -13,8 +13,8 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 import streamlit as st
 
 from bertviz_core.errors import BertvizError, BusyError, SupersededError
-from bertviz_core.questions.byte_cache import ByteCache, held_nbytes
-from ui.cache.decorator import results
+from bertviz_core.questions.byte_cache import ByteCache, retained_nbytes
+from ui.cache.memoize import results
 
 State = Literal["waiting", "running", "done", "stopped", "left", "failed"]
 """Stopped is one that a reader has cancelled, left one that nobody waited for any longer."""
@@ -254,4 +254,4 @@ class JobBoard(Generic[T]):
 @st.cache_resource(max_entries=1, show_spinner=False)
 def board() -> JobBoard[Any]:
     """All long work of this server."""
-    return JobBoard(SHORT, held_nbytes, results())
+    return JobBoard(SHORT, retained_nbytes, results())

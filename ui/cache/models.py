@@ -7,8 +7,8 @@ import streamlit as st
 
 from bertviz_core.checkpoints.rounding import Rounding, round_weights
 from bertviz_core.errors import BertvizError
-from bertviz_core.models.files import tokenizer_folder
 from bertviz_core.models.loading import LoadedModel, load_model, needed_nbytes
+from bertviz_core.models.local_files import tokenizer_folder
 from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.predictions.loading import HeadModel, load_head
 from bertviz_core.questions.byte_cache import ByteCache
@@ -16,7 +16,7 @@ from bertviz_core.settings import Settings
 from bertviz_core.trace.recorded_arrays import give_back_memory
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
-from ui.cache.decorator import cached_by_bytes
+from ui.cache.memoize import cached_by_bytes
 from ui.cache.sources import SourceKey, source, source_key
 from ui.cache.traces import TraceCache
 from ui.session import model_names, settings

@@ -8,10 +8,10 @@ from bertviz_core.figures.base.style import theme_named
 from bertviz_core.questions.report import html_file
 from bertviz_core.questions.report.html_file import USUAL
 from ui.cache import models
-from ui.cache.decorator import cached_by_bytes, results
+from ui.cache.memoize import cached_by_bytes, results
 from ui.cache.shared_model import SharedModel
-from ui.cache.shown import ShownView
 from ui.cache.sources import SourceKey, source, source_key
+from ui.cache.view_notes import ShownView
 
 NOTHING = "This view shows no figure and no table yet."
 MOST_TOKENS = 64
@@ -41,21 +41,23 @@ def offered(name: str, text: str, pair: str | None) -> dict[str, str]:
     return html_file.report_figures(quick=_length(name, text, pair) > MOST_TOKENS)
 
 
-def report_file(asked: ReportRequest, pixels: int, tell: Progress) -> bytes:
+def report_file(asked: ReportRequest, pixels: int, progress: Progress) -> bytes:
     """The report as an HTML file, kept for all who ask for the same.
 
     Args:
         asked: what it holds.
         pixels: width for which figures are drawn.
-        tell: called with figures drawn and their number.
+        progress: called with figures drawn and their number.
 
     Raises:
         BertvizError: none of the figures can be drawn.
     """
-    return _file(source_key(asked.name), asked, pixels, tell)
+    return _file(source_key(asked.name), asked, pixels, progress)
 
 
-def view_report(asked: ReportRequest, view: ShownView, facts: Mapping[str, str], pixels: int, tell: Progress) -> bytes:
+def view_report(
+    asked: ReportRequest, view: ShownView, facts: Mapping[str, str], pixels: int, progress: Progress
+) -> bytes:
     """The report with what a view shows in front; a figure that the view has stands in it once, as it is there.
 
     Args:
@@ -63,7 +65,7 @@ def view_report(asked: ReportRequest, view: ShownView, facts: Mapping[str, str],
         view: what is shown.
         facts: which view it is, as words.
         pixels: width for which figures are drawn.
-        tell: called with figures drawn and their number.
+        progress: called with figures drawn and their number.
 
     Raises:
         BertvizError: there is nothing in the view, and none of the other figures can be drawn.
@@ -74,7 +76,7 @@ def view_report(asked: ReportRequest, view: ShownView, facts: Mapping[str, str],
     names = [each for each in _names(asked) if each not in view.names]
     if not first and not names:
         raise TextError(f"{NOTHING} Choose other figures, or make the report once it shows one.")
-    return html_file.report_file(SharedModel(asked.name), asked.text, asked.pair, names, theme, tell, first, facts)
+    return html_file.report_file(SharedModel(asked.name), asked.text, asked.pair, names, theme, progress, first, facts)
 
 
 def _names(asked: ReportRequest) -> tuple[str, ...]:

@@ -10,16 +10,16 @@ import streamlit as st
 from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.predictions.labelled.results import Probe
 from bertviz_core.predictions.loading import HeadModel, stored_task
-from bertviz_core.questions.byte_cache import held_nbytes
+from bertviz_core.predictions.probing.results import Probe
+from bertviz_core.questions.byte_cache import retained_nbytes
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.question import Answer
 from bertviz_core.settings import Settings
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.tokenization import TextTokenizer
 from ui.cache import models
-from ui.cache.decorator import results
+from ui.cache.memoize import results
 from ui.cache.sources import SourceKey, source, source_key
 from ui.session import settings
 
@@ -36,7 +36,7 @@ SPINNERS = {
     "task_head": "Building the class",
     "tensor_values": "Reading the tensor",
     "tensor_change": "Reading the tensor",
-    "made_tokenizer": "Making the tokenizer",
+    "reference_tokenizer": "Making the tokenizer",
     "products": "Running the layer both ways",
     "layer_parts": "Running the layer",
     "classes_without": "Asking without the head",
@@ -231,10 +231,10 @@ def value_nbytes(value: Any) -> int:
     if isinstance(value, TextTokenizer):
         return models.tokenizer_nbytes(value)
     if not isinstance(value, Answer):
-        return held_nbytes(value)
+        return retained_nbytes(value)
     inside = set(map(id, value.result)) if isinstance(value.result, tuple) else set()
     parts = {id(each): each for each in (value.result, *value.drawn.values()) if id(each) not in inside}
-    return held_nbytes((value.models, value.texts, value.notices)) + sum(map(held_nbytes, parts.values()))
+    return retained_nbytes((value.models, value.texts, value.notices)) + sum(map(retained_nbytes, parts.values()))
 
 
 def _same_text(first: Tokens, second: Tokens) -> bool:

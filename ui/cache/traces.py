@@ -43,7 +43,7 @@ class TraceCache:
         loaded: LoadedModel,
         tokens: Tokens,
         wanted: Callable[[int], bool] | None = None,
-        tell: Progress | None = None,
+        progress: Progress | None = None,
         expected_nbytes: int = 0,
         most_waiting: int | None = None,
     ) -> Trace:
@@ -56,7 +56,7 @@ class TraceCache:
             tokens: the text, by its own tokenizer.
             wanted: whether the caller still wants the trace; asked while it waits, with the number of runs ahead of
                 its own. What it raises ends the wait.
-            tell: as in bertviz_core.trace.run.trace.
+            progress: as in bertviz_core.trace.run.trace.
             expected_nbytes: about what the trace will take; older ones make room for it before the run.
             most_waiting: how many may wait for their turn; None for any number.
 
@@ -75,7 +75,7 @@ class TraceCache:
                     raise SupersededError
                 if its_turn:
                     self._traces.make_room(expected_nbytes)
-                    held = trace_unlocked(loaded, tokens, tell, check_later=True)
+                    held = trace_unlocked(loaded, tokens, progress, check_later=True)
                     self._put(_key(loaded, tokens), held)
                     _check_soon(loaded)
                 else:

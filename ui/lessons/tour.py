@@ -12,9 +12,9 @@ from typing import Any, Literal
 import streamlit as st
 
 from bertviz_core.errors import LessonError
+from ui.address.navigation import visit
 from ui.address.query import whole
-from ui.address.visit import visit
-from ui.cache.decorator import cached_by_bytes
+from ui.cache.memoize import cached_by_bytes
 from ui.components.lesson_card import Card, lesson_card
 from ui.components.step_links import Link, address, step_links
 from ui.examples import EXAMPLES

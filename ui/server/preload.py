@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
-from bertviz_core.isolation.trials import warm_trials
+from bertviz_core.isolation.config_trials import warm_trials
 from bertviz_core.models.skeleton import build_skeleton, import_library
 from bertviz_core.models.sources import resolve
 from bertviz_core.settings import DEFAULT_MODEL, Settings
@@ -42,14 +42,14 @@ def _import_and_collect(ended: threading.Event) -> None:
     build_skeleton(DEFAULT_MODEL, resolve(DEFAULT_MODEL, settings).config)
     gc.collect()
     gc.freeze()
-    if strangers_may_come(settings):
+    if allows_strangers(settings):
         warm_tokenizers(settings)
         warm_trials(settings)
     while not ended.wait(COLLECT_EVERY_S):
         gc.collect()
 
 
-def strangers_may_come(settings: Settings) -> bool:
+def allows_strangers(settings: Settings) -> bool:
     """Whether there is a model here, or a way to one, that is read and tried in processes of their own."""
     if settings.allow_hub:
         return True

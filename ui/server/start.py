@@ -12,7 +12,7 @@ from bertviz_core.models.hub import HUB_NAME
 from bertviz_core.models.sources import resolve
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
-from ui.server.preload import strangers_may_come
+from ui.server.preload import allows_strangers
 
 if sys.platform != "win32":
     import resource
@@ -143,7 +143,7 @@ def _models_nbytes(settings: Settings) -> int:
 
 def _isolated_nbytes(settings: Settings) -> int:
     """Bytes that the processes take as a rule in which models of strangers are tried and their texts tokenized."""
-    if not (settings.isolate_models and strangers_may_come(settings)):
+    if not (settings.isolate_models and allows_strangers(settings)):
         return 0
     return settings.max_children * TRIAL_BYTES + (settings.max_children + TOKENIZERS_BESIDE) * TOKENIZER_BYTES
 

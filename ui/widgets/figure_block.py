@@ -21,7 +21,7 @@ from ui import session
 from ui.cache.figures import cached_figure
 from ui.components.browser.page_width import window_height
 from ui.components.figure_download import figure_download
-from ui.widgets.files.shown import alt_of, note_code, note_figure, note_table, read_texts, shown_models
+from ui.widgets.files.captions import alt_of, note_code, note_figure, note_table, read_texts, shown_models
 from ui.widgets.files.theme import chosen_theme, theme_select
 from ui.widgets.formatting import escape_markdown
 

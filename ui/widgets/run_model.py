@@ -110,13 +110,13 @@ def _run(model: LoadedModel, tokens: Tokens, cost: RunCost, place: DeltaGenerato
             write(0.0, waiting_words(ahead))
         return True
 
-    def tell(done: int, layers: int) -> None:
+    def progress(done: int, layers: int) -> None:
         spent = perf_counter() - started
         if spent > QUIET_S:
             left = duration(spent / done * (layers - done))
             write(done / layers, f"Layer {done} of {layers}, about {left} left ({cost_words(cost)})")
 
-    trace = models.traces().trace(model, tokens, wanted, tell, cost.nbytes, settings().max_queued_runs)
+    trace = models.traces().trace(model, tokens, wanted, progress, cost.nbytes, settings().max_queued_runs)
     place.empty()
     return trace
 

@@ -10,8 +10,8 @@ from typing import TypeVar
 import streamlit as st
 
 from ui.address.following import EMBEDDINGS, arrived, layer_to_show, view_to_show
-from ui.address.visit import visit
-from ui.cache.shown import view_in_sight
+from ui.address.navigation import visit
+from ui.cache.view_notes import view_in_sight
 from ui.components.navigation import view_links
 from ui.widgets.controls import BOUND
 from ui.widgets.formatting import escape_markdown

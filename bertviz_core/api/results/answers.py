@@ -11,11 +11,11 @@ from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.results import (
     AnswerPrediction,
     ClassPrediction,
+    LogitLens,
     PseudoLikelihood,
     TagPrediction,
     TermLedger,
     TermWeights,
-    WordLens,
     WordPrediction,
 )
 from bertviz_core.questions.predictions.head import Prediction
@@ -25,7 +25,7 @@ from bertviz_core.questions.tables.predictions import prediction_frame, predicti
 FIGURES: Mapping[type, tuple[str, ...]] = {
     WordPrediction: ("masked-words", "masked-text"),
     PseudoLikelihood: ("surprise",),
-    WordLens: ("lens",),
+    LogitLens: ("lens",),
     TermWeights: ("terms",),
     TermLedger: ("term-score",),
     ClassPrediction: ("classes",),

@@ -16,8 +16,8 @@ import numpy as np
 from bertviz_core.architecture.capabilities import layer_facts
 from bertviz_core.architecture.cost.counting import module_counts, places_of
 from bertviz_core.architecture.cost.results import Crossover, Growth, LayerAttention, MultiplyAdds, OperationTerms
+from bertviz_core.architecture.dataflow.derive import model_facts
 from bertviz_core.architecture.dry_run import DryModel, dry_model, plain_row
-from bertviz_core.architecture.facts.derive import model_facts
 from bertviz_core.architecture.structure.results import ModelFacts, Window
 
 SHORT_RUNS, CHECKED_RUN = (6, 9, 11), 13
@@ -149,7 +149,7 @@ def crossover(terms: OperationTerms, projections: bool = False) -> Crossover:
     return Crossover(low, projections)
 
 
-def foretells(terms: OperationTerms, counts: MultiplyAdds) -> bool:
+def accounts_for(terms: OperationTerms, counts: MultiplyAdds) -> bool:
     """Whether the formula gives PyTorch's own counts, at the lengths counted as at those that it was read off."""
     return terms.exact and bool((multiply_adds(terms, counts.lengths.tolist()).whole == counts.whole).all())
 

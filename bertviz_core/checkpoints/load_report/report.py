@@ -26,7 +26,7 @@ from bertviz_core.errors import CheckpointError, HubError, UnsupportedModelError
 from bertviz_core.isolation.sanitized.terms import changed
 from bertviz_core.models import hub
 from bertviz_core.models.catalog import type_facts
-from bertviz_core.models.files import weights_folder
+from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.safetensors.results import CheckpointHeader
 from bertviz_core.models.skeleton import BUILD_LOCK, TASKS, build_skeleton, quietly

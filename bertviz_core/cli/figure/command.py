@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bertviz_core.cli.figure.files import check_file, file_content
+from bertviz_core.cli.figure.image_files import check_file, file_content
 from bertviz_core.cli.options import ModelArgument, TaskOption, app
 from bertviz_core.cli.output import print_notices, write_file
 from bertviz_core.errors import TextError

@@ -9,8 +9,8 @@ import typer
 from bertviz_core.cli.options import DASH_HELP, JsonOption, ModelArgument, app, file_or_input, opened_model, typed_text
 from bertviz_core.cli.output import print_json, print_lines, print_notices
 from bertviz_core.errors import TextError
-from bertviz_core.predictions.labelled.results import GoldScores, TextPredictions
 from bertviz_core.predictions.loading import PREDICTED
+from bertviz_core.predictions.probing.results import GoldScores, TextPredictions
 from bertviz_core.predictions.results import STRATEGIES
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.head import (
@@ -28,7 +28,7 @@ from bertviz_core.questions.predictions.labelled_texts import column_scores
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.lines import aligned, printable_token
 from bertviz_core.questions.tables.predictions import prediction_json, prediction_lines
-from bertviz_core.sentences.reading.files import read_sentences
+from bertviz_core.sentences.reading.sentence_files import read_sentences
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.settings import Settings
 

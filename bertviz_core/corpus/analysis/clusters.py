@@ -6,10 +6,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertviz_core.corpus.analysis.results import ClusterMethod, CorpusClusters
-from bertviz_core.corpus.analysis.rows import blocks, sampled_rows
+from bertviz_core.corpus.analysis.row_samples import blocks, sampled_rows
 from bertviz_core.errors import CorpusError, Progress
 from bertviz_core.hidden_states.geometry import unit
-from bertviz_core.sentences.store.rows import Vectors
+from bertviz_core.sentences.store.vector_rows import Vectors
 
 MAX_FITTED: dict[ClusterMethod, int] = {"k-means": 50_000, "HDBSCAN": 5_000}
 """Rows on which clusters are found: k-means takes some seconds of so many, HDBSCAN, whose time grows with the square,
@@ -39,7 +39,7 @@ def corpus_clusters(
     count: int = FEW_CLUSTERS,
     least: int = FEWEST_ROWS,
     seed: int = 0,
-    tell: Progress | None = None,
+    progress: Progress | None = None,
 ) -> CorpusClusters:
     """Every row in a cluster of like directions, the largest cluster first.
 
@@ -52,7 +52,7 @@ def corpus_clusters(
         count: clusters of k-means.
         least: least rows of a cluster of HDBSCAN.
         seed: of the sample and of the starts of k-means.
-        tell: called as tell(rows done, rows) once clusters are found; what it raises ends the work.
+        progress: called as progress(rows done, rows) once clusters are found; may raise to stop the work.
 
     Raises:
         CorpusError: fewer rows than clusters, a count that is not offered, or a vector with NaN or infinity.
@@ -64,8 +64,8 @@ def corpus_clusters(
     if not 2 <= wanted <= min(rows, most):
         what = "clusters" if method == "k-means" else "rows as the least of a cluster"
         raise CorpusError(f"{wanted:,} {what} were asked for; give 2 to {min(rows, most):,} here.")
-    if tell is not None:
-        tell(0, rows)
+    if progress is not None:
+        progress(0, rows)
     sample = sampled_rows(rows, MAX_FITTED[method], seed)
     ((_, fitted_on),) = blocks(vectors[sample], len(sample))
     fitted_on = unit(fitted_on)
@@ -82,8 +82,8 @@ def corpus_clusters(
             scores[place] = cosines[np.arange(len(block)), nearest]
             far = scores[place] < reach[nearest] if method == "HDBSCAN" else False
             labels[place] = np.where(far, -1, nearest)
-        if tell is not None:
-            tell(place.stop, rows)
+        if progress is not None:
+            progress(place.stop, rows)
     labels[sample], scores[sample] = fitted_labels, fitted_scores
     return _ordered(
         labels, scores, centres, method, seed, _note(method, labels, len(centres), len(sample), least, seed)

@@ -5,9 +5,9 @@ import math
 import numpy as np
 from jaxtyping import Float, Int
 
+from bertviz_core.corpus.analysis.column_groups import ColumnValues
 from bertviz_core.corpus.analysis.results import MapDensity, MapPoints, MapWindow
-from bertviz_core.corpus.analysis.rows import sampled_rows
-from bertviz_core.corpus.analysis.values import ColumnValues
+from bertviz_core.corpus.analysis.row_samples import sampled_rows
 from bertviz_core.hidden_states.geometry import inside_polygon
 
 LEAST, MOST = 38, 253

@@ -4,11 +4,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertviz_core.corpus.analysis.results import DuplicateGroups
-from bertviz_core.corpus.analysis.rows import blocks
+from bertviz_core.corpus.analysis.row_samples import blocks
 from bertviz_core.corpus.search.exact import exact_units
 from bertviz_core.errors import CorpusError, Progress
 from bertviz_core.hidden_states.geometry import unit
-from bertviz_core.sentences.store.rows import Vectors
+from bertviz_core.sentences.store.vector_rows import Vectors
 
 BLOCK_ROWS = 2_048
 """Rows and columns of a block of cosines: 16 MiB at a time, whatever the count of rows."""
@@ -26,7 +26,7 @@ DENSE = 64
 
 
 def duplicate_groups(
-    vectors: Float[Vectors, "rows dimensions"], threshold: float = 0.95, tell: Progress | None = None
+    vectors: Float[Vectors, "rows dimensions"], threshold: float = 0.95, progress: Progress | None = None
 ) -> DuplicateGroups:
     """All rows whose cosine with another reaches the threshold, as groups (connected components of these pairs).
 
@@ -36,7 +36,7 @@ def duplicate_groups(
     Args:
         vectors: all vectors, such as Corpus.vectors() opens them.
         threshold: least cosine of a pair, 0.5 to 1.
-        tell: called as tell(pairs of blocks done, pairs of blocks); what it raises ends the work.
+        progress: called as progress(pairs of blocks done, pairs of blocks); may raise to stop the work.
 
     Raises:
         CorpusError: a threshold out of this range, more rows than are compared with each other, or a vector with NaN
@@ -58,8 +58,8 @@ def duplicate_groups(
             alike = exact >= np.float32(threshold)
             pairs.add(top.start + first[alike], top.start + left.start + second[alike], exact[alike])
             done += 1
-            if tell is not None:
-                tell(done, total)
+            if progress is not None:
+                progress(done, total)
     return pairs.groups(threshold)
 
 

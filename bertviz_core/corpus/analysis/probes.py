@@ -4,14 +4,14 @@ from collections import Counter
 
 import numpy as np
 
-from bertviz_core.corpus.analysis.rows import sampled_rows, texts_of
+from bertviz_core.corpus.analysis.row_samples import sampled_rows, texts_of
+from bertviz_core.corpus.column_values import plain_values
 from bertviz_core.corpus.folder import Corpus
-from bertviz_core.corpus.rows import plain_values
 from bertviz_core.errors import CorpusError, Progress
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.predictions.labelled.fitting import layer_vectors, probe_scores
-from bertviz_core.predictions.labelled.reading import LEAST_TEXTS, MAX_TEXTS, checked
-from bertviz_core.predictions.labelled.results import LabelledTexts, ProbeScores
+from bertviz_core.predictions.probing.fitting import layer_vectors, probe_scores
+from bertviz_core.predictions.probing.reading import LEAST_TEXTS, MAX_TEXTS, checked
+from bertviz_core.predictions.probing.results import LabelledTexts, ProbeScores
 from bertviz_core.sentences.results import Pooling
 from bertviz_core.text import counted, quoted
 from bertviz_core.trace.tokenization import TextTokenizer
@@ -28,12 +28,12 @@ def corpus_probe_scores(
     pooling: Pooling = "mean",
     texts: int = TEXTS,
     seed: int = 0,
-    tell: Progress | None = None,
+    progress: Progress | None = None,
 ) -> ProbeScores:
     """How well a linear probe tells the values of a column apart from each layer's vectors of sampled texts.
 
     The texts are run once, for all layers at once; then a probe and its control task are fitted on each layer
-    (bertviz_core.predictions.labelled.fitting.probe_scores).
+    (bertviz_core.predictions.probing.fitting.probe_scores).
 
     Args:
         corpus: whose texts and column are read.
@@ -43,7 +43,7 @@ def corpus_probe_scores(
         pooling: how the tokens' vectors become one.
         texts: how many rows with a text and a label are sampled.
         seed: of the sample, of the held-out parts and of the shuffled labels.
-        tell: called as tell(texts run, texts), and then anew as tell(fits done, fits); what it raises ends the work.
+        progress: called as progress(texts run, texts), then as progress(fits done, fits); may raise to stop the work.
 
     Raises:
         CorpusError: the corpus keeps no texts, has no such column, or no text with a label in the sample.
@@ -51,8 +51,8 @@ def corpus_probe_scores(
         UnsupportedModelError: the model has no such pooling.
     """
     labelled = labelled_sample(corpus, column, texts, seed)
-    vectors = layer_vectors(loaded, tokenizer, labelled.texts, pooling, tell)
-    return probe_scores(loaded, labelled, pooling, vectors, seed, tell)
+    vectors = layer_vectors(loaded, tokenizer, labelled.texts, pooling, progress)
+    return probe_scores(loaded, labelled, pooling, vectors, seed, progress)
 
 
 def labelled_sample(corpus: Corpus, column: str, texts: int = TEXTS, seed: int = 0) -> LabelledTexts:

@@ -4,9 +4,9 @@ import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.attention.measures import PROFILE_MEASURES, head_profile
+from bertviz_core.corpus.analysis.column_groups import column_values
 from bertviz_core.corpus.analysis.results import HeadProfile, HeadProfiles
-from bertviz_core.corpus.analysis.rows import sampled_rows, texts_of
-from bertviz_core.corpus.analysis.values import column_values
+from bertviz_core.corpus.analysis.row_samples import sampled_rows, texts_of
 from bertviz_core.corpus.folder import Corpus
 from bertviz_core.errors import CorpusError, Progress
 from bertviz_core.models.loading import LoadedModel
@@ -26,7 +26,7 @@ def head_profiles(
     sentences: int = SENTENCES,
     column: str = "",
     seed: int = 0,
-    tell: Progress | None = None,
+    progress: Progress | None = None,
 ) -> HeadProfiles:
     """Mean and standard deviation of every measure of every head over sampled sentences, and so for parts of them.
 
@@ -41,7 +41,7 @@ def head_profiles(
         sentences: how many are sampled.
         column: a column whose most frequent values are the parts; "" for none.
         seed: of the sample.
-        tell: called as tell(sentences done, sentences); what it raises ends the work.
+        progress: called as progress(sentences done, sentences); may raise to stop the work.
 
     Raises:
         CorpusError: the corpus keeps no texts, the sample has none, or there is no such column.
@@ -64,8 +64,8 @@ def head_profiles(
             if values is not None:
                 parts[values.codes[row]].add(profile)
             read.append(row)
-        if tell is not None:
-            tell(done, len(rows))
+        if progress is not None:
+            progress(done, len(rows))
     if not read:
         raise CorpusError(
             f"None of the {counted(len(rows), 'row')} sampled from {quoted(corpus.path.name)} has a text."

@@ -4,11 +4,11 @@ import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.corpus.analysis.results import CorpusMap
-from bertviz_core.corpus.analysis.rows import blocks, sampled_rows
+from bertviz_core.corpus.analysis.row_samples import blocks, sampled_rows
 from bertviz_core.errors import Progress
 from bertviz_core.sentences.projection import MAX_UMAP_SENTENCES, UMAP_NOTE, fitted_umap, pca_note, principal_axes
 from bertviz_core.sentences.results import MapMethod
-from bertviz_core.sentences.store.rows import Vectors
+from bertviz_core.sentences.store.vector_rows import Vectors
 
 SUMMED_ROWS = 8_192
 """Rows whose products are one sum in float32, before float64 sums those: so few that no digit is lost that counts."""
@@ -21,7 +21,7 @@ def corpus_map(
     vectors: Float[Vectors, "rows dimensions"],
     method: MapMethod = "pca",
     seed: int = 0,
-    tell: Progress | None = None,
+    progress: Progress | None = None,
 ) -> CorpusMap:
     """Every row as a point, read block by block: memory grows with the points alone.
 
@@ -33,16 +33,16 @@ def corpus_map(
         vectors: all vectors, such as Corpus.vectors() opens them.
         method: how the points are placed.
         seed: of the sample for UMAP.
-        tell: called as tell(rows done, rows to do); what it raises ends the work. PCA goes over all rows twice.
+        progress: called as progress(rows done, rows to do); may raise to stop the work. PCA goes over all rows twice.
 
     Raises:
         CorpusError: a vector holds NaN or infinity.
         TextError: UMAP is not installed, or there are fewer rows than it can place.
     """
-    return _principal(vectors, tell) if method == "pca" else _umap(vectors, seed, tell)
+    return _principal(vectors, progress) if method == "pca" else _umap(vectors, seed, progress)
 
 
-def _principal(vectors: Float[Vectors, "rows dimensions"], tell: Progress | None) -> CorpusMap:
+def _principal(vectors: Float[Vectors, "rows dimensions"], progress: Progress | None) -> CorpusMap:
     import torch
 
     rows, dimensions = vectors.shape
@@ -54,8 +54,8 @@ def _principal(vectors: Float[Vectors, "rows dimensions"], tell: Progress | None
         shifted = torch.from_numpy(block).sub_(shift)
         sums += torch.ones(len(shifted)) @ shifted
         products += shifted.T @ shifted
-        if tell is not None:
-            tell(place.stop, 2 * rows)
+        if progress is not None:
+            progress(place.stop, 2 * rows)
     mean = sums / rows
     axes, explained = principal_axes((products - rows * torch.outer(mean, mean)).numpy())
     onto = torch.from_numpy(axes.T)
@@ -63,8 +63,8 @@ def _principal(vectors: Float[Vectors, "rows dimensions"], tell: Progress | None
     points = np.empty((rows, 2), dtype=np.float32)
     for place, block in blocks(vectors, SUMMED_ROWS):
         points[place] = torch.from_numpy(block).sub_(shift) @ onto - middle
-        if tell is not None:
-            tell(rows + place.stop, 2 * rows)
+        if progress is not None:
+            progress(rows + place.stop, 2 * rows)
     return CorpusMap(
         points=points,
         explained=explained.astype(np.float32),
@@ -75,23 +75,23 @@ def _principal(vectors: Float[Vectors, "rows dimensions"], tell: Progress | None
     )
 
 
-def _umap(vectors: Float[Vectors, "rows dimensions"], seed: int, tell: Progress | None) -> CorpusMap:
+def _umap(vectors: Float[Vectors, "rows dimensions"], seed: int, progress: Progress | None) -> CorpusMap:
     rows = len(vectors)
     sample = sampled_rows(rows, MAX_UMAP_SENTENCES, seed)
-    if tell is not None:
-        tell(0, rows)
+    if progress is not None:
+        progress(0, rows)
     ((_, fitted_on),) = blocks(vectors[sample], len(sample))
     points = np.empty((rows, 2), dtype=np.float32)
     points[sample], place_others = fitted_umap(fitted_on)
     others = np.setdiff1d(np.arange(rows), sample, assume_unique=True)
     for start in range(0, len(others), UMAP_BLOCK_ROWS):
-        if tell is not None:
-            tell(len(sample) + start, rows)
+        if progress is not None:
+            progress(len(sample) + start, rows)
         chosen = others[start : start + UMAP_BLOCK_ROWS]
         ((_, block),) = blocks(vectors[chosen], len(chosen))
         points[chosen] = place_others(block)
-    if tell is not None:
-        tell(rows, rows)
+    if progress is not None:
+        progress(rows, rows)
     note = UMAP_NOTE
     if len(others):
         note = f"{UMAP_NOTE} {SAMPLE_NOTE.format(fitted=len(sample), rows=rows, seed=seed)}"

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bertviz_core.corpus.column_values import column_kind
 from bertviz_core.corpus.folder import OWN_COLUMNS
 from bertviz_core.corpus.reading.cutting import Cut
 from bertviz_core.corpus.reading.types import joined, plain
 from bertviz_core.corpus.results import CorpusColumn, InputSurvey, ShardRows
-from bertviz_core.corpus.rows import column_kind
 from bertviz_core.errors import CorpusError
 from bertviz_core.tables.columns import MAX_COLUMNS, MAX_NAME, USUAL_COLUMNS, listed
 from bertviz_core.tables.delimited import DELIMITERS

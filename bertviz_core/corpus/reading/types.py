@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from bertviz_core.corpus.rows import column_kind
+from bertviz_core.corpus.column_values import column_kind
 from bertviz_core.errors import CorpusError
 from bertviz_core.text import quoted
 

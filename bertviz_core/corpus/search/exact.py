@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 
 from bertviz_core.corpus.search.results import RankedRows
 from bertviz_core.errors import CorpusError
-from bertviz_core.sentences.store.rows import VectorFile, Vectors
+from bertviz_core.sentences.store.vector_rows import VectorFile, Vectors
 
 BLOCK_ROWS = 131_072
 """Rows that are compared in one call; those that a filter leaves are copied together, 100 MB at 384 dimensions."""

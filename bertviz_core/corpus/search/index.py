@@ -25,14 +25,14 @@ import msgspec
 import numpy as np
 from jaxtyping import Float, Int
 
-from bertviz_core.corpus.files import refusal, write_whole
+from bertviz_core.corpus.corpus_files import refusal, write_whole
 from bertviz_core.corpus.folder import Corpus
 from bertviz_core.corpus.search.exact import exact_cosines, nearest_rows
 from bertviz_core.corpus.search.results import IndexFacts, RankedRows
 from bertviz_core.errors import CorpusError, Progress
 from bertviz_core.hidden_states.geometry import unit
-from bertviz_core.isolation.own_files import open_regular
-from bertviz_core.sentences.store.rows import Vectors
+from bertviz_core.isolation.regular_files import open_regular
+from bertviz_core.sentences.store.vector_rows import Vectors
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
@@ -91,7 +91,7 @@ def index_folder(corpus: Corpus, settings: Settings) -> Path:
     return settings.vector_store_dir / INDEXES_FOLDER / hashlib.blake2b(path, digest_size=16).hexdigest()
 
 
-def make_index(corpus: Corpus, settings: Settings, tell: Progress | None = None) -> IndexFacts:
+def make_index(corpus: Corpus, settings: Settings, progress: Progress | None = None) -> IndexFacts:
     """An index of all rows, kept by this installation; an earlier one is replaced when the new one is whole.
 
     Some rows are held back until the others are in the graph; looked for in it and by comparison with every row, they
@@ -100,13 +100,13 @@ def make_index(corpus: Corpus, settings: Settings, tell: Progress | None = None)
     Args:
         corpus: the corpus.
         settings: name the folder of kept vectors and its limit; indexes unused the longest make room.
-        tell: called as tell(rows done, rows); what it raises ends the work, and nothing is written.
+        progress: called as progress(rows done, rows); may raise to stop the work, and nothing is written.
 
     Raises:
         CorpusError: a vector holds NaN or infinity, or the disk refuses.
     """
     started = perf_counter()
-    graph, trial = built_graph(corpus.vectors(), tell)
+    graph, trial = built_graph(corpus.vectors(), progress)
     folder = index_folder(corpus, settings)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -135,12 +135,14 @@ def make_index(corpus: Corpus, settings: Settings, tell: Progress | None = None)
     return facts
 
 
-def built_graph(vectors: Float[Vectors, "rows dimensions"], tell: Progress | None = None) -> tuple["Index", IndexTrial]:
+def built_graph(
+    vectors: Float[Vectors, "rows dimensions"], progress: Progress | None = None
+) -> tuple["Index", IndexTrial]:
     """The graph of all rows, in memory, and how it did on rows that were held back until it was tried.
 
     Args:
         vectors: all vectors, such as Corpus.vectors() opens them.
-        tell: called as tell(rows done, rows); what it raises ends the work.
+        progress: called as progress(rows done, rows); may raise to stop the work.
 
     Raises:
         CorpusError: a vector holds NaN or infinity.
@@ -157,8 +159,8 @@ def built_graph(vectors: Float[Vectors, "rows dimensions"], tell: Progress | Non
         rows = np.arange(start, start + len(block))
         entering = ~np.isin(rows, held_back)
         graph.add(rows[entering], unit(block[entering]))
-        if tell is not None:
-            tell(start + len(block), count)
+        if progress is not None:
+            progress(start + len(block), count)
     trial = _trial(graph, vectors, held_back, min(COUNT, count - len(held_back)))
     if len(held_back):
         graph.add(held_back, unit(np.asarray(vectors[held_back], dtype=np.float32)))

@@ -7,15 +7,15 @@ from time import perf_counter
 import numpy as np
 from jaxtyping import Float
 
+from bertviz_core.corpus.column_values import plain_values
 from bertviz_core.corpus.folder import TEXT_COLUMN, Corpus
 from bertviz_core.corpus.manifest import sentence_plan
-from bertviz_core.corpus.rows import plain_values
 from bertviz_core.corpus.search.exact import nearest_rows
 from bertviz_core.corpus.search.index import WORTHWHILE, SearchIndex, nearest_in_index
 from bertviz_core.corpus.search.results import CorpusHit, CorpusHits, RankedRows
 from bertviz_core.errors import CorpusError
-from bertviz_core.models.files import weights_folder
 from bertviz_core.models.loading import LoadedModel
+from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import weights_sha256
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.sentences.encoding import sentence_vectors

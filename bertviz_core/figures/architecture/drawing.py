@@ -6,8 +6,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from bertviz_core.figures.base.letters import text_width
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, text_on
+from bertviz_core.figures.base.text_width import text_width
 
 SIZES = (TEXT_SIZE, 13, 12, 11)
 """Heights of letters that are tried, the first that fits."""

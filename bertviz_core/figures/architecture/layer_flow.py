@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from bertviz_core.architecture.results import FlowStep, LayerFlow, Shape
 from bertviz_core.architecture.structure.results import Block, Window
-from bertviz_core.figures.architecture.rows import Box, Picture, Row, draw_rows
+from bertviz_core.figures.architecture.box_rows import Box, Picture, Row, draw_rows
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme
 

@@ -10,8 +10,8 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.figures.base.letters import text_width
 from bertviz_core.figures.base.style import text_on
+from bertviz_core.figures.base.text_width import text_width
 
 SIZES = (14, 13, 12, 11)
 """Heights of the numbers in pixels, the largest that has room is taken."""

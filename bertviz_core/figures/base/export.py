@@ -11,8 +11,8 @@ from pathlib import Path
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.caption import Caption, spelled
-from bertviz_core.figures.base.letters import wrapped
 from bertviz_core.figures.base.style import FAMILY, FONT, Theme
+from bertviz_core.figures.base.text_width import wrapped
 
 CAPTION_SIZE, LINE, EDGE = 14, 20, 16
 """Pixels: letters of a caption, its lines, the space around it."""

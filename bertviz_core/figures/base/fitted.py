@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import name_thinned, names_lie, stride
 from bertviz_core.figures.base.colour_bars import spacing
-from bertviz_core.figures.base.letters import label_width, shortened_label, wrapped_label
 from bertviz_core.figures.base.style import TEXT_SIZE, TITLE_SIZE, TITLE_TOP, WIDE, Theme
+from bertviz_core.figures.base.text_width import label_width, shortened_label, wrapped_label
 
 TITLE_LINE, LEGEND_LINE = 1.3 * TITLE_SIZE, 1.3 * TEXT_SIZE + 4
 GAP, EDGE = 8, 12

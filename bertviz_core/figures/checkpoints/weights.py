@@ -13,9 +13,9 @@ from jaxtyping import Float
 from bertviz_core.checkpoints.results import CheckpointStatistics, Histogram, TensorGrid, TensorStatistics
 from bertviz_core.figures.base.axes import even_axes
 from bertviz_core.figures.base.cells import number_size
-from bertviz_core.figures.base.letters import label_width
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, text_on
+from bertviz_core.figures.base.text_width import label_width
 from bertviz_core.figures.checkpoints.scales import NumberScale, number_scale
 from bertviz_core.text import digits
 

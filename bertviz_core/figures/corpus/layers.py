@@ -13,7 +13,7 @@ from bertviz_core.figures.base.style import Theme, sequential
 from bertviz_core.figures.predictions.probes import accuracy_lines
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.predictions.labelled.results import ProbeScores
+from bertviz_core.predictions.probing.results import ProbeScores
 from bertviz_core.text import counted
 
 MEASURE_NAMES: dict[HeadMeasure, tuple[str, str]] = {

@@ -7,9 +7,9 @@ from operator import itemgetter
 
 import plotly.graph_objects as go
 
-from bertviz_core.figures.base.letters import text_width, wrapped_label
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, text_on, words
+from bertviz_core.figures.base.text_width import text_width, wrapped_label
 from bertviz_core.figures.parameters.tree import LINE, SPARE, fits, share
 from bertviz_core.parameters.results import Ledger
 

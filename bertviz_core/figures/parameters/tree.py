@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import plotly.graph_objects as go
 
-from bertviz_core.figures.base.letters import text_width
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, text_on, words
+from bertviz_core.figures.base.text_width import text_width
 from bertviz_core.parameters.results import Ledger, TreeNode
 
 TreeForm = Literal["sunburst", "treemap", "icicle"]

@@ -7,9 +7,9 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.figures.base.letters import lined_label, text_width
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
+from bertviz_core.figures.base.text_width import lined_label, text_width
 from bertviz_core.predictions.results import ClassPrediction, Scoring
 from bertviz_core.text import decimals, escape_controls
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from bertviz_core.figures.base.letters import text_width
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, faint, layout
+from bertviz_core.figures.base.text_width import text_width
 from bertviz_core.text import escape_controls, is_right_to_left
 
 SIZES = (26, 22, 19, 16)

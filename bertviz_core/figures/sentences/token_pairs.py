@@ -11,9 +11,9 @@ from jaxtyping import Float
 from bertviz_core.figures.base.axes import token_axis, token_text
 from bertviz_core.figures.base.cells import cell_numbers
 from bertviz_core.figures.base.fitted import STANDING
-from bertviz_core.figures.base.letters import label_width
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, layout
+from bertviz_core.figures.base.text_width import label_width
 from bertviz_core.figures.sentences.poolings import pooling_word
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.sentences.results import TokenPairShares

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.isolation.own_files import (
+from bertviz_core.isolation.regular_files import (
     VOCABULARY_NBYTES,
     check_size,
     json_object,
@@ -62,7 +62,7 @@ def tokenizer_files(folder: Path) -> list[Path]:
 
 
 @contextmanager
-def lent_tokenizer(folder: Path, config: Mapping[str, Any]) -> Iterator[Path]:
+def sanitized_tokenizer_folder(folder: Path, config: Mapping[str, Any]) -> Iterator[Path]:
     """A folder with cleaned copies of a model's tokenizer files, while it is read.
 
     Args:
@@ -72,7 +72,7 @@ def lent_tokenizer(folder: Path, config: Mapping[str, Any]) -> Iterator[Path]:
     Raises:
         CheckpointError: a file is not the folder's own, too large or damaged, or there is no room for the copies.
     """
-    with lent_folder() as lent:
+    with temporary_folder() as lent:
         for name in (SERIALIZED, *SETTINGS, ADDED, *VOCABULARIES):
             if present(folder, name):
                 lend(lent / name, harmless_bytes(name, read_file(folder, name, VOCABULARY_NBYTES)))
@@ -109,7 +109,7 @@ def harmless_bytes(name: str, raw: bytes) -> bytes:
 
 
 @contextmanager
-def lent_folder() -> Iterator[Path]:
+def temporary_folder() -> Iterator[Path]:
     """An empty folder, removed with all that was lent in it.
 
     Raises:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.isolation.own_files import (
+from bertviz_core.isolation.regular_files import (
     CONFIG_NBYTES,
     INDEX_NBYTES,
     check_values,

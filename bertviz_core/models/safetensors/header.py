@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import msgspec
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.isolation.own_files import json_object, opened
+from bertviz_core.isolation.regular_files import json_object, opened
 from bertviz_core.models.safetensors.results import StoredTensor
 from bertviz_core.text import quoted
 

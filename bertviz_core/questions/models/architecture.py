@@ -8,11 +8,11 @@ from bertviz_core.architecture.cost.counting import counted
 from bertviz_core.architecture.cost.multiply_adds import (
     BATCHES,
     STATED_TOKENS,
+    accounts_for,
     checked_lengths,
     crossover,
     curve_lengths,
     doubling_lengths,
-    foretells,
     multiply_adds,
     operation_terms,
 )
@@ -106,7 +106,7 @@ def cost(opened: Opened, options: Options) -> Answer[Cost]:
     here = _stated(opened) if read is None else len(read)
     terms = operation_formula(opened, options)
     counts = operation_counts(opened, options, checked_lengths(limit, here))
-    by_formula = foretells(terms, counts)
+    by_formula = accounts_for(terms, counts)
     if by_formula:
         crossing, projections = crossover(terms), crossover(terms, projections=True)
         costs = multiply_adds(terms, curve_lengths(limit, crossing.tokens, here))

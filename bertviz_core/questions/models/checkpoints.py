@@ -199,27 +199,27 @@ def opened_checkpoint(opened: Opened) -> Checkpoint:
     return open_checkpoint(opened.source, opened.settings)
 
 
-def statistics_of(opened: Opened, tell: Tell | None = None) -> CheckpointStatistics:
+def statistics_of(opened: Opened, progress: Tell | None = None) -> CheckpointStatistics:
     """Statistics of every tensor; all weights are read.
 
     Args:
         opened: the model.
-        tell: called with bytes read, bytes there are and the name of the tensor, where anything is read.
+        progress: called with bytes read, bytes there are and the name of the tensor, where anything is read.
     """
     checkpoint = opened_checkpoint(opened)
-    return opened.made(read_key(checkpoint), lambda: checkpoint_statistics(checkpoint, tell))
+    return opened.made(read_key(checkpoint), lambda: checkpoint_statistics(checkpoint, progress))
 
 
-def comparison_of(opened: Opened, options: Options, tell: Tell | None = None) -> CheckpointComparison:
+def comparison_of(opened: Opened, options: Options, progress: Tell | None = None) -> CheckpointComparison:
     """What changed from one checkpoint to another; all weights of both are read.
 
     Args:
         opened: the first model.
         options: names the other.
-        tell: called with bytes read, bytes there are and the name of the tensor, where anything is read.
+        progress: called with bytes read, bytes there are and the name of the tensor, where anything is read.
     """
     first, second = both_checkpoints(opened, options)
-    return opened.made(read_key(first, second), lambda: compare_checkpoints(first, second, tell))
+    return opened.made(read_key(first, second), lambda: compare_checkpoints(first, second, progress))
 
 
 def _other(options: Options) -> str:

@@ -1,6 +1,6 @@
 """Where the parameters of a model are: by component, by layer, as a tree, beside other models'."""
 
-from bertviz_core.architecture.facts.bundled import facts_of as facts_of_class
+from bertviz_core.architecture.dataflow.bundled import facts_of as facts_of_class
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.architecture.sizes import describe
 from bertviz_core.architecture.structure.results import ModelFacts

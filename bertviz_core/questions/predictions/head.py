@@ -6,24 +6,24 @@ from typing import Any
 from bertviz_core.errors import Named, TextError, UnsupportedModelError
 from bertviz_core.predictions.answers import predicted_answers
 from bertviz_core.predictions.classes import class_predictions
-from bertviz_core.predictions.lens import word_lens
 from bertviz_core.predictions.loading import HeadModel
+from bertviz_core.predictions.logit_lens import logit_lens
+from bertviz_core.predictions.masked_lm import predicted_words
 from bertviz_core.predictions.results import (
     STRATEGIES,
     AnswerPrediction,
     ClassPrediction,
+    LogitLens,
     PseudoLikelihood,
     Strategy,
     TagPrediction,
     TermLedger,
     TermWeights,
-    WordLens,
     WordPrediction,
 )
 from bertviz_core.predictions.surprise import pseudo_likelihood
 from bertviz_core.predictions.tags import entities, tag_predictions
 from bertviz_core.predictions.terms import term_ledger, term_weights
-from bertviz_core.predictions.words import predicted_words
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer
@@ -33,7 +33,7 @@ from bertviz_core.trace.results import Tokens
 Prediction = (
     WordPrediction
     | PseudoLikelihood
-    | WordLens
+    | LogitLens
     | TermWeights
     | TermLedger
     | ClassPrediction
@@ -151,7 +151,7 @@ def _words(opened: Opened, head: HeadModel, tokens: Tokens, masked: Sequence[int
 
 
 def _lens(opened: Opened, head: HeadModel, tokens: Tokens, masked: Sequence[int], top: int) -> Answer[Prediction]:
-    lens = word_lens(head, opened.tokenizer, tokens, masked, top)
+    lens = logit_lens(head, opened.tokenizer, tokens, masked, top)
     spelled = [[opened.tokenizer.spelled(ids) for ids in layer] for layer in lens.top_ids.tolist()]
     return _answer(opened, lens, tokens, spelled=spelled)
 

@@ -4,21 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bertviz_core.errors import Named, TextError, UnsupportedModelError
-from bertviz_core.predictions.labelled.fitting import fitted_probe, fold_count, layer_vectors, probed_layers
-from bertviz_core.predictions.labelled.fitting import probe_scores as scored
-from bertviz_core.predictions.labelled.probe import probe_predictions
-from bertviz_core.predictions.labelled.reading import example_set, gold_column, typed_labels
-from bertviz_core.predictions.labelled.results import GoldScores, LabelledTexts, Probe, ProbeScores, TextPredictions
-from bertviz_core.predictions.labelled.scores import gold_scores as compared_with_gold
-from bertviz_core.predictions.labelled.table import probe_table, text_predictions
 from bertviz_core.predictions.loading import stored_task
+from bertviz_core.predictions.probing.fitting import fitted_probe, fold_count, layer_vectors, probed_layers
+from bertviz_core.predictions.probing.fitting import probe_scores as scored
+from bertviz_core.predictions.probing.probe import probe_predictions
+from bertviz_core.predictions.probing.reading import example_set, gold_column, typed_labels
+from bertviz_core.predictions.probing.results import GoldScores, LabelledTexts, Probe, ProbeScores, TextPredictions
+from bertviz_core.predictions.probing.scores import gold_scores as compared_with_gold
+from bertviz_core.predictions.probing.table import probe_table, text_predictions
 from bertviz_core.predictions.results import ClassPrediction, Strategy
-from bertviz_core.questions.byte_cache import held_nbytes
-from bertviz_core.questions.causes.targets import TARGET, chosen_probe
+from bertviz_core.questions.byte_cache import retained_nbytes
+from bertviz_core.questions.interventions.targets import TARGET, chosen_probe
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, flag, joined_names
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question, question
-from bertviz_core.sentences.reading.files import read_sentences
+from bertviz_core.sentences.reading.sentence_files import read_sentences
 from bertviz_core.sentences.results import POOLINGS, Pooling, SentenceTable
 from bertviz_core.text import escape_controls
 
@@ -43,7 +43,7 @@ class FittedProbes:
 def _fit_cost(opened: Opened, options: Options) -> AnswerCost:
     labelled = _labelled_set(opened, options)
     folds = 2 * len(probed_layers(opened.loaded, _pooling(options))) * fold_count(labelled)
-    return AnswerCost(len(labelled.texts) + folds, nbytes=held_nbytes(labelled))
+    return AnswerCost(len(labelled.texts) + folds, nbytes=retained_nbytes(labelled))
 
 
 @long_question(_fit_cost, params=(POOLING, SEED, SET))
@@ -87,7 +87,7 @@ def probe_answer(opened: Opened, options: Options) -> Answer[ClassPrediction]:
 def _texts_cost(opened: Opened, options: Options) -> AnswerCost:
     _ = opened.loaded if TARGET.key in options.values else opened.head(options.task)  # loaded before the work begins
     texts, _ = _texts_and_pairs(options)
-    return AnswerCost(len(texts), nbytes=held_nbytes(options.texts))
+    return AnswerCost(len(texts), nbytes=retained_nbytes(options.texts))
 
 
 @long_question(_texts_cost, params=(TARGET, PAIRED), noun="texts")
@@ -97,7 +97,7 @@ def text_answers(opened: Opened, options: Options, job: AnswerJob[Answer[TextPre
     if TARGET.key in options.values:
         found = probe_table(_named_probe(opened, options), opened.loaded, opened.tokenizer, texts, job)
     else:
-        found = text_predictions(opened.head(options.task), opened.tokenizer, texts, pairs, tell=job)
+        found = text_predictions(opened.head(options.task), opened.tokenizer, texts, pairs, progress=job)
     return replace(answered(opened, found, found.notices), texts=texts)
 
 

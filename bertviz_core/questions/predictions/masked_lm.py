@@ -5,22 +5,29 @@ from dataclasses import replace
 import numpy as np
 
 from bertviz_core.errors import Named, TextError
-from bertviz_core.figures.predictions.lens import MEASURES, TOLD
-from bertviz_core.predictions.lens import word_lens as lens_of
+from bertviz_core.figures.predictions.logit_lens import MEASURES, TOLD
+from bertviz_core.predictions.logit_lens import logit_lens as lens_of
+from bertviz_core.predictions.masked_lm import (
+    MaskedReading,
+    compared_word,
+    mask_id,
+    read_masked,
+    shift_position,
+    words_of,
+)
+from bertviz_core.predictions.masked_lm import word_shift as shift_of
 from bertviz_core.predictions.results import (
     ComparedWord,
+    LogitLens,
     PseudoLikelihood,
     TermLedger,
     TermWeights,
-    WordLens,
     WordPrediction,
     WordShift,
 )
 from bertviz_core.predictions.surprise import pseudo_likelihood
 from bertviz_core.predictions.terms import term_ledger as ledger_of
 from bertviz_core.predictions.terms import term_weights as weights_of
-from bertviz_core.predictions.words import MaskedReading, compared_word, mask_id, read_masked, shift_position, words_of
-from bertviz_core.predictions.words import word_shift as shift_of
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question
@@ -91,14 +98,14 @@ def surprise(opened: Opened, options: Options, job: AnswerJob[Answer[PseudoLikel
 
 
 @question(figures=("lens",), params=(MASK, LENS))
-def lens(opened: Opened, options: Options) -> Answer[WordLens]:
+def lens(opened: Opened, options: Options) -> Answer[LogitLens]:
     """The head on every layer's states."""
     read = tokens(opened, options)
     masked = masked_positions(opened, options, read.result)
     answer = lens_of(opened.head(TASK), opened.tokenizer, read.result, masked, TOP)
     spell = opened.tokenizer.spelled
     best = [[spell(cell) for cell in row] for row in answer.top_ids[..., :TOLD].tolist()]
-    return read.of(answer, answer.notices, word_lens=answer, lens_words=best, lens_measure=options.choice(LENS))
+    return read.of(answer, answer.notices, logit_lens=answer, lens_words=best, lens_measure=options.choice(LENS))
 
 
 @question()

@@ -31,7 +31,7 @@ def report_file(
     pair: str | None,
     figures: Sequence[str],
     theme: Theme,
-    tell: Progress | None = None,
+    progress: Progress | None = None,
     first: Sequence[ReportSection] = (),
     facts: Mapping[str, str] = NO_FACTS,
 ) -> bytes:
@@ -43,7 +43,7 @@ def report_file(
         pair: a second text of the same input.
         figures: by their names, in this order.
         theme: colours, and the width for which figures are drawn.
-        tell: called with figures drawn and their number.
+        progress: called with figures drawn and their number.
         first: what stands in front of these figures.
         facts: what the report says of itself besides.
 
@@ -52,5 +52,5 @@ def report_file(
     """
     options = Options((text,) if text.strip() else (), pair, values={"map": "change"})
     names = known_figures(figures) if figures or not first else ()
-    report = report_of(opened, options, names, theme, tell, first)
+    report = report_of(opened, options, names, theme, progress, first)
     return report_page(replace(report, facts={**report.facts, **facts}), theme).encode("utf-8", "replace")

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from bertviz_core.errors import BertvizError, Progress, TextError
 from bertviz_core.figures.base.caption import Caption, caption_of
 from bertviz_core.figures.base.style import Theme
-from bertviz_core.models.files import weights_folder
+from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import weights_sha256
 from bertviz_core.questions.figures import drawn_by, no_figure
 from bertviz_core.questions.models.parameters import parameters
@@ -122,7 +122,7 @@ def report_of(
     options: Options,
     names: Sequence[str],
     theme: Theme,
-    tell: Progress | None = None,
+    progress: Progress | None = None,
     first: Sequence[ReportSection] = (),
 ) -> Report:
     """A report of these figures; the model runs once, whatever the number of figures.
@@ -135,7 +135,7 @@ def report_of(
         options: what it reads, and options of the figures.
         names: as `figure --list` has them.
         theme: colours, and the width for which figures are drawn.
-        tell: called with figures drawn and their number.
+        progress: called with figures drawn and their number.
         first: what stands in front of these figures, such as those of the view that a reader is on.
 
     Raises:
@@ -145,8 +145,8 @@ def report_of(
     notices: list[str] = []
     left_out: dict[str, tuple[str, ...]] = {}
     for place, name in enumerate(names):
-        if tell is not None:
-            tell(place, len(names))
+        if progress is not None:
+            progress(place, len(names))
         try:
             section, said = _section(opened, options, name, theme)
         except BertvizError as error:
@@ -156,8 +156,8 @@ def report_of(
             notices += said
     if not sections:
         raise TextError(next(iter(left_out), "A report of no figure was asked for; choose one at least."))
-    if tell is not None:
-        tell(len(names), len(names))
+    if progress is not None:
+        progress(len(names), len(names))
     return Report(
         opened.source.name, report_facts(opened, options), tuple(sections), left_out, tuple(dict.fromkeys(notices))
     )

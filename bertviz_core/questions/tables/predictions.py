@@ -10,11 +10,11 @@ import pandas as pd
 from bertviz_core.predictions.results import (
     AnswerPrediction,
     ClassPrediction,
+    LogitLens,
     PseudoLikelihood,
     TagPrediction,
     TermLedger,
     TermWeights,
-    WordLens,
     WordPrediction,
 )
 from bertviz_core.questions.question import Answer
@@ -48,7 +48,7 @@ def prediction_frame(answer: Answer[Any]) -> pd.DataFrame:
     frames: dict[type, Callable[[], pd.DataFrame]] = {
         WordPrediction: lambda: _word_frame(shown),
         PseudoLikelihood: lambda: pd.DataFrame({"token": shown["tokens"], "surprise": shown["surprise"]}),
-        WordLens: lambda: _lens_frame(shown),
+        LogitLens: lambda: _lens_frame(shown),
         TermWeights: lambda: pd.DataFrame(shown["terms"]),
         TermLedger: lambda: pd.DataFrame(shown["shares"]),
         TagPrediction: lambda: pd.DataFrame(shown["entities"]),
@@ -135,7 +135,7 @@ def _(result: PseudoLikelihood, answer: Answer[Any]) -> Rows:
 
 
 @_json.register
-def _(result: WordLens, answer: Answer[Any]) -> dict[str, Any]:
+def _(result: LogitLens, answer: Answer[Any]) -> dict[str, Any]:
     return {
         "text": result.tokens.text,
         "tokens": result.tokens.tokens,
@@ -149,7 +149,7 @@ def _(result: WordLens, answer: Answer[Any]) -> dict[str, Any]:
 
 
 @_rows.register
-def _(result: WordLens, answer: Answer[Any]) -> Rows:
+def _(result: LogitLens, answer: Answer[Any]) -> Rows:
     shown = prediction_json(answer)
     rows = [
         (printable_token(token), *(printable_token(layer[place][0]) for layer in shown["top"]))

@@ -20,8 +20,8 @@ from bertviz_core.hidden_states.geometry import (
 )
 from bertviz_core.hidden_states.geometry import token_cosines as cosines_of
 from bertviz_core.hidden_states.geometry import token_paths as paths_of
+from bertviz_core.hidden_states.occurrences import occurrences
 from bertviz_core.hidden_states.results import PoolerCheck, TokenPaths, WordComparison
-from bertviz_core.hidden_states.words import occurrences
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, choice
 from bertviz_core.questions.question import Answer, question

@@ -1,15 +1,15 @@
 """A text as a model reads it: its tokens, the same text under another tokenizer, rows near a token's embedding."""
 
 from bertviz_core.errors import Named, TextError, UnsupportedModelError
-from bertviz_core.figures.tokens.rows import BELOW
+from bertviz_core.figures.tokens.token_rows import BELOW
 from bertviz_core.hidden_states.embeddings import nearest_rows
 from bertviz_core.hidden_states.results import NearestRows
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer, question
 from bertviz_core.trace.results import TextPieces, Tokens
-from bertviz_core.trace.subwords.made_tokenizers import MADE, made_tokenizer
 from bertviz_core.trace.subwords.pieces import text_pieces
+from bertviz_core.trace.subwords.reference_tokenizers import MADE, reference_tokenizer
 from bertviz_core.trace.tokenization import longest_piece, tokenize
 
 NEAREST = 10
@@ -66,7 +66,7 @@ def tokens_by(opened: Opened, options: Options, name: str) -> Tokens:
     """
     if name not in MADE:
         return opened.other(name).tokens(options.text(), options.pair)
-    made = opened.made((__name__, "made_tokenizer", name), lambda: made_tokenizer(name, opened.settings))
+    made = opened.made((__name__, "reference_tokenizer", name), lambda: reference_tokenizer(name, opened.settings))
     return tokenize(made, options.text(), options.pair)
 
 

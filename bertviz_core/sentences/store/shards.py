@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, UInt64
 
 from bertviz_core.sentences.store.keys import KEY_NBYTES
-from bertviz_core.tables.files import write_table
+from bertviz_core.tables.atomic_files import write_table
 from bertviz_core.tables.row_groups import take_rows
 from bertviz_core.text import first_line
 

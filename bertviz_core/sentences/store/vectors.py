@@ -26,7 +26,7 @@ from bertviz_core.sentences.store.shards import (
     write_shard,
 )
 from bertviz_core.settings import Settings
-from bertviz_core.tables.files import remove_parts
+from bertviz_core.tables.atomic_files import remove_leftovers
 
 SHARDS_FOLDER, LOCK_FILE, SET_ASIDE = "sentence-vectors", "writer.lock", "set-aside.parquet"
 SHARD_NAME = re.compile(r"(\d{20})-[0-9a-f]{8}\.parquet")
@@ -114,7 +114,7 @@ class SentenceStore:
             sealed = sealed_keys(keys, self._secret())
             self._folder.mkdir(mode=0o700, exist_ok=True)
             with FileLock(self._folder / LOCK_FILE, timeout=LOCK_SECONDS):
-                remove_parts(self._folder)
+                remove_leftovers(self._folder)
                 shards = self._shards()
                 newest = max((_made_ns(shard.name) for shard in shards), default=0)
                 write_shard(self._folder / _shard_name(max(time.time_ns(), newest + 1)), sealed, stored)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.offline import unplugged
-from bertviz_core.isolation.own_files import present
+from bertviz_core.isolation.regular_files import present
 from bertviz_core.isolation.sanitized.entries import described
-from bertviz_core.isolation.sanitized.tokenizer_files import lent_tokenizer
+from bertviz_core.isolation.sanitized.tokenizer_files import sanitized_tokenizer_folder
 from bertviz_core.models.skeleton import BUILD_LOCK, model_config, quietly
 from bertviz_core.models.transformers_internals import set_base_name
 from bertviz_core.text import first_line, quoted
@@ -36,7 +36,7 @@ def read_backend(name: str, folder: Path, raw_config: Mapping[str, Any]) -> "Pre
             code or a package that is not here.
     """
     config = model_config(name, raw_config)
-    with BUILD_LOCK, quietly(), lent_tokenizer(folder, raw_config) as lent:
+    with BUILD_LOCK, quietly(), sanitized_tokenizer_folder(folder, raw_config) as lent:
         backend = _from_pretrained(name, raw_config, lent, config)
         vocabulary = set(type(backend).vocab_files_names.values())
         if vocabulary and not any(present(lent, file) for file in {*vocabulary, "tokenizer.json"}):

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from bertviz_core.errors import BertvizError, CheckpointError
-from bertviz_core.isolation.own_files import VOCABULARY_NBYTES
 from bertviz_core.isolation.pool import VERDICTS, spare_of
+from bertviz_core.isolation.regular_files import VOCABULARY_NBYTES
 from bertviz_core.isolation.run import ChildError, Limits
 from bertviz_core.isolation.sanitized.terms import terms_of
 from bertviz_core.isolation.sanitized.tokenizer_files import check_tokenizer_files

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from bertviz_core.text import escape_controls, is_right_to_left, shortened
 from bertviz_core.trace.results import Piece, PieceRun, TextPieces, Tokens
-from bertviz_core.trace.words import SPACE_MARKS
+from bertviz_core.trace.word_alignment import SPACE_MARKS
 
 LONGEST_PIECE, LONGEST_GAP, LONGEST_CUT = 60, 40, 400
 CONTINUES = "##"

@@ -15,8 +15,8 @@ from transformers.masking_utils import sliding_window_bidirectional_overlay
 from bertviz_core.architecture.cost.activation_memory import activation_memory
 from bertviz_core.architecture.cost.counting import counted
 from bertviz_core.architecture.cost.multiply_adds import (
+    accounts_for,
     crossover,
-    foretells,
     multiply_adds,
     operation_terms,
     terms_of,
@@ -24,8 +24,8 @@ from bertviz_core.architecture.cost.multiply_adds import (
     windows,
 )
 from bertviz_core.architecture.cost.results import Crossover, Growth
+from bertviz_core.architecture.dataflow.derive import model_facts
 from bertviz_core.architecture.dry_run import dry_model, runnable_task
-from bertviz_core.architecture.facts.derive import model_facts
 from bertviz_core.architecture.structure.results import Window
 from bertviz_core.models.catalog import find
 from bertviz_core.models.skeleton import TASK_CLASSES
@@ -88,7 +88,7 @@ def test_every_class_of_a_family_costs_what_flop_counter_mode_counts_of_it(model
         counts, terms = counted(model_type, config, LENGTHS, task), terms_of(dry_model(model_type, config, task))
         assert counts.whole.tolist() == own, task
         assert terms.model_class == type(model).__name__
-        assert foretells(terms, counts) == (model_type not in NO_FORMULA), task
+        assert accounts_for(terms, counts) == (model_type not in NO_FORMULA), task
         if model_type not in NO_FORMULA:
             assert multiply_adds(terms, LENGTHS).whole.tolist() == own, task
 

@@ -109,4 +109,4 @@ def test_it_can_be_left(vectors: Any) -> None:
             raise SupersededError
 
     with pytest.raises(SupersededError):
-        corpus_clusters(vectors, tell=leave, count=3)
+        corpus_clusters(vectors, progress=leave, count=3)

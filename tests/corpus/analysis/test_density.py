@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bertviz_core.corpus.analysis.column_groups import ColumnValues
 from bertviz_core.corpus.analysis.density import (
     MAX_CELLS,
     map_density,
@@ -14,7 +15,6 @@ from bertviz_core.corpus.analysis.density import (
     whole_window,
 )
 from bertviz_core.corpus.analysis.results import MapWindow
-from bertviz_core.corpus.analysis.values import ColumnValues
 
 ROWS = 3_001
 PART = MapWindow(-0.5, 1.5, -1.0, 0.25)

@@ -93,13 +93,13 @@ def test_it_can_be_left(vectors: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(duplicates, "BLOCK_ROWS", 32)
     told: list[tuple[int, int]] = []
 
-    def tell(done: int, total: int) -> None:
+    def progress(done: int, total: int) -> None:
         told.append((done, total))
         if done == 5:
             raise SupersededError
 
     with pytest.raises(SupersededError):
-        duplicate_groups(vectors, 0.9, tell)
+        duplicate_groups(vectors, 0.9, progress)
     assert told == [(done, 28) for done in range(1, 6)]
 
 

@@ -12,8 +12,8 @@ from bertviz_core.corpus.folder import Corpus
 from bertviz_core.errors import CorpusError, TextError
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import DEFAULT_MODEL, resolve
-from bertviz_core.predictions.labelled.fitting import layer_vectors, probe_scores
-from bertviz_core.predictions.labelled.reading import example_set
+from bertviz_core.predictions.probing.fitting import layer_vectors, probe_scores
+from bertviz_core.predictions.probing.reading import example_set
 from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import load_tokenizer
 from tests.helpers.made_corpora import ROWS, made_columns, made_corpus
@@ -61,7 +61,7 @@ def test_scores_are_those_of_part_4_on_the_same_texts(corpus: Corpus, monkeypatc
     monkeypatch.setattr(probes_module, "texts_of", lambda _, wanted: [examples.texts[rows[row]] for row in wanted])
     told: list[tuple[int, int]] = []
     scores = corpus_probe_scores(
-        corpus, loaded, tokenizer, "topic", seed=1, tell=lambda done, total: told.append((done, total))
+        corpus, loaded, tokenizer, "topic", seed=1, progress=lambda done, total: told.append((done, total))
     )
     labelled = labelled_sample(corpus, "topic")
     vectors = layer_vectors(loaded, tokenizer, labelled.texts, "mean")

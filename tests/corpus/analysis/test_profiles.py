@@ -75,7 +75,7 @@ def test_it_can_be_left(corpus: Corpus, model: tuple[LoadedModel, TextTokenizer]
         raise SupersededError
 
     with pytest.raises(SupersededError):
-        head_profiles(corpus, *model, 3, tell=leave)
+        head_profiles(corpus, *model, 3, progress=leave)
 
 
 def test_what_cannot_be_sampled_is_refused(

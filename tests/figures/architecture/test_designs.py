@@ -14,8 +14,8 @@ import torch
 import transformers
 from transformers import AutoConfig
 
+from bertviz_core.architecture.dataflow.derive import model_facts
 from bertviz_core.architecture.design import CROSS_ATTENTION, design_of
-from bertviz_core.architecture.facts.derive import model_facts
 from bertviz_core.architecture.layer_modules import layer_paths
 from bertviz_core.architecture.results import Design
 from bertviz_core.architecture.structure.results import Window

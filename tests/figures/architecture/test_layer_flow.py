@@ -1,7 +1,7 @@
 """The architecture page's figures: what is drawn is what the numbers say, on hand-made results.
 
 Covers `bertviz_core/figures/architecture/cost.py`, `bertviz_core/figures/architecture/drawing.py`,
-`bertviz_core/figures/architecture/rows.py`.
+`bertviz_core/figures/architecture/box_rows.py`.
 """
 
 import re

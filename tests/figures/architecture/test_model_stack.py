@@ -11,8 +11,8 @@ import pytest
 
 from bertviz_core.architecture.structure.results import StreamTable
 from bertviz_core.figures.architecture.model_stack import model_stack, stack_picture
-from bertviz_core.figures.base.letters import label_width
 from bertviz_core.figures.base.style import THEMES, Theme, text_on
+from bertviz_core.figures.base.text_width import label_width
 from bertviz_core.parameters.results import Ledger, Parameter
 from tests.helpers.hand_made import ACTIVE, ACTIVE_ESCAPED, architecture, facts, layer, ledger, parameter
 

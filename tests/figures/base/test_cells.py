@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertviz_core.figures.base.cells import MOST_NUMBERS, cell_numbers, colour_at, number_size
-from bertviz_core.figures.base.letters import text_width
 from bertviz_core.figures.base.style import LIGHT, THEMES, Theme, diverging, sequential, text_on
+from bertviz_core.figures.base.text_width import text_width
 from tests.figures.base.test_style import READABLE, contrast
 
 SCALES = [(theme, scale) for theme in THEMES.values() for scale in (sequential(theme), diverging(theme))]

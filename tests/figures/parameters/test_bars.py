@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from bertviz_core.figures.base.letters import label_width
 from bertviz_core.figures.base.style import TEXT_SIZE, THEMES, WIDTHS, Theme, theme_named
+from bertviz_core.figures.base.text_width import label_width
 from bertviz_core.figures.parameters.bars import LAYER_PARTS, component_bar, layer_bars, model_bars
 from tests.helpers.hand_made import (
     ACTIVE,

@@ -5,7 +5,7 @@ import pytest
 
 from bertviz_core.figures.base.style import theme_named
 from bertviz_core.figures.predictions.probes import confusion_figure, probe_figure
-from bertviz_core.predictions.labelled.results import GoldScores, ProbeScores
+from bertviz_core.predictions.probing.results import GoldScores, ProbeScores
 
 THEMES = ("light", "dark", "print")
 

@@ -1,6 +1,6 @@
 """The sentence store: what was put is got, within the limit, whatever happens to its files.
 
-Covers `bertviz_core/tables/files.py`, `bertviz_core/sentences/store/filling.py`,
+Covers `bertviz_core/tables/atomic_files.py`, `bertviz_core/sentences/store/filling.py`,
 `bertviz_core/sentences/store/keys.py`, `bertviz_core/sentences/store/shards.py`.
 """
 

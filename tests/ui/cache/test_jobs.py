@@ -22,9 +22,9 @@ def made(count: int = 3, dimensions: int = 2) -> SentenceVectors:
     )  # fmt: skip
 
 
-def at_once(tell: Progress) -> SentenceVectors:
+def at_once(progress: Progress) -> SentenceVectors:
     """Work that takes no time."""
-    tell(3, 3)
+    progress(3, 3)
     return made()
 
 
@@ -34,13 +34,13 @@ class Held:
     def __init__(self) -> None:
         self.begun, self.go, self.runs = Event(), Event(), 0
 
-    def __call__(self, tell: Progress) -> SentenceVectors:
+    def __call__(self, progress: Progress) -> SentenceVectors:
         self.runs += 1
-        tell(0, 3)
-        tell(1, 3)
+        progress(0, 3)
+        progress(1, 3)
         self.begun.set()
         assert self.go.wait(WAIT_S)
-        tell(2, 3)
+        progress(2, 3)
         return made()
 
 
@@ -80,11 +80,11 @@ def test_progress_rate_and_time_left_follow_what_is_told() -> None:
 def test_what_was_done_before_it_began_is_no_part_of_the_rate() -> None:
     begun, go = Event(), Event()
 
-    def work(tell: Progress) -> SentenceVectors:
-        tell(900, 1000)
+    def work(progress: Progress) -> SentenceVectors:
+        progress(900, 1000)
         begun.set()
         assert go.wait(WAIT_S)
-        tell(901, 1000)
+        progress(901, 1000)
         return made()
 
     job = Job(1000, work, None)
@@ -98,11 +98,11 @@ def test_what_was_done_before_it_began_is_no_part_of_the_rate() -> None:
 def test_a_second_part_of_the_work_has_a_rate_of_its_own() -> None:
     begun, go = Event(), Event()
 
-    def work(tell: Progress) -> SentenceVectors:
+    def work(progress: Progress) -> SentenceVectors:
         for done in (0, 500):
-            tell(done, 500)
+            progress(done, 500)
         for done in (1, 3):
-            tell(done, 70)
+            progress(done, 70)
         begun.set()
         assert go.wait(WAIT_S)
         return made()
@@ -175,7 +175,7 @@ def test_one_who_waits_for_its_turn_can_be_stopped() -> None:
 
 
 def test_an_error_is_kept_for_the_reader_and_the_turn_is_given_on() -> None:
-    def failing(tell: Progress) -> SentenceVectors:
+    def failing(progress: Progress) -> SentenceVectors:
         raise TextError("no")
 
     board = JobBoard(2, size, ByteCache(ROOM))

@@ -1,6 +1,6 @@
 """Memory stays within its budgets: models, results and jobs let go of what is no longer wanted.
 
-Covers `ui/cache/decorator.py`, `ui/cache/ledgers.py`, `ui/cache/models.py`, `ui/cache/sources.py`.
+Covers `ui/cache/memoize.py`, `ui/cache/ledgers.py`, `ui/cache/models.py`, `ui/cache/sources.py`.
 """
 
 import gc
@@ -21,7 +21,8 @@ from bertviz_core.questions.byte_cache import ByteCache
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import write_model
-from ui.cache import decorator, ledgers, models
+from ui.cache import ledgers, models
+from ui.cache import memoize as decorator
 from ui.cache.jobs import Job, JobBoard
 
 ROOM = 10**6
@@ -127,7 +128,7 @@ class Large:
 def held_by_a_job(fails: bool) -> tuple[JobBoard[str], Job[str], "weakref.ref[Large]"]:
     board, large = JobBoard[str](10, len, ByteCache(ROOM)), Large()
 
-    def work(tell: Progress) -> str:
+    def work(progress: Progress) -> str:
         mine = large
         if fails:
             raise TextError(f"no {type(mine).__name__}")

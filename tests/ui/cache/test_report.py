@@ -1,6 +1,6 @@
 """A report opens what its instance may open, and nothing that its text names.
 
-Covers `ui/cache/report.py`, `ui/cache/shown.py`, `ui/widgets/files/shown.py`; the report of a view is tried in
+Covers `ui/cache/report.py`, `ui/cache/view_notes.py`, `ui/widgets/files/captions.py`; the report of a view is tried in
 tests/pages/test_report_of_view.py, the page in tests/browser/test_report.py.
 """
 
@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import BertvizError, TextError
-from bertviz_core.predictions.labelled.probe import probe_bytes
-from bertviz_core.predictions.labelled.results import Probe
+from bertviz_core.predictions.probing.probe import probe_bytes
+from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.questions.models.architecture import layer
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.sections import REPORTED, USUAL

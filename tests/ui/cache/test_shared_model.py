@@ -8,7 +8,7 @@ import streamlit as st
 from safetensors.numpy import load_file, save_file
 
 from bertviz_core.attention.results import MapOptions
-from bertviz_core.questions.byte_cache import held_nbytes
+from bertviz_core.questions.byte_cache import retained_nbytes
 from bertviz_core.questions.models.checkpoints import OTHER, checkpoint_comparison
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.attention import atlas_of, attention_map
@@ -16,7 +16,8 @@ from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.trace.results import Trace
 from bertviz_core.trace.run import trace
 from tests.helpers.tiny_models import save_tiny
-from ui.cache import decorator, models
+from ui.cache import memoize as decorator
+from ui.cache import models
 from ui.cache.shared_model import SharedModel
 
 MODEL, TEXT = "all-MiniLM-L6-v2", "I love my pet python."
@@ -38,7 +39,7 @@ def test_an_atlas_is_made_once_and_counted(made: Trace) -> None:
     assert heads
     assert atlas_of(shared, made, MapOptions(), lambda done, total: told.append(done)) is atlas
     assert told == heads
-    assert decorator.results().nbytes >= held_nbytes(atlas)
+    assert decorator.results().nbytes >= retained_nbytes(atlas)
     assert atlas_of(shared, made, MapOptions(hide_special=True)) is not atlas
 
 

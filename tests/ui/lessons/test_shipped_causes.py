@@ -8,18 +8,18 @@ import pytest
 import torch
 from torch import nn
 
-from bertviz_core.causes.effects import part_effects
-from bertviz_core.causes.means import part_means
-from bertviz_core.causes.removal import greedy_order
-from bertviz_core.causes.requests import open_target
-from bertviz_core.causes.results import PartEffects
-from bertviz_core.causes.runs import InterventionRuns
-from bertviz_core.causes.targets import Target
-from bertviz_core.causes.words.gradients import integrated_gradients
-from bertviz_core.causes.words.pairs import pair_ledger
+from bertviz_core.attribution.gradients import integrated_gradients
+from bertviz_core.attribution.pair_attributions import pair_attributions
+from bertviz_core.interventions.ablation_curves import greedy_order
+from bertviz_core.interventions.ablation_effects import ablation_effects
+from bertviz_core.interventions.intervention_runs import InterventionRuns
+from bertviz_core.interventions.mean_activations import mean_activations
+from bertviz_core.interventions.results import AblationEffects
 from bertviz_core.models.sources import resolve
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import DEFAULT_MODEL, Settings
+from bertviz_core.targets.target import Target
+from bertviz_core.targets.target_spec import open_target
 from bertviz_core.trace.tokenization import load_tokenizer
 from tests.ui.lessons.shipped import cosine, lesson, model, numbers, said, tokens, vector, weights
 
@@ -57,8 +57,8 @@ def target() -> Target:
 
 
 @cache
-def at_the_mean() -> PartEffects:
-    return part_effects(target(), "mean", part_means(model(), load_tokenizer(SOURCE, SETTINGS)))
+def at_the_mean() -> AblationEffects:
+    return ablation_effects(target(), "mean", mean_activations(model(), load_tokenizer(SOURCE, SETTINGS)))
 
 
 def test_a_head_is_taken_away() -> None:
@@ -123,7 +123,7 @@ def test_shares_that_add_up() -> None:
 
 
 def test_pairs_of_words() -> None:
-    ledger = pair_ledger(model(), load_tokenizer(SOURCE, SETTINGS), BANK, RIVER, recommended(SOURCE, SETTINGS), 3)
+    ledger = pair_attributions(model(), load_tokenizer(SOURCE, SETTINGS), BANK, RIVER, recommended(SOURCE, SETTINGS), 3)
     first, second = ledger.first.tokens.index("bank"), ledger.second.tokens
     own = [f"{ledger.shares[first, second.index(word)]:.3f}" for word in ("bank", "sat", "river")]
     clean, total = cosine(BANK, RIVER), float(ledger.shares.sum())

@@ -1,6 +1,6 @@
 """The middleware of the one HTML page, driven directly: the policy, the headers, the lengths.
 
-Covers `ui/server/brand.py`.
+Covers `ui/server/logo.py`.
 """
 
 import asyncio

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bertviz_core.settings import Settings
-from ui.server.preload import strangers_may_come
+from ui.server.preload import allows_strangers
 
 ROOT = Path(__file__).parents[3]
 DURING_IMPORT = """
@@ -100,10 +100,10 @@ def test_a_server_whose_settings_make_no_sense_says_so_in_one_sentence_and_does_
 
 def test_a_process_stands_ready_only_where_a_strangers_model_may_come(tmp_path: Path) -> None:
     settings = replace(Settings.from_environment(), allow_hub=False, models_dir=tmp_path / "models")
-    assert not strangers_may_come(settings)
+    assert not allows_strangers(settings)
     settings.models_dir.mkdir()
     (settings.models_dir / "notes.txt").touch()
-    assert not strangers_may_come(settings)
-    assert strangers_may_come(replace(settings, allow_hub=True))
+    assert not allows_strangers(settings)
+    assert allows_strangers(replace(settings, allow_hub=True))
     (settings.models_dir / "mine").mkdir()
-    assert strangers_may_come(settings)
+    assert allows_strangers(settings)

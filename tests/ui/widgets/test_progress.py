@@ -15,8 +15,8 @@ from bertviz_core.errors import TextError
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, Question, long_question
 from tests.pages.opened import said
-from ui.cache.decorator import results
 from ui.cache.jobs import board
+from ui.cache.memoize import results
 from ui.widgets.lists import progress
 from ui.widgets.lists.progress import answer, progress_words
 

@@ -23,9 +23,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     texts: list[str] = []
     real = traces.trace_unlocked
 
-    def kept(loaded: Any, tokens: Any, tell: Any, **more: Any) -> Any:
+    def kept(loaded: Any, tokens: Any, progress: Any, **more: Any) -> Any:
         texts.append(tokens.text)
-        return real(loaded, tokens, tell, **more)
+        return real(loaded, tokens, progress, **more)
 
     monkeypatch.setattr(traces, "trace_unlocked", kept)
     return texts

@@ -3,7 +3,7 @@
 A click changes the address and tells Streamlit of it as back and forward do, so that one entry of the browser's history
 stands for one view. Streamlit takes out of an address what a control of the page before had a name for, and does so on
 the way back as well: an address that is left therefore says its query once more, under ARRIVE, and
-`ui/address/visit.py` puts it in again.
+`ui/address/navigation.py` puts it in again.
 """
 
 from collections.abc import Sequence

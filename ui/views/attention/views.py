@@ -19,7 +19,7 @@ from bertviz_core.figures.base.style import theme_named
 from bertviz_core.trace.results import Trace
 from ui import session
 from ui.cache import models
-from ui.cache.shown import view_in_sight
+from ui.cache.view_notes import view_in_sight
 from ui.components.attention.payload import identity
 from ui.components.attention.view import ViewState, attention_state, attention_view, last_serial, opened_head
 from ui.views.attention import cache
@@ -33,8 +33,8 @@ from ui.views.attention.controls import (
     store_options,
     weights_choice,
 )
-from ui.views.attention.files import KEY, atlas_files, frame_of, head_files, note_view, scale_sentence
-from ui.views.attention.folded_below import folded_measures, folded_readings
+from ui.views.attention.details import folded_measures, folded_readings
+from ui.views.attention.downloads import KEY, atlas_files, frame_of, head_files, note_view, scale_sentence
 from ui.views.attention.reproduction import attention_code
 from ui.views.attention.texts import FORMULAS, LABELS, explanation
 from ui.widgets.cell_controls import head_select
@@ -218,22 +218,22 @@ def _zeroing(trace: Trace) -> Progress:
     require_values(loaded)
     agreed_cost(loaded, trace.tokens, runs=trace.num_hidden_layers * len(trace.tokens))
 
-    def tell(done: int, values: int) -> None:
+    def progress(done: int, values: int) -> None:
         if done == values:
             place.empty()
         elif perf_counter() - started > QUIET_S:
             place.progress(done / values, f"{done:,} of {values:,} values set to zero, one by one in every layer")
 
-    return tell
+    return progress
 
 
 def _progress(trace: Trace) -> Progress:
     """Tells how many heads are done; what it writes is where a click ends the work."""
     place = st.empty()
 
-    def tell(done: int, heads: int) -> None:
+    def progress(done: int, heads: int) -> None:
         place.progress(done / heads, f"Head {done} of {heads}: {len(trace.tokens):,} tokens")
         if done == heads:
             place.empty()
 
-    return tell
+    return progress

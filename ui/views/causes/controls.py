@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from bertviz_core.causes.results import EffectKind, PartEffects
-from bertviz_core.predictions.labelled.reading import example_set
-from bertviz_core.questions.causes.interventions import (
+from bertviz_core.interventions.results import AblationEffects, EffectKind
+from bertviz_core.predictions.probing.reading import example_set
+from bertviz_core.questions.interventions.many_texts import TEXTS_DRAWN
+from bertviz_core.questions.interventions.single_text import (
     COUNT,
     FIRST_REMOVED,
     MOST_REMOVED,
@@ -14,7 +15,6 @@ from bertviz_core.questions.causes.interventions import (
     REMOVED_FOR,
     Place,
 )
-from bertviz_core.questions.causes.many_texts import TEXTS_DRAWN
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens
 from ui.address.bounds import keep_among
@@ -22,7 +22,7 @@ from ui.cache import models
 from ui.views.causes.donor import same_length_text
 from ui.widgets.controls import BOUND, choice, level, needs_pair, pair, put_text_button
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.lists.files import within_upload
+from ui.widgets.lists.uploads import within_upload
 
 HEAD, WHICH, PATCHED, LIST, TYPED = "changed_head", "which", "patched", "effect_list", "effect_sentences"
 """Names in the address, beside those of questions; what is typed is carried by a link only when asked to."""
@@ -39,7 +39,7 @@ def head_name(place: Place) -> str:
     return f"layer {place[0]}, head {place[1]}"
 
 
-def head_select(effects: PartEffects) -> Place:
+def head_select(effects: AblationEffects) -> Place:
     """The head that is looked at, those of the largest effect first; a click on its cell chooses it, too."""
     ranked = [(layer, head) for layer, head, _ in effects.ranked()]
     names = {LARGEST: ranked[0], **{head_name(place): place for place in ranked}}

@@ -5,10 +5,10 @@ from urllib.parse import urlencode
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.causes.results import EffectComparison, PartEffects
-from bertviz_core.figures.predictions.causes.maps import KIND_WORDS, effect_columns, effects_figure
+from bertviz_core.figures.interventions.effect_maps import KIND_WORDS, effect_columns, effects_figure
+from bertviz_core.interventions.results import AblationEffects, EffectComparison
 from bertviz_core.predictions.results import ClassPrediction
-from bertviz_core.questions.causes.interventions import (
+from bertviz_core.questions.interventions.single_text import (
     REMOVED,
     Place,
     classes_without,
@@ -27,8 +27,8 @@ from ui.views.causes import controls, texts
 from ui.widgets.figure_block import chart, figure_block, numbers_table
 from ui.widgets.formatting import bytes_text, escape_markdown
 from ui.widgets.lists.progress import answer
-from ui.widgets.target.opened import ChosenTarget, asked_model, target_options
-from ui.widgets.target.row import TargetRow
+from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options
+from ui.widgets.target_controls.row import TargetRow
 
 KEY = "causes_effects"
 OF_CLASSES = ("class", "tag", "probe")
@@ -43,7 +43,7 @@ SEEN = "causes_cell_seen"
 
 def effects_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
     """The map of all three, the list, how far they agree, and one head."""
-    opened, options = asked_model(name), target_options(chosen)
+    opened, options = shared_model_of(name), target_options(chosen)
     _tell_memory(opened, options)
     comparison = answer(effects, opened, options, _so_far).result
     first = comparison.effects[0]
@@ -96,7 +96,7 @@ def _tell_memory(opened: SharedModel, options: Options) -> None:
         st.caption(f"{told} allowed.")
 
 
-def _take_cell(cell: tuple[int, int] | None, effects: PartEffects) -> None:
+def _take_cell(cell: tuple[int, int] | None, effects: AblationEffects) -> None:
     """Make a newly clicked head the chosen one; the maps stand side by side or below each other."""
     if cell == stored(SEEN):
         return

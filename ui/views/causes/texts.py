@@ -1,10 +1,10 @@
 """Words of the page on heads that matter, and the lines of Python that give its numbers."""
 
-from bertviz_core.causes.results import EffectKind
-from bertviz_core.predictions.labelled.reading import EXAMPLE_SET
-from bertviz_core.predictions.labelled.results import LabelledTexts
+from bertviz_core.interventions.results import EffectKind
+from bertviz_core.predictions.probing.reading import EXAMPLE_SET
+from bertviz_core.predictions.probing.results import LabelledTexts
 from ui.widgets.reproduction import library_lines
-from ui.widgets.target.opened import ChosenTarget
+from ui.widgets.target_controls.opened import ChosenTarget
 
 KINDS = (
     "Taken away: the part's output is zeros, which the model has never seen. At its mean: the part says the same for "
@@ -60,10 +60,11 @@ WRITE = "Write at least two sentences above, one a line."
 
 def effects_code(name: str, chosen: ChosenTarget) -> str:
     """Lines that give the effects of every head."""
-    return f"""{_target(name, chosen, "from bertviz_core.causes.effects import part_effects", _MEANS)}
-means = part_means(model, tokenizer)
+    imports = ("from bertviz_core.interventions.ablation_effects import ablation_effects", _MEANS)
+    return f"""{_target(name, chosen, *imports)}
+means = mean_activations(model, tokenizer)
 for kind in ("zero", "mean", "gradient"):
-    effects = part_effects(target, kind, means if kind == "mean" else None)
+    effects = ablation_effects(target, kind, means if kind == "mean" else None)
     print(effects.heads, effects.feed_forward, effects.layers)   # (layers, heads), (layers,), (layers,)
 print(effects.clean)
 """
@@ -72,17 +73,17 @@ print(effects.clean)
 def removal_code(name: str, chosen: ChosenTarget, count: int, kind: EffectKind) -> str:
     """Lines that give the curves and the joint effect of the greedy heads."""
     imports = (
-        "from bertviz_core.causes.removal import joint_removal, removal_curves",
-        "from bertviz_core.causes.runs import InterventionRuns",
+        "from bertviz_core.interventions.ablation_curves import joint_ablation, ablation_curves",
+        "from bertviz_core.interventions.intervention_runs import InterventionRuns",
         *([_MEANS] if kind == "mean" else []),
     )
     return f"""{_target(name, chosen, *imports)}
 runs = InterventionRuns(target)
-means = {"part_means(model, tokenizer)" if kind == "mean" else "None   # zeros in a head's place"}
-curves = removal_curves(runs, {count}, means)
+means = {"mean_activations(model, tokenizer)" if kind == "mean" else "None   # zeros in a head's place"}
+curves = ablation_curves(runs, {count}, means)
 for curve in curves:
     print(curve.order, curve.values.mean(axis=0))
-removal = joint_removal(runs, [tuple(place) for place in curves[0].places[0].tolist()], means)
+removal = joint_ablation(runs, [tuple(place) for place in curves[0].places[0].tolist()], means)
 print(removal.joint, removal.total)
 """
 
@@ -90,8 +91,8 @@ print(removal.joint, removal.total)
 def patch_code(name: str, chosen: ChosenTarget, other: str) -> str:
     """Lines that give the shares."""
     imports = (
-        "from bertviz_core.causes.patches import patches",
-        "from bertviz_core.causes.runs import InterventionRuns",
+        "from bertviz_core.interventions.activation_patching import patches",
+        "from bertviz_core.interventions.intervention_runs import InterventionRuns",
         "from bertviz_core.trace.tokenization import tokenize",
     )
     return f"""{_target(name, chosen, *imports)}
@@ -104,7 +105,10 @@ print(result.heads)   # (layers, heads)
 
 def spread_code(name: str, chosen: ChosenTarget, listed: LabelledTexts, kind: EffectKind) -> str:
     """Lines that give mean and standard deviation over the sentences."""
-    effects, lists = "from bertviz_core.causes.effects import effect_spread, part_effects", _list_imports(listed)
+    effects, lists = (
+        "from bertviz_core.interventions.ablation_effects import effect_spread, ablation_effects",
+        _list_imports(listed),
+    )
     means = [_MEANS] if kind == "mean" else []
     if chosen.kind == "probe":
         opened = f"probe_target(probe, model, tokenizer, text, {chosen.name.partition(':')[2]!r}, {chosen.measure!r})"
@@ -115,7 +119,7 @@ def spread_code(name: str, chosen: ChosenTarget, listed: LabelledTexts, kind: Ef
         head = library_lines(name, _OPEN, effects, *lists, *means)
     return f"""{head}{_list(listed)}means = {_means_words(kind)}
 targets = [{opened} for text in listed.texts]
-spread = effect_spread(part_effects(target, {kind!r}, means) for target in targets)
+spread = effect_spread(ablation_effects(target, {kind!r}, means) for target in targets)
 print(spread.mean)   # (layers, heads)
 print(spread.spread)   # (layers, heads)
 """
@@ -124,13 +128,13 @@ print(spread.spread)   # (layers, heads)
 def accuracy_code(name: str, chosen: ChosenTarget, listed: LabelledTexts, count: int, kind: EffectKind) -> str:
     """Lines that give the shares of right answers."""
     imports = (
-        "from bertviz_core.causes.removal import accuracy_curves",
-        "from bertviz_core.causes.runs import InterventionRuns",
+        "from bertviz_core.interventions.ablation_curves import accuracy_curves",
+        "from bertviz_core.interventions.intervention_runs import InterventionRuns",
         *_list_imports(listed),
         *([_MEANS] if kind == "mean" else []),
     )
     if chosen.kind == "probe":
-        more = "from bertviz_core.predictions.labelled.probe import probe_predictions"
+        more = "from bertviz_core.predictions.probing.probe import probe_predictions"
         head = _probe_lines(name, more, *imports)
         opened = 'probe_target(probe, model, tokenizer, text, label, "margin")'
         asked = "probe_predictions(probe, model, tokenizer, listed.texts)"
@@ -155,13 +159,13 @@ for curve in accuracy_curves(runs, {count}, answers, listed.labels, means):
 
 
 def _means_words(kind: EffectKind) -> str:
-    return "part_means(model, tokenizer)" if kind == "mean" else "None   # zeros in a head's place"
+    return "mean_activations(model, tokenizer)" if kind == "mean" else "None   # zeros in a head's place"
 
 
 def _list_imports(listed: LabelledTexts) -> tuple[str, ...]:
     if listed.name == EXAMPLE_SET:
-        return ("from bertviz_core.predictions.labelled.reading import drawn, example_set",)
-    return ("from bertviz_core.predictions.labelled.results import LabelledTexts",)
+        return ("from bertviz_core.predictions.probing.reading import drawn, example_set",)
+    return ("from bertviz_core.predictions.probing.results import LabelledTexts",)
 
 
 def _list(listed: LabelledTexts) -> str:
@@ -173,15 +177,15 @@ def _list(listed: LabelledTexts) -> str:
 
 def _probe_lines(name: str, *imports: str) -> str:
     """Lines that load the model and read a probe."""
-    lines = library_lines(name, *imports, "from bertviz_core.causes.targets import probe_target", *_READ)
+    lines = library_lines(name, *imports, "from bertviz_core.targets.target import probe_target", *_READ)
     return f"""{lines}
 data = Path("probe.zip").read_bytes()   # the file of Save this probe
 probe = read_probe("probe.zip", data)
 """
 
 
-_OPEN = "from bertviz_core.causes.requests import open_target"
-_MEANS = "from bertviz_core.causes.means import part_means"
+_OPEN = "from bertviz_core.targets.target_spec import open_target"
+_MEANS = "from bertviz_core.interventions.mean_activations import mean_activations"
 
 
 def _target(name: str, chosen: ChosenTarget, *imports: str) -> str:
@@ -195,4 +199,4 @@ def _target(name: str, chosen: ChosenTarget, *imports: str) -> str:
     return f"{lines}target = open_target(source, settings, {asked}, base=model)"
 
 
-_READ = ("from pathlib import Path", "from bertviz_core.predictions.labelled.probe import read_probe")
+_READ = ("from pathlib import Path", "from bertviz_core.predictions.probing.probe import read_probe")

@@ -31,14 +31,14 @@ def statistics(name: str) -> CheckpointStatistics:
     """Statistics of every tensor of a model."""
     opened = SharedModel(name)
     files = (checkpoints.opened_checkpoint(opened),)
-    return _read(opened, files, lambda tell: checkpoints.statistics_of(opened, tell))
+    return _read(opened, files, lambda progress: checkpoints.statistics_of(opened, progress))
 
 
 def comparison(name: str, options: Options) -> CheckpointComparison:
     """What changed from a model to another that the options name."""
     opened = SharedModel(name)
     files = checkpoints.both_checkpoints(opened, options)
-    return _read(opened, files, lambda tell: checkpoints.comparison_of(opened, options, tell))
+    return _read(opened, files, lambda progress: checkpoints.comparison_of(opened, options, progress))
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
@@ -73,7 +73,7 @@ def _teller(place: DeltaGenerator) -> Tell:
     started = perf_counter()
     written = started
 
-    def tell(done: int, total: int, name: str) -> None:
+    def progress(done: int, total: int, name: str) -> None:
         nonlocal written
         now = perf_counter()
         if now - started < QUIET_S or now - written < EVERY_S:
@@ -83,4 +83,4 @@ def _teller(place: DeltaGenerator) -> Tell:
         words = f"{escape_markdown(name)}: {bytes_text(done)} of {bytes_text(total)}, about {left:.0f} s left"
         place.progress(done / max(total, 1), text=words)
 
-    return tell
+    return progress

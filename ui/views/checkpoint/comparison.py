@@ -44,10 +44,10 @@ def behaviour_view(name: str, other: str) -> None:
         )
     place = st.empty()
 
-    def tell(done: int, layers: int) -> None:
+    def progress(done: int, layers: int) -> None:
         place.progress(done / layers, f"Attention of layer {done} of {layers}")
 
-    measured = checkpoints.behaviour_of(opened, options, first, second, tell).result
+    measured = checkpoints.behaviour_of(opened, options, first, second, progress).result
     place.empty()
     for notice in measured.notices:
         st.warning(escape_markdown(notice))

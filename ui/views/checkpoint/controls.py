@@ -7,7 +7,7 @@ import streamlit as st
 from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.checkpoints.weights import STATISTICS
-from bertviz_core.models.files import weights_folder
+from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.questions.models.checkpoints import MAX_LABELS, ORDER, SCALE, SCALES, WEIGHTS_SCALE
 from ui.address.bounds import keep_among

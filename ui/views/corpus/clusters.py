@@ -14,7 +14,7 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.text import counted
 from ui.cache.corpora import SharedCorpus
 from ui.views.corpus import controls, texts
-from ui.views.corpus.about import plain_cell, row_table
+from ui.views.corpus.manifest import plain_cell, row_table
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.downloads import table_files

@@ -12,7 +12,7 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.text import counted
 from ui.cache.corpora import SharedCorpus
 from ui.views.corpus import controls, texts
-from ui.views.corpus.about import row_table
+from ui.views.corpus.manifest import row_table
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.lists.downloads import table_files
 from ui.widgets.lists.progress import answer

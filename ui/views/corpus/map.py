@@ -8,9 +8,9 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from bertviz_core.corpus.analysis.column_groups import ColumnValues
 from bertviz_core.corpus.analysis.density import MAX_POINTS, map_density, map_points, rows_in_outline, whole_window
 from bertviz_core.corpus.analysis.results import CorpusMap, MapDensity, MapWindow
-from bertviz_core.corpus.analysis.values import ColumnValues
 from bertviz_core.corpus.folder import TEXT_COLUMN, Corpus
 from bertviz_core.figures.corpus.density import corpus_map_figure
 from bertviz_core.questions.corpora import COLOURED, PLACED, column_colours
@@ -19,13 +19,13 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.sentences.projection import umap_available
 from bertviz_core.text import counted
 from ui.cache.corpora import SharedCorpus
-from ui.cache.shown import view_in_sight
+from ui.cache.view_notes import view_in_sight
 from ui.components.corpus_map import MapState, as_window, corpus_map, map_state
 from ui.components.corpus_map.payload import MapScene
 from ui.views.corpus import controls, texts
-from ui.views.corpus.about import row_table
+from ui.views.corpus.manifest import row_table
 from ui.widgets.figure_block import explained, figure_block, folded, numbers_table, page_theme
-from ui.widgets.files.shown import note_figure
+from ui.widgets.files.captions import note_figure
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.downloads import table_files
 from ui.widgets.lists.progress import answer

@@ -5,9 +5,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.figures.corpus.layers import corpus_probe_figure
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.predictions.labelled.reading import MAX_TEXTS
-from bertviz_core.predictions.labelled.results import ProbeScores
-from bertviz_core.predictions.labelled.scores import accuracy_table
+from bertviz_core.predictions.probing.reading import MAX_TEXTS
+from bertviz_core.predictions.probing.results import ProbeScores
+from bertviz_core.predictions.probing.scores import accuracy_table
 from bertviz_core.questions.corpora import LABELS as LABELS_OF
 from bertviz_core.questions.corpora import POOLING, PROBE_TEXTS, READER, probe_scores
 from bertviz_core.questions.parameters import Options

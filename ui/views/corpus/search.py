@@ -4,8 +4,8 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from bertviz_core.corpus.corpora_folder import EXAMPLE
 from bertviz_core.corpus.folder import TEXT_COLUMN
-from bertviz_core.corpus.places import EXAMPLE
 from bertviz_core.corpus.search.results import CorpusHit, CorpusHits
 from bertviz_core.figures.corpus.hits import hits_figure
 from bertviz_core.questions.corpora import HITS, WHERE, corpus_hits
@@ -14,7 +14,7 @@ from bertviz_core.text import counted
 from ui.cache.corpora import SharedCorpus
 from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
 from ui.views.corpus import controls, texts
-from ui.views.corpus.about import plain_cell
+from ui.views.corpus.manifest import plain_cell
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer

@@ -44,7 +44,7 @@ def rows_view(ledger: Ledger, modules: list[str]) -> None:
     where = f"{escape_markdown(module)}: " if module else ""
     share = f"{total / ledger.total:.1%} of the model" if ledger.total else ""
     st.markdown(f"{where}**{len(counted):,} tensors, {total:,} parameters** ({short_count(total)}, {share})")
-    shown = telling_columns(readable(parameters_frame(rows[:MAX_ROWS])))
+    shown = informative_columns(readable(parameters_frame(rows[:MAX_ROWS])))
     alt = "Named parameters with shape, count and what else differs between them"
     numbers_table(shown, alt, height=300, first=NAME_WIDTH)
     st.caption(same_for_all(rows))
@@ -56,7 +56,7 @@ NAME_WIDTH = 300
 """Pixels of the column of names."""
 
 
-def telling_columns(frame: pd.DataFrame) -> pd.DataFrame:
+def informative_columns(frame: pd.DataFrame) -> pd.DataFrame:
     """Name, shape and count, and what of the others is not the same in every row or the same as the name."""
     varied = [column for column in ("dtype", "trainable", "tied_to") if frame[column].nunique() > 1]
     renamed = (frame["stored_name"] != "") & (frame["stored_name"] != frame["name"])

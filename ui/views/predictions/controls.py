@@ -3,8 +3,8 @@
 import numpy as np
 import streamlit as st
 
-from bertviz_core.figures.predictions.lens import MEASURES, LensMeasure
-from bertviz_core.predictions.words import MAX_MASKS
+from bertviz_core.figures.predictions.logit_lens import MEASURES, LensMeasure
+from bertviz_core.predictions.masked_lm import MAX_MASKS
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.masked_lm import (
     COMPARE,

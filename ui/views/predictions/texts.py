@@ -1,6 +1,6 @@
 """Words of the predictions page, and the lines of Python that give its numbers."""
 
-from bertviz_core.predictions.lens import TRAINED
+from bertviz_core.predictions.logit_lens import TRAINED
 from bertviz_core.trace.results import Tokens
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.reproduction import head_lines, library_lines
@@ -91,13 +91,13 @@ def lens_code(name: str, tokens: Tokens, masked: tuple[int, ...]) -> str:
     """Lines that apply the head to every layer."""
     lines = library_lines(
         name,
-        "from bertviz_core.predictions.lens import word_lens",
+        "from bertviz_core.predictions.logit_lens import logit_lens",
         "from bertviz_core.predictions.loading import load_head",
         "from bertviz_core.trace.tokenization import tokenize",
     )
     given = ", ".join(repr(each) for each in (tokens.text, tokens.pair) if each is not None)
     return f"""{lines}head = load_head(source, settings, "masked-lm", model)
-lens = word_lens(head, tokenizer, tokenize(tokenizer, {given}), masked={list(masked)})
+lens = logit_lens(head, tokenizer, tokenize(tokenizer, {given}), masked={list(masked)})
 for state in range(len(lens.rank)):   # 0: the embeddings
     print(state, tokenizer.spelled(lens.top_ids[state, :, 0].tolist()))
 print(lens.log_probability, lens.rank, lens.entropy, lens.divergence)

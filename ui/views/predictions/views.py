@@ -4,16 +4,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from bertviz_core.predictions.loading import PREDICTED
-from ui.views.predictions.labels.answers import answers_view
-from ui.views.predictions.labels.change import EDITABLE, change_view
-from ui.views.predictions.labels.classes import classes_view, next_view
-from ui.views.predictions.labels.tags import tags_view
-from ui.views.predictions.many.several import several_view
+from ui.views.predictions.many.list_answers import several_view
+from ui.views.predictions.masked_lm.expanded import expanded_view
+from ui.views.predictions.masked_lm.lens import lens_view
+from ui.views.predictions.masked_lm.masked import masked_view
+from ui.views.predictions.masked_lm.surprise import surprise_view
 from ui.views.predictions.probes.train import train_view
-from ui.views.predictions.words.expanded import expanded_view
-from ui.views.predictions.words.lens import lens_view
-from ui.views.predictions.words.masked import masked_view
-from ui.views.predictions.words.surprise import surprise_view
+from ui.views.predictions.task_heads.answers import answers_view
+from ui.views.predictions.task_heads.change import EDITABLE, change_view
+from ui.views.predictions.task_heads.classes import classes_view, next_view
+from ui.views.predictions.task_heads.tags import tags_view
 
 NO_HEAD = ""
 """Stands among the tasks for a model without a head."""

@@ -8,7 +8,7 @@ import streamlit as st
 
 from bertviz_core.errors import Progress
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.questions.byte_cache import held_nbytes
+from bertviz_core.questions.byte_cache import retained_nbytes
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts import sentences as questions
 from bertviz_core.sentences.batches import edge_tokens, sentence_tokens
@@ -25,8 +25,8 @@ from bertviz_core.sentences.store.vectors import SentenceStore
 from bertviz_core.trace.results import Trace
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 from ui.cache import models
-from ui.cache.decorator import cached_by_bytes
 from ui.cache.jobs import board
+from ui.cache.memoize import cached_by_bytes
 from ui.cache.shared_model import SharedModel
 from ui.cache.sources import SourceKey, source, source_key
 from ui.session import settings
@@ -109,10 +109,10 @@ def vectors(name: str, sentences: Sequence[str], chosen: SentencePlan, dtype: Se
         _confirm(len(sentences), key)
     store = vector_store()
 
-    def work(tell: Progress) -> SentenceVectors:
-        return questions.encoded_by(opened, chosen, sentences, dtype, tell, store).result
+    def work(progress: Progress) -> SentenceVectors:
+        return questions.encoded_by(opened, chosen, sentences, dtype, progress, store).result
 
-    given, short = held_nbytes(sentences), SHORT_LIST_SENTENCES
+    given, short = retained_nbytes(sentences), SHORT_LIST_SENTENCES
     job = board().start(key, len(sentences), work, given, turns="sentences", long=short)
     patience_s = inf if len(sentences) <= SHORT_LIST_SENTENCES else BOARD_WAIT_S
     vectors: SentenceVectors = awaited(board, key, job, "sentences", patience_s, allow_job)

@@ -10,7 +10,7 @@ from bertviz_core.models.device import fast_bfloat16
 from bertviz_core.questions.texts.sentences import own_plan
 from bertviz_core.sentences.plan import adapted
 from bertviz_core.sentences.pooling import offered_poolings
-from bertviz_core.sentences.reading.files import read_sentences
+from bertviz_core.sentences.reading.sentence_files import read_sentences
 from bertviz_core.sentences.results import MEASURES, Measure, SentenceDtype, SentencePlan, SentenceTable
 from bertviz_core.text import counted
 from ui.cache import models
@@ -19,7 +19,7 @@ from ui.examples import EXAMPLES
 from ui.session import settings
 from ui.views.sentences import cache, controls
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.lists.files import ListFile, most_megabytes, wait_for_file, within_upload
+from ui.widgets.lists.uploads import ListFile, most_megabytes, wait_for_file, within_upload
 
 TYPED_NAME = "The list"
 FILE = ListFile("sentence")
@@ -29,7 +29,7 @@ def sentence_input() -> SentenceTable:
     """The sentences of this session, behind a button that opens their place; the page ends here without a file.
 
     Raises:
-        BertvizError: as bertviz_core.sentences.reading.files.read_sentences.
+        BertvizError: as bertviz_core.sentences.reading.sentence_files.read_sentences.
     """
     table, refused = None, None
     with controls.sentences_popover(), st.container(width=controls.BOX):

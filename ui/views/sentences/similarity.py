@@ -184,11 +184,11 @@ def _closest(asked: SentenceQuery, vectors: SentenceVectors) -> None:
     st.markdown("**Closest pairs**")
     place = st.empty()
 
-    def tell(done: int, total: int) -> None:
+    def progress(done: int, total: int) -> None:
         if len(vectors.sentences) > SEARCHED_AT_ONCE:
             place.progress(done / total, text="Comparing every sentence with every other")
 
-    pairs = closest(SharedModel(asked.model), asked.key, vectors, LISTED_PAIRS, asked.measure, tell)
+    pairs = closest(SharedModel(asked.model), asked.key, vectors, LISTED_PAIRS, asked.measure, progress)
     place.empty()
     numbers_table(_pair_frame(pairs, vectors), "The closest pairs, the most alike first", 240)
 

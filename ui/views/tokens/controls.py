@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from bertviz_core.figures.tokens.rows import BELOW, Below
+from bertviz_core.figures.tokens.token_rows import BELOW, Below
 from bertviz_core.trace.results import Tokens
-from bertviz_core.trace.subwords.made_tokenizers import MADE
+from bertviz_core.trace.subwords.reference_tokenizers import MADE
 from bertviz_core.trace.tokenization import longest_piece
 from ui.address.bounds import keep_among
 from ui.session import model_names, settings

@@ -5,19 +5,19 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from bertviz_core.causes.targets import Measure
-from bertviz_core.causes.words.classes import MOST_CLASSES
-from bertviz_core.causes.words.results import Replacement, ShareMethod
-from bertviz_core.causes.words.units import has_mask
+from bertviz_core.attribution.class_attributions import MOST_CLASSES
+from bertviz_core.attribution.results import Replacement, ShareMethod
+from bertviz_core.attribution.text_units import has_mask
 from bertviz_core.errors import TextError
-from bertviz_core.questions.causes.words import BY_NAME, COMPARED, IN_PLACE, METHOD, REPLACED, UNITS
+from bertviz_core.questions.interventions.attributions import BY_NAME, COMPARED, IN_PLACE, METHOD, REPLACED, UNITS
+from bertviz_core.targets.target import Measure
 from bertviz_core.text import escape_controls
 from ui.cache import models
 from ui.session import SECOND_TEXT, store, stored
 from ui.views.words import texts
 from ui.widgets.controls import BOUND, choice, needs_pair, pair, text
-from ui.widgets.target.opened import ChosenTarget
-from ui.widgets.target.row import OF_PLACES
+from ui.widgets.target_controls.opened import ChosenTarget
+from ui.widgets.target_controls.row import OF_PLACES
 
 CLASSES, CLASSES_BY = "classes", "classes_by"
 BY_MEASURE: dict[str, Measure] = {"logit": "logit", "probability": "probability"}

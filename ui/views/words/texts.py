@@ -1,10 +1,10 @@
 """Words of the page on words that matter, and the lines of Python that give its numbers."""
 
-from bertviz_core.causes.requests import target_request
-from bertviz_core.causes.targets import Measure
-from bertviz_core.causes.words.results import Replacement, ShareMethod
+from bertviz_core.attribution.results import Replacement, ShareMethod
+from bertviz_core.targets.target import Measure
+from bertviz_core.targets.target_spec import parse_target
 from ui.widgets.reproduction import library_lines
-from ui.widgets.target.opened import ChosenTarget
+from ui.widgets.target_controls.opened import ChosenTarget
 
 SHARES: dict[ShareMethod, str] = {
     "leave-one-out": (
@@ -107,7 +107,10 @@ print(result.clean, result.reference, result.error)
 
 def curves_code(name: str, chosen: ChosenTarget, methods: tuple[ShareMethod, ...], whole_words: bool) -> str:
     """Lines that give the curves."""
-    imports = ("from bertviz_core.causes.words.curves import word_curves", *(_IMPORTS[method] for method in methods))
+    imports = (
+        "from bertviz_core.attribution.word_curves import word_curves",
+        *(_IMPORTS[method] for method in methods),
+    )
     calls = "".join(f"    {_call(method, whole_words, 'mask')},\n" for method in methods)
     return f"""{_target(name, chosen, *imports)}
 shares = [
@@ -125,21 +128,21 @@ def classes_code(
 ) -> str:
     """Lines that give the share of every word in each class, measured so, of whole words or not, replaced so."""
     if chosen.kind == "probe":
-        shares = "from bertviz_core.causes.words.classes import class_shares, probe_classes"
+        shares = "from bertviz_core.attribution.class_attributions import class_attributions, probe_classes"
         opened = f"""{library_lines(name, shares, *_READ)}{_PROBE}
 classes = probe_classes(probe, model, tokenizer, {chosen.text!r})"""
     else:
-        request = target_request(chosen.name, chosen.pair is not None)
+        request = parse_target(chosen.name, chosen.pair is not None)
         call, place = ("tag_classes", f", {request.places[0]}") if chosen.kind == "tag" else ("head_classes", "")
         imports = (
-            f"from bertviz_core.causes.words.classes import class_shares, {call}",
+            f"from bertviz_core.attribution.class_attributions import class_attributions, {call}",
             "from bertviz_core.predictions.loading import load_head",
             "from bertviz_core.trace.tokenization import tokenize",
         )
         opened = f"""{library_lines(name, *imports)}head = load_head(source, settings, {request.task!r}, model)
 classes = {call}(head, tokenize(tokenizer, {chosen.text!r}, {chosen.pair!r}){place})"""
     return f"""{opened}
-result = class_shares(classes, tokenizer, {list(labels)!r}, {", ".join(map(repr, how))})
+result = class_attributions(classes, tokenizer, {list(labels)!r}, {", ".join(map(repr, how))})
 print(result.labels, result.clean)
 for word, shares in zip(result.words, result.shares):
     print(word, shares)
@@ -149,22 +152,22 @@ for word, shares in zip(result.words, result.shares):
 def pairs_code(name: str, text: str, pair: str, layer: int) -> str:
     """Lines that give the ledger."""
     imports = (
-        "from bertviz_core.causes.words.pairs import pair_ledger",
+        "from bertviz_core.attribution.pair_attributions import pair_attributions",
         "from bertviz_core.sentences.plan import recommended",
     )
     return f"""{library_lines(name, *imports)}plan = recommended(source, settings)
-ledger = pair_ledger(model, tokenizer, {text!r}, {pair!r}, plan, {layer})
+ledger = pair_attributions(model, tokenizer, {text!r}, {pair!r}, plan, {layer})
 print(ledger.shares)   # (tokens of the first text, tokens of the second)
 print(ledger.shares.sum(), ledger.reference_terms, ledger.cosine)
 """
 
 
 _IMPORTS: dict[ShareMethod, str] = {
-    "leave-one-out": "from bertviz_core.causes.words.leave_one_out import leave_one_out",
-    "integrated-gradients": "from bertviz_core.causes.words.gradients import integrated_gradients",
-    "gradient-x-input": "from bertviz_core.causes.words.gradients import gradient_x_input",
+    "leave-one-out": "from bertviz_core.attribution.leave_one_out import leave_one_out",
+    "integrated-gradients": "from bertviz_core.attribution.gradients import integrated_gradients",
+    "gradient-x-input": "from bertviz_core.attribution.gradients import gradient_x_input",
 }
-_READ = ("from pathlib import Path", "from bertviz_core.predictions.labelled.probe import read_probe")
+_READ = ("from pathlib import Path", "from bertviz_core.predictions.probing.probe import read_probe")
 
 _PROBE = """data = Path("probe.zip").read_bytes()   # the file of Save this probe
 probe = read_probe("probe.zip", data)"""
@@ -179,9 +182,9 @@ def _target(name: str, chosen: ChosenTarget, *imports: str) -> str:
     """Lines that load the model and open the target."""
     if chosen.kind == "probe":
         label = chosen.name.partition(":")[2]
-        lines = library_lines(name, *imports, "from bertviz_core.causes.targets import probe_target", *_READ)
+        lines = library_lines(name, *imports, "from bertviz_core.targets.target import probe_target", *_READ)
         return f"""{lines}{_PROBE}
 target = probe_target(probe, model, tokenizer, {chosen.text!r}, {label!r}, {chosen.measure!r})"""
-    lines = library_lines(name, *imports, "from bertviz_core.causes.requests import open_target")
+    lines = library_lines(name, *imports, "from bertviz_core.targets.target_spec import open_target")
     asked = f"{chosen.text!r}, {chosen.pair!r}, {chosen.name!r}, {chosen.measure!r}"
     return f"{lines}target = open_target(source, settings, {asked}, base=model)"

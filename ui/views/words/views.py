@@ -7,29 +7,35 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.causes.requests import target_request
-from bertviz_core.causes.targets import Measure
-from bertviz_core.causes.words.results import ClassShares, PairLedger, Replacement, WordCurves, WordShares
-from bertviz_core.figures.predictions.causes.pairs import pair_ledger_figure
-from bertviz_core.figures.predictions.causes.word_classes import word_classes_figure
-from bertviz_core.figures.predictions.causes.word_curves import METHOD_NAMES, curve_areas, word_curves_figure
-from bertviz_core.figures.predictions.causes.words import word_bars_figure, word_shares_figure
+from bertviz_core.attribution.results import (
+    ClassAttributions,
+    PairAttributions,
+    Replacement,
+    WordAttributions,
+    WordCurves,
+)
+from bertviz_core.figures.attribution.classes import word_classes_figure
+from bertviz_core.figures.attribution.curves import METHOD_NAMES, curve_areas, word_curves_figure
+from bertviz_core.figures.attribution.pairs import pair_ledger_figure
+from bertviz_core.figures.attribution.words import word_bars_figure, word_shares_figure
 from bertviz_core.predictions.results import ClassPrediction
-from bertviz_core.questions.causes.targets import MEASURE, TARGET
-from bertviz_core.questions.causes.words import (
+from bertviz_core.questions.interventions.attributions import (
     CLASSES,
     COMPARED,
     LAYER,
     POSITION,
     UNITS,
-    class_shares,
-    pair_ledger,
+    class_attributions,
+    pair_attributions,
     share_values,
     units,
+    word_attributions,
     word_curves,
-    word_shares,
 )
+from bertviz_core.questions.interventions.targets import MEASURE, TARGET
 from bertviz_core.questions.parameters import Options, joined_names
+from bertviz_core.targets.target import Measure
+from bertviz_core.targets.target_spec import parse_target
 from bertviz_core.text import decimals, digits, escape_controls, isolated, quoted
 from bertviz_core.trace.subwords.pieces import text_pieces
 from ui.cache import models
@@ -39,8 +45,8 @@ from ui.widgets.controls import model_name
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
-from ui.widgets.target.opened import MOST_SAID, ChosenTarget, asked_model, target_options
-from ui.widgets.target.row import class_row, folded_row, target_row
+from ui.widgets.target_controls.opened import MOST_SAID, ChosenTarget, shared_model_of, target_options
+from ui.widgets.target_controls.row import class_row, folded_row, target_row
 from ui.widgets.view_and_layer import state_select
 
 
@@ -57,7 +63,7 @@ def words_view() -> None:
         replacement = controls.replacement(name, chosen, row.folded)
     row.say(chosen, texts.METHOD_WORDS[method], *_unit_words(whole_words), texts.IN_PLACE[replacement])
     options = target_options(chosen, share_values(method, replacement, not whole_words))
-    result = answer(word_shares, asked_model(name), options).result
+    result = answer(word_attributions, shared_model_of(name), options).result
     frame = shares_frame(result)
     words = figure_block(
         word_shares_figure(result, text_pieces(result.tokens)),
@@ -75,7 +81,7 @@ def words_view() -> None:
     figure_block(word_bars_figure(result), f"word bars {method} {name}", frame, texts=result.tokens)
 
 
-def _totals(result: WordShares) -> None:
+def _totals(result: WordAttributions) -> None:
     """The target with and without all words, and what the shares add up to."""
     unit = f"in {result.unit}"
     with st.container(horizontal=True):
@@ -93,7 +99,7 @@ def _totals(result: WordShares) -> None:
     st.markdown(_strongest(result))
 
 
-def _strongest(result: WordShares) -> str:
+def _strongest(result: WordAttributions) -> str:
     """The word that adds most, and the one that takes away most; the stronger of the two first."""
     most, least = int(result.shares.argmax()), int(result.shares.argmin())
     title = escape_markdown(result.title)
@@ -110,7 +116,7 @@ def _strongest(result: WordShares) -> str:
     return " ".join(sentences) or f"No word adds to the {title} or takes away from it."
 
 
-def shares_frame(result: WordShares) -> pd.DataFrame:
+def shares_frame(result: WordAttributions) -> pd.DataFrame:
     """Every word in the order of the text, with its tokens and its share."""
     tokens = result.tokens.tokens
     return pd.DataFrame(
@@ -135,7 +141,7 @@ def curves_view() -> None:
         whole_words = controls.whole_words()
     row.say(chosen, " and ".join(texts.METHOD_WORDS[each] for each in methods), *_unit_words(whole_words))
     values = {COMPARED.key: joined_names(METHOD_NAMES[each] for each in methods), UNITS.key: units(whole_words)}
-    result = answer(word_curves, asked_model(name), target_options(chosen, values)).result
+    result = answer(word_curves, shared_model_of(name), target_options(chosen, values)).result
     words = figure_block(
         word_curves_figure(result),
         f"word curves {name}",
@@ -186,7 +192,7 @@ def classes_view() -> None:
     replacement = controls.replacement(name, chosen, row.folded)
     row.words.markdown(_class_line(chosen, prediction, labels, (measure, whole_words, replacement)), width="content")
     options = _class_options(chosen, labels, measure, share_values("leave-one-out", replacement, not whole_words))
-    result = answer(class_shares, asked_model(name), options).result
+    result = answer(class_attributions, shared_model_of(name), options).result
     words = figure_block(
         word_classes_figure(result),
         f"word classes {name}",
@@ -205,7 +211,7 @@ def _class_options(
     chosen: ChosenTarget, labels: tuple[str, ...], measure: Measure, values: Mapping[str, str]
 ) -> Options:
     """What is asked of all classes of a target's head, or of its probe."""
-    request, named = target_request(chosen.name, chosen.pair is not None), {CLASSES.key: joined_names(labels)}
+    request, named = parse_target(chosen.name, chosen.pair is not None), {CLASSES.key: joined_names(labels)}
     options = target_options(chosen, {**values, **named, MEASURE.key: measure})
     if chosen.kind == "probe":
         return options
@@ -218,7 +224,7 @@ def _class_line(
 ) -> str:
     """What is drawn, in the line above it."""
     measure, whole_words, replacement = asked
-    request = target_request(chosen.name, has_pair=True)
+    request = parse_target(chosen.name, has_pair=True)
     noun = "tag" if chosen.kind == "tag" else "class"
     named = f"{quoted(escape_controls(labels[0]), MOST_SAID)}" if len(labels) == 1 else f"each {noun}"
     where = {"tag": f" at token {request.places[0]}" if request.places else "", "probe": " by the probe"}
@@ -232,7 +238,7 @@ def _unit_words(whole_words: bool) -> tuple[str, ...]:
     return () if whole_words else ("each token alone",)
 
 
-def _for_and_against(result: ClassShares, place: int) -> str:
+def _for_and_against(result: ClassAttributions, place: int) -> str:
     """The strongest word for a class and the strongest against it."""
     told = [
         f"**{_token(result.words[word])}** speaks most {side} it (**{decimals(float(result.shares[word, place]))}**)"
@@ -243,7 +249,7 @@ def _for_and_against(result: ClassShares, place: int) -> str:
     return f"* **{_token(result.labels[place])}**, {clean}: {', '.join(told) or 'no word changes it'}."
 
 
-def classes_frame(result: ClassShares) -> pd.DataFrame:
+def classes_frame(result: ClassAttributions) -> pd.DataFrame:
     """Every word in the order of the text, with its share in each class."""
     columns: dict[str, object] = {"word": result.words}
     columns["position"] = [places[0] for places in result.positions]
@@ -259,7 +265,7 @@ def pairs_view() -> None:
     words = "Where the tokens are told apart. An early layer is closer to the words, and takes longer."
     layer = state_select(layers - 1, words) if layers > 1 else 0
     options = Options((text,), pair, values={LAYER.key: str(layer)})
-    ledger = answer(pair_ledger, SharedModel(name), options).result
+    ledger = answer(pair_attributions, SharedModel(name), options).result
     place = figure_block(
         pair_ledger_figure(ledger),
         f"word pairs from layer {layer} {name}",
@@ -271,7 +277,7 @@ def pairs_view() -> None:
         _ledger(ledger)
 
 
-def _ledger(ledger: PairLedger) -> None:
+def _ledger(ledger: PairAttributions) -> None:
     """The sum with its error, and the strongest pair."""
     total = float(ledger.shares.sum())
     with st.container(horizontal=True):
@@ -293,14 +299,14 @@ def _ledger(ledger: PairLedger) -> None:
         st.caption(escape_markdown(notice))
 
 
-def _terms(ledger: PairLedger) -> str:
+def _terms(ledger: PairAttributions) -> str:
     return (
         f"First text with the other's masks {decimals(ledger.first_reference)}, plus masks with the second text "
         f"{decimals(ledger.second_reference)}, minus masks with masks {decimals(ledger.both_references)}."
     )
 
 
-def pairs_frame(ledger: PairLedger) -> pd.DataFrame:
+def pairs_frame(ledger: PairAttributions) -> pd.DataFrame:
     """Every pair of tokens with its share."""
     rows, columns = ledger.shares.shape
     return pd.DataFrame(

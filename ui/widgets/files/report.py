@@ -16,7 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 from bertviz_core.errors import BertvizError, Progress
 from bertviz_core.figures.base.style import WIDE
 from ui import session
-from ui.cache.shown import ShownView, noted
+from ui.cache.view_notes import ShownView, noted
 from ui.widgets import controls
 from ui.widgets.files.theme import chosen_theme
 from ui.widgets.formatting import escape_markdown
@@ -152,13 +152,13 @@ def _said() -> Iterator[None]:
 def _telling() -> Progress:
     place = st.empty()
 
-    def tell(done: int, total: int) -> None:
+    def progress(done: int, total: int) -> None:
         if done < total:
             place.progress(done / total, text=f"{done} of {total} figures")
         else:
             place.empty()
 
-    return tell
+    return progress
 
 
 def _save(file: bytes, name: str) -> None:

@@ -47,8 +47,8 @@ def _key(name: str) -> Hashable:
 def _begin(name: str, files: HubFiles) -> None:
     current = settings()
 
-    def work(tell: Progress) -> Path:
-        return download(files, current, tell)
+    def work(progress: Progress) -> Path:
+        return download(files, current, progress)
 
     board().start(_key(name), files.nbytes, work, turns="downloads", long=0, kept=True)
 

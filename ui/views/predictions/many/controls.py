@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from bertviz_core.predictions.labelled.reading import LABEL_COLUMNS, gold_column
-from bertviz_core.predictions.labelled.results import GoldScores, TextPredictions
+from bertviz_core.predictions.probing.reading import LABEL_COLUMNS, gold_column
+from bertviz_core.predictions.probing.results import GoldScores, TextPredictions
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.text import counted, quoted
 from ui.address.bounds import keep_among
 from ui.session import settings
 from ui.views.predictions.probes.controls import BOX, column_select, typed_lines
 from ui.widgets.controls import BOUND, choice
-from ui.widgets.lists.files import ListFile, most_megabytes
+from ui.widgets.lists.uploads import ListFile, most_megabytes
 from ui.widgets.models.select import HEADS
 
 SOURCE, TYPED, GOLD, SECOND, ASKED = "texts_from", "many_texts", "gold_column", "second_column", "asked"
@@ -66,7 +66,7 @@ class TextList:
     """How the list was read."""
 
 
-def asked_select(tasks: tuple[str, ...]) -> str:
+def answer_kind_select(tasks: tuple[str, ...]) -> str:
     """Who answers: a head of the checkpoint, or a probe; nothing to choose for a model without a head."""
     if not tasks:
         return PROBE
@@ -88,7 +88,7 @@ def text_list(asked: str, mask: str) -> TextList | None:
         mask: how the model's vocabulary spells a mask; "" for none.
 
     Raises:
-        BertvizError: as bertviz_core.sentences.reading.files.read_sentences.
+        BertvizError: as bertviz_core.sentences.reading.sentence_files.read_sentences.
     """
     with st.popover("Texts", icon=":material/edit_note:", key="many_box"), st.container(width=BOX):
         if choice("Texts", SOURCES, SOURCE, label_visibility="collapsed") == SOURCES[0]:

@@ -18,7 +18,7 @@ def head_code(name: str, task: str, texts: tuple[str, ...], pairs: tuple[str, ..
     """Lines that give the answers of a head."""
     lines = library_lines(
         name,
-        "from bertviz_core.predictions.labelled.table import text_predictions",
+        "from bertviz_core.predictions.probing.table import text_predictions",
         "from bertviz_core.predictions.loading import load_head",
     )
     short = sum(map(len, (*texts, *(pairs or ())))) <= 4 * LONGEST
@@ -36,8 +36,8 @@ def probe_code(name: str, texts: tuple[str, ...]) -> str:
     lines = library_lines(
         name,
         "from pathlib import Path",
-        "from bertviz_core.predictions.labelled.probe import read_probe",
-        "from bertviz_core.predictions.labelled.table import probe_table",
+        "from bertviz_core.predictions.probing.probe import read_probe",
+        "from bertviz_core.predictions.probing.table import probe_table",
     )
     given = repr(texts) if sum(map(len, texts)) <= 4 * LONGEST else "texts"
     return (

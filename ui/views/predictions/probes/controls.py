@@ -7,7 +7,7 @@ import streamlit as st
 
 from bertviz_core.errors import TextError
 from bertviz_core.figures.sentences.poolings import pooling_word
-from bertviz_core.predictions.labelled.reading import (
+from bertviz_core.predictions.probing.reading import (
     EXAMPLE_SET,
     MAX_CLASSES,
     MAX_TEXTS,
@@ -16,15 +16,15 @@ from bertviz_core.predictions.labelled.reading import (
     label_column,
     typed_labels,
 )
-from bertviz_core.predictions.labelled.results import LabelledTexts
+from bertviz_core.predictions.probing.results import LabelledTexts
 from bertviz_core.questions.predictions.labelled_texts import MOST_SEEDS, SEED
-from bertviz_core.sentences.reading.files import read_sentences
+from bertviz_core.sentences.reading.sentence_files import read_sentences
 from bertviz_core.sentences.results import Pooling, SentenceTable
 from bertviz_core.text import escape_controls
 from ui.address.bounds import keep_among
 from ui.session import settings
 from ui.widgets.controls import BOUND, choice
-from ui.widgets.lists.files import ListFile, within_upload
+from ui.widgets.lists.uploads import ListFile, within_upload
 
 SOURCE, TYPED, POOLING, LABEL = "labelled", "labelled_texts", "pooling", "label_column"
 SOURCES = ("example set", "typed", "file")
@@ -41,7 +41,7 @@ def labelled_texts() -> tuple[LabelledTexts | None, int]:
     """The texts that a probe is fitted on, None while no file is there, and the seed, behind a button that opens them.
 
     Raises:
-        BertvizError: as bertviz_core.predictions.labelled.reading.checked.
+        BertvizError: as bertviz_core.predictions.probing.reading.checked.
     """
     with st.popover("Labelled texts", icon=":material/label:", key="labelled_box"), st.container(width=BOX):
         source = choice("Labelled texts", SOURCES, SOURCE, label_visibility="collapsed")
@@ -90,7 +90,7 @@ def typed_lines(label: str, key: str, placeholder: str, told: str, empty: str) -
         empty: the refusal of a box without a line.
 
     Raises:
-        TextError: there is no line, or as bertviz_core.sentences.reading.files.read_sentences.
+        TextError: there is no line, or as bertviz_core.sentences.reading.sentence_files.read_sentences.
     """
     text = st.text_area(
         label,

@@ -1,7 +1,7 @@
 """Words about probes, and the lines of Python that give their numbers."""
 
-from bertviz_core.predictions.labelled.reading import EXAMPLE_SET
-from bertviz_core.predictions.labelled.results import LabelledTexts, Probe, ProbeScores
+from bertviz_core.predictions.probing.reading import EXAMPLE_SET
+from bertviz_core.predictions.probing.results import LabelledTexts, Probe, ProbeScores
 from ui.widgets.reproduction import LONGEST, library_lines
 
 HOW = (
@@ -47,7 +47,7 @@ def opened_code(name: str, text: str) -> str:
     lines = library_lines(
         name,
         "from pathlib import Path",
-        "from bertviz_core.predictions.labelled.probe import probe_predictions, read_probe",
+        "from bertviz_core.predictions.probing.probe import probe_predictions, read_probe",
     )
     return (
         f"{lines}probe = read_probe('probe.zip', Path('probe.zip').read_bytes())\n"
@@ -59,10 +59,10 @@ def opened_code(name: str, text: str) -> str:
 def _fitting(name: str, labelled: LabelledTexts, scores: ProbeScores) -> str:
     lines = library_lines(
         name,
-        "from bertviz_core.predictions.labelled.fitting import fitted_probe, layer_vectors, probe_scores",
-        "from bertviz_core.predictions.labelled.probe import probe_predictions",
-        "from bertviz_core.predictions.labelled.reading import example_set",
-        "from bertviz_core.predictions.labelled.results import LabelledTexts",
+        "from bertviz_core.predictions.probing.fitting import fitted_probe, layer_vectors, probe_scores",
+        "from bertviz_core.predictions.probing.probe import probe_predictions",
+        "from bertviz_core.predictions.probing.reading import example_set",
+        "from bertviz_core.predictions.probing.results import LabelledTexts",
     )
     own = f"LabelledTexts({labelled.name!r}, {labelled.texts!r}, {labelled.labels!r})"
     short = sum(map(len, (*labelled.texts, *labelled.labels))) <= 4 * LONGEST

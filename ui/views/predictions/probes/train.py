@@ -9,24 +9,24 @@ from streamlit.delta_generator import DeltaGenerator
 from bertviz_core.figures.predictions.classes import classes_figure
 from bertviz_core.figures.predictions.probes import probe_figure
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.predictions.labelled.probe import check_model, probe_bytes, read_probe
-from bertviz_core.predictions.labelled.results import LabelledTexts, Probe, ProbeScores
-from bertviz_core.predictions.labelled.scores import accuracy_table
-from bertviz_core.questions.causes.targets import TARGET
+from bertviz_core.predictions.probing.probe import check_model, probe_bytes, read_probe
+from bertviz_core.predictions.probing.results import LabelledTexts, Probe, ProbeScores
+from bertviz_core.predictions.probing.scores import accuracy_table
+from bertviz_core.questions.interventions.targets import TARGET
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labelled_texts import fitted_probes, labelled_options, probe_answer
 from bertviz_core.sentences.batches import edge_tokens
 from bertviz_core.sentences.pooling import offered_poolings
 from ui.cache import models
-from ui.cache.decorator import cached_by_bytes
+from ui.cache.memoize import cached_by_bytes
 from ui.cache.shared_model import SharedModel
 from ui.session import TRAINED_PROBE, store
 from ui.views.predictions.probes import controls, texts
 from ui.widgets import controls as shared
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown, run_words
-from ui.widgets.lists.files import content, wait_for_file
 from ui.widgets.lists.progress import answer
+from ui.widgets.lists.uploads import content, wait_for_file
 from ui.widgets.view_and_layer import state_select
 
 
@@ -75,7 +75,7 @@ def chosen_probe(name: str, row: DeltaGenerator) -> ChosenProbe:
         row: where the controls stand.
 
     Raises:
-        BertvizError: as bertviz_core.predictions.labelled.reading.checked and fitting.layer_vectors; or the file holds
+        BertvizError: as bertviz_core.predictions.probing.reading.checked and fitting.layer_vectors; or the file holds
             no probe of this model.
     """
     with row:

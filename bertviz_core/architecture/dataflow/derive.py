@@ -1,0 +1,345 @@
+"""What a model is, read off the data flow of one run without values."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bertviz_core.architecture.dataflow import stepwise
+from bertviz_core.architecture.dataflow.chain import (
+    ADDITIONS,
+    STEPS,
+    crosses,
+    descendants,
+    modules_between,
+    product,
+    residual,
+    role,
+    types_enter,
+)
+from bertviz_core.architecture.dataflow.stepwise import encoder_path, inner_ends, token_types
+from bertviz_core.architecture.dataflow.values import (
+    DISTANCE,
+    POSITION,
+    TURNED,
+    TYPE,
+    Flow,
+    Value,
+    ancestors,
+    flow_of,
+    given,
+)
+from bertviz_core.architecture.dry_run import PROBE_TOKENS, DryModel, dry_model, plain_row
+from bertviz_core.architecture.layer_modules import layer_paths
+from bertviz_core.architecture.structure.results import (
+    AttentionFacts,
+    Block,
+    BlockKind,
+    LayerFacts,
+    ModelFacts,
+    Position,
+    StreamTable,
+    Window,
+)
+from bertviz_core.models.families import family
+from bertviz_core.models.skeleton import build_skeleton
+from bertviz_core.parameters.components import ATTENTION_PARTS
+from bertviz_core.parameters.ledger import module_ledger
+from bertviz_core.parameters.results import Ledger
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+Place = tuple[str, int]
+"""Stack and layer."""
+STACKS = ("encoder", "decoder")
+SLICES = frozenset(("split", "split_with_sizes", "slice", "chunk", "narrow", "select"))
+MIXING = ("_fft_c2c", "_fft_r2c")
+
+
+def model_facts(name: str, config: Mapping[str, Any], task: str = "base") -> ModelFacts:
+    """What a run of the class that a config describes tells of it; an encoder-decoder model is run whole.
+
+    Raises:
+        TextError: even a short run would take too long.
+        UnsupportedModelError: the family cannot be run without its values.
+        CheckpointError: the config cannot be used.
+    """
+    dry = dry_model(name, config, task)
+    base = dry.model if task == "base" else build_skeleton(name, config)
+    return _facts_of(dry, base)
+
+
+def _facts_of(dry: DryModel, base: "PreTrainedModel") -> ModelFacts:
+    ledger = module_ledger(dry.name, dry.model)
+    paths = {
+        (stack, layer): modules
+        for stack in STACKS
+        for layer, modules in layer_paths(ledger, ledger.model_type, stack).items()
+    }
+    with suppress(ValueError):  # a family without a choice has one way
+        dry.model.set_attn_implementation(stepwise.register())
+    inputs = dry.inputs([plain_row(dry.model, PROBE_TOKENS)])
+    inputs |= token_types(dry, inputs["input_ids"])
+    ends = {place: (modules[0], modules[-1]) for place, modules in paths.items()}
+    reader = _read(dry, ledger, inputs, paths, ends, base)
+    if ends and not reader.flow.entries:  # SqueezeBERT calls forward itself, past all hooks of the layer
+        reader = _read(dry, ledger, inputs, paths, {place: inner_ends(dry, path) for place, path in ends.items()}, base)
+    return reader.facts()
+
+
+def _read(
+    dry: DryModel,
+    ledger: Ledger,
+    inputs: "dict[str, torch.Tensor]",
+    paths: Mapping[Place, tuple[str, ...]],
+    ends: Mapping[Place, tuple[str, str]],
+    base: "PreTrainedModel",
+) -> "_Reader":
+    """One run, each layer between two of its modules."""
+    import torch
+
+    firsts, lasts = {first for first, _ in ends.values()}, {last for _, last in ends.values()}
+    encoder = encoder_path(dry.model)
+    with torch.no_grad(), stepwise.noting() as calls, flow_of(dry.model, firsts, {*lasts, encoder}) as flow:
+        given(flow, inputs)
+        output = dry.run(inputs)
+    pooler = any(component.name == "pooler" for component in module_ledger(dry.name, base).components)
+    parts = {row.name.rpartition(".")[0]: row.part for row in ledger.parameters}
+    last, base_class = flow.value(output[0]), type(base).__name__
+    return _Reader(dry, ledger, flow, calls, paths, ends, last, encoder, base_class, pooler, parts)
+
+
+@dataclass(slots=True, eq=False)
+class _Reader:
+    """Reads one run."""
+
+    dry: DryModel
+    ledger: Ledger
+    flow: Flow
+    calls: stepwise.Calls
+    paths: Mapping[Place, tuple[str, ...]]
+    ends: Mapping[Place, tuple[str, str]]
+    last: Value
+    encoder: str
+    base_class: str
+    base_pooler: bool
+    parts: Mapping[str, str]
+
+    def facts(self) -> ModelFacts:
+        """All of them."""
+        layers = tuple(self._layer(*place) for place in self.paths)
+        stack = next(iter(self.paths), ("", 0))[0]
+        entered, _ = self.flow.entries.get(self.ends.get((stack, 0), ("", ""))[0], (None, None))
+        tables, before = self._embeddings(entered)
+        encoder_end = self.flow.exits.get(self.encoder, (self.last, self.last))[1]
+        inside = {each for row in layers if row.attention for each in row.attention.positions}
+        absolute = entered is not None and POSITION in entered.sources
+        order: tuple[Position, ...] = ("absolute", "relative", "rotary")
+        return ModelFacts(
+            model_class=type(self.dry.model).__name__,
+            tables=tables,
+            before=before,
+            encoder_behind=self._behind("encoder", encoder_end),
+            decoder_behind=self._behind("decoder", self.last),
+            layers=layers,
+            positions=tuple(each for each in order if each in inside or (each == "absolute" and absolute)),
+            learned_positions=any(table.role == "position" and self._trained(table.name) for table in tables),
+            types=types_enter(tables, layers, self.flow),
+            keeps_tokens=all(_per_token(start.shape) for _, start in self._starts(stack)),
+            pooler=self.base_pooler,
+            base_class=self.base_class,
+            recorded=self._recorded(stack),
+            sinks=any(call.sinks for call in self.calls.attention),
+        )
+
+    def _starts(self, stack: str) -> list[tuple[Value, Value]]:
+        """What enters the layers of a stack."""
+        firsts = [first for (each, _), (first, _) in self.ends.items() if each == stack]
+        return [self.flow.entries[first] for first in firsts if first in self.flow.entries]
+
+    def _behind(self, stack: str, end: Value) -> tuple[str, ...]:
+        """What the last layer's vectors of a stack pass up to some value, of that stack's own."""
+        lasts = [
+            self.flow.exits[last][1]
+            for (each, _), (_, last) in self.ends.items()
+            if each == stack and last in self.flow.exits
+        ]
+        passed = modules_between(end, lasts[-1]) if lasts else ()
+        components = {row.name.rpartition(".")[0]: row.component for row in self.ledger.parameters}
+        return tuple(path for path in passed if components.get(path, stack) in STACKS)
+
+    def _trained(self, name: str) -> bool:
+        return any(row.name == name and row.trainable for row in self.ledger.parameters)
+
+    def _embeddings(self, entered: Value | None) -> tuple[tuple[StreamTable, ...], tuple[str, ...]]:
+        """The tables that make what enters the first layer, and the modules that it passed before."""
+        if entered is None:
+            return (), ()
+        made_from = ancestors(entered)
+        tables: dict[str, StreamTable] = {}
+        for lookup in self.flow.lookups:
+            if id(lookup) in made_from and lookup.name not in tables:
+                tables[lookup.name] = StreamTable(lookup.name, role(lookup), lookup.parents[0].shape[0])
+        return tuple(tables.values()), modules_between(entered, None)
+
+    def _recorded(self, stack: str) -> bool:
+        """Whether the exchangeable attention function was called once by every layer, over all tokens."""
+        modules = dict(self.dry.model.named_modules())
+        own = [path for (each, _), paths in self.paths.items() if each == stack for path in paths]
+        inside = {id(module) for path in own for module in modules[path].modules()}
+        calls = [call for call in self.calls.attention if id(call.module) in inside]
+        runs = sum(row.applications for row in self.ledger.layers if row.component == stack)
+        seq = 1 if stack == "decoder" and any(each == "encoder" for each, _ in self.paths) else PROBE_TOKENS
+        return 0 < runs == len(calls) and all(call.queries == call.keys == seq and call.plain for call in calls)
+
+    def _layer(self, stack: str, layer: int) -> LayerFacts:
+        first, last = self.ends[stack, layer]
+        if first not in self.flow.entries or last not in self.flow.exits:
+            return LayerFacts(stack, layer, (), None, False)
+        (_, start), (left, _) = self.flow.entries[first], self.flow.exits[last]
+        inside = ancestors(left, stop=start)
+        from_start = descendants(inside.values(), start)
+        blocks = self._blocks(left, start, from_start, stack)
+        return LayerFacts(
+            stack=stack,
+            layer=layer,
+            blocks=blocks,
+            attention=self._attention(inside, from_start, stack, layer),
+            gated=any(self._is_gate(value, from_start) for value in inside.values()),
+        )
+
+    def _part(self, path: str) -> str:
+        """Part of the layer that a module's parameters serve."""
+        return self.parts.get(path, "")
+
+    def _blocks(self, left: Value, start: Value, from_start: set[int], stack: str) -> tuple[Block, ...]:
+        """The chain of residual connections from the layer's end to its beginning, in the order of the run."""
+        blocks: list[Block] = []
+        behind: list[str] = []
+        current = left
+        while current is not start:
+            if current.op == "norm":
+                behind.append(current.name)
+                current = current.parents[0]
+            elif current.op in ADDITIONS and (split := residual(current, from_start)):
+                stream, branches = split
+                block = self._block(stream, branches, tuple(reversed(behind)), from_start, stack)
+                if block is None:
+                    return ()
+                blocks.append(block)
+                behind, current = [], stream
+            else:
+                return ()
+        return () if behind else tuple(reversed(blocks))
+
+    def _block(
+        self, stream: Value, branches: Sequence[Value], behind: tuple[str, ...], from_start: set[int], stack: str
+    ) -> Block | None:
+        """What is added to the stream; None for attention and feed-forward one behind the other in one block."""
+        kinds: list[BlockKind] = []
+        before: list[str] = []
+        within: list[str] = []
+        passed: list[str] = []
+        for branch in branches:
+            behind_it = ancestors(branch, stop=stream)
+            inside = [value for key, value in behind_it.items() if key in from_start and value is not stream]
+            found = self._kinds(inside, from_start, stack)
+            if len(found) > 1:
+                return None
+            kinds += [kind for kind in found if kind not in kinds]
+            before += [value.name for value in inside if value.op == "norm" and value.parents[0] is stream]
+            passed += [value.name for value in inside if value.op in (*STEPS, "activation")]
+            end = branch
+            while end.op in ("scale", "norm") and end is not stream:
+                if end.op == "norm" and end.name not in before:
+                    within.append(end.name)
+                end = end.parents[0]
+        return Block(
+            tuple(kinds) or ("other",),
+            tuple(dict.fromkeys(before)),
+            tuple(within),
+            behind,
+            tuple(dict.fromkeys(passed)),
+        )
+
+    def _kinds(self, inside: Sequence[Value], from_start: set[int], stack: str) -> list[BlockKind]:
+        """What a block does, from its softmaxes, Fourier transforms and the parts of its maps."""
+        parts = {self._part(value.name) for value in inside if value.op == "map"}
+        kinds: list[BlockKind] = []
+        if any(value.op == "_softmax" for value in inside) or parts & set(ATTENTION_PARTS):
+            reads = stack == "decoder" and any(crosses(value, from_start) for value in inside)
+            kinds.append("cross-attention" if reads else "attention")
+        if any(value.op in MIXING for value in inside):
+            kinds.append("mixing")
+        if "feed_forward" in parts:
+            kinds.append("feed-forward")
+        return kinds
+
+    def _is_gate(self, value: Value, from_start: set[int]) -> bool:
+        """Whether two results of the feed-forward block are multiplied, neither made from the other."""
+        if value.op != "mul" or len(value.parents) != 2 or any(id(each) not in from_start for each in value.parents):
+            return False
+        (one, cut_one), (other, cut_other) = (self._map_behind(each, "feed_forward") for each in value.parents)
+        return bool(one and other) and (one != other or cut_one or cut_other)
+
+    def _map_behind(self, value: Value, part: str) -> tuple[str, bool]:
+        """(the nearest map behind a value, if it is of this part, whether the value is a slice of what it gave)."""
+        cut = False
+        while value.op not in STEPS and value.parents:
+            cut = cut or value.op in SLICES
+            value = value.parents[0]
+        return (value.name, cut) if value.op == "map" and self._part(value.name) == part else ("", cut)
+
+    def _attention(
+        self, inside: Mapping[int, Value], from_start: set[int], stack: str, layer: int
+    ) -> AttentionFacts | None:
+        """What happens before the first softmax of a layer that mixes its own tokens."""
+        own = [each for each in self.flow.softmaxes if id(each) in inside and id(each) in from_start]
+        if not own:
+            return None
+        products = [(softmax, *product(softmax.parents[0], from_start)) for softmax in own]
+        softmax, scores, factor = next((each for each in products if each[1] is not None), products[0])
+        call = self._call(self.paths[stack, layer])
+        sources = softmax.sources | (frozenset() if scores is None else scores.sources)
+        positions: list[Position] = []
+        if DISTANCE in sources:
+            positions.append("relative")
+        if TURNED in sources:
+            positions.append("rotary")
+        row = family(self.ledger.model_type)  # some estimate the softmax, or look at a band of the keys
+        plain = len(own) == 1 and (call is None or call.plain) and row.attention_maps in ("probabilities", "scores")
+        whole = scores is not None and scores.shape[-1] == scores.shape[-2]
+        return AttentionFacts(
+            softmax=plain and whole,
+            scaling=factor if scores is not None else None,
+            positions=tuple(positions),
+            types=TYPE in sources,
+            window=self._window(call, layer),
+        )
+
+    def _call(self, modules: Sequence[str]) -> stepwise.AttentionCall | None:
+        named = dict(self.dry.model.named_modules())
+        inside = {id(module) for path in modules for module in named[path].modules()}
+        return next((call for call in self.calls.attention if id(call.module) in inside), None)
+
+    def _window(self, call: stepwise.AttentionCall | None, layer: int) -> Window | None:
+        """How far a token sees by the mask of a call."""
+        config = self.dry.model.config.to_dict()
+        if config.get("model_type") == "longformer":  # Beltagy et al. 2020, section 3.1: half of it to each side
+            sizes = config.get("attention_window") or 512
+            size = sizes if isinstance(sizes, int) else sizes[layer]
+            return Window(int(size) // 2, int(size) // 2)
+        if call is None or call.mask is None:
+            return None
+        made_from = ancestors(self.flow.value(call.mask))
+        for mask, window in self.calls.windows:
+            if mask is call.mask or id(self.flow.value(mask)) in made_from:
+                return window
+        return None
+
+
+def _per_token(shape: Sequence[int]) -> bool:
+    """Whether vectors of this shape are one per token, or more where a family pads; the numbers stand last or not."""
+    return PROBE_TOKENS in shape or max(shape[:-1], default=0) >= PROBE_TOKENS

@@ -1,0 +1,179 @@
+"""Which words speak for and against each class or tag: all are read from the same runs of the text without a word."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bertviz_core.attribution.results import ClassAttributions, Replacement
+from bertviz_core.attribution.text_units import INSTEAD, Remover, row_values, text_units, unit_names
+from bertviz_core.errors import Progress, TextError
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.predictions.classes import check_measure, class_number, class_place, output_scoring
+from bertviz_core.predictions.labels import NEXT_SENTENCE, output_names
+from bertviz_core.predictions.loading import HeadModel
+from bertviz_core.predictions.probing.results import Probe
+from bertviz_core.predictions.results import Scoring
+from bertviz_core.predictions.run import check_task
+from bertviz_core.sentences.encoding import plan_vectors
+from bertviz_core.sentences.results import SentencePlan
+from bertviz_core.targets.target import Measure, Target, class_target, probe_target, tag_target
+from bertviz_core.trace.forward import forward
+from bertviz_core.trace.inputs import reset_model_state
+from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.tokenization import TextTokenizer
+
+if TYPE_CHECKING:
+    import torch
+
+MOST_CLASSES = 8
+"""Classes that are told of one text."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassOutputs:
+    """All classes of a head or a probe, and how to get their logits for a batch of rows in one run."""
+
+    target: Target
+    """Its values are the logits of all classes, (batch, classes)."""
+    labels: tuple[str, ...]
+    """The classes, in the order of the logits."""
+    scoring: Scoring
+    """How logits become probabilities."""
+    noun: str = "class"
+    """What one of them is: "class", or "tag" for one of a token."""
+
+
+def head_classes(head: HeadModel, tokens: Tokens) -> ClassOutputs:
+    """The classes of a head for a text or a pair.
+
+    Args:
+        head: a model with its head for sequence-classification or next-sentence.
+        tokens: the text.
+
+    Raises:
+        TextError: the next-sentence head got one text.
+        UnsupportedModelError: the head is of another task.
+    """
+    check_task(head, "sequence-classification", "next-sentence")
+    count = len(NEXT_SENTENCE) if head.task == "next-sentence" else int(head.model.config.num_labels)
+    labels, _ = output_names(head, count)
+
+    def values(inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]) -> "torch.Tensor":
+        reset_model_state(head.base.model, max(lengths))
+        logits: torch.Tensor = forward(head.base, inputs, head.model)["logits"]
+        return logits.float()
+
+    return ClassOutputs(replace(class_target(head, tokens, labels[0]), values=values), labels, output_scoring(head))
+
+
+def tag_classes(head: HeadModel, tokens: Tokens, position: int) -> ClassOutputs:
+    """The tags of one token.
+
+    Args:
+        head: a model with its head for token-classification.
+        tokens: the text.
+        position: the token.
+
+    Raises:
+        TextError: there is no such token.
+        UnsupportedModelError: the head is of another task.
+    """
+    check_task(head, "token-classification")
+    labels, _ = output_names(head, int(head.model.config.num_labels))
+
+    def values(inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]) -> "torch.Tensor":
+        reset_model_state(head.base.model, max(lengths))
+        logits: torch.Tensor = forward(head.base, inputs, head.model)["logits"]
+        return logits[:, position].float()
+
+    return ClassOutputs(replace(tag_target(head, tokens, labels[0], position), values=values), labels, "softmax", "tag")
+
+
+def probe_classes(probe: Probe, loaded: LoadedModel, tokenizer: TextTokenizer, text: str) -> ClassOutputs:
+    """The classes of a probe that was fitted here.
+
+    Args:
+        probe: the probe.
+        loaded: the model whose vectors it reads.
+        tokenizer: the model's tokenizer.
+        text: the text.
+
+    Raises:
+        UnsupportedModelError: the probe was fitted on another model.
+    """
+    import torch
+
+    first = probe_target(probe, loaded, tokenizer, text, probe.classes[0])
+    plan = SentencePlan(probe.pooling, probe.layer)
+    weight, bias = (torch.tensor(array, device=loaded.device) for array in (probe.weight, probe.bias))
+
+    def values(inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]) -> "torch.Tensor":
+        return (plan_vectors(loaded, plan, inputs, lengths) @ weight.T + bias).float()
+
+    return ClassOutputs(replace(first, values=values), probe.classes, "softmax")
+
+
+def class_attributions(
+    classes: ClassOutputs,
+    tokenizer: TextTokenizer,
+    labels: Sequence[str] = (),
+    measure: Measure = "logit",
+    whole_words: bool = True,
+    replacement: Replacement = "mask",
+    progress: Progress | None = None,
+) -> ClassAttributions:
+    """The number of each class for the text minus that for the text without a word, for each of its words.
+
+    The text is run once for each word, whatever the number of classes. Law: the shares of a class are those that
+    leave_one_out finds for it alone; in probabilities of which one is right, those of all classes sum to 0.
+
+    Args:
+        classes: of a head or a probe.
+        tokenizer: the model's.
+        labels: the classes that are told; none for the likeliest MOST_CLASSES.
+        measure: "logit", "probability" or "margin".
+        whole_words: whether a word goes with all its tokens, or each token alone.
+        replacement: what becomes of a word.
+        progress: called as progress(rows done, rows); may raise to stop the work.
+
+    Raises:
+        TextError: there is no such class or measure, more than MOST_CLASSES are asked for, or as leave_one_out.
+        UnsupportedModelError: the tokenizer has no mask.
+        BertvizError: as the model's run.
+    """
+    import torch
+
+    started, target = perf_counter(), classes.target
+    check_measure(measure, classes.scoring, classes.labels)
+    asked = [class_place(classes.labels, label, target.loaded.name) for label in dict.fromkeys(labels)]
+    if len(asked) > MOST_CLASSES:
+        raise TextError(f"{len(asked)} classes are asked for; choose at most {MOST_CLASSES}.")
+    remover, units = Remover(target, tokenizer, replacement), text_units(target.tokens, whole_words)
+    rows = [target.tokens, *(remover.without(unit.positions) for unit in units)]
+    logits = torch.from_numpy(row_values(target, rows, progress)).float()
+    order = logits[0].argsort(descending=True, stable=True).tolist()
+    places = [place for place in order if place in asked] if asked else order[:MOST_CLASSES]
+    values = np.stack([class_number(logits, place, measure, classes.scoring).numpy() for place in places], axis=1)
+    wide = values.astype(np.float64)
+    shares, clean = (wide[0] - wide[1:]).astype(np.float32), values[0].copy()
+    for array in (shares, clean):
+        array.setflags(write=False)
+    return ClassAttributions(
+        model=target.loaded.name,
+        measure=measure,
+        instead=INSTEAD[replacement],
+        tokens=target.tokens,
+        words=unit_names(target.tokens, units),
+        positions=tuple(unit.positions for unit in units),
+        labels=tuple(classes.labels[place] for place in places),
+        classes=len(classes.labels),
+        noun=classes.noun,
+        shares=shares,
+        clean=clean,
+        runs=len(rows),
+        seconds=perf_counter() - started,
+        notices=target.notices,
+    )

@@ -1,0 +1,236 @@
+"""What each word adds to a target, from gradients on the way from a reference text, with the error that is left.
+
+Integrated gradients (Sundararajan et al. 2017, equation 1): a token's share is (x - r) times the mean of the target's
+gradient on the straight way from the word embeddings r of the reference to those x of the text; positions and token
+types stay. The shares sum to F(x) - F(r): what they miss of it is the completeness error. The mean is taken at the
+nodes of Gauss and Legendre.
+"""
+
+import inspect
+from collections.abc import Callable
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.attribution.results import ShareMethod, WordAttributions
+from bertviz_core.attribution.text_units import INSTEAD, reference_id, text_units, unit_names
+from bertviz_core.errors import Progress, TextError, UnsupportedModelError
+from bertviz_core.interventions.intervention_runs import NUMBER_NBYTES, states_nbytes
+from bertviz_core.models.families import family
+from bertviz_core.settings import MAX_GRADIENT_BYTES
+from bertviz_core.targets.target import Target
+from bertviz_core.text import counted
+from bertviz_core.trace.inputs import input_table
+from bertviz_core.trace.run import RUN_LOCK
+from bertviz_core.trace.tokenization import TextTokenizer
+from bertviz_core.trace.verification import check_recording
+
+if TYPE_CHECKING:
+    import torch
+
+FIRST_NODES, MOST_NODES = 8, 512
+LEAST_NODES = 3 * FIRST_NODES
+"""Run in all, since the nodes are doubled once at least."""
+TOLERANCE = 1e-3
+"""Completeness error that is small enough, as a part of the difference."""
+SHARE_TOLERANCE = 1e-2
+"""Largest change of a share in the last doubling that is small enough, as a part of the largest share."""
+ROUNDING = 2e-6
+"""What two runs of one text may differ by, as a part of the target."""
+SAME = 1e-4
+"""What the target of a run on embeddings may differ by from that on ids, as a part of the target."""
+
+
+def integrated_gradients(
+    target: Target,
+    tokenizer: TextTokenizer,
+    whole_words: bool = True,
+    progress: Progress | None = None,
+    max_gradient_bytes: int = MAX_GRADIENT_BYTES,
+) -> WordAttributions:
+    """Shares that sum to the target minus that of the text with every word masked, up to the error told with them.
+
+    The error of the sum may be small by chance, so the nodes are doubled until it is under TOLERANCE of the difference
+    and no token's share has changed by more than SHARE_TOLERANCE of the largest; a notice says where that is not
+    reached.
+
+    Args:
+        target: the number.
+        tokenizer: the model's.
+        whole_words: whether the tokens of a word are summed.
+        progress: called as progress(nodes done, nodes); may raise to stop the work.
+        max_gradient_bytes: about how many bytes a run with gradients may take.
+
+    Raises:
+        TextError: one run with gradients would take more, or the text has no word.
+        UnsupportedModelError: the family cannot be run on word embeddings, or the tokenizer has no mask.
+        BertvizError: as the target.
+    """
+    started, path = perf_counter(), _Path(target, tokenizer, max_gradient_bytes)
+    nodes, notices, shares = FIRST_NODES, target.notices, path.at(FIRST_NODES, progress)
+    while True:
+        nodes, before = 2 * nodes, shares
+        shares = path.at(nodes, progress)
+        error, changes = abs(float(shares.sum()) - path.difference), np.abs(shares - before)
+        rounding = ROUNDING * abs(path.clean)
+        sum_is_small = error <= max(TOLERANCE * abs(path.difference), rounding)
+        if sum_is_small and changes.max() <= max(SHARE_TOLERANCE * np.abs(shares).max(), rounding):
+            break
+        if nodes >= MOST_NODES:
+            notices = (
+                *notices,
+                f"After {nodes} nodes the shares still miss the difference of the target by {error:.2g}, and one has "
+                f"changed by {changes.max():.2g}; measure the words by leave-one-out instead.",
+            )
+            break
+    return path.result("integrated-gradients", shares, shares - before, error, whole_words, started, notices)
+
+
+def gradient_x_input(
+    target: Target,
+    tokenizer: TextTokenizer,
+    whole_words: bool = True,
+    progress: Progress | None = None,
+    max_gradient_bytes: int = MAX_GRADIENT_BYTES,
+) -> WordAttributions:
+    """The target's gradient at the text times the way from the reference: (x - r) * dF/dx, in one run.
+
+    Exact for a linear target; otherwise `error` says how far the sum is from what it stands for. Arguments and errors
+    are those of integrated_gradients.
+    """
+    started, path = perf_counter(), _Path(target, tokenizer, max_gradient_bytes)
+    shares = path.shares(np.ones(1), np.ones(1), progress)
+    error = abs(float(shares.sum()) - path.difference)
+    return path.result("gradient-x-input", shares, 0 * shares, error, whole_words, started, target.notices)
+
+
+GRADIENT_METHODS: dict[ShareMethod, Callable[..., WordAttributions]] = {
+    "integrated-gradients": integrated_gradients,
+    "gradient-x-input": gradient_x_input,
+}
+"""Method -> the function that finds the shares so."""
+
+
+def gradient_nbytes(target: Target) -> int:
+    """About how many bytes one run with gradients keeps: the numbers and the attention maps of every layer."""
+    heads = int(getattr(target.loaded.model.config, "num_attention_heads", 0) or 1)
+    maps = 2 * NUMBER_NBYTES * heads * len(target.tokens) ** 2
+    return target.loaded.num_hidden_layers * (states_nbytes(target.loaded, len(target.tokens)) + maps)
+
+
+class _Path:
+    """The straight way between the word embeddings of a text and of its reference."""
+
+    def __init__(self, target: Target, tokenizer: TextTokenizer, max_gradient_bytes: int) -> None:
+        import torch
+
+        tokens, nbytes = target.tokens, gradient_nbytes(target)
+        if nbytes > max_gradient_bytes:
+            raise TextError(
+                f"A run with gradients keeps every layer of {counted(len(tokens), 'token')}, about "
+                f"{nbytes / 1e6:,.0f} MB; {max_gradient_bytes / 1e6:,.0f} MB are allowed "
+                "(INSIDE_BERT_MAX_GRADIENT_BYTES). Give a shorter text, or measure by leave-one-out instead."
+            )
+        self._target, self._step, self.runs = target, max(1, max_gradient_bytes // nbytes), 0
+        self._places = sorted(place for unit in text_units(tokens, False) for place in unit.positions)
+        table = input_table(target.loaded.model)
+        if table is None or "inputs_embeds" not in inspect.signature(target.loaded.model.forward).parameters:
+            raise self._refusal()
+        ids = torch.tensor(tokens.input_ids, device=target.loaded.device)
+        masked = ids.clone()
+        masked[self._places] = reference_id(tokenizer)
+        lookup = target.loaded.model.get_input_embeddings()
+        with RUN_LOCK, torch.no_grad():
+            check_recording(target.loaded)
+            self._end, self._start = lookup(ids)[None], lookup(masked)[None]
+            self.clean = float(target.values(target.inputs((tokens,)), [len(tokens)])[0])
+            try:
+                ends = [float(self._values(each)[0]) for each in (self._end, self._start)]
+            except UnsupportedModelError as error:
+                raise self._refusal() from error
+        if not np.isfinite(ends).all():
+            raise TextError(f"The {target.title} is no finite number for this text, so it has no shares.")
+        if abs(ends[0] - self.clean) > SAME * max(1.0, abs(self.clean)):
+            raise self._refusal()
+        self.difference, self.reference = ends[0] - ends[1], ends[1]
+
+    def at(self, nodes: int, progress: Progress | None) -> Float[np.ndarray, " seq"]:
+        """The shares of every token by so many nodes of Gauss and Legendre."""
+        points, weights = np.polynomial.legendre.leggauss(nodes)
+        return self.shares((points + 1) / 2, weights / 2, progress)
+
+    def shares(
+        self, points: Float[np.ndarray, " nodes"], weights: Float[np.ndarray, " nodes"], progress: Progress | None
+    ) -> Float[np.ndarray, " seq"]:
+        """Of every token (x - r) times the weighted sum of the gradients at some points of the way, r at 0, x at 1."""
+        import torch
+
+        way, total = self._end - self._start, torch.zeros(self._end.shape[1:], dtype=torch.float64)
+        for start in range(0, len(points), self._step):
+            part = slice(start, start + self._step)
+            at, weight = (torch.tensor(each[part])[:, None, None] for each in (points, weights))
+            with RUN_LOCK, torch.enable_grad():
+                embeddings = (self._start + at.to(way) * way).requires_grad_()
+                (gradient,) = torch.autograd.grad(self._values(embeddings).sum(), embeddings)
+            total += (gradient.double().cpu() * weight).sum(dim=0)
+            if progress is not None:
+                progress(min(start + self._step, len(points)), len(points))
+        shares: np.ndarray = (total * way[0].double().cpu()).sum(dim=-1).numpy()
+        return shares
+
+    def result(
+        self,
+        method: ShareMethod,
+        shares: Float[np.ndarray, " seq"],
+        changes: Float[np.ndarray, " seq"],
+        error: float,
+        whole_words: bool,
+        started: float,
+        notices: tuple[str, ...],
+    ) -> WordAttributions:
+        """The shares of tokens, summed over those of a word."""
+        target = self._target
+        units = text_units(target.tokens, whole_words)
+        summed, changed = (
+            np.array([each[list(unit.positions)].sum() for unit in units], dtype=np.float32)
+            for each in (shares, changes)
+        )
+        share_errors = np.abs(changed)
+        for array in (summed, share_errors):
+            array.setflags(write=False)
+        return WordAttributions(
+            model=target.loaded.name,
+            target=target.name,
+            title=target.title,
+            unit=target.unit,
+            method=method,
+            instead=INSTEAD["mask"],
+            tokens=target.tokens,
+            words=unit_names(target.tokens, units),
+            positions=tuple(unit.positions for unit in units),
+            shares=summed,
+            clean=self.clean,
+            reference=self.reference,
+            error=error,
+            share_errors=share_errors,
+            runs=self.runs,
+            seconds=perf_counter() - started,
+            notices=notices,
+        )
+
+    def _values(self, embeddings: "torch.Tensor") -> "torch.Tensor":
+        """The target of rows of word embeddings; for one who holds RUN_LOCK."""
+        target, rows = self._target, len(embeddings)
+        inputs = target.inputs((target.tokens,) * rows)
+        del inputs["input_ids"]
+        self.runs += rows
+        return target.values({**inputs, "inputs_embeds": embeddings}, [len(target.tokens)] * rows)
+
+    def _refusal(self) -> UnsupportedModelError:
+        title = family(self._target.loaded.model_type).title
+        return UnsupportedModelError(
+            f"{title} cannot be run on word embeddings in the place of token ids, so there are no gradients by them; "
+            "measure the words by leave-one-out instead."
+        )

@@ -1,0 +1,262 @@
+"""Which words make two texts alike: the cosine as a sum over pairs of their tokens, and what the references owe to it.
+
+With f the sentence vector of length 1, a and b the hidden states of two texts at a layer, r_a and r_b those of the
+texts with every word masked, and J the mean Jacobian of f on the straight way from reference to text (Moeller et al.
+2023, equation 6):
+
+    f(a)f(b) - f(a)f(r_b) - f(r_a)f(b) + f(r_a)f(r_b) = sum over tokens i, j of (J_a (a - r_a)_i) . (J_b (b - r_b)_j)
+
+J is never made: a token's part of the product is a derivative in one direction, taken forwards, so that a text of n
+tokens takes n rows for each node of Gauss and Legendre, all beside one run of the node itself.
+"""
+
+from collections.abc import Mapping
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.attribution.results import PairAttributions
+from bertviz_core.attribution.text_units import reference_id, text_units
+from bertviz_core.errors import Progress, SupersededError, TextError, UnsupportedModelError
+from bertviz_core.interventions.intervention import Intervention, intervening
+from bertviz_core.interventions.intervention_runs import InterventionRuns
+from bertviz_core.models.families import family
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.predictions.masked_lm import masked_row
+from bertviz_core.sentences.batches import prompt_tokens
+from bertviz_core.sentences.encoding import plan_vectors
+from bertviz_core.sentences.results import SentencePlan
+from bertviz_core.settings import MAX_BATCH_BYTES
+from bertviz_core.targets.target import cosine_target
+from bertviz_core.trace.inputs import model_inputs
+from bertviz_core.trace.run import RUN_LOCK
+from bertviz_core.trace.tokenization import TextTokenizer
+
+if TYPE_CHECKING:
+    import torch
+
+FIRST_NODES, MOST_NODES = 8, 128
+LEAST_NODES = 3 * FIRST_NODES
+"""Run in all, since the nodes are doubled once at least."""
+CHEAP_ROWS = 16_384
+"""Tokens of all nodes of both texts up to which there are more than MOST_NODES: a small model has done them soon."""
+TOLERANCE = 1e-5
+"""Error of the sum that is small enough, a cosine."""
+SHARE_TOLERANCE = 1e-2
+"""Largest change of a share in the last doubling that is small enough, as a part of the largest share."""
+TANGENTS = 3
+"""Bytes of a run with derivatives, as a multiple of those of one without."""
+PARTS = 4
+"""In which the nodes of a text are run at least, so that the work tells how far it is and can be ended."""
+
+
+def pair_attributions(
+    loaded: LoadedModel,
+    tokenizer: TextTokenizer,
+    text: str,
+    pair: str,
+    plan: SentencePlan,
+    layer: int = 0,
+    progress: Progress | None = None,
+    max_batch_bytes: int = MAX_BATCH_BYTES,
+) -> PairAttributions:
+    """What every pair of tokens adds to the cosine of two texts; with the reference terms the sum is the cosine.
+
+    The error of the sum may be small by chance, so the nodes are doubled until it is at most TOLERANCE and no share has
+    changed by more than SHARE_TOLERANCE of the largest; a notice says where that is not reached.
+
+    Args:
+        loaded: the model.
+        tokenizer: its tokenizer.
+        text: one text.
+        pair: the other.
+        plan: how a sentence becomes a vector (bertviz_core.sentences.plan.recommended).
+        layer: entry of the hidden states at which tokens are told apart: 0 for the embedding output.
+        progress: called as progress(rows done, rows) of all nodes so far; may raise to stop the work.
+        max_batch_bytes: about how many bytes a batch may take.
+
+    Raises:
+        TextError: there is no such layer, or a text has no word or no vector.
+        UnsupportedModelError: the family's layers cannot be reached, its functions have no forward derivative, or the
+            tokenizer has no mask.
+        BertvizError: as cosine_target.
+    """
+    started = perf_counter()
+    if not 0 <= layer < loaded.num_hidden_layers:
+        raise TextError(
+            f"There is no layer {layer} of {loaded.name!r} to start from; the last is {loaded.num_hidden_layers - 1}."
+        )
+    ways = [
+        _Way(loaded, tokenizer, one, other, plan, layer, max_batch_bytes) for one, other in ((text, pair), (pair, text))
+    ]
+    first, second = ways
+    cosine, terms = (
+        float(first.end @ second.end),
+        [
+            float(first.end @ second.start),
+            float(first.start @ second.end),
+            float(first.start @ second.start),
+        ],
+    )
+    nodes, shares = FIRST_NODES, _products(ways, FIRST_NODES, progress)
+    notices: tuple[str, ...] = ()
+    tokens = len(first.runs.target.tokens) + len(second.runs.target.tokens)
+    while True:
+        nodes, before = 2 * nodes, shares
+        shares = _products(ways, nodes, progress)
+        error = abs(float(shares.sum()) + terms[0] + terms[1] - terms[2] - cosine)
+        changes = np.abs(shares - before)
+        if error <= TOLERANCE and changes.max() <= max(SHARE_TOLERANCE * np.abs(shares).max(), TOLERANCE):
+            break
+        if nodes >= MOST_NODES and 2 * nodes * tokens > CHEAP_ROWS:
+            notices = (
+                f"After {nodes} nodes the sum still misses the cosine by {error:.2g}, and a share has changed by "
+                f"{changes.max():.2g}; start from a later layer.",
+            )
+            break
+    shares, changes = shares.astype(np.float32), changes.astype(np.float32)
+    for array in (shares, changes):
+        array.setflags(write=False)
+    return PairAttributions(
+        model=loaded.name,
+        layer=layer,
+        first=first.runs.target.tokens,
+        second=second.runs.target.tokens,
+        shares=shares,
+        first_reference=terms[0],
+        second_reference=terms[1],
+        both_references=terms[2],
+        cosine=cosine,
+        error=error,
+        share_errors=changes,
+        nodes=nodes,
+        seconds=perf_counter() - started,
+        notices=tuple(dict.fromkeys((*first.runs.target.notices, *second.runs.target.notices, *notices))),
+    )
+
+
+def _products(ways: "list[_Way]", nodes: int, progress: Progress | None) -> Float[np.ndarray, "first second"]:
+    """The shares of all pairs of tokens by so many nodes."""
+    parts = [way.parts(nodes, progress) for way in ways]
+    return np.asarray(parts[0] @ parts[1].T)
+
+
+class _State(Intervention):
+    """Notes the state that goes into a layer, or puts another in its place."""
+
+    def __init__(self, layer: int, given: "torch.Tensor | None" = None) -> None:
+        self._layer, self._given = layer, given
+        self.noted: torch.Tensor | None = None
+
+    def state(self, layer: int, state: "torch.Tensor") -> "torch.Tensor":
+        if layer != self._layer:
+            return state
+        self.noted = state
+        return state if self._given is None else self._given
+
+
+class _Way:
+    """The straight way between a text's states at a layer and those of its reference."""
+
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        tokenizer: TextTokenizer,
+        text: str,
+        other: str,
+        plan: SentencePlan,
+        layer: int,
+        max_batch_bytes: int,
+    ) -> None:
+        import torch
+
+        self.runs = InterventionRuns(cosine_target(loaded, tokenizer, text, other, plan), max_batch_bytes)
+        if not self.runs.parts.layers:
+            raise self._refusal("has no module of a whole layer whose input could be followed")
+        self._loaded, self._plan, self._layer = loaded, plan, layer
+        self._skipped = prompt_tokens(tokenizer, plan)
+        tokens = self.runs.target.tokens
+        own = [place for unit in text_units(tokens, False) for place in unit.positions]
+        reference = masked_row(tokens, own, reference_id(tokenizer))
+        self._inputs = model_inputs(loaded, (tokens,))
+        states, vectors = [], []
+        with RUN_LOCK, torch.no_grad():
+            for inputs in (self._inputs, model_inputs(loaded, (reference,))):
+                noting = _State(layer)
+                vectors.append(self._vectors(noting, inputs)[0].double().cpu().numpy())
+                if noting.noted is None:
+                    raise self._refusal(f"does not run layer {layer} as a module of its own")
+                states.append(noting.noted)
+        if not np.isfinite(vectors).all():
+            raise TextError(f"The sentence vector of {text[:40]!r} has no direction; give another text.")
+        self._end, self._start = states
+        self.end, self.start = vectors
+
+    def parts(self, nodes: int, progress: Progress | None) -> Float[np.ndarray, "seq dimensions"]:
+        """The part of every token in f(text) - f(reference)."""
+        import torch
+
+        seq, way = len(self.runs.target.tokens), self._end - self._start
+        points, weights = np.polynomial.legendre.leggauss(nodes)
+        total, done = np.zeros((seq, len(self.end))), 0
+        rows = max(1, self.runs.max_nbytes // (TANGENTS * self.runs.row_nbytes))
+        node_step, token_step = max(1, min(rows // seq, nodes // PARTS)), min(rows, seq)
+        for start in range(0, nodes, node_step):
+            part = slice(start, start + node_step)
+            at = torch.tensor((points[part] + 1) / 2).to(way)[:, None, None]
+            for first in range(0, seq, token_step):
+                tokens = torch.arange(first, min(first + token_step, seq), device=way.device)
+                directions = torch.zeros(len(tokens), *way.shape).to(way)
+                directions[tokens - first, 0, tokens] = way[0, tokens]
+                slopes = self._slopes(self._start + at * way, directions)
+                total[first : first + token_step] += np.tensordot(slopes, weights[part] / 2, axes=(1, 0))
+                done += len(tokens) * len(at)
+                if progress is not None:
+                    progress(done, nodes * seq)
+        return total
+
+    def _slopes(
+        self, states: "torch.Tensor", directions: "torch.Tensor"
+    ) -> Float[np.ndarray, "directions rows dimensions"]:
+        """The derivative of f in each direction at each row of states, forwards; what f itself is, is run once."""
+        import torch
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+
+        shared = self.runs.shares
+        rows = {name: values if shared else values.expand(len(states), -1) for name, values in self._inputs.items()}
+
+        def vectors(given: "torch.Tensor") -> "torch.Tensor":
+            return self._vectors(_State(self._layer, given), rows)
+
+        def slope(direction: "torch.Tensor") -> "torch.Tensor":
+            found: torch.Tensor = torch.func.jvp(vectors, (states,), (direction.expand_as(states),))[1]
+            return found
+
+        # Of the kernels of attention only the plain one has a forward derivative.
+        with RUN_LOCK, torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
+            try:
+                slopes = torch.func.vmap(slope)(directions)
+            except SupersededError:
+                raise
+            except (UnsupportedModelError, RuntimeError) as error:
+                raise self._refusal("has a step without a forward derivative") from error
+            found: np.ndarray = slopes.double().cpu().numpy()
+        return found
+
+    def _vectors(self, intervention: Intervention, inputs: "Mapping[str, torch.Tensor]") -> "torch.Tensor":
+        """The sentence vectors of a run, of length 1; for one who holds RUN_LOCK."""
+        import torch
+
+        runs, loaded, plan = self.runs, self._loaded, self._plan
+        with intervening(loaded.model, runs.parts, runs.layers, intervention):
+            lengths = [len(runs.target.tokens)]
+            vectors = plan_vectors(loaded, plan, inputs, lengths, self._skipped)[:, : plan.truncate_dim]
+        return torch.nn.functional.normalize(vectors, dim=1)
+
+    def _refusal(self, why: str) -> UnsupportedModelError:
+        return UnsupportedModelError(
+            f"{family(self.runs.target.loaded.model_type).title} {why}, so the cosine cannot be shared out between "
+            "words here; measure the words by leave-one-out instead."
+        )

@@ -1,0 +1,129 @@
+"""The words of a text that can be taken away, the text without some of them, and a target's number for each such row.
+
+Words go by their token ids; nothing is decoded and tokenized again, so that what stays is what it was.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.attribution.results import Replacement
+from bertviz_core.errors import Progress, TextError
+from bertviz_core.predictions.masked_lm import MaskedRow, mask_id, masked_row
+from bertviz_core.predictions.run import one_length_groups
+from bertviz_core.targets.target import Target
+from bertviz_core.targets.target_spec import parse_target
+from bertviz_core.trace.inputs import ModelRow
+from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.run import RUN_LOCK
+from bertviz_core.trace.tokenization import TextTokenizer
+from bertviz_core.trace.verification import check_recording
+from bertviz_core.trace.word_alignment import Word, words
+
+INSTEAD: dict[Replacement, str] = {"mask": "the mask token", "drop": "no token"}
+"""What stands in the place of a token that is taken away."""
+
+
+def text_units(tokens: Tokens, whole_words: bool) -> tuple[Word, ...]:
+    """The words of a text, or its tokens, special ones left out.
+
+    Raises:
+        TextError: there is none.
+    """
+    found = [word for word in words(tokens) if not tokens.special[list(word.positions)].any()]
+    if not whole_words:
+        found = [word._replace(positions=(place,), text="") for word in found for place in word.positions]
+    if not found:
+        raise TextError("The text has no word of its own that could be taken away; write one.")
+    return tuple(found)
+
+
+def unit_names(tokens: Tokens, units: Iterable[Word]) -> tuple[str, ...]:
+    """Each as the text writes it, or as the vocabulary does."""
+    return tuple(word.text or " ".join(tokens.tokens[place] for place in word.positions) for word in units)
+
+
+class Remover:
+    """Makes the rows of a text without some of its tokens."""
+
+    def __init__(self, target: Target, tokenizer: TextTokenizer, replacement: Replacement) -> None:
+        """How words are taken away.
+
+        Args:
+            target: the number that is looked at; it knows the text.
+            tokenizer: the model's.
+            replacement: what becomes of a word.
+
+        Raises:
+            UnsupportedModelError: the tokenizer has no mask.
+            TextError: tokens are to be dropped, and the target is read at a position, which would move.
+        """
+        self._tokens, self._replacement = target.tokens, replacement
+        self._mask = reference_id(tokenizer) if replacement == "mask" else 0
+        if replacement == "drop" and parse_target(target.name, has_pair=True).places:
+            way = "replace words by the mask instead" if has_mask(tokenizer) else "take a target of the whole text"
+            raise TextError(
+                f"The {target.title} is read at a place of the text, which moves when tokens are dropped; {way}."
+            )
+
+    def without(self, positions: Iterable[int]) -> ModelRow:
+        """The text without the tokens at some positions."""
+        tokens, gone = self._tokens, sorted(set(positions))
+        if self._replacement == "mask":
+            return masked_row(tokens, gone, self._mask)
+        types = tokens.token_type_ids
+        return MaskedRow(
+            np.delete(tokens.input_ids, gone),
+            None if types is None else np.delete(types, gone),
+            {name: np.delete(values, gone) for name, values in tokens.other_inputs.items()},
+        )
+
+
+def has_mask(tokenizer: TextTokenizer) -> bool:
+    """Whether the tokenizer has a mask token, which can stand in a word's place."""
+    return tokenizer.tokenizer.mask_token_id is not None
+
+
+def reference_id(tokenizer: TextTokenizer) -> int:
+    """The id of the mask, which stands for a word that is not there.
+
+    Raises:
+        UnsupportedModelError: the tokenizer has none.
+    """
+    return mask_id(tokenizer, "measure with the words dropped")
+
+
+def row_values(
+    target: Target, rows: Sequence[ModelRow], progress: Progress | None = None
+) -> Float[np.ndarray, "rows ..."]:
+    """The target of each row, one number or several; rows of one length run together where the family lets them.
+
+    Args:
+        target: the number.
+        rows: texts as ids.
+        progress: called as progress(rows done, rows) after every batch; may raise to stop the work.
+
+    Raises:
+        TextError: a row has no token, or a number is not finite.
+        BertvizError: as the target.
+    """
+    import torch
+
+    if not all(len(row) for row in rows):
+        raise TextError("Without that word no token is left to run; write more words, or replace them by the mask.")
+    values, done = np.empty(0), 0
+    for group in one_length_groups(target.loaded, [len(row) for row in rows]):
+        batch = [rows[index] for index in group]
+        with RUN_LOCK, torch.inference_mode():
+            check_recording(target.loaded)
+            found = target.values(target.inputs(batch), [len(row) for row in batch])
+        if not done:
+            values = np.empty((len(rows), *found.shape[1:]), dtype=np.float64)
+        values[group] = found.double().cpu().numpy()
+        done += len(group)
+        if progress is not None:
+            progress(done, len(rows))
+    if not np.isfinite(values).all():
+        raise TextError(f"The {target.title} is no finite number for this text, so no change of it can be measured.")
+    return values

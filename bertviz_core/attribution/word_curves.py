@@ -1,0 +1,97 @@
+"""Whether the strongest words carry a target: it is measured as they are taken away, and with them alone.
+
+Comprehensiveness is how far the target falls without the k strongest words, sufficiency how far it falls with them
+alone (DeYoung et al. 2020, section 4). The strongest word is the one that raises the target most. What random orders of
+the words do stands beside it: a curve inside their band says nothing about the words.
+"""
+
+from collections.abc import Iterable, Sequence
+from time import perf_counter
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.attribution.results import WordAttributions, WordCurve, WordCurves
+from bertviz_core.attribution.text_units import INSTEAD, Remover, row_values
+from bertviz_core.errors import Progress
+from bertviz_core.targets.target import Target
+from bertviz_core.trace.tokenization import TextTokenizer
+
+RANDOM_ORDERS = 20
+MOST_STEPS = 16
+"""Steps at which a long text is measured, spread evenly over its words."""
+
+
+def word_curves(
+    target: Target,
+    tokenizer: TextTokenizer,
+    shares: Sequence[WordAttributions],
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> WordCurves:
+    """The target without the k strongest words and with them alone, by each method, beside random orders.
+
+    Law: without any word gone every curve has the clean target; with all gone, that of the reference, a mask at the
+    place of every word. To keep the first k of an order is to take the first n - k of its reverse, so that the random
+    rows serve both curves.
+
+    Args:
+        target: the number.
+        tokenizer: the model's.
+        shares: of this target and its words, each by another method.
+        seed: of the random orders.
+        progress: called as progress(rows done, rows); may raise to stop the work.
+
+    Raises:
+        ValueError: the shares are not of one text and one choice of words.
+        UnsupportedModelError: the tokenizer has no mask.
+        BertvizError: as the target.
+    """
+    started, positions = perf_counter(), shares[0].positions
+    if any(each.positions != positions or each.target != target.name for each in shares):
+        raise ValueError("curves are of the words of one text and one target")
+    words = len(positions)
+    counts = tuple(dict.fromkeys(np.linspace(0, words, min(words, MOST_STEPS) + 1).round().astype(int).tolist()))
+    generator = np.random.default_rng(seed)
+    orders = [tuple(generator.permutation(words).tolist()) for _ in range(RANDOM_ORDERS)]
+    gone: dict[frozenset[int], int] = {}
+    removed = [_places(gone, (order[:count] for count in counts)) for order in orders]
+    kept = [_places(gone, (order[: words - count] for count in counts)) for order in orders]
+    ranked = [each.ranked() for each in shares]
+    without = [_places(gone, (order[:count] for count in counts)) for order in ranked]
+    alone = [_places(gone, (order[count:] for count in counts)) for order in ranked]
+    remover = Remover(target, tokenizer, "mask")
+    rows = [remover.without(place for word in words_gone for place in positions[word]) for words_gone in gone]
+    values = row_values(target, rows, progress)
+    return WordCurves(
+        model=target.loaded.name,
+        title=target.title,
+        unit=target.unit,
+        instead=INSTEAD["mask"],
+        tokens=target.tokens,
+        words=words,
+        counts=counts,
+        clean=float(values[gone[frozenset()]]),
+        reference=float(values[gone[frozenset(range(words))]]),
+        curves=tuple(
+            WordCurve(each.method, _frozen(values[first]), _frozen(values[second]))
+            for each, first, second in zip(shares, without, alone, strict=True)
+        ),
+        random=_frozen(values[np.array(removed)]),
+        random_alone=_frozen(values[np.array(kept)]),
+        seed=seed,
+        runs=len(rows),
+        seconds=perf_counter() - started,
+        notices=target.notices,
+    )
+
+
+def _places(known: dict[frozenset[int], int], rows: Iterable[tuple[int, ...]]) -> list[int]:
+    """The place of each set of words that are gone among all sets, each of which is run once."""
+    return [known.setdefault(frozenset(row), len(known)) for row in rows]
+
+
+def _frozen(values: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    found = values.astype(np.float32)
+    found.setflags(write=False)
+    return found

@@ -1,1 +1,0 @@
-"""Which words: what each word of a text adds to a target, and which words make two texts alike."""

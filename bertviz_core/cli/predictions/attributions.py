@@ -1,0 +1,66 @@
+"""The commands that print what each word adds to a number of a model, and each pair of words to a cosine."""
+
+from typing import Annotated
+
+import typer
+
+from bertviz_core.attribution.results import METHODS, REPLACEMENTS
+from bertviz_core.cli.options import JsonOption, ModelArgument, app, opened_model, typed_text
+from bertviz_core.cli.output import print_json, print_lines, print_notices
+from bertviz_core.cli.predictions.interventions import MeasureOption, TargetOption
+from bertviz_core.cli.text import PairOption, TextArgument
+from bertviz_core.questions.interventions.attributions import LAYER, pair_attributions, share_values, word_attributions
+from bertviz_core.questions.interventions.targets import MEASURE, TARGET
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.tables.interventions import pairs_json, pairs_lines, shares_json, shares_lines
+
+MethodOption = Annotated[str, typer.Option("--method", help=f"How: {', '.join(METHODS)}.")]
+InsteadOption = Annotated[
+    str, typer.Option("--instead", help=f"What leave-one-out does to a word: {', '.join(REPLACEMENTS)}.")
+]
+TokensOption = Annotated[bool, typer.Option("--tokens", help="Each token for itself, not whole words.")]
+
+
+@app.command()
+def words(
+    model: ModelArgument,
+    text: TextArgument,
+    pair: PairOption = None,
+    target: TargetOption = None,
+    measure: MeasureOption = "logit",
+    method: MethodOption = "leave-one-out",
+    instead: InsteadOption = "mask",
+    single_tokens: TokensOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Print what each word of a text adds to a number of the model."""
+    values = {MEASURE.key: measure, **share_values(method, instead, single_tokens)}
+    values |= {} if target is None else {TARGET.key: target}
+    answer = word_attributions(opened_model(model), Options((text,), pair, values=values))
+    print_notices(answer.notices)
+    if as_json:
+        return print_json(shares_json(answer.result))
+    return print_lines(shares_lines(answer.result))
+
+
+FirstArgument = Annotated[str, typer.Argument(metavar="TEXT1", help="One text.", callback=typed_text)]
+SecondArgument = Annotated[str, typer.Argument(metavar="TEXT2", help="The other.", callback=typed_text)]
+FromLayerOption = Annotated[
+    int, typer.Option("--from-layer", metavar="L", help="Entry of the hidden states at which tokens are told apart.")
+]
+
+
+@app.command("word-pairs")
+def word_pairs(
+    model: ModelArgument,
+    text: FirstArgument,
+    pair: SecondArgument,
+    from_layer: FromLayerOption = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Print what every pair of tokens adds to the cosine of two texts."""
+    answer = pair_attributions(opened_model(model), Options((text,), pair, values={LAYER.key: str(from_layer)}))
+    print_notices(answer.notices)
+    if as_json:
+        return print_json(pairs_json(answer.result))
+    return print_lines(pairs_lines(answer.result))

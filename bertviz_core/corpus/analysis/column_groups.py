@@ -1,0 +1,85 @@
+"""The values of a column as few, so that rows can be coloured or parted by them."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bertviz_core.corpus.column_values import plain_values
+from bertviz_core.text import counted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NAMED = 8
+"""Values of a column that are told apart; what has another is one more."""
+OTHER, MISSING = "other", "no value"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnValues:
+    """The value of a column in every row, as places in a short list."""
+
+    names: tuple[str, ...]
+    """The values, the most frequent first; behind them one for all others and one for no value, where there are any."""
+    codes: Int[np.ndarray, " rows"]
+    """Place of every row's value."""
+
+
+def column_values(column: "pa.ChunkedArray", named: int = NAMED) -> ColumnValues:
+    """A column's values as places in a list of few, the most frequent first, of equally frequent ones by their name.
+
+    Numbers of more than `named` different values become as many ranges that hold equally many rows each.
+
+    Args:
+        column: whole, as a corpus gives it.
+        named: values that are told apart.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    missing = np.asarray(pc.is_null(column, nan_is_null=True).to_numpy(), dtype=np.bool_)
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    if number and pc.count_distinct(column).as_py() > named:
+        return _ranges(np.asarray(pc.cast(column, pa.float64()).to_numpy(), dtype=np.float64), missing, named)
+    if not pa.types.is_dictionary(column.type):
+        column = pc.dictionary_encode(column)
+    encoded = column.unify_dictionaries().combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.chunk(0) if encoded.num_chunks else pa.DictionaryArray.from_arrays([], pa.array([], kind))
+    codes = np.asarray(pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
+    names = [str(value) for value in plain_values(encoded.dictionary)]
+    codes[missing] = -1
+    counts = np.bincount(codes[codes >= 0], minlength=len(names))
+    order = sorted((place for place in range(len(names)) if counts[place]), key=lambda at: (-counts[at], names[at]))
+    return _listed([names[place] for place in order[:named]], np.array(order, dtype=np.int64), codes, len(names), named)
+
+
+def _listed(
+    names: list[str], order: Int[np.ndarray, " occurring"], codes: Int[np.ndarray, " rows"], known: int, named: int
+) -> ColumnValues:
+    """Codes by frequency; behind the named ones one for the others and one for no value."""
+    place_of = np.full(known + 1, -1, dtype=np.int64)
+    place_of[order] = np.minimum(np.arange(len(order)), named)
+    if len(order) > named:
+        names = [*names, counted(len(order) - named, OTHER)]
+    if (codes < 0).any():
+        place_of[-1] = len(names)
+        names = [*names, MISSING]
+    return ColumnValues(tuple(names), place_of[codes].astype(np.int16))
+
+
+def _ranges(numbers: Float[np.ndarray, " rows"], missing: Bool[np.ndarray, " rows"], named: int) -> ColumnValues:
+    """Numbers as ranges with equally many rows each, from the least to the greatest."""
+    known = numbers[~missing]
+    edges = np.unique(np.quantile(known, np.linspace(0, 1, named + 1)))
+    if len(edges) < 2:
+        edges = np.array([edges[0], edges[0]])
+    codes = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
+    names = [f"{low:,.6g} to {high:,.6g}" for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
+    if missing.any():
+        codes[missing] = len(names)
+        names = [*names, MISSING]
+    return ColumnValues(tuple(names), codes.astype(np.int16))

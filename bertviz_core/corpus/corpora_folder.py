@@ -1,0 +1,126 @@
+"""The corpora of a dashboard: folders directly below one folder, nothing that a link leads out of, and an example."""
+
+import os
+import stat
+from pathlib import Path
+
+from bertviz_core.corpus.embedding import EmbeddingOptions, embed_corpus
+from bertviz_core.corpus.manifest import FILE, read_manifest
+from bertviz_core.corpus.shards import shards_made
+from bertviz_core.errors import CorpusError, Progress
+from bertviz_core.predictions.probing import reading
+from bertviz_core.predictions.probing.reading import EXAMPLE_SET
+from bertviz_core.settings import DEFAULT_MODEL, Settings
+from bertviz_core.text import quoted
+
+MOST_ENTRIES = 100_000
+"""Most entries of a corpus folder that are looked at."""
+EXAMPLE = "example"
+"""Name of the example; a folder of corpora may have one of its own, which then counts."""
+EXAMPLE_SHARD = 44
+"""Rows of a shard of the example: so many between two words of progress."""
+
+
+def corpus_names(settings: Settings) -> tuple[str, ...]:
+    """Names of the folders below the folder of corpora that hold a manifest, in alphabetical order."""
+    try:
+        folders = [entry.name for entry in os.scandir(settings.corpora_dir) if entry.is_dir()]
+    except OSError:
+        return ()
+    return tuple(
+        sorted(name for name in folders if name.isprintable() and (settings.corpora_dir / name / FILE).exists())
+    )
+
+
+def corpus_folder(name: str, settings: Settings) -> Path:
+    """The folder of the corpus of a name.
+
+    Raises:
+        CorpusError: there is none of this name below the folder of corpora, or it or a file of it is a link out of it.
+    """
+    root = settings.corpora_dir.resolve()
+    offered = corpus_names(settings)
+    if name not in offered:
+        there = ", ".join(quoted(each, 40) for each in offered[:5]) or "none"
+        raise CorpusError(f"There is no corpus {quoted(name, 40)} in the folder of corpora; there is {there}.")
+    for path in (root / name, *_entries(root / name)):
+        if not _leads_into(path, root):
+            raise CorpusError(
+                f"{quoted(path.name)} of the corpus {quoted(name, 40)} is a link out of the folder of corpora, or to "
+                "itself; copy the files themselves into it."
+            )
+    return (root / name).resolve()
+
+
+def stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    """Name, size and time of change of every file of a corpus: another one wherever the corpus has changed."""
+    facts = []
+    for path in _entries(folder):
+        try:
+            seen = path.stat()
+        except OSError:
+            continue  # gone since it was listed: the opening says which
+        facts.append((path.name, seen.st_size, seen.st_mtime_ns))
+    return tuple(sorted(facts))
+
+
+def files_nbytes(folder: Path) -> int:
+    """Bytes of all files of a corpus."""
+    nbytes = 0
+    for path in _entries(folder):
+        try:
+            seen = path.stat()
+        except OSError:
+            continue  # gone since it was listed
+        nbytes += seen.st_size if stat.S_ISREG(seen.st_mode) else 0
+    return nbytes
+
+
+def example_folder(settings: Settings) -> Path:
+    """Where the example is, or will be: beside the kept vectors, since the folder of corpora is only read."""
+    return settings.vector_store_dir / "corpora" / EXAMPLE
+
+
+def example_is_there(settings: Settings) -> bool:
+    """Whether the example has been made, all of it."""
+    try:
+        return read_manifest(example_folder(settings)).complete
+    except CorpusError:
+        return False
+
+
+def make_example(settings: Settings, progress: Progress) -> Path:
+    """Make the example, or go on with it; its folder.
+
+    Args:
+        settings: where it is made, and how much the model may ask for.
+        progress: called as progress(rows done, rows); may raise to stop the work.
+
+    Raises:
+        BertvizError: as embed_corpus; or the bundled model may not be opened here.
+    """
+    folder = example_folder(settings)
+    texts = Path(reading.__file__).with_name(f"{EXAMPLE_SET}.csv")
+    options = EmbeddingOptions(column="text", rows_per_shard=EXAMPLE_SHARD)
+    embed_corpus(DEFAULT_MODEL, str(texts), folder, settings, options, shards_made, progress)
+    return folder
+
+
+def _leads_into(path: Path, root: Path) -> bool:
+    """Whether a path ends below a folder, whatever links are on the way."""
+    try:
+        return path.resolve().is_relative_to(root)
+    except (OSError, RuntimeError):  # a link that leads to itself
+        return False
+
+
+def _entries(folder: Path) -> list[Path]:
+    """The entries of a corpus folder and of the folder of its shards."""
+    paths: list[Path] = []
+    for place in (folder, folder / "shards"):
+        try:
+            with os.scandir(place) as entries:
+                paths += [Path(entry.path) for _, entry in zip(range(MOST_ENTRIES), entries, strict=False)]
+        except OSError:
+            continue
+    return paths

@@ -1,0 +1,1 @@
+"""Figures of attributions: words, classes and pairs of tokens."""

@@ -1,0 +1,77 @@
+"""Which words make two texts alike: a map of the tokens of one by those of the other."""
+
+from functools import partial
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.attribution.results import PairAttributions
+from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
+from bertviz_core.figures.base.cells import cell_numbers
+from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
+from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.style import Theme, diverging, escape, layout
+from bertviz_core.hidden_states.results import state_name
+from bertviz_core.text import decimals, digits
+
+ROW, AROUND, BESIDE = 28, 190, 200
+"""Pixels of a token's row, of what is above and below the map, and of colour bar and tokens beside it."""
+LEAST, MOST = 300, 760
+"""Pixels of the map's height."""
+
+
+@figure(
+    "word-pairs",
+    "words_pairs",
+    "which words make two texts alike: the cosine by pairs of tokens (TEXT --pair TEXT --layer L)",
+)
+def pair_ledger_figure(pair_attributions: PairAttributions) -> FigureSpec:
+    """The share of every pair of tokens in the cosine of two texts; the caption says what the references add."""
+    result = pair_attributions
+    title = f"Which words make the two texts alike — {result.model}, states: {state_name(result.layer)}"
+    row, column = np.unravel_index(np.abs(result.shares).argmax(), result.shares.shape)
+    first, second = result.first.tokens[int(row)], result.second.tokens[int(column)]
+    total = float(result.shares.sum())
+    added = (
+        f"cosine {decimals(result.cosine)} = pairs {decimals(total)} + reference terms "
+        f"{decimals(result.reference_terms)}, up to {digits(result.error, 1)}"
+    )
+    if result.uncertain.any():
+        added += "; a cross marks a share smaller than its own error"
+    largest = f"the largest share is that of {first} and {second}, {decimals(float(result.shares[row, column]))}"
+    draw = partial(ledger_map, pair_attributions, title)
+    return FigureSpec(title, f"{title}: {added}; {largest}", draw, f"{title}: {added}.")
+
+
+def ledger_map(ledger: PairAttributions, title: str, theme: Theme) -> go.Figure:
+    """Tokens of the first text from top to bottom, of the second from left to right, on one scale around 0.
+
+    Args:
+        ledger: of two texts.
+        title: stands alone on a slide.
+        theme: colours and typeface.
+    """
+    names, others = token_labels(ledger.first), token_labels(ledger.second)
+    height = min(MOST, max(LEAST, AROUND + ROW * len(names)))
+    limit, scale = round_limit(float(np.abs(ledger.shares).max())), diverging(theme)
+    figure = go.Figure(layout=layout(theme, escape(title), height=height))
+    figure.add_heatmap(
+        x=list(range(len(others))),
+        y=list(range(len(names))),
+        z=ledger.shares,
+        zmin=-limit,
+        zmax=limit,
+        colorscale=scale,
+        colorbar=colour_bar("cosine", -limit, limit),
+        customdata=[[f"{name} · {other}" for other in others] for name in names],
+        hovertemplate="%{customdata}: %{z:.5f}<extra></extra>",
+        xgap=1,
+        ygap=1,
+    )
+    cell_numbers(figure, ledger.shares, ".3f", scale, (-limit, limit), (theme.pixels - BESIDE, height - AROUND))
+    below, beside = np.nonzero(ledger.uncertain)
+    marks = {"symbol": "x-thin-open", "size": 7, "color": theme.muted}
+    figure.add_scatter(x=beside, y=below, mode="markers", marker=marks, hoverinfo="skip", showlegend=False)
+    figure = even_axes(figure, theme)
+    figure.update_xaxes(token_axis(others, theme.pixels - BESIDE), tickangle=-90)
+    return figure.update_yaxes(token_axis(names, height - AROUND), range=[len(names) - 0.5, -0.5])

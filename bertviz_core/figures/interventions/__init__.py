@@ -1,0 +1,1 @@
+"""Figures of interventions: effects of heads and blocks, ablation curves, activation patching."""

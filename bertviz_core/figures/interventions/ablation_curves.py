@@ -1,0 +1,67 @@
+"""Heads removed one after the other: the target, or the share of right answers, in several orders beside each other."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import plotly.graph_objects as go
+
+from bertviz_core.figures.base.axes import even_axes
+from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.style import Theme, escape, faint, layout
+from bertviz_core.interventions.results import AblationCurve
+from bertviz_core.text import decimals
+
+HEIGHT = 400
+COLOURS = {"greedy": "attention", "gradient": "task head", "random": "layer_norm"}
+"""Order -> the part whose colour of the theme it has."""
+
+
+@figure(
+    "removal",
+    "causes_removal",
+    "a target as heads are removed one after the other: greedy, by the gradient estimate, and at random",
+)
+def removal_figure(ablation_curves: Sequence[AblationCurve]) -> FigureSpec:
+    """One number as heads go, in several orders; a random one as the band of its orders.
+
+    Args:
+        ablation_curves: of one number, each of another order.
+    """
+    curves = tuple(ablation_curves)
+    title = f"{curves[0].title[:1].upper()}{curves[0].title[1:]} as heads are removed"
+    ends = "; ".join(
+        f"{curve.order}: from {decimals(float(curve.values[:, 0].mean()))} to "
+        f"{decimals(float(curve.values[:, -1].mean()))}"
+        for curve in curves
+    )
+    return FigureSpec(title, f"{title}: {ends}", partial(removal_lines, curves, title), f"{title}.")
+
+
+def removal_lines(curves: Sequence[AblationCurve], title: str, theme: Theme) -> go.Figure:
+    """A line for each order; for several random ones their mean, and a band from the least to the greatest.
+
+    Args:
+        curves: of one number.
+        title: stands alone on a slide.
+        theme: colours and typeface.
+    """
+    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
+    for curve in curves:
+        steps, colour = list(range(curve.values.shape[1])), theme.colours[COLOURS[curve.order]]
+        if len(curve.values) > 1:
+            low, high = curve.values.min(axis=0), curve.values.max(axis=0)
+            band = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
+            figure.add_scatter(x=steps, y=low, **band)
+            figure.add_scatter(x=steps, y=high, fill="tonexty", fillcolor=faint(colour, 0.25), **band)
+        name = curve.order if len(curve.values) == 1 else f"{curve.order}, mean of {len(curve.values)} orders"
+        figure.add_scatter(
+            x=steps,
+            y=curve.values.mean(axis=0),
+            name=name,
+            mode="lines+markers",
+            line={"color": colour, "width": 2},
+            hovertemplate=f"{name}, %{{x}} removed: %{{y:.4f}}<extra></extra>",
+        )
+    figure.update_xaxes(title="heads removed", rangemode="tozero", dtick=1)
+    figure.update_yaxes(title=curves[0].unit)
+    return even_axes(figure, theme)

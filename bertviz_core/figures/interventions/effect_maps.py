@@ -1,0 +1,228 @@
+"""Maps of layers: the effect of each head, block and layer on a target, and what a patch brings back of it."""
+
+from functools import partial
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
+from bertviz_core.figures.base.cells import cell_numbers
+from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
+from bertviz_core.figures.base.export import SELECTION
+from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.style import Theme, diverging, escape, layout
+from bertviz_core.interventions.results import AblationEffects, ActivationPatching, EffectComparison, EffectKind
+from bertviz_core.text import decimals
+
+KIND_WORDS: dict[EffectKind, str] = {"zero": "taken away", "mean": "at its mean", "gradient": "estimated by gradients"}
+"""What was done to a part, in a title."""
+ROW, AROUND, BESIDE = 34, 150, 190
+"""Pixels of a layer's row, of what is above and below a map, and of colour bar and layer names beside it."""
+LEAST, MOST = 260, 640
+"""Pixels of a map's height."""
+
+
+@figure(
+    "effects",
+    "causes_effects",
+    "change of a target with each head, feed-forward block and layer taken away, at its mean, and estimated",
+)
+def effects_figure(effect_comparison: EffectComparison, place: tuple[int, int] | None = None) -> FigureSpec:
+    """The effect of every head, feed-forward block and layer, all kinds on one scale.
+
+    Args:
+        effect_comparison: one result for each kind.
+        place: layer and head that is marked; None for that of the largest effect.
+    """
+    first = effect_comparison.effects[0]
+    layer, head, largest = first.ranked()[0]
+    title = f"Change of the {first.title} with one part changed — {first.model}"
+    alt = f"{title}: clean {decimals(first.clean)} {first.unit}; {KIND_WORDS[first.kind]}, largest for layer {layer}, "
+    beyond = "; colours end at the largest effect of a head, darkest beyond it" if _beyond(effect_comparison) else ""
+    return FigureSpec(
+        title,
+        f"{alt}head {head}: {decimals(largest)}",
+        partial(effects_map, effect_comparison, place or (layer, head), title),
+        f"{title}: {', '.join(KIND_WORDS[each.kind] for each in effect_comparison.effects)}. FF: the feed-forward "
+        f"block; all: the whole layer. Clean: {decimals(first.clean)} {first.unit}{beyond}.",
+    )
+
+
+def effects_limit(comparison: EffectComparison) -> float:
+    """End of the scale on which the effects of all heads can be read, a round number."""
+    return round_limit(max(float(np.nanmax(np.abs(each.heads), initial=0)) for each in comparison.effects))
+
+
+def _beyond(comparison: EffectComparison) -> bool:
+    """Whether a block's or layer's effect is beyond the end of the scale."""
+    limit = effects_limit(comparison)
+    return any(bool((np.abs(effect_columns(each)[0]) > limit).any()) for each in comparison.effects)
+
+
+def effect_columns(effects: AblationEffects) -> tuple[Float[np.ndarray, "layers columns"], list[str]]:
+    """The effects as one matrix and the names of its columns: heads, feed-forward block, whole layer."""
+    columns, names = [effects.heads], [str(head) for head in range(effects.heads.shape[1])]
+    for values, name in ((effects.feed_forward, "FF"), (effects.layers, "all")):
+        if values is not None:
+            columns.append(values[:, None])
+            names.append(name)
+    return np.concatenate(columns, axis=1), names
+
+
+def effects_map(comparison: EffectComparison, place: tuple[int, int], title: str, theme: Theme) -> go.Figure:
+    """The kinds side by side, on a narrow page below each other: layers from the first one at the top, heads beside.
+
+    Args:
+        comparison: one result for each kind.
+        place: layer and head that is marked.
+        title: stands alone on a slide.
+        theme: colours and typeface.
+    """
+    values, names = effect_columns(comparison.effects[0])
+    (layers, columns), kinds = values.shape, len(comparison.effects)
+    offsets = [(kind * (layers + 2), 0) if theme.slim else (0, kind * (columns + 1)) for kind in range(kinds)]
+    cells = np.full((offsets[-1][0] + layers, offsets[-1][1] + columns), np.nan, dtype=np.float32)
+    for (down, across), each in zip(offsets, comparison.effects, strict=True):
+        cells[down : down + layers, across : across + columns] = effect_columns(each)[0]
+    figure = _signed_map(cells, effects_limit(comparison), comparison.effects[0].unit, title, theme, offsets[-1][0])
+    words = [
+        "feed-forward block" if name == "FF" else "whole layer" if name == "all" else f"head {name}" for name in names
+    ]
+    hovered = np.full(cells.shape, "", dtype=object)
+    for (down, across), each in zip(offsets, comparison.effects, strict=True):
+        for layer in range(layers):
+            hovered[down + layer, across : across + columns] = [
+                f"layer {layer}, {word} {KIND_WORDS[each.kind]}" for word in words
+            ]
+        figure.add_annotation(
+            x=across + (columns - 1) / 2, y=down - 0.6, text=KIND_WORDS[each.kind], showarrow=False, yanchor="bottom"
+        )
+        line = {"color": theme.text, "width": 2}
+        x, y = across + place[1], down + place[0]
+        if not np.isnan(each.heads[place]):
+            figure.add_shape(type="rect", x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5, line=line, name=SELECTION)
+    figure.update_traces(
+        selector={"type": "heatmap"},
+        customdata=hovered.tolist(),
+        hovertemplate="%{customdata}: %{z:.4f}<extra></extra>",
+        hoverongaps=False,
+    )
+    across = sorted({each for _, each in offsets})
+    figure.update_xaxes(
+        title="head, then the feed-forward block (FF) and the whole layer (all)",
+        tickvals=[start + column for start in across for column in range(columns)],
+        ticktext=names * len(across),
+        showgrid=False,
+    )
+    down = sorted({each for each, _ in offsets})
+    step = max(1, -(-layers * 16 // (ROW * layers)))
+    figure.update_yaxes(
+        tickvals=[start + layer for start in down for layer in range(0, layers, step)],
+        ticktext=[str(layer) for _ in down for layer in range(0, layers, step)],
+        range=[len(cells) - 0.5, -1.6],
+    )
+    return even_axes(figure, theme).update_yaxes(showline=False).update_xaxes(showline=False)
+
+
+@figure(
+    "patched-states",
+    "causes_states",
+    "what each hidden state of the text brings back of a target, copied into the run of a second text",
+)
+def patched_states_figure(patches: ActivationPatching) -> FigureSpec:
+    """What each hidden state of the clean text brings back, layer by position.
+
+    Raises:
+        ValueError: the family has no module of a whole layer.
+    """
+    if patches.states is None:
+        raise ValueError("no states were patched")
+    title = f"Share of the {patches.title} that a copied state brings back — {patches.model}"
+    layer, place = np.unravel_index(np.abs(patches.states).argmax(), patches.states.shape)
+    alt = f"{title}: the largest share, {decimals(float(patches.states[layer, place]), 2)}, in layer {layer} at {place}"
+    caption = f"{_patched_caption(title, patches)} Copied is the state that goes into a layer."
+    return FigureSpec(title, alt, partial(patched_states_map, patches, title), caption)
+
+
+def patched_states_map(patches: ActivationPatching, title: str, theme: Theme) -> go.Figure:
+    """Layers by positions; 0 changes nothing, 1 gives the clean text's number.
+
+    Args:
+        patches: with states.
+        title: stands alone on a slide.
+        theme: colours and typeface.
+    """
+    values = np.zeros((1, 1), dtype=np.float32) if patches.states is None else patches.states
+    figure = _signed_map(values, round_limit(float(np.abs(values).max())), "share", title, theme)
+    figure.update_traces(
+        selector={"type": "heatmap"}, hovertemplate="into layer %{y}, position %{x}: %{z:.3f}<extra></extra>"
+    )
+    figure = even_axes(figure, theme)
+    room = theme.pixels - BESIDE
+    first, second = token_labels(patches.tokens), token_labels(patches.corrupt_tokens)
+    names = [one if one == other else f"{one} / {other}" for one, other in zip(first, second, strict=True)]
+    figure.update_xaxes(token_axis(names, room), title="token of the text / of the other")
+    figure.update_yaxes(title="into layer")
+    return figure
+
+
+@figure(
+    "patched-heads",
+    "causes_heads",
+    "what each head of the text brings back of a target, copied into the run of a second text",
+)
+def patched_heads_figure(patches: ActivationPatching) -> FigureSpec:
+    """What each head's output of the clean text brings back, layer by head."""
+    title = f"Share of the {patches.title} that a copied head brings back — {patches.model}"
+    layer, head = np.unravel_index(np.nanargmax(np.abs(patches.heads)), patches.heads.shape)
+    alt = f"{title}: the largest share, {decimals(float(patches.heads[layer, head]), 2)}, layer {layer}, head {head}"
+    return FigureSpec(title, alt, partial(patched_heads_map, patches, title), _patched_caption(title, patches))
+
+
+def patched_heads_map(patches: ActivationPatching, title: str, theme: Theme) -> go.Figure:
+    """Layers by heads, all positions of a head copied; 0 changes nothing, 1 gives the clean text's number.
+
+    Args:
+        patches: of two texts.
+        title: stands alone on a slide.
+        theme: colours and typeface.
+    """
+    limit = round_limit(float(np.nanmax(np.abs(patches.heads))))
+    figure = _signed_map(patches.heads, limit, "share", title, theme)
+    figure.update_traces(selector={"type": "heatmap"}, hovertemplate="layer %{y}, head %{x}: %{z:.3f}<extra></extra>")
+    figure.update_xaxes(title="head", tickvals=list(range(patches.heads.shape[1])), showgrid=False)
+    return even_axes(figure, theme)
+
+
+def _patched_caption(title: str, patches: ActivationPatching) -> str:
+    return (
+        f"{title}. Clean {decimals(patches.clean)}, other text {decimals(patches.corrupt)} {patches.unit}; a share is "
+        "(patched − other) / (clean − other)."
+    )
+
+
+def _signed_map(
+    values: Float[np.ndarray, "layers columns"], limit: float, unit: str, title: str, theme: Theme, more: int = 0
+) -> go.Figure:
+    """A map of layers with a scale around 0, and its numbers in the cells where they have room."""
+    layers, columns = values.shape
+    height = min(MOST + ROW * more, max(LEAST, AROUND + ROW * layers))
+    scale, figure = diverging(theme), go.Figure(layout=layout(theme, escape(title), height=height))
+    figure.add_heatmap(
+        x=list(range(columns)),
+        y=list(range(layers)),
+        z=values,
+        zmin=-limit,
+        zmax=limit,
+        colorscale=scale,
+        colorbar=colour_bar(unit, -limit, limit),
+        xgap=1,
+        ygap=1,
+    )
+    cell_numbers(figure, values, ".3f", scale, (-limit, limit), (theme.pixels - BESIDE, height - AROUND))
+    step = max(1, -(-layers * 16 // (height - AROUND)))
+    figure.update_yaxes(
+        title="layer", range=[layers - 0.5, -0.5], tickvals=list(range(0, layers, step)), showgrid=False
+    )
+    return figure

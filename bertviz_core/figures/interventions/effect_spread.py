@@ -1,0 +1,76 @@
+"""Effects of heads over many texts: maps of their mean and spread, and the right answers as heads go."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.figures.base.colour_bars import round_limit
+from bertviz_core.figures.base.panels import PairSizes, Panel, head_panels, pair_grid
+from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.style import Theme, diverging, sequential
+from bertviz_core.figures.interventions.ablation_curves import removal_lines
+from bertviz_core.figures.interventions.effect_maps import KIND_WORDS
+from bertviz_core.interventions.results import AblationCurve, EffectSpread
+from bertviz_core.text import counted, decimals
+
+SIZES = PairSizes(least=150, edges=120, between=0.15)
+
+
+@figure(
+    "effect-spread",
+    "causes_spread",
+    "mean and standard deviation of each head's effect over texts (by default some of the example set)",
+)
+def effect_spread_figure(effect_spread: EffectSpread) -> FigureSpec:
+    """Mean and standard deviation of the effect of every head over texts, side by side."""
+    kind, texts = KIND_WORDS[effect_spread.kind], counted(effect_spread.texts, "sentence")
+    title = f"Change of the {effect_spread.title} with one head {kind}, over {texts} — {effect_spread.model}"
+    layer, head = np.unravel_index(np.nanargmax(np.abs(effect_spread.mean)), effect_spread.mean.shape)
+    mean, spread = float(effect_spread.mean[layer, head]), float(effect_spread.spread[layer, head])
+    alt = (
+        f"{title}: largest mean {decimals(mean)} {effect_spread.unit} for layer {layer}, head {head}, standard "
+        f"deviation {decimals(spread)}"
+    )
+    return FigureSpec(title, alt, partial(spread_maps, effect_spread, title), f"{title}. Left: mean; right: spread.")
+
+
+def spread_maps(spread: EffectSpread, title: str, theme: Theme) -> go.Figure:
+    """The mean on a scale around 0 and the standard deviation on one from 0, on a phone below each other.
+
+    Args:
+        spread: of two texts or more.
+        title: stands alone on a slide.
+        theme: colours and typeface.
+    """
+    high, wide = (round_limit(float(np.nanmax(np.abs(each), initial=0))) for each in (spread.mean, spread.spread))
+    panels = [
+        Panel(f"<b>{name}</b>", name, cells, scale, ends, spread.unit, ".3f")
+        for name, cells, scale, ends in (
+            ("mean", spread.mean, diverging(theme), (-high, high)),
+            ("standard deviation", spread.spread, sequential(theme), (0.0, wide)),
+        )
+    ]
+    return head_panels(panels, pair_grid(len(spread.mean), SIZES, theme), title, theme)
+
+
+@figure(
+    "accuracy",
+    "causes_accuracy",
+    "the share of right answers to labelled texts as heads are removed (TEXT, tab, label; by default the example set)",
+)
+def accuracy_figure(accuracy_curves: Sequence[AblationCurve]) -> FigureSpec:
+    """The share of right answers as heads go, in several orders; a random one as the band of its orders.
+
+    Args:
+        accuracy_curves: of one list, each of another order.
+    """
+    curves = tuple(accuracy_curves)
+    title = f"Share of {curves[0].title} as heads are removed"
+    ends = "; ".join(
+        f"{curve.order}: from {decimals(float(curve.values[:, 0].mean()), 2)} to "
+        f"{decimals(float(curve.values[:, -1].mean()), 2)}"
+        for curve in curves
+    )
+    return FigureSpec(title, f"{title}: {ends}", partial(removal_lines, curves, title), f"{title}.")

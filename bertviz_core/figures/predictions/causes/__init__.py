@@ -1,1 +1,0 @@
-"""What interventions change: effects of heads and blocks, heads removed one after the other, patches."""

@@ -1,0 +1,227 @@
+"""The masked-LM head on every layer's states: the best word of each cell on a map of layers and positions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from bertviz_core.figures.base.axes import token_axis, token_labels, token_text
+from bertviz_core.figures.base.cells import colour_at
+from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
+from bertviz_core.figures.base.fitted import SHARE_OF_NAMES
+from bertviz_core.figures.base.second_text import mark_second_text, second_text_start
+from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential, text_on
+from bertviz_core.figures.base.text_width import label_width, text_width
+from bertviz_core.hidden_states.results import state_name
+from bertviz_core.predictions.results import LogitLens
+from bertviz_core.text import decimals
+
+LensMeasure = Literal["probability", "rank of the original", "entropy", "KL to the last layer"]
+MEASURES: tuple[LensMeasure, ...] = ("probability", "rank of the original", "entropy", "KL to the last layer")
+"""What the colours can be: probability of the best word in the cell first."""
+TITLES: Mapping[LensMeasure, tuple[str, str]] = {
+    "probability": ("probability of the best word", "probability"),
+    "rank of the original": ("rank of the original token", "rank"),
+    "entropy": ("entropy over all words", "nats"),
+    "KL to the last layer": ("KL divergence to the last layer", "nats"),
+}
+"""Words for the title, unit of the scale."""
+SIZES, LEAST_LETTERS = (15, 13, 11), 3
+"""Pixels of the words in the cells, the largest in which nearly all fit; of a word that does not, so many letters."""
+NEARLY = 0.9
+"""Share of the words that fit."""
+BESIDE, FREE = 100, 6
+"""Pixels for the colour bar and edges; pixels that stay free in a cell."""
+OTHERWISE = 150
+"""Pixels of the figure's height for all but the map."""
+TURNED_ROW, TALLEST = 23, 800
+"""Where tokens stand below each other: pixels of each, and of the highest map that is turned so."""
+TOLD = 3
+"""Words that a hover tells."""
+SHORT = 14
+"""Characters of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class LensColours:
+    """What the cells are coloured by."""
+
+    cells: Float[np.ndarray, "states seq"]
+    """NaN where the text has no original token."""
+    low: float
+    high: float
+    scale: list[list[float | str]]
+    bar: dict[str, Any]
+
+
+@figure("lens", "predictions_lens", "the best word of every layer (--set mask=2,5, lens)")
+def lens_figure(logit_lens: LogitLens, lens_words: Sequence[Sequence[Sequence[str]]], lens_measure: str) -> FigureSpec:
+    """The best word of every layer and position.
+
+    Args:
+        logit_lens: of the text.
+        lens_words: spelling of the best words of each cell, states by positions, best first.
+        lens_measure: one of MEASURES.
+    """
+    measure = next(each for each in MEASURES if each == lens_measure)
+    title = f"Best word after each layer, by {TITLES[measure][0]} — {logit_lens.model}"
+    last = [f"{words[0]}" for words in lens_words[-1]]
+    alt = f"{title}: {len(lens_words)} states, the embeddings first; after the last layer {' '.join(last)}"
+    caption = f"{title}. The head was trained on the last layer alone."
+    return FigureSpec(title, alt, partial(lens_map, logit_lens, lens_words, measure, title), caption)
+
+
+def lens_colours(lens: LogitLens, measure: LensMeasure, theme: Theme) -> LensColours:
+    """Numbers of the cells and their scale; a rank by its power of ten, 1 furthest from the paper."""
+    scale, unit = sequential(theme), TITLES[measure][1]
+    if measure == "rank of the original":
+        ranks = np.where(lens.rank > 0, lens.rank, np.nan)
+        cells = np.log10(ranks).astype(np.float32)
+        high = max(1.0, float(np.ceil(np.nanmax(cells, initial=0))))
+        ticks = list(range(int(high) + 1))
+        bar = {**colour_bar(unit, 0, high), "tickvals": ticks, "ticktext": [f"{10**tick:,}" for tick in ticks]}
+        reverse = [[1 - float(share), colour] for share, colour in reversed(scale)]
+        return LensColours(cells, 0, high, reverse, bar)
+    if measure == "probability":
+        return LensColours(np.exp(lens.top_log_probability[..., 0]), 0, 1, scale, colour_bar(unit, 0, 1))
+    cells = lens.entropy if measure == "entropy" else lens.divergence
+    high = round_limit(float(cells.max(initial=0)))
+    return LensColours(cells, 0, high, scale, colour_bar(unit, 0, high))
+
+
+def lens_map(
+    lens: LogitLens, words: Sequence[Sequence[Sequence[str]]], measure: LensMeasure, title: str, theme: Theme
+) -> go.Figure:
+    """The map, the embeddings on top (at the left where it is turned), with the best word in every cell with room.
+
+    Args:
+        lens: of the text.
+        words: of each cell, best first.
+        measure: what the colours are.
+        title: stands alone on a slide.
+        theme: colours and typeface.
+    """
+    states, seq = lens.rank.shape
+    colours, names = lens_colours(lens, measure, theme), token_labels(lens.tokens)
+    rows = [state_name(entry) for entry in range(states)]
+    masked = set(np.flatnonzero(lens.masked).tolist())
+    names = [f"<b>{name}</b>" if place in masked else name for place, name in enumerate(names)]
+    height = max(320, min(560, OTHERWISE + 34 * states))
+    across = _across(rows, theme)
+    room = (across / seq - FREE, (height - OTHERWISE) / states - FREE)
+    turned = _is_turned(words, names, room, theme)
+    if turned:
+        height, across = OTHERWISE + TURNED_ROW * seq, _across(names, theme)
+        room = (across / states - FREE, TURNED_ROW - FREE)
+    told = _told(lens, words)
+    figure = go.Figure(layout=layout(theme, escape(title), height=height))
+    figure.add_heatmap(
+        x=list(range(states if turned else seq)),
+        y=list(range(seq if turned else states)),
+        z=colours.cells.T if turned else colours.cells,
+        meta={"turned": turned},
+        zmin=colours.low,
+        zmax=colours.high,
+        colorscale=colours.scale,
+        colorbar=colours.bar,
+        xgap=1 if seq <= 64 else 0,
+        ygap=1,
+        customdata=[list(column) for column in zip(*told, strict=True)] if turned else told,
+        hovertemplate=f"position %{{{'y' if turned else 'x'}}}, %{{customdata}}<extra></extra>",
+    )
+    down = height - OTHERWISE
+    if turned:
+        figure.update_xaxes(token_axis(rows, across), range=[-0.5, states - 0.5])
+        figure.update_yaxes(token_axis(names, down, theme=theme), range=[seq - 0.5, -0.5])
+    else:
+        angle = -90 if seq * 60 > across else 0
+        figure.update_xaxes(token_axis(names, across, theme=theme), range=[-0.5, seq - 0.5], tickangle=angle)
+        figure.update_yaxes(token_axis(rows, down), range=[states - 0.5, -0.5])
+    _add_words(figure, words, colours, room, theme, turned)
+    axes = ("y", "x") if turned else ("x", "y")
+    return mark_second_text(figure, second_text_start(lens.tokens), seq, theme, *axes)
+
+
+def _across(names: Sequence[str], theme: Theme) -> int:
+    """Pixels beside the names of the rows."""
+    left = max(label_width(name, TEXT_SIZE - 1) for name in names)
+    if theme.narrow:
+        left = min(left, SHARE_OF_NAMES * theme.pixels)
+    return theme.pixels - BESIDE * (not theme.narrow) - int(left)
+
+
+def _is_turned(
+    words: Sequence[Sequence[Sequence[str]]], names: Sequence[str], room: tuple[float, float], theme: Theme
+) -> bool:
+    """Whether the tokens stand below each other: in a narrow place whose cells have room for words in that way only."""
+    if not theme.slim or len(names) * TURNED_ROW > TALLEST:
+        return False
+    best = [cell[0] for row in words for cell in row]
+    turned = _across(names, theme) / len(words) - FREE
+    return _size(best, *room) is None and _size(best, turned, TURNED_ROW - FREE) is not None
+
+
+def _told(lens: LogitLens, words: Sequence[Sequence[Sequence[str]]]) -> list[list[str]]:
+    """What a hover says of every cell: the best words with their probability."""
+    shares = np.exp(lens.top_log_probability[..., :TOLD])
+    return [
+        [
+            f"{state_name(entry)}: "
+            + ", ".join(
+                f"{token_text(word[:SHORT])} {decimals(share, 3)}"
+                for word, share in zip(cell, shares[entry, place].tolist(), strict=False)
+            )
+            for place, cell in enumerate(row)
+        ]
+        for entry, row in enumerate(words)
+    ]
+
+
+def _add_words(
+    figure: go.Figure,
+    words: Sequence[Sequence[Sequence[str]]],
+    colours: LensColours,
+    room: tuple[float, float],
+    theme: Theme,
+    turned: bool,
+) -> None:
+    """The best word in every cell that has room for it, cut where it is long; black or white by its colour."""
+    across, down = room
+    size = _size([cell[0] for row in words for cell in row], across, down)
+    if size is None:
+        return
+    x, y, texts, inks = [], [], [], []
+    for entry, row in enumerate(words):
+        for place, cell in enumerate(row):
+            word = _fitted(cell[0], size, across)
+            if word:
+                share = float((colours.cells[entry, place] - colours.low) / ((colours.high - colours.low) or 1.0))
+                ground = theme.paper if np.isnan(share) else colour_at(colours.scale, share)
+                x.append(entry if turned else place)
+                y.append(place if turned else entry)
+                texts.append(token_text(word))
+                inks.append(text_on(ground))
+    font = {"size": size, "color": inks}
+    figure.add_scatter(x=x, y=y, mode="text", text=texts, textfont=font, hoverinfo="skip", showlegend=False)
+
+
+def _size(words: Sequence[str], across: float, down: float) -> int | None:
+    """Height of the letters; None where the cells have no room for any."""
+    sizes = [size for size in SIZES if size <= down and text_width("m" * LEAST_LETTERS, size) <= across]
+    fit = (size for size in sizes if sum(text_width(word, size) <= across for word in words) >= NEARLY * len(words))
+    return next(fit, sizes[-1] if sizes else None)
+
+
+def _fitted(word: str, size: int, room: float) -> str:
+    """The word, or its beginning where it is too long for its cell; "" where too little of it would be left."""
+    if text_width(word, size) <= room:
+        return word
+    kept = word
+    while kept and text_width(f"{kept}…", size) > room:
+        kept = kept[:-1]
+    return f"{kept}…" if len(kept) >= LEAST_LETTERS else ""

@@ -1,0 +1,102 @@
+"""Where a word stands in a text, in characters and in tokens, whatever the tokenizer takes for a word."""
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.word_alignment import SPACE_MARKS
+
+UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN", "BOPOMOFO", "JAVANESE")
+"""First word of the Unicode names of letters whose scripts write words without spaces between them."""
+
+
+def occurrences(tokens: Tokens, word: str) -> tuple[tuple[int, ...], ...]:
+    """Token positions of every occurrence of a word in the text and its pair, in order; () where it does not occur.
+
+    The word is looked for in the characters of the text, upper and lower case alike, where no letter or digit of the
+    same word stands before or behind it; its tokens are those that cover any of its characters. A tokenizer that does
+    not tell the characters of its tokens is read by the spelling of its tokens instead.
+    """
+    if tokens.offsets is None:
+        text, owners = _spelled_out(tokens)
+        found = (sorted({owners[place] for place in range(*span)}) for span in word_spans(text, word))
+        return tuple(tuple(positions) for positions in found)
+    places: list[tuple[int, ...]] = []
+    for sequence, text in enumerate((tokens.text, tokens.pair or "")):
+        own = [
+            (position, span)
+            for position, (which, span) in enumerate(zip(tokens.sequence, tokens.offsets, strict=True))
+            if which == sequence and span is not None
+        ]
+        for start, end in word_spans(text, word):
+            covering = tuple(position for position, (low, high) in own if low < min(end, high) and start < high)
+            if covering:  # a text may have been cut before it
+                places.append(covering)
+    return tuple(places)
+
+
+def word_spans(text: str, word: str) -> Iterator[tuple[int, int]]:
+    """First character and the one behind the last of every occurrence of a word in a text, upper and lower case alike.
+
+    Accents are compared as they are seen, whether a letter and its accent are one character or two.
+    """
+    wanted = "".join(letter for letter, _ in _folded(word.strip()))
+    letters = list(_folded(text))
+    whole, places = "".join(letter for letter, _ in letters), [place for _, place in letters]
+    start = whole.find(wanted) if wanted else -1
+    while start >= 0:
+        stop = start + len(wanted)
+        first, end = places[start], places[stop - 1] + 1
+        # Not half of a character, such as the e of an é.
+        parted = first in places[max(start - 1, 0) : start] or end - 1 in places[stop : stop + 1]
+        inside = _one_word(text[max(first - 1, 0) : first], text[first]) or _one_word(
+            text[end - 1], text[end : end + 1]
+        )
+        if not (parted or inside):
+            yield first, end
+        start = whole.find(wanted, start + 1)
+
+
+def _folded(text: str) -> Iterator[tuple[str, int]]:
+    """The letters of a text without their case, accents by themselves, each with the place of its character."""
+    for place, character in enumerate(text):
+        for letter in unicodedata.normalize("NFD", character.casefold()):
+            yield letter, place
+
+
+def _one_word(before: str, behind: str) -> bool:
+    """Whether two neighbouring characters belong to one word; "" stands for the end of the text."""
+    return all(_in_word(each) for each in (before, behind)) and not any(_unspaced(each) for each in (before, behind))
+
+
+def _in_word(character: str) -> bool:
+    return character != "" and (character.isalnum() or unicodedata.category(character)[0] == "M")
+
+
+def _unspaced(character: str) -> bool:
+    return unicodedata.name(character, "").startswith(UNSPACED)
+
+
+def _spelled_out(tokens: Tokens) -> tuple[str, Sequence[int]]:
+    """The text as its tokens spell it, and the token that each character is from.
+
+    A space parts two pieces unless their spelling joins them: "##" in front, "@@" behind, a vocabulary that marks the
+    beginnings (U+2581, U+0120) or the ends ("</w>") of words, or one of single characters.
+    """
+    own = [
+        (position, token)
+        for position, token in enumerate(tokens.tokens)
+        if not tokens.special[position] and tokens.sequence[position] is not None
+    ]
+    marked = any(token[:1] in SPACE_MARKS or token.endswith("</w>") for _, token in own if token)
+    joined = marked or all(len(token) == 1 for _, token in own)
+    text, owners, before = "", list[int](), ""
+    for place, (position, token) in enumerate(own):
+        piece = token.lstrip(SPACE_MARKS)
+        second = place > 0 and tokens.sequence[position] != tokens.sequence[own[place - 1][0]]
+        apart = len(piece) < len(token) or not (joined or piece.startswith("##") or before.endswith("@@"))
+        bare = (piece if joined else piece.removeprefix("##")).removesuffix("</w>").removesuffix("@@")
+        written = f"{' ' if apart or second else ''}{bare}{' ' if piece.endswith('</w>') else ''}"
+        text, before = text + written, piece
+        owners += [position] * len(written)
+    return text, owners

@@ -1,0 +1,248 @@
+"""How much each head, feed-forward block and layer matters to a target: measured twice, and estimated once.
+
+Zero ablation takes a part's output away, mean ablation puts its mean over a reference set in its place; the estimate is
+the first term of the change in the gate, -output * d target / d output (Michel et al. 2019, section 3.2, without the
+absolute value and the mean over examples). The three disagree, so none of them is "the importance".
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from bertviz_core.errors import Progress, TextError
+from bertviz_core.interventions.gates import Gated, GateRows
+from bertviz_core.interventions.intervention_runs import NUMBER_NBYTES, InterventionRuns, states_nbytes
+from bertviz_core.interventions.results import (
+    AblationEffects,
+    EffectComparison,
+    EffectKind,
+    EffectSpread,
+    MeanActivations,
+)
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.settings import MAX_BATCH_BYTES, MAX_GRADIENT_BYTES
+from bertviz_core.targets.target import Target
+from bertviz_core.text import counted
+from bertviz_core.trace.run import RUN_LOCK
+
+
+def ablation_effects(
+    target: Target,
+    kind: EffectKind = "zero",
+    means: MeanActivations | None = None,
+    progress: Progress | None = None,
+    max_batch_bytes: int = MAX_BATCH_BYTES,
+    max_gradient_bytes: int = MAX_GRADIENT_BYTES,
+    seen: Callable[[AblationEffects], None] | None = None,
+) -> AblationEffects:
+    """The change of a target with each head, feed-forward block and layer, one at a time.
+
+    Rows that change a layer share the run of the layers below it, where the family's layers are modules of their own.
+
+    Args:
+        target: the number.
+        kind: what stands in a part's place.
+        means: for "mean", what mean_activations found.
+        progress: called as progress(layers done, layers); may raise to stop the work.
+        max_batch_bytes: about how many bytes a batch may take.
+        max_gradient_bytes: about how many bytes the run with gradients may take.
+        seen: called after every layer with the effects so far, NaN where none is measured yet.
+
+    Raises:
+        TextError: the run with gradients would take more, or as the target.
+        UnsupportedModelError: the family's heads cannot be changed here.
+        ValueError: "mean" without means, or with those of another model.
+    """
+    started = perf_counter()
+    if (kind == "mean") != (means is not None) or (
+        means is not None and (means.model, means.revision) != (target.loaded.name, target.loaded.revision)
+    ):
+        raise ValueError(f"{kind} with means of {means.model if means is not None else 'nothing'}")
+    runs = InterventionRuns(target, max_batch_bytes)
+
+    def found(heads: Any, feed_forward: Any, layers: Any) -> AblationEffects:
+        return AblationEffects(
+            model=target.loaded.name,
+            target=target.name,
+            title=target.title,
+            unit=target.unit,
+            kind=kind,
+            tokens=target.tokens,
+            clean=runs.clean,
+            heads=heads,
+            feed_forward=feed_forward if runs.parts.feed_forward else None,
+            layers=layers if runs.parts.layers else None,
+            reference="" if means is None else reference_phrase(means),
+            shared=runs.shares,
+            seconds=perf_counter() - started,
+            notices=target.notices,
+        )
+
+    if kind == "gradient":
+        estimated = found(*_estimated(runs, max_gradient_bytes))
+        if progress is not None:
+            progress(runs.layers, runs.layers)
+        return estimated
+
+    def layer_done(done: int, *so_far: Any) -> None:
+        if seen is not None:
+            seen(found(*(each.copy() for each in so_far)))
+        if progress is not None:
+            progress(done, runs.layers)
+
+    return found(*_measured(runs, means, layer_done))
+
+
+def all_effects(
+    target: Target,
+    kinds: Sequence[EffectKind],
+    means: MeanActivations | None = None,
+    progress: Progress | None = None,
+    max_batch_bytes: int = MAX_BATCH_BYTES,
+    max_gradient_bytes: int = MAX_GRADIENT_BYTES,
+    seen: Callable[[EffectComparison], None] | None = None,
+) -> EffectComparison:
+    """The effects of several kinds, one kind after the other, and how far they agree on the heads.
+
+    Args:
+        target: the number.
+        kinds: what stands in a part's place.
+        means: for "mean", what mean_activations found.
+        progress: called as progress(layers done, layers of all kinds); may raise to stop the work.
+        max_batch_bytes: about how many bytes a batch may take.
+        max_gradient_bytes: about how many bytes the run with gradients may take.
+        seen: called after every layer with the effects so far, NaN where none is measured yet.
+
+    Raises:
+        BertvizError: as ablation_effects.
+    """
+    done: list[AblationEffects] = []
+
+    def layer_done(layer: int, layers: int) -> None:
+        if progress is not None:
+            progress(len(done) * layers + layer, len(kinds) * layers)
+
+    def so_far(effects: AblationEffects) -> None:
+        if seen is not None:
+            seen(compared([*done, effects, *(_unknown(effects, later) for later in kinds[len(done) + 1 :])]))
+
+    for kind in kinds:
+        mean = means if kind == "mean" else None
+        done.append(ablation_effects(target, kind, mean, layer_done, max_batch_bytes, max_gradient_bytes, so_far))
+    return compared(done)
+
+
+def _unknown(like: AblationEffects, kind: EffectKind) -> AblationEffects:
+    """Effects of another kind, of which none is measured yet."""
+    blank = [None if each is None else np.full_like(each, np.nan) for each in (like.feed_forward, like.layers)]
+    heads = np.full_like(like.heads, np.nan)
+    return replace(like, kind=kind, heads=heads, feed_forward=blank[0], layers=blank[1])
+
+
+def reference_phrase(means: MeanActivations) -> str:
+    """Over what the mean is taken: the set, its texts and their tokens."""
+    return f"{means.reference} ({counted(means.texts, 'text')}, {counted(means.tokens, 'token')})"
+
+
+def compared(effects: Sequence[AblationEffects]) -> EffectComparison:
+    """Effects of several kinds on one target, and how far they agree on the heads that all of them know."""
+    rows = np.stack([each.heads.ravel() for each in effects]).astype(np.float64)
+    known = rows[:, ~np.isnan(rows).any(axis=0)]
+    centred = known - known.sum(axis=1, keepdims=True) / max(1, known.shape[1])
+    norms = np.sqrt((centred**2).sum(axis=1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        correlations = (centred @ centred.T) / (norms[:, None] * norms)
+    return EffectComparison(tuple(effects), correlations.astype(np.float32))
+
+
+def effect_spread(effects: Iterable[AblationEffects]) -> EffectSpread:
+    """Mean and standard deviation of each head's effect over texts.
+
+    Args:
+        effects: of one model, target and kind, one for each text; made as they are asked for.
+
+    Raises:
+        TextError: there is no text.
+    """
+    started, listed = perf_counter(), list(effects)
+    if not listed:
+        raise TextError("The list has no text; give at least one sentence.")
+    heads = np.stack([each.heads for each in listed]).astype(np.float64)
+    spread = heads.std(axis=0, ddof=1) if len(listed) > 1 else np.full(heads.shape[1:], np.nan)
+    first = listed[0]
+    return EffectSpread(
+        model=first.model,
+        target=first.target,
+        title=first.title,
+        unit=first.unit,
+        kind=first.kind,
+        texts=len(listed),
+        mean=heads.mean(axis=0).astype(np.float32),
+        spread=spread.astype(np.float32),
+        clean=np.array([each.clean for each in listed], dtype=np.float32),
+        seconds=perf_counter() - started,
+    )
+
+
+def _measured(
+    runs: InterventionRuns, means: MeanActivations | None, layer_done: Callable[..., None]
+) -> tuple[Any, Any, Any]:
+    """Effects of the heads, the feed-forward blocks and the layers, layer by layer; each layer is told with them."""
+    heads = np.full((runs.layers, max(runs.head_counts)), np.nan, dtype=np.float32)
+    feed_forward, layers = (np.full(runs.layers, np.nan, dtype=np.float32) for _ in range(2))
+    for layer, count in enumerate(runs.head_counts):
+        gates = runs.gates(count + bool(runs.parts.feed_forward) + bool(runs.parts.layers))
+        for head in range(count):
+            gates.heads[head, layer, head] = 0
+        if runs.parts.feed_forward:
+            gates.feed_forward[count, layer] = 0
+        if runs.parts.layers:
+            gates.layers[-1, layer] = 0
+        effects = runs.effects(gates, means)
+        heads[layer, :count] = effects[:count]
+        feed_forward[layer] = effects[count] if runs.parts.feed_forward else np.nan
+        layers[layer] = effects[-1] if runs.parts.layers else np.nan
+        layer_done(layer + 1, heads, feed_forward, layers)
+    return heads, feed_forward, layers
+
+
+def _estimated(runs: InterventionRuns, max_nbytes: int) -> tuple[Any, Any, Any]:
+    """-d target / d gate at open gates: the first term of what closing a gate changes."""
+    import torch
+
+    nbytes = gradient_nbytes(runs.target.loaded, len(runs.target.tokens), max(runs.head_counts))
+    if nbytes > max_nbytes:
+        raise TextError(
+            f"A run with gradients keeps every layer of {counted(len(runs.target.tokens), 'token')}, about "
+            f"{nbytes / 1e6:,.0f} MB; {max_nbytes / 1e6:,.0f} MB are allowed (INSIDE_BERT_MAX_GRADIENT_BYTES). Give a "
+            "shorter text, or measure instead."
+        )
+    with RUN_LOCK, torch.enable_grad():
+        opened = runs.gates(1)
+        gates = GateRows(*(each.requires_grad_() for each in (opened.heads, opened.feed_forward, opened.layers)))
+        value = runs.run(Gated(gates), runs.target.tokens, 1)
+        inputs = (gates.heads, gates.feed_forward, gates.layers)
+        gradients = torch.autograd.grad(value.sum(), inputs, allow_unused=True)
+    estimates = [
+        np.full(each.shape[1:], np.nan, dtype=np.float32) if gradient is None else -gradient[0].float().cpu().numpy()
+        for each, gradient in zip(inputs, gradients, strict=True)
+    ]
+    for layer, count in enumerate(runs.head_counts):
+        estimates[0][layer, count:] = np.nan
+    return estimates[0], estimates[1], estimates[2]
+
+
+def gradient_nbytes(loaded: LoadedModel, tokens: int, heads: int) -> int:
+    """About how many bytes a run with gradients keeps: every layer's numbers, and its attention maps.
+
+    Args:
+        loaded: the model.
+        tokens: of the text.
+        heads: of a layer.
+    """
+    copies = 4 if loaded.attention_source == "eager" else 2
+    maps = copies * NUMBER_NBYTES * heads * tokens * tokens
+    return loaded.num_hidden_layers * (states_nbytes(loaded, tokens) + maps)

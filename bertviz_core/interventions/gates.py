@@ -1,0 +1,138 @@
+"""Gates: one row of a batch for each intervention, 1 where a part stays and 0 where its donor stands in its place.
+
+A part's output becomes `output * gate + donor * (1 - gate)`. The donor of a head or a feed-forward block is nothing or
+its mean; that of a whole layer is what went in, with or without the mean of what the layer adds. A row of ones leaves
+every number as it was, bit by bit.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bertviz_core.interventions.intervention import Intervention
+from bertviz_core.interventions.results import MeanActivations
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GateRows:
+    """Gates of a batch, a row for each intervention."""
+
+    heads: "torch.Tensor"
+    """(rows, layers, heads)"""
+    feed_forward: "torch.Tensor"
+    """(rows, layers)"""
+    layers: "torch.Tensor"
+    """(rows, layers)"""
+
+    def __len__(self) -> int:
+        """Count of rows."""
+        return len(self.heads)
+
+    def part(self, rows: slice) -> "GateRows":
+        """Some of the rows."""
+        return GateRows(self.heads[rows], self.feed_forward[rows], self.layers[rows])
+
+    @property
+    def first_layer(self) -> int:
+        """The first layer in which the rows differ from each other; the count of layers where they do not."""
+        import torch
+
+        flat = torch.cat((self.heads, self.feed_forward[..., None], self.layers[..., None]), dim=2)
+        differs = (flat != flat[:1]).any(dim=2).any(dim=0).nonzero()
+        return int(differs[0]) if len(differs) else flat.shape[1]
+
+
+def open_gates(rows: int, layers: int, heads: int, device: str) -> GateRows:
+    """Rows of ones, which change nothing; what is set to 0 in them is taken away."""
+    import torch
+
+    return GateRows(
+        torch.ones(rows, layers, heads, device=device),
+        torch.ones(rows, layers, device=device),
+        torch.ones(rows, layers, device=device),
+    )
+
+
+def joined(one: GateRows, other: GateRows) -> GateRows:
+    """The rows of both."""
+    import torch
+
+    return GateRows(
+        torch.cat((one.heads, other.heads)),
+        torch.cat((one.feed_forward, other.feed_forward)),
+        torch.cat((one.layers, other.layers)),
+    )
+
+
+def head_gates(removed: Sequence[Sequence[tuple[int, int]]], layers: int, heads: int, device: str) -> GateRows:
+    """A row for each set of (layer, head) that is taken away."""
+    gates = open_gates(len(removed), layers, heads, device)
+    for row, places in enumerate(removed):
+        for layer, head in places:
+            gates.heads[row, layer, head] = 0
+    return gates
+
+
+class Gated(Intervention):
+    """A run whose parts are gated.
+
+    Rows that differ in no layer below `shared_from` go through these as one row, which is copied when it gets there.
+    """
+
+    def __init__(self, gates: GateRows, means: MeanActivations | None = None, shared_from: int | None = None) -> None:
+        """The gates of a batch.
+
+        Args:
+            gates: a row for each row of the batch, or one for all.
+            means: what stands in the place of what is taken away; None for nothing.
+            shared_from: layer before which there is one row for all; None for rows of their own from the beginning.
+        """
+        self._gates, self._means, self._shared_from = gates, means, shared_from
+        self._used = {
+            kind: [bool((gate[:, layer] != 1).any()) or gate.requires_grad for layer in range(gate.shape[1])]
+            for kind, gate in (("heads", gates.heads), ("feed_forward", gates.feed_forward), ("layers", gates.layers))
+        }
+
+    def state(self, layer: int, state: "torch.Tensor") -> "torch.Tensor":
+        """One row until the rows part."""
+        return state.expand(len(self._gates), *state.shape[1:]) if layer == self._shared_from else state
+
+    def heads(self, layer: int, output: "torch.Tensor") -> "torch.Tensor":
+        """The heads that are left, and the donors of the others."""
+        if not self._used["heads"][layer]:
+            return output
+        gate = self._rows(self._gates.heads[:, layer, : output.shape[2]], layer)[:, None, :, None]
+        return _mixed(output, gate, None if self._means is None else self._means.heads[layer])
+
+    def feed_forward(self, layer: int, output: "torch.Tensor") -> "torch.Tensor":
+        """What the block gives, or its donor."""
+        if not self._used["feed_forward"][layer]:
+            return output
+        gate = self._rows(self._gates.feed_forward[:, layer], layer)[:, None, None]
+        return _mixed(output, gate, None if self._means is None else self._means.feed_forward[layer])
+
+    def layer(self, layer: int, before: "torch.Tensor", after: "torch.Tensor") -> "torch.Tensor":
+        """What the layer gives, or what went into it."""
+        if not self._used["layers"][layer]:
+            return after
+        import torch
+
+        gate = self._rows(self._gates.layers[:, layer], layer)[:, None, None]
+        mean = 0 if self._means is None else torch.tensor(self._means.layers[layer], device=after.device)
+        return after * gate + (before + mean) * (1 - gate)
+
+    def _rows(self, gate: "torch.Tensor", layer: int) -> "torch.Tensor":
+        """The gates of the rows that there are in a layer."""
+        return gate[:1] if self._shared_from is not None and layer < self._shared_from else gate
+
+
+def _mixed(output: "torch.Tensor", gate: "torch.Tensor", donor: "object | None") -> "torch.Tensor":
+    import torch
+
+    gate = gate.to(output.dtype)
+    if donor is None:
+        return output * gate
+    return output * gate + torch.tensor(donor, dtype=output.dtype, device=output.device) * (1 - gate)

@@ -1,0 +1,186 @@
+"""Runs of a target under interventions: in batches that fit the memory, one at a time, stopped when not wanted."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.errors import BertvizError, Progress, TextError, UnsupportedModelError
+from bertviz_core.interventions.gates import Gated, GateRows, joined, open_gates
+from bertviz_core.interventions.intervention import Intervention, intervening
+from bertviz_core.interventions.parts import Parts, model_parts
+from bertviz_core.interventions.results import MeanActivations
+from bertviz_core.models.families import family
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.settings import MAX_BATCH_BYTES
+from bertviz_core.targets.target import Target
+from bertviz_core.trace.inputs import ModelRow
+from bertviz_core.trace.run import RUN_LOCK
+from bertviz_core.trace.verification import check_recording
+
+if TYPE_CHECKING:
+    import torch
+
+SAME = 1e-5
+"""Largest difference, relative to the target, of a run whose rows part on the way and of one whose rows do not."""
+NUMBER_NBYTES = 4
+WIDTHS = 8
+"""Hidden states of one row that are in memory at once in a layer: what goes in, query, key, value, output."""
+
+
+class _Heads(Intervention):
+    """Notes how many heads each layer has."""
+
+    def __init__(self) -> None:
+        self.counts: dict[int, int] = {}
+
+    def heads(self, layer: int, output: "torch.Tensor") -> "torch.Tensor":
+        self.counts[layer] = output.shape[2]
+        return output
+
+
+class InterventionRuns:
+    """A target made ready to be run with gates: its clean value, and what the model can be changed at."""
+
+    def __init__(self, target: Target, max_nbytes: int = MAX_BATCH_BYTES) -> None:
+        """Runs the unchanged text.
+
+        Args:
+            target: the number that is looked at.
+            max_nbytes: about how many bytes a batch may take.
+
+        Raises:
+            BertvizError: the model has no heads that can be changed, or cannot be run on the text.
+        """
+        import torch
+
+        self.target, self.max_nbytes = target, max_nbytes
+        self.layers = target.loaded.num_hidden_layers
+        with RUN_LOCK:
+            check_recording(target.loaded)
+            self.parts = _parts_inside(target)
+            noted = _Heads()
+            with torch.inference_mode():
+                self.clean = float(self.run(noted, target.tokens, 1)[0])
+        if not np.isfinite(self.clean):
+            raise TextError(f"The {target.title} is {self.clean} for this text, so no change of it can be measured.")
+        if set(noted.counts) != set(range(self.layers)):
+            raise UnsupportedModelError(
+                f"The heads of {family(target.loaded.model_type).title} cannot be reached in every layer here; choose "
+                "another model."
+            )
+        self.head_counts = tuple(noted.counts[layer] for layer in range(self.layers))
+        self.shares = self._can_share()
+
+    @property
+    def places(self) -> tuple[tuple[int, int], ...]:
+        """Layer and head of every head."""
+        return tuple((layer, head) for layer, count in enumerate(self.head_counts) for head in range(count))
+
+    def gates(self, rows: int) -> GateRows:
+        """Rows that change nothing."""
+        return open_gates(rows, self.layers, max(self.head_counts), self.target.loaded.device)
+
+    def effects(
+        self,
+        gates: GateRows,
+        means: MeanActivations | None = None,
+        against: GateRows | None = None,
+        progress: Progress | None = None,
+    ) -> Float[np.ndarray, " rows"]:
+        """The target under each row of gates, minus that of the row of comparison, which is run in every batch.
+
+        Args:
+            gates: a row for each intervention.
+            means: what stands in the place of what is taken away; None for nothing.
+            against: the one row that they are compared with; None for the unchanged run.
+            progress: called as progress(rows done, rows) after every batch; may raise to stop the work.
+        """
+        import torch
+
+        effects = np.empty(len(gates), dtype=np.float32)
+        step = max(1, self.max_nbytes // self.row_nbytes - 1)
+        for start in range(0, len(gates), step):
+            whole = joined(self.gates(1) if against is None else against, gates.part(slice(start, start + step)))
+            with RUN_LOCK, torch.inference_mode():
+                values = self.gated(whole, means).double().cpu().numpy()
+            effects[start : start + step] = values[1:] - values[0]
+            if progress is not None:
+                progress(min(start + step, len(gates)), len(gates))
+        return effects
+
+    def gated(self, gates: GateRows, means: MeanActivations | None = None) -> "torch.Tensor":
+        """The target under each row of gates; for one who holds RUN_LOCK."""
+        first = gates.first_layer
+        if self.shares and first < self.layers:
+            return self.run(Gated(gates, means, first), self.target.tokens, 1)
+        return self.run(Gated(gates, means), self.target.tokens, len(gates))
+
+    def run(self, intervention: Intervention, row: ModelRow, rows: int) -> "torch.Tensor":
+        """The target of a text under an intervention, for `rows` rows of it; for one who holds RUN_LOCK."""
+        inputs = self.target.inputs((row,) * rows)
+        with intervening(self.target.model, self.parts, self.layers, intervention):
+            return self.target.values(inputs, [len(row)])
+
+    @contextmanager
+    def removed(self, gates: GateRows, means: MeanActivations | None = None) -> Iterator[None]:
+        """Inside the block every run of this thread is under one row of gates, whatever its text."""
+        with intervening(self.target.model, self.parts, self.layers, Gated(gates, means)):
+            yield
+
+    @property
+    def row_nbytes(self) -> int:
+        """About how many bytes one row takes while a batch runs."""
+        seq = len(self.target.tokens)
+        maps = 2 * seq * seq * max(self.head_counts) if self.parts.projections else 0
+        return states_nbytes(self.target.loaded, seq) + NUMBER_NBYTES * maps
+
+    def _can_share(self) -> bool:
+        """Whether a batch that begins as one row gives what one with all its rows gives, tried with rows of ones."""
+        import torch
+
+        if not self.parts.layers or not self.target.last_state:
+            return False
+        with suppress(BertvizError), RUN_LOCK, torch.inference_mode():
+            values = self.run(Gated(self.gates(2), None, 0), self.target.tokens, 1)
+            tolerance = SAME * max(1.0, abs(self.clean))
+            return len(values) == 2 and bool(((values - self.clean).abs() <= tolerance).all())
+        return False
+
+
+def states_nbytes(loaded: LoadedModel, tokens: int) -> int:
+    """About how many bytes the states of one row of so many tokens take inside a layer."""
+    config = loaded.model.config
+    hidden = int(getattr(config, "hidden_size", 0) or getattr(config, "d_model", 0))
+    wide = int(getattr(config, "intermediate_size", 0) or 4 * hidden)
+    return NUMBER_NBYTES * tokens * (WIDTHS * hidden + 2 * wide)
+
+
+def _parts_inside(target: Target) -> Parts:
+    """The parts of the base model, which the class with the head must contain."""
+    parts, inside = model_parts(target.loaded), set(target.model.modules())
+    if target.loaded.model in inside:
+        return parts
+    if parts.projections:
+        raise UnsupportedModelError(
+            f"The class {type(target.model).__name__} keeps a base model of its own, whose heads cannot be changed "
+            "here; take the cosine of two texts as the target."
+        )
+    return Parts({}, {}, {}, columns=0, heads=0, across=False)
+
+
+def chosen(places: Sequence[tuple[int, int]], runs: InterventionRuns) -> list[tuple[int, int]]:
+    """Heads that were asked for, each once.
+
+    Raises:
+        TextError: there is no such head.
+    """
+    for layer, head in places:
+        if not 0 <= layer < runs.layers or not 0 <= head < runs.head_counts[layer]:
+            raise TextError(
+                f"There is no head {head} in layer {layer} of {runs.target.loaded.name!r}; it has layers 0 to "
+                f"{runs.layers - 1}, and heads 0 to {max(runs.head_counts) - 1} in each."
+            )
+    return list(dict.fromkeys(places))

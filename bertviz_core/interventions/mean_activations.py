@@ -1,0 +1,130 @@
+"""What each part of a model gives on average over a reference set: the donors of mean ablation."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bertviz_core.errors import Progress, TextError, UnsupportedModelError
+from bertviz_core.interventions.intervention import Intervention, intervening
+from bertviz_core.interventions.parts import model_parts
+from bertviz_core.interventions.results import MeanActivations
+from bertviz_core.models.families import family
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.predictions.probing.reading import EXAMPLE_SET, example_set
+from bertviz_core.sentences.batches import batches
+from bertviz_core.trace.forward import forward
+from bertviz_core.trace.inputs import ModelRow, model_inputs, reset_model_state
+from bertviz_core.trace.run import RUN_LOCK
+from bertviz_core.trace.tokenization import TextTokenizer, tokenize
+from bertviz_core.trace.verification import check_recording
+
+if TYPE_CHECKING:
+    import torch
+
+EVERY = 4
+"""Of the example set each fourth text is read by default: 55 sentences about five topics."""
+
+
+def reference_texts() -> tuple[str, ...]:
+    """The default reference set: every fourth sentence of the example set, which come topic by topic."""
+    return example_set().texts[::EVERY]
+
+
+def reference_name() -> str:
+    """What the default reference set is called."""
+    return f"every fourth sentence of the example set {EXAMPLE_SET!r}"
+
+
+def mean_activations(
+    loaded: LoadedModel,
+    tokenizer: TextTokenizer,
+    texts: Sequence[str] | None = None,
+    name: str = "",
+    progress: Progress | None = None,
+) -> MeanActivations:
+    """The mean output of every head, feed-forward block and layer over all tokens of some texts, padding left out.
+
+    Args:
+        loaded: the model.
+        tokenizer: its tokenizer.
+        texts: the reference set; None for reference_texts.
+        name: what it is called.
+        progress: called as progress(texts done, texts); may raise to stop the work.
+
+    Raises:
+        TextError: there is no text.
+        UnsupportedModelError: the model has no heads that can be told apart.
+    """
+    import torch
+
+    texts = reference_texts() if texts is None else texts
+    if not texts:
+        raise TextError("The reference set has no text, so nothing has a mean; give at least one sentence.")
+    rows: list[ModelRow] = [tokenize(tokenizer, text) for text in texts]
+    lengths = [len(row) for row in rows]
+    with RUN_LOCK:
+        check_recording(loaded)
+        parts = model_parts(loaded)
+    sums, done = _Sums(), 0
+    for group in batches(loaded, lengths):
+        batch = [rows[index] for index in group]
+        inputs = model_inputs(loaded, batch)
+        with RUN_LOCK, torch.inference_mode():
+            reset_model_state(loaded.model, max(lengths[index] for index in group))
+            sums.lengths = torch.tensor([len(row) for row in batch], device=loaded.device)
+            with intervening(loaded.model, parts, loaded.num_hidden_layers, sums):
+                forward(loaded, inputs)
+        done += len(group)
+        if progress is not None:
+            progress(done, len(rows))
+    layers = range(loaded.num_hidden_layers)
+    if any(layer not in sums.totals["heads"] for layer in layers):
+        title = family(loaded.model_type).title
+        raise UnsupportedModelError(
+            f"The heads of {title} cannot be reached in every layer here; choose another model."
+        )
+    return MeanActivations(
+        model=loaded.name,
+        revision=loaded.revision,
+        reference=name or (reference_name() if texts == reference_texts() else "the given texts"),
+        texts=len(rows),
+        tokens=sum(lengths),
+        heads=sums.means("heads", sum(lengths)),
+        feed_forward=sums.means("feed_forward", sum(lengths)),
+        layers=sums.means("layers", sum(lengths)),
+    )
+
+
+class _Sums(Intervention):
+    """Adds up what every part gives at the tokens of a batch, padding left out."""
+
+    def __init__(self) -> None:
+        self.lengths: torch.Tensor
+        self.totals: dict[str, dict[int, Any]] = defaultdict(dict)
+
+    def heads(self, layer: int, output: "torch.Tensor") -> "torch.Tensor":
+        self._add("heads", layer, output)
+        return output
+
+    def feed_forward(self, layer: int, output: "torch.Tensor") -> "torch.Tensor":
+        self._add("feed_forward", layer, output)
+        return output
+
+    def layer(self, layer: int, before: "torch.Tensor", after: "torch.Tensor") -> "torch.Tensor":
+        self._add("layers", layer, after - before)
+        return after
+
+    def means(self, kind: str, tokens: int) -> tuple[np.ndarray, ...]:
+        """One array for each layer."""
+        totals = self.totals[kind]
+        return tuple((totals[layer] / tokens).float().cpu().numpy() for layer in sorted(totals))
+
+    def _add(self, kind: str, layer: int, output: "torch.Tensor") -> None:
+        import torch
+
+        seen = torch.arange(output.shape[1], device=output.device) < self.lengths[:, None]
+        total = output[seen].double().sum(dim=0)
+        before = self.totals[kind].get(layer)
+        self.totals[kind][layer] = total if before is None else before + total

@@ -1,0 +1,92 @@
+"""Where a model's files are on this machine, and transformers asked to read them without a word or a request."""
+
+import re
+from pathlib import Path
+
+from bertviz_core.errors import CheckpointError, MissingFilesError
+from bertviz_core.isolation.regular_files import present
+from bertviz_core.models import catalog, hub
+from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE
+from bertviz_core.models.sources import ModelSource
+from bertviz_core.settings import DEFAULT_MODEL, Settings
+
+TOKENIZER_FILES = (
+    "tokenizer.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "spiece.model",
+    "spm.model",
+    "sentencepiece.bpe.model",
+    "sentencepiece.model",
+    "tokenizer.model",
+    "tokenizer_config.json",
+)
+
+
+def weights_folder(source: ModelSource, settings: Settings) -> Path:
+    """The folder with a model's safetensors files.
+
+    Raises:
+        CheckpointError: they are not on this machine; says what can be done.
+    """
+    if source.folder is not None and (source.has_weights or source.hub_id is None):
+        return source.folder
+    cached = _cached(source, (SINGLE_FILE, INDEX_FILE))
+    if cached is None:
+        raise _missing("weights", source, settings)
+    return cached
+
+
+def tokenizer_folder(source: ModelSource, settings: Settings) -> Path:
+    """The folder with a model's tokenizer.
+
+    Raises:
+        CheckpointError: there is none on this machine; says what can be done.
+    """
+    if source.folder is not None and any(present(source.folder, name) for name in TOKENIZER_FILES):
+        return source.folder
+    if source.folder is not None and source.hub_id is None:
+        raise CheckpointError(
+            f"{source.name!r} has no tokenizer: none of {', '.join(TOKENIZER_FILES[:4])}, ... is in its folder; "
+            "put the files there that tokenizer.save_pretrained writes."
+        )
+    cached = _cached(source, TOKENIZER_FILES)
+    if cached is None:
+        raise _missing("tokenizer", source, settings)
+    return cached
+
+
+def _cached(source: ModelSource, files: tuple[str, ...]) -> Path | None:
+    """The Hub cache's folder of the source's revision that holds one of the files."""
+    if source.hub_id is None:
+        return None
+    revision = source.revision if source.kind in ("hub", "cache") else None
+    return hub.cached_folder(source.hub_id, revision, files)
+
+
+def _missing(what: str, source: ModelSource, settings: Settings) -> MissingFilesError:
+    are = "are" if what == "weights" else "is"
+    words = f"The {what} of {source.name!r} {are} not on this machine; {_advice(source, settings)}."
+    return MissingFilesError(source.name, what, words)
+
+
+def _advice(source: ModelSource, settings: Settings) -> str:
+    fetch = f"fetch {source.hub_id} from the Hub first (hf download {source.hub_id})"
+    if not settings.allow_hub:
+        fetch = "fetching from the Hub is switched off here (INSIDE_BERT_ALLOW_HUB)"
+    return f"{fetch}, or go on with {DEFAULT_MODEL}, which is always here"
+
+
+def file_renames(source: ModelSource) -> dict[str, str] | None:
+    """Patterns of names in a model's files -> what stands in the base model's; None where transformers finds them.
+
+    Most classes of a family call the base model alike. LlamaForQuestionAnswering calls it `transformer`, where
+    LlamaModel looks for `model`.
+    """
+    facts = catalog.type_facts(source.model_type)
+    named = (source.config.get("architectures") or [""])[0]
+    if facts is None or not isinstance(named, str):
+        return None
+    own, usual = facts.of_class(named).prefix, facts.of_class(facts.base_class).prefix
+    return {rf"^{re.escape(own)}\.": ""} if own and own != usual else None

@@ -1,0 +1,205 @@
+"""Probes fitted on frozen vectors: how well each layer tells the classes apart, and the classifier of one layer.
+
+A probe is multinomial logistic regression on vectors whose dimensions are brought to mean 0 and spread 1
+(scikit-learn's StandardScaler and LogisticRegression), so that one strength of regularisation suits the small vectors
+of one layer and the large ones of another.
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from threadpoolctl import threadpool_limits
+
+from bertviz_core.attention.probabilities import BLAS_LOCK
+from bertviz_core.errors import Progress, UnsupportedModelError
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.predictions.probing.results import LabelledTexts, Probe, ProbeScores
+from bertviz_core.sentences.batches import batches, tokenized
+from bertviz_core.sentences.encoding import SentenceRun, plan_layer
+from bertviz_core.sentences.results import Pooling, SentencePlan
+from bertviz_core.text import counted
+from bertviz_core.trace.tokenization import TextTokenizer
+
+FOLDS = 5
+"""Parts that a set is cut into; fewer where a class has fewer texts."""
+ITERATIONS = 1_000
+"""Most steps of a fit; it ends before where nothing changes any more."""
+
+
+def layer_vectors(
+    loaded: LoadedModel,
+    tokenizer: TextTokenizer,
+    texts: Sequence[str],
+    pooling: Pooling,
+    progress: Progress | None = None,
+) -> Float[np.ndarray, "layers texts hidden"]:
+    """The bare vectors of texts at every entry of hidden_states, all of one run; of the last alone for the pooler.
+
+    Args:
+        loaded: the model, in float32.
+        tokenizer: its tokenizer.
+        texts: the texts.
+        pooling: how the tokens' vectors become one.
+        progress: called as progress(texts done, texts); may raise to stop the work.
+
+    Raises:
+        TextError: a text is too long or has no token.
+        UnsupportedModelError: the model has no pooler, or cannot be run on a text alone.
+    """
+    layers = probed_layers(loaded, pooling)
+    rows = [row for chunk in tokenized(tokenizer, texts, SentencePlan(pooling)) for row in chunk]
+    encoder, done = SentenceRun(loaded, SentencePlan(pooling), "float32", 0), 0
+    vectors = np.zeros((len(layers), len(texts), 0), dtype=np.float32)
+    for batch in batches(loaded, [len(row) for row in rows]):
+        made = encoder.all_layers([rows[index] for index in batch], (pooling,), layers)[0]
+        if not done:
+            vectors = np.empty((len(layers), len(texts), made.shape[2]), dtype=np.float32)
+        vectors[:, batch] = made
+        done += len(batch)
+        if progress is not None:
+            progress(done, len(texts))
+    if not np.isfinite(vectors).all():
+        raise UnsupportedModelError(
+            f"Some vectors of {loaded.name!r} are NaN or infinite; no probe can be fitted on them. Try another pooling."
+        )
+    return vectors
+
+
+def probed_layers(loaded: LoadedModel, pooling: Pooling) -> tuple[int, ...]:
+    """The entries of hidden_states that a pooling reads: all, or the last alone for the pooler."""
+    last = plan_layer(loaded, SentencePlan(pooling))
+    return (last,) if pooling == "pooler" else tuple(range(last + 1))
+
+
+def probe_scores(
+    loaded: LoadedModel,
+    labelled: LabelledTexts,
+    pooling: Pooling,
+    vectors: Float[np.ndarray, "layers texts hidden"],
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> ProbeScores:
+    """Accuracy and macro-F1 of a probe on each layer, by stratified cross-validation, beside its control task.
+
+    The control task gives every text the label of a text drawn at random (Hewitt & Liang 2019): what a probe gets right
+    there it has learned by heart, and accuracy minus control accuracy is its selectivity.
+
+    Args:
+        loaded: the model.
+        labelled: the texts and their classes.
+        pooling: the pooling of the vectors.
+        vectors: as layer_vectors gives them.
+        seed: of the parts, and of the shuffled labels.
+        progress: called as progress(fits done, fits); may raise to stop the work.
+    """
+    from sklearn.metrics import accuracy_score, f1_score
+
+    classes = labelled.classes
+    gold = np.array([classes.index(label) for label in labelled.labels])
+    shuffled = np.random.default_rng(seed).permutation(gold)
+    count = fold_count(labelled)
+    accuracy, macro_f1, control = (np.empty((len(vectors), count), dtype=np.float32) for _ in range(3))
+    unfinished = done = 0
+    for place, layer in enumerate(vectors):
+        for labels in (gold, shuffled):
+            for fold, (fitted, held_out) in enumerate(parts(labels, count, seed)):
+                probe, ended = _fit(layer[fitted], labels[fitted])
+                answers = probe.predict(layer[held_out])
+                if labels is shuffled:
+                    control[place, fold] = accuracy_score(labels[held_out], answers)
+                else:
+                    accuracy[place, fold] = accuracy_score(labels[held_out], answers)
+                    macro_f1[place, fold] = f1_score(labels[held_out], answers, average="macro", zero_division=0)
+                    unfinished += not ended
+                done += 1
+                if progress is not None:
+                    progress(done, 2 * len(vectors) * count)
+    for array in (accuracy, macro_f1, control):
+        array.setflags(write=False)
+    return ProbeScores(
+        model=loaded.name,
+        revision=loaded.revision,
+        texts=labelled.name,
+        classes=classes,
+        counts=np.bincount(gold, minlength=len(classes)),
+        pooling=pooling,
+        layers=probed_layers(loaded, pooling),
+        seed=seed,
+        accuracy=accuracy,
+        macro_f1=macro_f1,
+        control_accuracy=control,
+        notices=(*loaded.notices, *labelled.notices, *_notices(count, unfinished)),
+    )
+
+
+def fitted_probe(
+    labelled: LabelledTexts, scores: ProbeScores, vectors: Float[np.ndarray, "layers texts hidden"], layer: int
+) -> Probe:
+    """The probe of one layer, fitted on all texts; its accuracy is that of the parts it was tried on.
+
+    Raises:
+        ValueError: the layer was not scored.
+    """
+    place = scores.layers.index(layer)
+    gold = np.array([scores.classes.index(label) for label in labelled.labels])
+    (scaler, regression), _ = _fit(vectors[place], gold)
+    weight = regression.coef_ / scaler.scale_
+    bias = regression.intercept_ - weight @ scaler.mean_
+    if len(weight) == 1:  # of two classes scikit-learn keeps the difference alone
+        weight, bias = np.concatenate([-weight, weight]) / 2, np.concatenate([-bias, bias]) / 2
+    weight, bias = weight.astype(np.float32), bias.astype(np.float32)
+    for array in (weight, bias):
+        array.setflags(write=False)
+    return Probe(
+        model=scores.model,
+        revision=scores.revision,
+        pooling=scores.pooling,
+        layer=layer,
+        classes=scores.classes,
+        weight=weight,
+        bias=bias,
+        texts=labelled.name,
+        count=len(labelled.texts),
+        seed=scores.seed,
+        accuracy=float(scores.accuracy[place].mean()),
+        spread=float(scores.accuracy[place].std()),
+    )
+
+
+def fold_count(labelled: LabelledTexts) -> int:
+    """Parts that a set is cut into, so that each holds a text of every class."""
+    return min(FOLDS, *(labelled.labels.count(label) for label in labelled.classes))
+
+
+def parts(gold: np.ndarray, count: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Places of the texts to fit on and of those held out, `count` times; each part has its share of every class."""
+    from sklearn.model_selection import StratifiedKFold
+
+    yield from StratifiedKFold(count, shuffle=True, random_state=seed).split(gold, gold)
+
+
+def _fit(vectors: Any, gold: np.ndarray) -> tuple[Any, bool]:
+    """StandardScaler and LogisticRegression of scikit-learn, and whether the fit came to an end."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression(max_iter=ITERATIONS))
+    # Matrices this small are multiplied ten times as fast by one thread as by several that wait for each other.
+    with BLAS_LOCK, threadpool_limits(1, user_api="blas"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        pipeline.fit(vectors.astype(np.float64), gold)
+    return pipeline, bool(pipeline[-1].n_iter_.max() < ITERATIONS)
+
+
+def _notices(count: int, unfinished: int) -> tuple[str, ...]:
+    notices = []
+    if count < FOLDS:
+        notices.append(f"The rarest class has {count} texts, so the set is cut into {count} parts instead of {FOLDS}.")
+    if unfinished:
+        notices.append(f"{counted(unfinished, 'fit')} stopped after {ITERATIONS:,} steps before the numbers settled.")
+    return tuple(notices)

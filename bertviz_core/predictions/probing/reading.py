@@ -1,0 +1,155 @@
+"""Labelled texts: the example set of this project, typed lines, or two columns of a table; checked before use."""
+
+from collections import Counter
+from collections.abc import Sequence
+from csv import DictReader
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from bertviz_core.errors import TextError
+from bertviz_core.predictions.probing.results import LabelledTexts
+from bertviz_core.sentences.results import SentenceTable
+from bertviz_core.text import counted, quoted
+
+EXAMPLE_SET = "topics"
+"""Name of the example set: 220 short sentences about cooking, music, sport, travel and weather."""
+MAX_TEXTS = 2_000
+"""Texts of a set: their vectors of all layers of BERT-large take 200 MB, and a fit some seconds a layer."""
+MAX_CLASSES = 100
+"""Classes of a set."""
+LEAST_TEXTS = 2
+"""Texts of a class: one to fit on and one to try."""
+LABEL_COLUMNS = ("label", "labels", "class", "category", "gold", "target", "topic", "intent", "sentiment")
+"""Columns taken for the labels where none is named, in this order."""
+
+
+@cache
+def example_set() -> LabelledTexts:
+    """Short English sentences about five topics, written for this project."""
+    with Path(__file__).with_name(f"{EXAMPLE_SET}.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(DictReader(file))
+    return LabelledTexts(EXAMPLE_SET, tuple(row["text"] for row in rows), tuple(row["label"] for row in rows))
+
+
+def typed_labels(lines: SentenceTable) -> LabelledTexts:
+    """Lines of a label, a tab and a text.
+
+    Args:
+        lines: what was typed, or the lines of a text file.
+
+    Raises:
+        TextError: a line has no tab; or as `checked`.
+    """
+    pairs = []
+    for number, line in zip(lines.rows.tolist(), lines.sentences, strict=True):
+        label, tab, text = line.partition("\t")
+        if not tab or not label.strip() or not text.strip():
+            raise TextError(
+                f"Line {number} of {quoted(lines.name)} is no label and text: {quoted(line, 60)}. Write the label, a "
+                "tab, then the text."
+            )
+        pairs.append((label.strip(), text.strip()))
+    return checked(lines.name, [text for _, text in pairs], [label for label, _ in pairs], lines.notices)
+
+
+def optional_labels(lines: SentenceTable) -> LabelledTexts:
+    """Lines of a text, and of a tab and its label where it has one; the label is "" where it has none.
+
+    Raises:
+        TextError: a line has a label and no text, or there are fewer than two texts.
+    """
+    pairs = [line.partition("\t")[::2] for line in lines.sentences]
+    for number, (text, label) in zip(lines.rows.tolist(), pairs, strict=True):
+        if not text.strip():
+            raise TextError(f"Line {number} has a label, {quoted(label, 60)}, and no text; write the text before it.")
+    if len(pairs) < LEAST_TEXTS:
+        raise TextError(f"{quoted(lines.name)} has one text, which has no spread; give at least {LEAST_TEXTS}.")
+    texts, labels = zip(*((text.strip(), label.strip()) for text, label in pairs), strict=True)
+    return LabelledTexts(lines.name, texts, labels, lines.notices)
+
+
+def drawn(labelled: LabelledTexts, count: int, seed: int = 0) -> LabelledTexts:
+    """Some of the texts, every choice of as many as likely, in their order; all where there are no more."""
+    if count >= len(labelled.texts):
+        return labelled
+    kept = sorted(np.random.default_rng(seed).choice(len(labelled.texts), count, replace=False).tolist())
+    texts, labels = ([each[place] for place in kept] for each in (labelled.texts, labelled.labels))
+    return replace(labelled, texts=tuple(texts), labels=tuple(labels))
+
+
+def column_labels(table: SentenceTable, column: str) -> LabelledTexts:
+    """The texts of a table with the labels of another column; rows without a label are left out and counted.
+
+    Raises:
+        TextError: there is no such column; or as `checked`.
+    """
+    labels = gold_column(table, column)
+    kept = [place for place, label in enumerate(labels) if label]
+    notices = table.notices
+    if missing := len(labels) - len(kept):
+        notices = (*notices, f"{counted(missing, 'row')} without a label left out.")
+    return checked(table.name, [table.sentences[at] for at in kept], [labels[at] for at in kept], notices)
+
+
+def gold_column(table: SentenceTable, column: str) -> tuple[str, ...]:
+    """The cells of a column as labels, one for each text; "" where a cell is empty.
+
+    Raises:
+        TextError: the table has no such column beside its texts.
+    """
+    if column not in table.frame.columns:
+        known = ", ".join(quoted(str(name), 40) for name in list(table.frame.columns)[:12]) or "none"
+        raise TextError(
+            f"{quoted(table.name)} has no column {quoted(column, 60)} beside its texts; those it has: {known}."
+        )
+    return tuple(map(_label, table.frame[column].tolist()))
+
+
+def label_column(table: SentenceTable) -> str | None:
+    """The column that holds labels, by its name, else the one with the fewest values; None where there is no other."""
+    names = [str(name) for name in table.frame.columns]
+    usual = [name for wanted in LABEL_COLUMNS for name in names if name.lower() == wanted]
+    repeated = sorted(names, key=lambda name: len(set(gold_column(table, name))))
+    return next(iter([*usual, *repeated]), None)
+
+
+def checked(name: str, texts: Sequence[str], labels: Sequence[str], notices: Sequence[str] = ()) -> LabelledTexts:
+    """Labelled texts that a probe can be fitted on.
+
+    Raises:
+        TextError: there is no text, one class, too many classes or texts, or a class with a single text.
+    """
+    what, counts = quoted(name), Counter(labels)
+    if not texts:
+        raise TextError(f"{what} has no text with a label. Write a label, a tab and a text on each line.")
+    if len(counts) < 2:
+        raise TextError(
+            f"{what} has one class, {quoted(labels[0], 60)}; a probe tells at least two apart. Add another."
+        )
+    if len(counts) > MAX_CLASSES:
+        raise TextError(
+            f"{what} has {len(counts):,} classes; at most {MAX_CLASSES} are told apart. Is {quoted(labels[0], 60)} a "
+            "label? Choose the column with the classes."
+        )
+    if len(texts) > MAX_TEXTS:
+        raise TextError(
+            f"{what} has {len(texts):,} labelled texts; at most {MAX_TEXTS:,} are fitted. Give a part of it."
+        )
+    rare = [label for label, count in counts.items() if count < LEAST_TEXTS]
+    if rare:
+        more = f" (and {len(rare) - 1:,} others)" if len(rare) > 1 else ""
+        raise TextError(
+            f"The class {quoted(rare[0], 60)}{more} has a single text; a probe is fitted on some texts of a class and "
+            "tried on others. Add a second one, or leave it out."
+        )
+    return LabelledTexts(name, tuple(texts), tuple(labels), tuple(notices))
+
+
+def _label(value: object) -> str:
+    """A cell as a label: numbers without a fraction as whole ones, what is missing as nothing."""
+    if value is None or value != value:  # NaN
+        return ""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()

@@ -1,0 +1,131 @@
+"""How often answers are right: accuracy, F1 of every class, classes that are confused, the most confident mistakes."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from bertviz_core.errors import TextError
+from bertviz_core.hidden_states.results import state_name
+from bertviz_core.predictions.probing.results import GoldScores, ProbeScores, TextPredictions
+from bertviz_core.text import counted, quoted
+
+MAX_CONFUSED = 200
+"""Classes of a confusion matrix; of more, a reader sees none, and their table would take gigabytes."""
+
+
+def accuracy_table(scores: ProbeScores) -> pd.DataFrame:
+    """A row for every hidden state: means over the held-out parts of what its probe was right in, as shares."""
+    return pd.DataFrame(
+        {
+            "hidden state": [state_name(layer) for layer in scores.layers],
+            "accuracy": scores.accuracy.mean(axis=1).astype(float),
+            "spread": scores.accuracy.std(axis=1).astype(float),
+            "macro-F1": scores.macro_f1.mean(axis=1).astype(float),
+            "control task": scores.control_accuracy.mean(axis=1).astype(float),
+            "selectivity": np.asarray(scores.selectivity, dtype=float),
+        }
+    )
+
+
+def gold_scores(predictions: TextPredictions, gold: Sequence[str]) -> GoldScores:
+    """The predictions beside their gold labels; a text without a label is left out.
+
+    A label is taken for the class that it spells but for capitals, and a whole number, where no class is called so, for
+    the class of this place, as data sets store them.
+
+    Args:
+        predictions: one answer for each text.
+        gold: the label of each; "" for none.
+
+    Raises:
+        TextError: no text has a label, the answers are no classes or words, or there are too many classes.
+    """
+    if len(gold) != len(predictions.texts):
+        raise ValueError(f"{len(gold)} gold labels for {len(predictions.texts)} texts")
+    if predictions.task == "token-classification" or (not predictions.labels and not any(predictions.answers)):
+        raise TextError(
+            "Gold labels are compared with one class, word or answer per text; this head gives none. "
+            "Leave the gold column out."
+        )
+    spelled, notices = _spelled(gold, predictions.labels)
+    compared = np.array([place for place, label in enumerate(spelled) if label], dtype=np.int64)
+    if not len(compared):
+        raise TextError("The gold column is empty: no text has a label, so no answer can be called right or wrong.")
+    if missing := len(gold) - len(compared):
+        notices.append(f"{counted(missing, 'text')} without a gold label left out of the comparison.")
+    answers = _open_answers(predictions)
+    occurring = dict.fromkeys(
+        [*predictions.labels, *(spelled[at] for at in compared), *(answers[at] for at in compared)]
+    )
+    classes = tuple(occurring)
+    if len(classes) > MAX_CONFUSED and predictions.labels:
+        raise TextError(
+            f"The gold column and the answers have {len(classes):,} different labels; at most {MAX_CONFUSED} are "
+            "compared. Choose the column with the classes."
+        )
+    return _scored(predictions.scores, classes, spelled, answers, compared, tuple(notices))
+
+
+def _scored(
+    scores: Float[np.ndarray, " texts"],
+    classes: tuple[str, ...],
+    gold: Sequence[str],
+    answers: Sequence[str],
+    compared: np.ndarray,
+    notices: tuple[str, ...],
+) -> GoldScores:
+    if len(classes) > MAX_CONFUSED:  # words or spans: right or wrong is all there is to say
+        classes = ("right", "wrong")
+        pairs = [(0, 0) if gold[at] == answers[at] else (0, 1) for at in compared.tolist()]
+    else:
+        place = {label: index for index, label in enumerate(classes)}
+        pairs = [(place[gold[at]], place[answers[at]]) for at in compared.tolist()]
+    confusion = np.zeros((len(classes), len(classes)), dtype=np.int64)
+    np.add.at(confusion, tuple(np.array(pairs).T), 1)
+    both = confusion.sum(axis=0) + confusion.sum(axis=1)
+    wrong = np.array([at for at in compared.tolist() if gold[at] != answers[at]], dtype=np.int64)
+    order = np.argsort(-np.nan_to_num(scores[wrong], nan=-1.0), kind="stable")
+    return GoldScores(
+        classes=classes,
+        confusion=confusion,
+        accuracy=1.0 - len(wrong) / len(compared),
+        f1=(2 * confusion.diagonal() / np.maximum(both, 1)).astype(np.float32),
+        mistakes=wrong[order],
+        compared=compared,
+        gold=tuple(gold),
+        notices=notices,
+    )
+
+
+def _open_answers(predictions: TextPredictions) -> list[str]:
+    """The answers; words and spans as they are compared: without capitals and with single blanks."""
+    return list(predictions.answers) if predictions.labels else [_plain(each) for each in predictions.answers]
+
+
+def _spelled(gold: Sequence[str], labels: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The gold labels as the classes are spelled, and what a reader must know of them."""
+    given = [label.strip() for label in gold]
+    if not labels:
+        return [_plain(label) for label in given], []
+    by_name = {**{label.casefold(): label for label in reversed(labels)}, **{label: label for label in labels}}
+    numbered = [label for label in given if label and label.casefold() not in by_name]
+    places = {str(place): label for place, label in enumerate(labels)}
+    if numbered and len(numbered) == sum(map(bool, given)) and all(label in places for label in numbered):
+        words = f"The gold labels are numbers and are read as the classes' places: 0 is {quoted(labels[0], 40)}."
+        return [places.get(label, "") for label in given], [words]
+    unknown = Counter(numbered)
+    spelled = [by_name.get(label, by_name.get(label.casefold(), label)) for label in given]
+    if not unknown:
+        return spelled, []
+    named = ", ".join(quoted(label, 40) for label in list(unknown)[:3])
+    return spelled, [
+        f"{counted(unknown.total(), 'text')} with a gold label that is no class of this head ({named}"
+        f"{', ...' if len(unknown) > 3 else ''}); any answer there counts as a mistake."
+    ]
+
+
+def _plain(answer: str) -> str:
+    return " ".join(answer.casefold().split())

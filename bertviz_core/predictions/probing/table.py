@@ -1,0 +1,213 @@
+"""One answer for each of many texts, whatever the head: a class, the words at the masks, entities, an answer."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bertviz_core.errors import Named, Progress, TextError
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.predictions.answers import predicted_answers
+from bertviz_core.predictions.classes import class_predictions
+from bertviz_core.predictions.loading import HeadModel
+from bertviz_core.predictions.masked_lm import check_masks, masked_row
+from bertviz_core.predictions.probing.probe import introduction, probe_predictions
+from bertviz_core.predictions.probing.results import Probe, TextPredictions
+from bertviz_core.predictions.results import ClassPrediction, Strategy
+from bertviz_core.predictions.run import WordHead, groups
+from bertviz_core.predictions.tags import entities, tag_predictions
+from bertviz_core.text import counted
+from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.tokenization import TextTokenizer, tokenize
+
+if TYPE_CHECKING:
+    import torch
+
+YES = 0.5
+"""Probability from which a class of several counts as said."""
+
+
+def text_predictions(
+    head: HeadModel,
+    tokenizer: TextTokenizer,
+    texts: Sequence[str],
+    pairs: Sequence[str] | None = None,
+    strategy: Strategy = "simple",
+    progress: Progress | None = None,
+) -> TextPredictions:
+    """What a head says of each of many texts; they are run in batches of like length.
+
+    Args:
+        head: a model with its head.
+        tokenizer: its tokenizer.
+        texts: texts, or questions.
+        pairs: the second text, or context, of each; None for none.
+        strategy: how tags are joined.
+        progress: called as progress(texts done, texts); may raise to stop the run.
+
+    Raises:
+        TextError: a text is too long or has too many masks; the head compares two texts and there are none.
+        UnsupportedModelError: the tokenizer has no mask, or knows no places in the text.
+    """
+    if pairs is None and head.task in ("question-answering", "next-sentence"):
+        what = "a context for every question" if head.task == "question-answering" else "a second text for every text"
+        raise TextError(f"This head needs {what}; choose the column that holds it, or give one (", Named("pair"), ").")
+    given = tuple(pairs) if pairs is not None else None
+    if head.task == "question-answering":
+        answers, scores, notices = _spans(head, tokenizer, texts, given or (), progress)
+        return _table(head, texts, given, answers, scores, notices)
+    rows = [tokenize(tokenizer, text, pair) for text, pair in zip(texts, given or [None] * len(texts), strict=True)]
+    if head.task == "masked-lm":
+        answers, scores, notices = _mask_words(head, tokenizer, rows, progress)
+    elif head.task == "token-classification":
+        answers, scores, notices = _entities(head, tokenizer, rows, strategy, progress)
+    else:
+        return _class_table(head.name, head.task, class_predictions(head, rows, progress), given)
+    return _table(head, texts, given, answers, scores, notices)
+
+
+def probe_table(
+    probe: Probe, loaded: LoadedModel, tokenizer: TextTokenizer, texts: Sequence[str], progress: Progress | None = None
+) -> TextPredictions:
+    """What a probe says of each of many texts.
+
+    Raises:
+        BertvizError: as probe_predictions.
+    """
+    predictions = probe_predictions(probe, loaded, tokenizer, texts, progress)
+    return _class_table(loaded.name, "probe", predictions, None, (introduction(probe),))
+
+
+def _class_table(
+    name: str,
+    task: str,
+    predictions: Sequence[ClassPrediction],
+    pairs: tuple[str, ...] | None,
+    notices: tuple[str, ...] = (),
+) -> TextPredictions:
+    first = predictions[0]
+    logits = np.stack([each.logits for each in predictions])
+    probabilities, labels = None, first.labels
+    if first.scoring == "number":
+        answers = [f"{value:.4f}" for value in logits[:, 0].tolist()]
+        labels, scores = (), np.full(len(predictions), np.nan, dtype=np.float32)
+    else:
+        probabilities = np.stack([each.probabilities for each in predictions if each.probabilities is not None])
+        scores = probabilities.max(axis=1)
+        answers = [labels[place] for place in logits.argmax(axis=1).tolist()]
+        if first.scoring == "sigmoid":
+            answers = [_several(labels, row) for row in probabilities]
+            labels = ()  # any set of classes may be the answer
+    return TextPredictions(
+        model=name,
+        task=task,
+        texts=tuple(each.tokens.text for each in predictions),
+        pairs=pairs,
+        answers=tuple(answers),
+        scores=scores,
+        labels=labels,
+        probabilities=probabilities,
+        notices=_once([*notices, *(notice for each in predictions for notice in each.notices)]),
+    )
+
+
+def _several(labels: Sequence[str], probabilities: np.ndarray) -> str:
+    """The classes that are more likely than not, the likeliest first."""
+    order = np.argsort(-probabilities, kind="stable").tolist()
+    return ", ".join(labels[place] for place in order if probabilities[place] >= YES)
+
+
+def _table(
+    head: HeadModel,
+    texts: Sequence[str],
+    pairs: tuple[str, ...] | None,
+    answers: Sequence[str],
+    scores: np.ndarray,
+    notices: Sequence[str],
+) -> TextPredictions:
+    return TextPredictions(
+        head.name, head.task, tuple(texts), pairs, tuple(answers), scores, (), None, _once([*head.notices, *notices])
+    )
+
+
+def _once(notices: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(notices))
+
+
+def _mask_words(
+    head: HeadModel, tokenizer: TextTokenizer, texts: Sequence[Tokens], progress: Progress | None
+) -> tuple[list[str], np.ndarray, list[str]]:
+    """The likeliest word at each mask of each text, and the product of their probabilities."""
+    word_head, answers = WordHead(head), [""] * len(texts)
+    scores, places, done = np.full(len(texts), np.nan, dtype=np.float32), [], 0
+    mask = 0
+    for tokens in texts:
+        mask, typed = check_masks(tokenizer, tokens, ())
+        places.append(np.flatnonzero(typed))
+    for group in groups(head, [len(tokens) for tokens in texts]):
+        masked = [index for index in group if len(places[index])]
+        if masked:
+            output = word_head.outputs([masked_row(texts[index], (), mask) for index in group])
+            states = word_head.states(output)
+            for index in masked:
+                logits = word_head.logits(output, states[group.index(index)][places[index].tolist()])
+                answers[index], scores[index] = _best_words(logits, tokenizer)
+        done += len(group)
+        if progress is not None:
+            progress(done, len(texts))
+    notices = [notice for tokens in texts for notice in tokens.notices]
+    if without := sum(not len(each) for each in places):
+        notices.append(
+            f"{counted(without, 'text')} without a mask ({mask_text(tokenizer)}): there is no word to fill in."
+        )
+    return answers, scores, notices
+
+
+def mask_text(tokenizer: TextTokenizer) -> str:
+    """How a mask is typed, such as [MASK]; "" where the vocabulary has none."""
+    mask = tokenizer.tokenizer.mask_token_id  # one in a process of its own knows its ids and no mask_token
+    return "" if mask is None else str(tokenizer.tokenizer.convert_ids_to_tokens([mask])[0])
+
+
+def _best_words(logits: "torch.Tensor", tokenizer: TextTokenizer) -> tuple[str, float]:
+    best = logits.log_softmax(dim=-1).max(dim=-1)
+    words = tokenizer.spelled(best.indices.tolist())
+    return ", ".join(word.strip() for word in words), float(best.values.sum().exp())
+
+
+def _entities(
+    head: HeadModel, tokenizer: TextTokenizer, texts: Sequence[Tokens], strategy: Strategy, progress: Progress | None
+) -> tuple[list[str], np.ndarray, list[str]]:
+    """The entities of each text with their tags, and the least of their scores."""
+    predictions = tag_predictions(head, texts, progress)
+    answers, scores = [], []
+    for prediction in predictions:
+        listed = entities(prediction, tokenizer, strategy)
+        answers.append(", ".join(f"{each.text} ({each.label})" for each in listed))
+        scores.append(min((each.score for each in listed), default=np.nan))
+    return (
+        answers,
+        np.array(scores, dtype=np.float32),
+        [notice for each in predictions for notice in each.notices],
+    )
+
+
+def _spans(
+    head: HeadModel,
+    tokenizer: TextTokenizer,
+    questions: Sequence[str],
+    contexts: Sequence[str],
+    progress: Progress | None,
+) -> tuple[list[str], np.ndarray, list[str]]:
+    """The best answer to each question in its context, and its score."""
+    answers: list[str] = []
+    scores: list[float] = []
+    notices: list[str] = []
+    for place, (question, context) in enumerate(zip(questions, contexts, strict=True)):
+        prediction = predicted_answers(head, tokenizer, question, context, top=1)
+        answers.append(prediction.answers[0].text)
+        scores.append(prediction.answers[0].score)
+        notices += prediction.notices
+        if progress is not None:
+            progress(place + 1, len(questions))
+    return answers, np.array(scores, dtype=np.float32), notices

@@ -1,0 +1,192 @@
+"""What words add to a number of a model: each word, each class, without the strongest words, by pairs of tokens."""
+
+from dataclasses import replace
+
+from bertviz_core.attribution.class_attributions import ClassOutputs, head_classes, probe_classes, tag_classes
+from bertviz_core.attribution.class_attributions import class_attributions as shares_of_classes
+from bertviz_core.attribution.gradients import GRADIENT_METHODS, LEAST_NODES
+from bertviz_core.attribution.leave_one_out import leave_one_out
+from bertviz_core.attribution.pair_attributions import LEAST_NODES as PAIR_NODES
+from bertviz_core.attribution.pair_attributions import pair_attributions as ledger_of
+from bertviz_core.attribution.results import (
+    METHODS,
+    REPLACEMENTS,
+    ClassAttributions,
+    PairAttributions,
+    Replacement,
+    ShareMethod,
+    WordAttributions,
+    WordCurves,
+)
+from bertviz_core.attribution.word_curves import MOST_STEPS, RANDOM_ORDERS
+from bertviz_core.attribution.word_curves import word_curves as curves_of
+from bertviz_core.errors import Named, Progress, TextError
+from bertviz_core.figures.attribution.curves import METHOD_NAMES
+from bertviz_core.predictions.tags import surest_tag, tag_predictions
+from bertviz_core.questions.interventions.targets import MEASURE, TARGET, chosen_probe, read_tokens, target
+from bertviz_core.questions.opened import Opened, answered
+from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, choice
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question
+from bertviz_core.sentences.plan import recommended
+from bertviz_core.targets.target import MEASURES, Target
+from bertviz_core.text import escape_controls
+from bertviz_core.trace.subwords.pieces import text_pieces
+from bertviz_core.trace.tokenization import longest_piece
+
+BY_NAME: dict[str, ShareMethod] = {METHOD_NAMES[method]: method for method in METHODS}
+MASK = "the mask"
+REPLACED: dict[str, Replacement] = {MASK: "mask", "nothing": "drop"}
+"""What IN_PLACE says, as results have it."""
+BACKWARD = 3
+"""Runs that one with gradients takes as long as."""
+METHOD = choice("method", tuple(BY_NAME), "how a word's share is measured")
+COMPARED = Param("methods", "text", "methods whose order of the words is tried, with commas between them")
+UNITS = choice("units", ("words", "tokens"), "whether words or tokens have shares")
+IN_PLACE = choice("in_place", tuple(REPLACED), "what stands in the place of a word that is left out")
+CLASSES = Param("classes", "text", "names of classes, with commas between them")
+POSITION = Param("position", "position", "the token whose tags are looked at, the surest by default")
+LAYER = Param(
+    "layer", "layer", "entry of the hidden states at which tokens are told apart, the last but one by default"
+)
+
+
+def _shares_cost(opened: Opened, options: Options) -> AnswerCost:
+    tokens, method = read_tokens(opened, options), BY_NAME[options.choice(METHOD)]
+    if method == "leave-one-out":
+        return AnswerCost(len(tokens), tokens, len(tokens))
+    return AnswerCost(LEAST_NODES, tokens, BACKWARD * (LEAST_NODES if method == "integrated-gradients" else 1))
+
+
+@long_question(_shares_cost, figures=("word-shares", "word-bars"), params=(TARGET, MEASURE, METHOD, UNITS, IN_PLACE))
+def word_attributions(
+    opened: Opened, options: Options, job: AnswerJob[Answer[WordAttributions]]
+) -> Answer[WordAttributions]:
+    """What each word adds to a number of the model."""
+    number = target(opened, options)
+    shares = _shares(opened, options, number.result, BY_NAME[options.choice(METHOD)], _replacement(options), job)
+    return number.of(shares, shares.notices, word_attributions=shares, word_pieces=text_pieces(shares.tokens))
+
+
+def _classes_cost(opened: Opened, options: Options) -> AnswerCost:
+    tokens = opened.tokens(options.text(), options.pair)
+    return AnswerCost(len(tokens), tokens, len(tokens))
+
+
+@long_question(_classes_cost, figures=("word-classes",), params=(TARGET, CLASSES, POSITION, MEASURE, UNITS, IN_PLACE))
+def class_attributions(
+    opened: Opened, options: Options, job: AnswerJob[Answer[ClassAttributions]]
+) -> Answer[ClassAttributions]:
+    """What each word adds to each of several classes, of a classifier or of a probe."""
+    text, probe = options.text(), chosen_probe(opened, options)
+    if probe is not None:
+        classes = probe_classes(probe, opened.loaded, opened.tokenizer, text)
+    else:
+        classes = _own_classes(opened, options)
+    labels, measure = options.names(CLASSES.key), options.choice(MEASURE, MEASURES)
+    shares = shares_of_classes(
+        classes, opened.tokenizer, labels, measure, _whole_words(options), _replacement(options), job
+    )
+    return replace(answered(opened, shares, shares.notices, class_attributions=shares), texts=(text, options.pair))
+
+
+def _curves_cost(opened: Opened, options: Options) -> AnswerCost:
+    tokens = read_tokens(opened, options)
+    runs = (RANDOM_ORDERS + 2 * len(_compared(options))) * min(MOST_STEPS, len(tokens))
+    return AnswerCost(runs, tokens, runs)
+
+
+@long_question(_curves_cost, figures=("word-curves",), params=(TARGET, MEASURE, COMPARED, UNITS))
+def word_curves(opened: Opened, options: Options, job: AnswerJob[Answer[WordCurves]]) -> Answer[WordCurves]:
+    """The target without the strongest words and with them alone, by each method."""
+    number = target(opened, options)
+    shares = [_shares(opened, options, number.result, method, "mask", job) for method in _compared(options)]
+    curves = curves_of(number.result, opened.tokenizer, shares, progress=job)
+    return number.of(curves, curves.notices, word_curves=curves)
+
+
+def _compared(options: Options) -> tuple[ShareMethod, ...]:
+    """The methods whose order of the words is tried, in their own order."""
+    names = options.names(COMPARED.key) or list(BY_NAME)[:2]
+    for name in names:
+        if name not in BY_NAME:
+            what = f" {escape_controls(name[:30])!r}; choose {', '.join(BY_NAME)}."
+            raise TextError("There is no ", Named(COMPARED.key), what)
+    return tuple(method for name, method in BY_NAME.items() if name in names)
+
+
+def _pairs_cost(opened: Opened, options: Options) -> AnswerCost:
+    texts = [opened.tokens(text, None) for text in (options.text(), options.pair or "")]
+    layers = opened.loaded.num_hidden_layers
+    share = (layers - _state(opened, options)) / layers
+    runs = max(1, round(2 * PAIR_NODES * sum(map(len, texts)) * share))
+    return AnswerCost(PAIR_NODES * len(texts[0]), max(texts, key=len), runs)
+
+
+@long_question(_pairs_cost, figures=("word-pairs",), params=(LAYER,))
+def pair_attributions(
+    opened: Opened, options: Options, job: AnswerJob[Answer[PairAttributions]]
+) -> Answer[PairAttributions]:
+    """The cosine of two texts by pairs of their tokens."""
+    text, pair, layer = options.text(), options.pair, _state(opened, options)
+    if pair is None:
+        raise TextError("This figure is of two texts, and one came; give the second (", Named("pair"), ").")
+    plan, limit = recommended(opened.source, opened.settings), opened.settings.max_batch_bytes
+    ledger = ledger_of(opened.loaded, opened.tokenizer, text, pair, plan, layer, job, limit)
+    return replace(answered(opened, ledger, ledger.notices, pair_attributions=ledger), texts=(text, pair))
+
+
+def _state(opened: Opened, options: Options) -> int:
+    """The entry of the hidden states at which tokens are told apart."""
+    last = opened.loaded.num_hidden_layers - 1
+    return options.numbered("layer", last + 1, last, opened.name, EMBEDDING_OUTPUT)
+
+
+def share_values(method: str, instead: str, single_tokens: bool) -> dict[str, str]:
+    """The values of word_attributions' parameters by the names that the results use.
+
+    Args:
+        method: one of METHODS.
+        instead: one of REPLACEMENTS, what leave-one-out puts in a word's place.
+        single_tokens: whether each token has a share, not each word.
+
+    Raises:
+        TextError: there is no such method or replacement.
+    """
+    for key, typed, known in (("method", method, METHODS), ("instead", instead, REPLACEMENTS)):
+        if typed not in known:
+            what = f" {escape_controls(typed[:30])!r}; choose {', '.join(known)}."
+            raise TextError("There is no ", Named(key), what)
+    by_method = next(name for name, each in BY_NAME.items() if each == method)
+    in_place = MASK if instead == "mask" else "nothing"
+    return {METHOD.key: by_method, UNITS.key: units(not single_tokens), IN_PLACE.key: in_place}
+
+
+def units(whole_words: bool) -> str:
+    """The value of UNITS."""
+    return UNITS.options[0 if whole_words else 1]
+
+
+def _own_classes(opened: Opened, options: Options) -> ClassOutputs:
+    """The classes of the model's own head, or of a tagger the tags of one token."""
+    head, tokens = opened.head(options.task), opened.tokens(options.text(), options.pair)
+    if head.task != "token-classification":
+        return head_classes(head, tokens)
+    _, surest = surest_tag(tag_predictions(head, [tokens])[0]) or ("", longest_piece(tokens))
+    return tag_classes(head, tokens, options.whole(POSITION.key, len(tokens), surest))
+
+
+def _shares(
+    opened: Opened, options: Options, number: Target, method: ShareMethod, replacement: Replacement, progress: Progress
+) -> WordAttributions:
+    if method == "leave-one-out":
+        return leave_one_out(number, opened.tokenizer, _whole_words(options), replacement, progress)
+    limit = opened.settings.max_gradient_bytes
+    return GRADIENT_METHODS[method](number, opened.tokenizer, _whole_words(options), progress, limit)
+
+
+def _whole_words(options: Options) -> bool:
+    return options.choice(UNITS) == UNITS.options[0]
+
+
+def _replacement(options: Options) -> Replacement:
+    return REPLACED[options.choice(IN_PLACE)]

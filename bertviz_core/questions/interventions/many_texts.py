@@ -1,0 +1,136 @@
+"""Heads that matter over many texts: mean and spread of their effects, and right answers as heads are removed."""
+
+from collections.abc import Callable
+
+from bertviz_core.errors import TextError
+from bertviz_core.interventions.ablation_curves import RANDOM_ORDERS, accuracy_steps
+from bertviz_core.interventions.ablation_curves import accuracy_curves as accuracies_of
+from bertviz_core.interventions.ablation_effects import ablation_effects as effects_of
+from bertviz_core.interventions.ablation_effects import effect_spread as spread_of
+from bertviz_core.interventions.intervention_runs import InterventionRuns
+from bertviz_core.interventions.results import AblationCurve, AblationEffects, EffectSpread
+from bertviz_core.predictions.classes import class_predictions
+from bertviz_core.predictions.probing.probe import probe_predictions
+from bertviz_core.predictions.probing.reading import drawn, example_set, optional_labels
+from bertviz_core.predictions.probing.results import LabelledTexts, Probe
+from bertviz_core.questions.interventions.single_text import (
+    COUNT,
+    IN_PLACE,
+    REMOVED_FOR,
+    SHORT,
+    effect_runs,
+    left_out_order,
+    means_in_place,
+    means_steps,
+    removed_count,
+)
+from bertviz_core.questions.interventions.targets import (
+    MEASURE,
+    TARGET,
+    chosen_probe,
+    layers_and_heads,
+    read_tokens,
+    target_of,
+)
+from bertviz_core.questions.opened import Opened, answered
+from bertviz_core.questions.parameters import Options, choice
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question
+from bertviz_core.sentences.reading.sentence_files import read_sentences
+from bertviz_core.targets.target import Target, class_target, probe_target
+from bertviz_core.targets.target_spec import parse_target
+from bertviz_core.trace.results import Tokens
+
+OF_LISTS = ("cosine", "class", "probe")
+"""Kinds of targets that many texts have."""
+TEXTS_DRAWN = choice("effect_count", ("10", "25", "50"), "texts that are drawn from the example set")
+
+
+def _spread_cost(opened: Opened, options: Options) -> AnswerCost:
+    texts = listed_texts(opened, options).texts
+    steps = means_steps(options) + opened.loaded.num_hidden_layers * len(texts)
+    return AnswerCost(steps, _longest(opened, options, texts), effect_runs(opened, len(texts)), short=SHORT)
+
+
+@long_question(_spread_cost, figures=("effect-spread",), params=(TARGET, MEASURE, TEXTS_DRAWN, REMOVED_FOR))
+def effect_spread(opened: Opened, options: Options, job: AnswerJob[Answer[EffectSpread]]) -> Answer[EffectSpread]:
+    """Mean and spread of every head's effect over a list of texts; meanwhile, over the first of them."""
+    pair, texts = options.pair, listed_texts(opened, options).texts
+    if parse_target(options.values.get(TARGET.key), pair is not None).kind not in OF_LISTS:
+        raise TextError("This figure is of many texts; take the cosine, a class or a probe as the target.")
+    kind, layers, before = IN_PLACE[options.choice(REMOVED_FOR)], opened.loaded.num_hidden_layers, means_steps(options)
+    total = before + layers * len(texts)
+    means = means_in_place(opened, options, after(job, 0, total))
+    found: list[AblationEffects] = []
+    for text in texts:
+        number = target_of(opened, options, text, pair).result
+        done = after(job, before + len(found) * layers, total)
+        found.append(effects_of(number, kind, means, done, opened.settings.max_batch_bytes))
+        if len(found) > 1:
+            so_far = spread_of(found)
+            job.show(answered(opened, so_far, effect_spread=so_far))
+    spread = spread_of(found)
+    return answered(opened, spread, effect_spread=spread)
+
+
+def _accuracy_cost(opened: Opened, options: Options) -> AnswerCost:
+    texts, _ = _labelled(opened, options)
+    layers, heads = layers_and_heads(opened)
+    count = removed_count(options, layers * heads)
+    runs = len(texts) * (count * heads * layers + (2 + RANDOM_ORDERS) * (count + 1))
+    steps = means_steps(options) + accuracy_steps(len(texts), count)
+    return AnswerCost(steps, _longest(opened, options, texts), runs, short=SHORT)
+
+
+@long_question(_accuracy_cost, figures=("accuracy",), params=(TARGET, COUNT, TEXTS_DRAWN, REMOVED_FOR))
+def accuracy_curves(
+    opened: Opened, options: Options, job: AnswerJob[Answer[tuple[AblationCurve, ...]]]
+) -> Answer[tuple[AblationCurve, ...]]:
+    """The share of right answers of the model's own head, or of a probe, as heads are removed."""
+    texts, labels = _labelled(opened, options)
+    probe, limits, before = chosen_probe(opened, options), opened.settings, means_steps(options)
+    targets, answers = _of_head(opened, texts, labels) if probe is None else _of_probe(opened, probe, texts, labels)
+    runs = [InterventionRuns(each, limits.max_batch_bytes) for each in targets]
+    count = removed_count(options, len(runs[0].places))
+    total = before + accuracy_steps(len(texts), count)
+    means, done = means_in_place(opened, options, after(job, 0, total)), after(job, before, total)
+    curves = accuracies_of(runs, count, answers, labels, means, done, limits.max_gradient_bytes)
+    return answered(opened, curves, left_out_order(curves), accuracy_curves=curves)
+
+
+def listed_texts(opened: Opened, options: Options) -> LabelledTexts:
+    """The texts of a list, each a sentence or a sentence, a tab and its label; else some of the example set."""
+    if options.texts:
+        return optional_labels(read_sentences("The list", "\n".join(options.texts), opened.settings))
+    return drawn(example_set(), int(options.choice(TEXTS_DRAWN)))
+
+
+def _labelled(opened: Opened, options: Options) -> tuple[list[str], list[str]]:
+    """Those of the list that have a label, and their labels."""
+    listed = listed_texts(opened, options)
+    pairs = [pair for pair in zip(listed.texts, listed.labels, strict=True) if pair[1]]
+    if not pairs:
+        raise TextError("This figure counts right answers; give each text its label behind a tab.")
+    return [text for text, _ in pairs], [label for _, label in pairs]
+
+
+def _longest(opened: Opened, options: Options, texts: tuple[str, ...] | list[str]) -> Tokens:
+    return max((read_tokens(opened, options, text) for text in texts), key=len)
+
+
+def _of_head(opened: Opened, texts: list[str], labels: list[str]) -> tuple[list[Target], Callable[[], list[str]]]:
+    """A target for each text, and what the model's own head answers to all of them."""
+    head = opened.head("sequence-classification")
+    read = [opened.tokens(text, None) for text in texts]
+    targets = [class_target(head, each, label, "margin") for each, label in zip(read, labels, strict=True)]
+    return targets, lambda: [each.labels[each.best] for each in class_predictions(head, read)]
+
+
+def _of_probe(
+    opened: Opened, probe: Probe, texts: list[str], labels: list[str]
+) -> tuple[list[Target], Callable[[], list[str]]]:
+    """The same of a probe."""
+    model, tokenizer = opened.loaded, opened.tokenizer
+    targets = [
+        probe_target(probe, model, tokenizer, text, label, "margin") for text, label in zip(texts, labels, strict=True)
+    ]
+    return targets, lambda: [each.labels[each.best] for each in probe_predictions(probe, model, tokenizer, texts)]

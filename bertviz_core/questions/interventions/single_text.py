@@ -1,0 +1,238 @@
+"""What changes without a part of the model: effects of heads and blocks, heads removed together, patches."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bertviz_core.errors import Named, Progress, TextError
+from bertviz_core.interventions.ablation_curves import RANDOM_ORDERS
+from bertviz_core.interventions.ablation_curves import ablation_curves as curves_of
+from bertviz_core.interventions.ablation_curves import joint_ablation as joint_of
+from bertviz_core.interventions.ablation_effects import ablation_effects as effects_of
+from bertviz_core.interventions.ablation_effects import all_effects, gradient_nbytes
+from bertviz_core.interventions.activation_patching import patches as patches_of
+from bertviz_core.interventions.gates import head_gates
+from bertviz_core.interventions.intervention_runs import InterventionRuns
+from bertviz_core.interventions.mean_activations import mean_activations as means_of
+from bertviz_core.interventions.mean_activations import reference_texts
+from bertviz_core.interventions.results import (
+    EFFECT_KINDS,
+    AblationCurve,
+    AblationEffects,
+    ActivationPatching,
+    EffectComparison,
+    EffectKind,
+    JointAblation,
+    MeanActivations,
+)
+from bertviz_core.predictions.results import ClassPrediction
+from bertviz_core.questions.interventions.targets import (
+    MEASURE,
+    TARGET,
+    all_classes,
+    layers_and_heads,
+    read_tokens,
+    target,
+    target_of,
+)
+from bertviz_core.questions.opened import Opened, answered
+from bertviz_core.questions.parameters import Options, Param, choice
+from bertviz_core.questions.question import SILENT, Answer, AnswerCost, AnswerJob, after, long_question, question
+from bertviz_core.text import escape_controls
+
+FIRST_REMOVED, MOST_REMOVED = 6, 16
+"""Heads that are removed one after the other where no count is given, and at most."""
+SHORT = 60
+"""Work of more layers, each of which has many runs, waits for its turn."""
+MEAN = "its mean"
+KIND = choice("kind", EFFECT_KINDS, "what stands in the place of a part")
+COUNT = Param("count", "whole", "heads that are removed one after the other")
+REMOVED = Param("removed_heads", "text", "heads that are removed together, each LAYER.HEAD, with commas between them")
+REMOVED_FOR = choice("removed_for", ("nothing", MEAN), "what stands in the place of a removed head")
+IN_PLACE: dict[str, EffectKind] = {"nothing": "zero", MEAN: "mean"}
+"""What REMOVED_FOR says, as results have it."""
+NO_GRADIENTS = "is left out: its run needs more memory than is allowed (INSIDE_BERT_MAX_GRADIENT_BYTES)."
+Place = tuple[int, int]
+"""Layer and head."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Removal:
+    """Heads removed one after the other."""
+
+    curves: tuple[AblationCurve, ...]
+    """The target at each step, in each order."""
+    greedy: JointAblation
+    """The heads of the greedy order, removed together."""
+
+
+@question()
+def mean_activations(opened: Opened, options: Options) -> Answer[MeanActivations]:
+    """Means of the model's parts over the default reference set."""
+    return answered(opened, cached_mean_activations(opened, SILENT))
+
+
+def cached_mean_activations(opened: Opened, progress: Progress) -> MeanActivations:
+    """These means, made once for a model.
+
+    Args:
+        opened: the model.
+        progress: learns how far they are.
+    """
+    return opened.made((__name__, "means"), lambda: means_of(opened.loaded, opened.tokenizer, progress=progress))
+
+
+def _effects_cost(opened: Opened, options: Options) -> AnswerCost:
+    kinds, steps = allowed_kinds(opened, options), len(reference_texts())
+    steps += opened.loaded.num_hidden_layers * len(kinds)
+    return AnswerCost(steps, read_tokens(opened, options), effect_runs(opened, len(kinds)), short=SHORT)
+
+
+@question(params=(TARGET, MEASURE, KIND))
+def ablation_effects(opened: Opened, options: Options) -> Answer[AblationEffects]:
+    """How much a number of the model changes without each head, feed-forward block and layer."""
+    kind: EffectKind = options.choice(KIND, EFFECT_KINDS)
+    number, limits = target(opened, options), opened.settings
+    means = cached_mean_activations(opened, SILENT) if kind == "mean" else None
+    effects = effects_of(number.result, kind, means, None, limits.max_batch_bytes, limits.max_gradient_bytes)
+    return number.of(effects, effects.notices)
+
+
+@long_question(_effects_cost, figures=("effects",), params=(TARGET, MEASURE))
+def effects(opened: Opened, options: Options, job: AnswerJob[Answer[EffectComparison]]) -> Answer[EffectComparison]:
+    """The effects of every part, measured twice and, where there is memory for it, estimated."""
+    number, limits, kinds = target(opened, options), opened.settings, allowed_kinds(opened, options)
+    before = len(reference_texts())
+    total = before + opened.loaded.num_hidden_layers * len(kinds)
+    means = cached_mean_activations(opened, after(job, 0, total))
+
+    def seen(compared: EffectComparison) -> None:
+        job.show(number.of(compared, effect_comparison=compared))
+
+    bounds = limits.max_batch_bytes, limits.max_gradient_bytes
+    compared = all_effects(number.result, kinds, means, after(job, before, total), *bounds, seen)
+    left_out = () if "gradient" in kinds else (f"The gradient estimate {NO_GRADIENTS}",)
+    return number.of(compared, left_out, effect_comparison=compared)
+
+
+def allowed_kinds(opened: Opened, options: Options) -> tuple[EffectKind, ...]:
+    """The ways of measuring an effect, without the gradient's where its memory is refused."""
+    need, allowed = gradient_need(opened, options)
+    return tuple(kind for kind in EFFECT_KINDS if kind != "gradient" or need <= allowed)
+
+
+def gradient_need(opened: Opened, options: Options) -> tuple[int, int]:
+    """About how many bytes a run with gradients keeps, and how many are allowed; known before any run."""
+    _, heads = layers_and_heads(opened)
+    need = gradient_nbytes(opened.loaded, len(read_tokens(opened, options)), heads)
+    return need, opened.settings.max_gradient_bytes
+
+
+def effect_runs(opened: Opened, kinds: int) -> int:
+    """About how many whole runs of a text the effects of all parts are: rows share the layers below a changed part."""
+    layers, heads = layers_and_heads(opened)
+    return (layers * (heads + 2) // 2 + 1) * kinds
+
+
+def _joint_cost(opened: Opened, options: Options) -> AnswerCost:
+    places = removed_places(options)
+    steps = means_steps(options) or len(places)
+    return AnswerCost(steps, read_tokens(opened, options), len(places) + 1, short=SHORT)
+
+
+@long_question(_joint_cost, params=(TARGET, MEASURE, REMOVED, REMOVED_FOR))
+def joint_ablation(opened: Opened, options: Options, job: AnswerJob[Answer[JointAblation]]) -> Answer[JointAblation]:
+    """Some heads removed together, and each alone."""
+    number, means = target(opened, options), means_in_place(opened, options, job)
+    runs = InterventionRuns(number.result, opened.settings.max_batch_bytes)
+    return number.of(joint_of(runs, removed_places(options), means))
+
+
+def removed_places(options: Options) -> tuple[Place, ...]:
+    """The heads that are named.
+
+    Raises:
+        TextError: what is named is none, or nothing is.
+    """
+    given = options.get(REMOVED.key)
+    parted = [each.split(".") for each in given.split(",")]
+    if not all(len(each) == 2 and all(part.isdecimal() and len(part) < 9 for part in each) for each in parted):
+        what = f"={escape_controls(given[:30])} here; give each head as LAYER.HEAD, with commas between them."
+        raise TextError("There is no ", Named(REMOVED.key), what)
+    return tuple((int(layer), int(head)) for layer, head in parted)
+
+
+def named_places(places: Sequence[Place]) -> str:
+    """Heads as removed_places takes them."""
+    return ",".join(f"{layer}.{head}" for layer, head in places)
+
+
+def _removal_cost(opened: Opened, options: Options) -> AnswerCost:
+    (layers, heads), before = layers_and_heads(opened), means_steps(options)
+    count = removed_count(options, layers * heads)
+    runs = count * heads * layers + RANDOM_ORDERS * (count + 1)
+    return AnswerCost(before + count + RANDOM_ORDERS, read_tokens(opened, options), runs, short=SHORT)
+
+
+@long_question(_removal_cost, figures=("removal",), params=(TARGET, MEASURE, COUNT, REMOVED_FOR))
+def ablation_curves(opened: Opened, options: Options, job: AnswerJob[Answer[Removal]]) -> Answer[Removal]:
+    """The target as heads are removed one after the other, in all orders; those of the greedy one together."""
+    number, limits, before = target(opened, options), opened.settings, means_steps(options)
+    runs = InterventionRuns(number.result, limits.max_batch_bytes)
+    count = removed_count(options, len(runs.places))
+    total = before + count + RANDOM_ORDERS
+    means = means_in_place(opened, options, after(job, 0, total))
+    curves = curves_of(runs, count, means, after(job, before, total), limits.max_gradient_bytes)
+    greedy = joint_of(runs, [(int(layer), int(head)) for layer, head in curves[0].places[0]], means)
+    return number.of(Removal(curves, greedy), left_out_order(curves), ablation_curves=curves)
+
+
+def left_out_order(curves: Sequence[AblationCurve]) -> tuple[str, ...]:
+    """That there is no order by gradients, where there is none."""
+    has_order = any(each.order == "gradient" for each in curves)
+    return () if has_order else (f"The order by gradients {NO_GRADIENTS}",)
+
+
+def removed_count(options: Options, most: int) -> int:
+    """How many heads are removed one after the other, of so many that there are."""
+    return options.whole(COUNT.key, MOST_REMOVED + 1, min(FIRST_REMOVED, most))
+
+
+def means_in_place(opened: Opened, options: Options, progress: Progress) -> MeanActivations | None:
+    """What stands in the place of a removed head; None for nothing."""
+    return cached_mean_activations(opened, progress) if options.choice(REMOVED_FOR) == MEAN else None
+
+
+def means_steps(options: Options) -> int:
+    """Steps until these means are there."""
+    return len(reference_texts()) if options.choice(REMOVED_FOR) == MEAN else 0
+
+
+def _patches_cost(opened: Opened, options: Options) -> AnswerCost:
+    layers, heads = layers_and_heads(opened)
+    runs = layers * (len(opened.tokens(options.pair or "", None)) + heads)
+    return AnswerCost(layers, opened.tokens(options.text(), None), runs, short=SHORT)
+
+
+@long_question(_patches_cost, figures=("patched-heads", "patched-states"), params=(TARGET, MEASURE))
+def patches(opened: Opened, options: Options, job: AnswerJob[Answer[ActivationPatching]]) -> Answer[ActivationPatching]:
+    """Every state and head of the text, copied into the run of the second text; a head reads the text alone."""
+    other = options.pair
+    if other is None:
+        what = "A patch needs a second text, into whose run is copied; give one ("
+        raise TextError(what, Named("pair"), ").")
+    of_cosine = options.get(TARGET.key, "cosine") == "cosine"
+    number = target_of(opened, options, options.text(), other if of_cosine else None)
+    runs = InterventionRuns(number.result, opened.settings.max_batch_bytes)
+    patched = patches_of(runs, opened.tokens(other, None), job)
+    return replace(number.of(patched, patches=patched), texts=(options.text(), other))
+
+
+@question(params=(TARGET, REMOVED))
+def classes_without(opened: Opened, options: Options) -> Answer[tuple[ClassPrediction, ClassPrediction]]:
+    """Every class of a head or a probe, of the unchanged model and without some heads."""
+    number, ask = target(opened, options), all_classes(opened, options)
+    runs = InterventionRuns(number.result)
+    gates = head_gates([removed_places(options)], runs.layers, max(runs.head_counts), number.result.loaded.device)
+    with runs.removed(gates):
+        without = ask()
+    return number.of((ask(), without))

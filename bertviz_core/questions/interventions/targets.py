@@ -1,0 +1,82 @@
+"""The number that is looked at: a class, a word, an answer, a cosine, opened by its name; the size of the model."""
+
+from collections.abc import Callable
+
+from bertviz_core.errors import Named, TextError
+from bertviz_core.predictions.classes import class_predictions
+from bertviz_core.predictions.probing.probe import probe_predictions
+from bertviz_core.predictions.probing.results import Probe
+from bertviz_core.predictions.results import ClassPrediction
+from bertviz_core.predictions.tags import tag_predictions, token_classes
+from bertviz_core.questions.models.parameters import architecture
+from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.parameters import Options, Param, choice
+from bertviz_core.questions.question import Answer
+from bertviz_core.targets.target import MEASURES, Target
+from bertviz_core.targets.target_spec import needed_task, open_target, parse_target
+from bertviz_core.trace.results import Tokens
+
+TARGET = Param("target", "target", "the number that is looked at, by default the cosine or what the model answers")
+MEASURE = choice("measure", MEASURES, "what of a class is looked at")
+
+
+def target(opened: Opened, options: Options) -> Answer[Target]:
+    """The target of a text, or of a pair; not kept, since it holds the model.
+
+    Raises:
+        BertvizError: as open_target.
+    """
+    return target_of(opened, options, options.text(), options.pair)
+
+
+def target_of(opened: Opened, options: Options, text: str, pair: str | None) -> Answer[Target]:
+    """The target of a text that is not the one of the options."""
+    name, measure = options.values.get(TARGET.key), options.choice(MEASURE, MEASURES)
+    task = needed_task(opened.source, name, pair is not None)
+    head = None if task is None else opened.head(task)
+    number = open_target(
+        opened.source, opened.settings, text, pair, name, measure, opened.loaded, head, probe_of=opened.probe
+    )
+    return Answer(number, ((opened.source.name, opened.source.revision),), (text, pair), number.notices)
+
+
+def read_tokens(opened: Opened, options: Options, text: str | None = None) -> Tokens:
+    """A text as the target's model reads it, by default that of the options: the cosine's second one is another run."""
+    name = options.values.get(TARGET.key)
+    of_cosine = (name or "cosine") == "cosine"
+    return opened.tokens(options.text() if text is None else text, None if of_cosine else options.pair)
+
+
+def chosen_probe(opened: Opened, options: Options) -> Probe | None:
+    """The probe whose classes are meant (target=probe:FILE); None for the model's own head.
+
+    Raises:
+        TextError: the target is no probe.
+    """
+    kind, _, argument = options.get(TARGET.key).partition(":")
+    if kind not in ("", "probe"):
+        name = Named(TARGET.key)
+        raise TextError("This figure is of all classes; leave ", name, " out, or give ", name, "=probe:FILE.")
+    return opened.probe(argument)[0] if kind else None
+
+
+def all_classes(opened: Opened, options: Options) -> Callable[[], ClassPrediction]:
+    """Asks the head or the probe of a target for all its classes; each call is a run of the model as it is then.
+
+    Raises:
+        BertvizError: as Opened.head; the target is of no class.
+    """
+    request = parse_target(options.values.get(TARGET.key), options.pair is not None)
+    if request.kind == "probe":
+        (probe, _), text = opened.probe(request.argument), options.text()
+        return lambda: probe_predictions(probe, opened.loaded, opened.tokenizer, (text,))[0]
+    head, tokens = opened.head(request.task), opened.tokens(options.text(), options.pair)
+    if request.kind == "tag":
+        return lambda: token_classes(tag_predictions(head, [tokens])[0], request.places[0])
+    return lambda: class_predictions(head, [tokens])[0]
+
+
+def layers_and_heads(opened: Opened) -> tuple[int, int]:
+    """Layers of a model, and heads of each; one head where the config does not say."""
+    heads = architecture(opened, Options()).result.num_attention_heads
+    return opened.loaded.num_hidden_layers, heads or 1

@@ -1,0 +1,194 @@
+"""Targets read from one hidden state: one of its numbers, or its projection on a direction."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.errors import TextError
+from bertviz_core.hidden_states.results import state_name
+from bertviz_core.isolation.regular_files import npy_header, open_regular
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.sentences.encoding import sentence_vectors
+from bertviz_core.sentences.results import SentencePlan
+from bertviz_core.targets.target import Target, build_target, check_place
+from bertviz_core.text import counted, decimals, escape_controls, quoted
+from bertviz_core.trace.forward import forward, hidden_states
+from bertviz_core.trace.inputs import reset_model_state
+from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.tokenization import TextTokenizer, tokenize
+
+if TYPE_CHECKING:
+    import torch
+
+BETWEEN = "->"
+MAX_DIMENSIONS = 1_000_000
+"""Most numbers of a direction in a file."""
+"""Stands between the two texts of a direction."""
+
+
+def state_target(
+    loaded: LoadedModel,
+    tokenizer: TextTokenizer,
+    text: str,
+    pair: str | None,
+    layer: int,
+    position: int,
+    dimension: int,
+) -> Target:
+    """One number of one hidden state, as it is.
+
+    Args:
+        loaded: the model.
+        tokenizer: its tokenizer.
+        text: the text.
+        pair: the second text, or None.
+        layer: entry of the hidden states; 0 is the embedding output.
+        position: token.
+        dimension: of its vector.
+
+    Raises:
+        TextError: there is no such entry, token or dimension.
+        BertvizError: the model gives no hidden states.
+    """
+    tokens = _tokens_of(loaded, tokenizer, text, pair, layer, position)
+
+    def values(inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]) -> "torch.Tensor":
+        state = _state(loaded, layer, inputs, lengths)
+        check_place("dimension", dimension, state.shape[-1])
+        return state[:, position, dimension].float()
+
+    return build_target(
+        loaded,
+        tokens,
+        values,
+        name=f"state:{layer},{position},{dimension}",
+        title=f"value of dimension {dimension} of token {position}, {state_name(layer)}",
+        unit="(no unit)",
+        layer=layer,
+    )
+
+
+def direction_target(
+    loaded: LoadedModel,
+    tokenizer: TextTokenizer,
+    text: str,
+    pair: str | None,
+    layer: int,
+    position: int,
+    direction: Float[np.ndarray, " hidden"],
+    name: str,
+) -> Target:
+    """The projection of one hidden state on a direction: its dot product with the vector, scaled to length 1.
+
+    Args:
+        loaded: the model.
+        tokenizer: its tokenizer.
+        text: the text.
+        pair: the second text, or None.
+        layer: entry of the hidden states; 0 is the embedding output.
+        position: token.
+        direction: the vector, of any length but 0.
+        name: where it is from: two texts with -> between them, or a file's name.
+
+    Raises:
+        TextError: there is no such entry or token, or the vector has no direction or does not fit the model.
+        BertvizError: the model gives no hidden states.
+    """
+    import torch
+
+    tokens = _tokens_of(loaded, tokenizer, text, pair, layer, position)
+    wide = np.asarray(direction, dtype=np.float64)
+    length, said = float(np.linalg.norm(wide)), _said(name)
+    if not np.isfinite(length) or length == 0:
+        raise TextError(f"A direction is needed, and {said} has length {length}; give another.")
+    unit = torch.tensor(wide / length, dtype=torch.float32, device=loaded.device)
+
+    def values(inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]) -> "torch.Tensor":
+        state = _state(loaded, layer, inputs, lengths)
+        if state.shape[-1] != len(unit):
+            raise TextError(
+                f"A hidden state of {loaded.name!r} has {state.shape[-1]:,} numbers, {said} has {len(unit):,}; give "
+                "one of this model."
+            )
+        return state[:, position].float() @ unit
+
+    return build_target(
+        loaded,
+        tokens,
+        values,
+        name=f"direction:{layer},{position},{name}",
+        title=f"projection of token {position}, {state_name(layer)}, on {said}",
+        unit="(no unit)",
+        layer=layer,
+        notices=(f"Scaled to length 1: {said}; its own length is {decimals(length)}.",),
+    )
+
+
+def text_direction(
+    loaded: LoadedModel, tokenizer: TextTokenizer, first: str, second: str, layer: int
+) -> Float[np.ndarray, " hidden"]:
+    """The mean hidden state of a text less that of another, all their tokens counted: the way from one to the other.
+
+    Args:
+        loaded: the model.
+        tokenizer: its tokenizer.
+        first: where it begins.
+        second: where it ends.
+        layer: entry of the hidden states; 0 is the embedding output.
+
+    Raises:
+        BertvizError: as bertviz_core.sentences.encoding.sentence_vectors.
+    """
+    check_place("hidden state", layer, loaded.num_hidden_layers + 1)
+    vectors = sentence_vectors(loaded, tokenizer, [first, second], SentencePlan("mean", layer)).vectors
+    return np.asarray(vectors[1] - vectors[0])
+
+
+def file_direction(path: str) -> Float[np.ndarray, " hidden"]:
+    """The vector of a file that np.save wrote.
+
+    Raises:
+        TextError: there is no such file, or it holds no vector of numbers.
+    """
+    asked = f"The direction {quoted(escape_controls(path), 60)}"
+    form = f"give a .npy file of one vector, or two texts as TEXT{BETWEEN}TEXT."
+    try:
+        with open_regular(Path(path)) as file:
+            shape, _, dtype = npy_header(file)
+            if len(shape) != 1 or dtype.kind not in "fiu":
+                raise TextError(f"{asked} is no vector of numbers; {form}")
+            if shape[0] > MAX_DIMENSIONS:
+                raise TextError(f"{asked} says it has {shape[0]:,} numbers; at most {MAX_DIMENSIONS:,} are read.")
+            vector = np.fromfile(file, dtype, shape[0])
+    except (OSError, ValueError) as error:
+        raise TextError(f"{asked} cannot be read; {form}") from error
+    if len(vector) < shape[0]:
+        raise TextError(f"{asked} is cut off: it has {len(vector):,} of its {counted(shape[0], 'number')}; {form}")
+    return vector.astype(np.float64)
+
+
+def _said(name: str) -> str:
+    """Where a direction is from, in a sentence."""
+    first, _, second = (quoted(escape_controls(part), 40) for part in name.partition(BETWEEN))
+    return f"the way from {first} to {second}" if BETWEEN in name else f"the vector of {first}"
+
+
+def _tokens_of(
+    loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair: str | None, layer: int, position: int
+) -> Tokens:
+    """The text as the model reads it, once there are such an entry of the hidden states and such a token."""
+    tokens = tokenize(tokenizer, text, pair)
+    check_place("hidden state", layer, loaded.num_hidden_layers + 1)
+    check_place("token", position, len(tokens))
+    return tokens
+
+
+def _state(
+    loaded: LoadedModel, layer: int, inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]
+) -> "torch.Tensor":
+    """One entry of the hidden states of a run: (batch, seq, hidden)."""
+    reset_model_state(loaded.model, max(lengths))
+    return hidden_states(loaded, forward(loaded, inputs, output_hidden_states=True))[layer]

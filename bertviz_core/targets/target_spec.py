@@ -1,0 +1,286 @@
+"""A target by its name, as the command line and an address write it: cosine, class:NAME, word:WORD@POSITION, ..."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
+
+from bertviz_core.errors import Named, TextError, UnsupportedModelError
+from bertviz_core.isolation.regular_files import open_regular
+from bertviz_core.models.loading import LoadedModel, load_model
+from bertviz_core.models.sources import ModelSource
+from bertviz_core.predictions.classes import class_predictions
+from bertviz_core.predictions.labels import NEXT_SENTENCE
+from bertviz_core.predictions.loading import HeadModel, load_head, stored_tasks
+from bertviz_core.predictions.masked_lm import predicted_words
+from bertviz_core.predictions.probing.probe import MAX_FILE_NBYTES, probe_predictions, read_probe
+from bertviz_core.predictions.probing.results import Probe
+from bertviz_core.predictions.tags import surest_tag, tag_predictions
+from bertviz_core.sentences.plan import recommended
+from bertviz_core.settings import Settings
+from bertviz_core.targets.state_targets import BETWEEN, direction_target, file_direction, state_target, text_direction
+from bertviz_core.targets.target import (
+    MEASURES,
+    Measure,
+    Target,
+    answer_target,
+    class_target,
+    cosine_target,
+    probe_target,
+    tag_target,
+    word_target,
+)
+from bertviz_core.text import escape_controls, quoted
+from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, longest_piece, tokenize
+
+TargetKind = Literal["cosine", "class", "tag", "word", "answer", "probe", "state", "direction"]
+KINDS: tuple[TargetKind, ...] = get_args(TargetKind)
+FORMS = (
+    "cosine (with a second text), class:NAME, tag:LABEL@POSITION, word:WORD@POSITION, answer, answer:FIRST-LAST, "
+    "probe:FILE[@CLASS], state:ENTRY,TOKEN,DIMENSION, "
+    "direction:ENTRY,TOKEN,TEXT->TEXT or direction:ENTRY,TOKEN,FILE.npy"
+)
+"""How a target is written."""
+ANSWERING = ("sequence-classification", "token-classification", "masked-lm")
+"""Tasks whose heads answer for one text alone."""
+
+
+class TargetSpec(NamedTuple):
+    """A target as it is asked for."""
+
+    kind: TargetKind
+    argument: str = ""
+    """Name of the class or tag, the word, the probe's file and class, the direction, or ""."""
+    places: tuple[int, ...] = ()
+    """Position of a tag or word, first and last token of an answer, or entry, token and dimension of a hidden state."""
+
+    @property
+    def task(self) -> str | None:
+        """Task whose head is needed; None for the base model alone."""
+        of_class = "next-sentence" if self.argument in NEXT_SENTENCE else "sequence-classification"
+        others = {"tag": "token-classification", "word": "masked-lm", "answer": "question-answering"}
+        return of_class if self.kind == "class" else others.get(self.kind)
+
+
+def parse_target(name: str | None, has_pair: bool) -> TargetSpec:
+    """What a target's name asks for; the cosine where there is a second text and no name.
+
+    Raises:
+        TextError: the name has none of the forms, or a second text is missing.
+    """
+    if not name and not has_pair:
+        raise TextError(f"No target was named, and no second text is given; name one: {FORMS}.")
+    kind, _, rest = (name or "cosine").partition(":")
+    request = _request(kind, rest)
+    if request is None:
+        raise TextError(f"{quoted(escape_controls(name or ''), 60)} is no target; write {FORMS}.")
+    if request.kind in ("cosine", "answer") and not has_pair:
+        what = "cosine compares the text with" if request.kind == "cosine" else "answer is looked for in"
+        raise TextError(f"The target {what} a second text, and none is given; give one (", Named("pair"), ").")
+    return request
+
+
+def _request(kind: str, rest: str) -> TargetSpec | None:
+    """The request; None for what has no such form."""
+    if kind == "cosine":
+        return None if rest else TargetSpec("cosine")
+    if kind == "answer":
+        places = _numbers(rest, "-")
+        return TargetSpec("answer", "", places) if not rest or len(places) == 2 else None
+    if kind in ("tag", "word"):
+        name, _, position = rest.rpartition("@")
+        places, placed = _numbers(position, "-"), next(each for each in KINDS if each == kind)
+        return TargetSpec(placed, name, places) if name.strip() and len(places) == 1 else None
+    if kind == "state":
+        places = _numbers(rest, ",")
+        return TargetSpec("state", "", places) if len(places) == 3 else None
+    if kind == "direction":
+        entry, _, behind = rest.partition(",")
+        token, _, direction = behind.partition(",")
+        places = _numbers(f"{entry},{token}", ",")
+        first, arrow, second = direction.partition(BETWEEN)
+        named = bool(first.strip() and (second.strip() or not arrow))
+        return TargetSpec("direction", direction, places) if len(places) == 2 and named else None
+    if kind == "class" and rest:
+        return TargetSpec("class", rest)
+    return TargetSpec("probe", rest) if kind == "probe" and rest else None
+
+
+def _numbers(text: str, between: str) -> tuple[int, ...]:
+    parts = text.split(between)
+    good = all(part.isascii() and part.isdigit() and len(part) < 9 for part in parts)
+    return tuple(int(part) for part in parts) if good else ()
+
+
+def needed_task(source: ModelSource, name: str | None, has_pair: bool) -> str | None:
+    """The task whose head a target needs, None for the base model alone; without a name that of the model's own answer.
+
+    Raises:
+        TextError: as parse_target, where the model has no head that answers for one text.
+    """
+    if not name and not has_pair:
+        try:
+            own = next((task for task in stored_tasks(source) if task in ANSWERING), None)
+        except UnsupportedModelError:
+            own = None
+        if own is not None:
+            return own
+    return parse_target(name, has_pair).task
+
+
+def own_answer(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens) -> str:
+    """Name of the number that a head itself answers with for a text.
+
+    Its likeliest class; the tag that it is surest of, of all tokens; or the likeliest word at the first mask. A text
+    without a tag but O, or without a mask, is asked at its longest token, for that token's own likeliest tag or for the
+    word that stands there.
+
+    Args:
+        head: a model with its head for a task of ANSWERING.
+        tokenizer: its tokenizer.
+        tokens: the text.
+
+    Raises:
+        BertvizError: as class_predictions, tag_predictions and predicted_words.
+    """
+    if head.task == "token-classification":
+        prediction = tag_predictions(head, [tokens])[0]
+        place = longest_piece(tokens)
+        own = prediction.labels[int(prediction.logits[place].argmax())]
+        label, place = surest_tag(prediction) or (own, place)
+        return f"tag:{label}@{place}"
+    if head.task == "masked-lm":
+        place, masked = predicted_position(tokenizer, tokens)
+        if not masked:
+            return f"word:{tokens.tokens[place]}@{place}"
+        best = int(predicted_words(head, tokenizer, tokens, (), 1).top_ids[place, 0])
+        return f"word:{tokenizer.spelled([best])[0]}@{place}"
+    answer = class_predictions(head, [tokens])[0]
+    return f"class:{answer.labels[answer.best]}"
+
+
+def predicted_position(tokenizer: TextTokenizer, tokens: Tokens) -> tuple[int, bool]:
+    """The position at which a text is asked for a word to begin with, and whether a mask stands there."""
+    ids, mask = [int(each) for each in tokens.input_ids], tokenizer.tokenizer.mask_token_id
+    return (ids.index(mask), True) if mask in ids else (longest_piece(tokens), False)
+
+
+def open_target(
+    source: ModelSource,
+    settings: Settings,
+    text: str,
+    pair: str | None,
+    name: str | None = None,
+    measure: str = "logit",
+    base: LoadedModel | None = None,
+    head: HeadModel | None = None,
+    probe_of: Callable[[str], tuple[Probe, str]] | None = None,
+) -> Target:
+    """The target of a name, its model loaded.
+
+    Args:
+        source: where the model is.
+        settings: what may be opened.
+        text: the text.
+        pair: the second text: the cosine's other one, the pair that a head reads, or an answer's context.
+        name: one of FORMS; None for the cosine where there is a second text, and for own_answer where there is none.
+        measure: of a class or a tag "logit", "probability" or "margin".
+        base: the base model where it is in memory already; None to load it.
+        head: the model with the head of the target's task where it is in memory already; None to load it.
+        probe_of: gives the probe and the class of what a probe's target names; named_probe by default.
+
+    Raises:
+        TextError: the name or the measure is none, or as the target's own function.
+        CheckpointError: the model, its head or the probe's file cannot be loaded.
+        UnsupportedModelError: the family has no such head.
+    """
+    task, known = needed_task(source, name, pair is not None), _measure(measure)
+    tokenizer = load_tokenizer(source, settings)
+    loaded = load_model(source, settings) if base is None else base
+    if task is None:
+        head = None
+    elif head is None:
+        head = load_head(source, settings, task, loaded)
+    if not name and pair is None and head is not None:
+        name = own_answer(head, tokenizer, tokenize(tokenizer, text))
+    request = parse_target(name, pair is not None)
+    if head is not None:
+        return _of_head(request, head, tokenizer, (text, pair), known)
+    if request.kind == "probe":
+        probe, label = (probe_of or named_probe)(request.argument)
+        return _of_probe(probe, label, loaded, tokenizer, text, known)
+    if request.kind == "cosine":
+        return cosine_target(loaded, tokenizer, text, pair or "", recommended(source, settings))
+    if request.kind == "state":
+        layer, position, dimension = request.places
+        return state_target(loaded, tokenizer, text, pair, layer, position, dimension)
+    return _of_direction(request, loaded, tokenizer, text, pair)
+
+
+def _of_head(
+    request: TargetSpec, head: HeadModel, tokenizer: TextTokenizer, texts: tuple[str, str | None], measure: Measure
+) -> Target:
+    """The target of a class, a tag, a word or an answer."""
+    text, pair = texts
+    if request.kind == "answer":
+        span = (request.places[0], request.places[1]) if request.places else None
+        return answer_target(head, tokenizer, text, pair or "", span)
+    tokens = tokenize(tokenizer, text, pair)
+    if request.kind == "word":
+        return word_target(head, tokenizer, tokens, request.argument, request.places[0])
+    if request.kind == "tag":
+        return tag_target(head, tokens, request.argument, request.places[0], measure)
+    return class_target(head, tokens, request.argument, measure)
+
+
+def _measure(name: str) -> Measure:
+    known = next((each for each in MEASURES if each == name), None)
+    if known is None:
+        raise TextError(
+            f"{quoted(escape_controls(name), 40)} is no measure of a class or a tag; choose {', '.join(MEASURES)}."
+        )
+    return known
+
+
+def _of_probe(
+    probe: Probe, label: str, loaded: LoadedModel, tokenizer: TextTokenizer, text: str, measure: Measure
+) -> Target:
+    """The target of a probe's class; without a class that which the probe gives to the text."""
+    if not label:
+        prediction = probe_predictions(probe, loaded, tokenizer, [text])[0]
+        label = prediction.labels[int(prediction.logits.argmax())]
+    return probe_target(probe, loaded, tokenizer, text, label, measure)
+
+
+def _of_direction(
+    request: TargetSpec, loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair: str | None
+) -> Target:
+    """The projection on the way from one text to another, or on the vector of a file."""
+    (layer, position), (first, arrow, second) = request.places, request.argument.partition(BETWEEN)
+    if arrow:
+        name = f"{first.strip()}{BETWEEN}{second.strip()}"
+        direction = text_direction(loaded, tokenizer, first.strip(), second.strip(), layer)
+    else:
+        name, direction = request.argument, file_direction(request.argument)
+    return direction_target(loaded, tokenizer, text, pair, layer, position, direction, name)
+
+
+def named_probe(argument: str) -> tuple[Probe, str]:
+    """The probe of FILE or FILE@CLASS, as Save the probe wrote it, and the class; "" where none is named.
+
+    Raises:
+        TextError: there is no such file.
+        CheckpointError: it holds no probe.
+    """
+    path, label = argument, ""
+    if not Path(path).is_file():
+        path, _, label = argument.rpartition("@")
+    path = path or argument
+    try:
+        with open_regular(Path(path)) as file:
+            data = file.read(2 * MAX_FILE_NBYTES + 1)
+    except (OSError, ValueError) as error:
+        raise TextError(
+            f"The probe {quoted(escape_controls(path), 60)} cannot be read; give the file that Save the probe wrote."
+        ) from error
+    return read_probe(Path(path).name, data), label

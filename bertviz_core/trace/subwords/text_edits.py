@@ -1,0 +1,65 @@
+"""What an edit of a text changed: words kept, put in, taken out and replaced, and the tokens that stayed."""
+
+import re
+from collections.abc import Hashable, Sequence
+from difflib import SequenceMatcher
+from typing import Literal
+
+from bertviz_core.text import repair_surrogates
+from bertviz_core.trace.results import Tokens, WordEdit
+
+WORD = re.compile(r"\w+|[^\w\s]")
+"""A word, or a mark of punctuation by itself."""
+KINDS: dict[str, Literal["same", "inserted", "deleted", "replaced"]] = {
+    "equal": "same",
+    "insert": "inserted",
+    "delete": "deleted",
+    "replace": "replaced",
+}
+"""difflib's name of a step -> ours."""
+
+
+def word_edits(before: str, after: str) -> tuple[WordEdit, ...]:
+    """The steps from one text to the other, by their words and difflib's matching blocks (Ratcliff and Obershelp 1988).
+
+    The law: the spans of all steps, joined, are all words of either text in order; "same" steps have equal words.
+    White space is no word, so that a text that differs in it alone has one "same" step.
+    """
+    texts = repair_surrogates(before), repair_surrogates(after)
+    first, second = ([match.span() for match in WORD.finditer(text)] for text in texts)
+    words = [[text[slice(*span)] for span in spans] for text, spans in zip(texts, (first, second), strict=True)]
+    return tuple(WordEdit(KINDS[kind], _span(first, i, j), _span(second, k, m)) for kind, i, j, k, m in _steps(*words))
+
+
+def unchanged_positions(before: Tokens, after: Tokens) -> dict[int, int]:
+    """Position of a token before -> its position after, of every token that an edit left where it was.
+
+    By difflib's matching blocks over the tokens; the text and its pair are never mixed up.
+    """
+    rows = [list(zip(each.tokens, each.sequence, strict=True)) for each in (before, after)]
+    return {
+        first + place: second + place
+        for kind, first, end, second, _ in _steps(*rows)
+        if kind == "equal"
+        for place in range(end - first)
+    }
+
+
+def _steps(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tuple[str, int, int, int, int]]:
+    """The steps of difflib between two sequences; what both begin and end with is set aside first, for long texts."""
+    most = min(len(before), len(after))
+    start = next((place for place in range(most) if before[place] != after[place]), most)
+    left = most - start
+    end = next((place for place in range(left) if before[-1 - place] != after[-1 - place]), left)
+    inside = SequenceMatcher(None, before[start : len(before) - end], after[start : len(after) - end]).get_opcodes()
+    steps = [("equal", 0, start, 0, start)] if start else []
+    steps += [(kind, i + start, j + start, k + start, m + start) for kind, i, j, k, m in inside]
+    return [*steps, ("equal", len(before) - end, len(before), len(after) - end, len(after))] if end else steps
+
+
+def _span(words: list[tuple[int, int]], first: int, end: int) -> tuple[int, int]:
+    """Characters from the first of some words to the last; an empty span where the words would stand for none."""
+    if first < end:
+        return words[first][0], words[end - 1][1]
+    place = words[first - 1][1] if first else 0
+    return place, place

@@ -1,0 +1,67 @@
+"""The values of a column as few: counts are those of a Counter, ranges hold equally many rows."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from bertviz_core.corpus.analysis.column_groups import column_values
+
+
+def chunked(values: list[Any], kind: Any = None) -> Any:
+    return pa.chunked_array([pa.array(values[:5], kind), pa.array(values[5:], kind)])
+
+
+def test_the_most_frequent_values_come_first_and_the_rest_is_one() -> None:
+    words = list("aabbbccccddddde") + [None]
+    found = column_values(chunked(words), named=3)
+    assert found.names == ("d", "c", "b", "2 others", "no value")
+    named = [found.names[code] for code in found.codes.tolist()]
+    expected = [word if word in "dcb" else "2 others" if word else "no value" for word in [w or "" for w in words]]
+    assert named == ["no value" if word is None else name for word, name in zip(words, expected, strict=True)]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [["b", "a", "b", "a", "c", "c"], [True, False, True, True, False, False], [3, 1, 3, 2, 1, 3]],
+    ids=["words", "truths", "numbers"],
+)
+def test_few_values_are_all_told_apart(values: list[Any]) -> None:
+    found = column_values(chunked(values))
+    counts = Counter(map(str, values))
+    assert Counter(found.names[code] for code in found.codes.tolist()) == counts
+    order = [(-counts[name], name) for name in found.names]
+    assert order == sorted(order)
+
+
+def test_a_name_for_others_is_needed_from_nine_values_on() -> None:
+    words = list("aabbccddeeffgghh")
+    assert column_values(chunked(words)).names == tuple("abcdefgh")
+    assert column_values(chunked([*words, "i"])).names == (*"abcdefgh", "1 other")
+
+
+def test_a_dictionary_is_what_its_values_are() -> None:
+    words = ["b", None, "b", "a", "c", "b", "a"]
+    plain, coded = column_values(chunked(words)), column_values(chunked(words).dictionary_encode())
+    assert coded.names == plain.names
+    np.testing.assert_array_equal(coded.codes, plain.codes)
+
+
+def test_many_numbers_become_ranges_of_equally_many_rows() -> None:
+    numbers = np.random.default_rng(0).permutation(np.arange(700.0)).tolist()
+    found = column_values(chunked([*numbers, None, float("nan")]), named=7)
+    assert len(found.names) == 8
+    assert found.names[-1] == "no value"
+    assert np.bincount(found.codes).tolist() == [100] * 7 + [2]
+    for number, code in zip(numbers, found.codes.tolist(), strict=False):
+        low, high = (float(word) for word in found.names[code].split(" to "))
+        assert low <= number <= high + 1
+
+
+def test_an_empty_column_has_one_value() -> None:
+    for kind in (pa.string(), pa.float64()):
+        found = column_values(chunked([None] * 7, kind))
+        assert found.names == ("no value",)
+        assert found.codes.tolist() == [0] * 7

@@ -1,0 +1,70 @@
+"""Scores of predictions: scikit-learn's own numbers, labels as people write them, mistakes by confidence."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
+
+from bertviz_core.errors import TextError
+from bertviz_core.predictions.probing.results import TextPredictions
+from bertviz_core.predictions.probing.scores import gold_scores
+
+LABELS = ("NEGATIVE", "NEUTRAL", "POSITIVE")
+
+
+def predictions(answers: list[str], labels: tuple[str, ...] = LABELS, task: str = "probe") -> TextPredictions:
+    scores = np.linspace(0.5, 0.9, len(answers)).astype(np.float32)
+    texts = tuple(f"text {place}" for place in range(len(answers)))
+    return TextPredictions("m", task, texts, None, tuple(answers), scores, labels, None, ())
+
+
+def test_the_numbers_are_scikit_learns() -> None:
+    draw = np.random.default_rng(1)
+    gold, answers = (list(draw.choice(LABELS, 200)) for _ in range(2))
+    scores = gold_scores(predictions(answers), gold)
+    assert scores.accuracy == pytest.approx(accuracy_score(gold, answers))
+    assert scores.macro_f1 == pytest.approx(f1_score(gold, answers, average="macro"), abs=1e-6)
+    np.testing.assert_array_equal(scores.confusion, confusion_matrix(gold, answers, labels=LABELS))
+    assert all(gold[at] != answers[at] for at in scores.mistakes)
+    assert list(scores.mistakes) == sorted(scores.mistakes, reverse=True)  # the scores grow with the place
+
+
+def test_labels_are_known_by_any_capitals_and_by_their_place() -> None:
+    answers = predictions(["POSITIVE", "NEGATIVE", "NEUTRAL"])
+    assert gold_scores(answers, ["positive", " Negative ", "neutral"]).accuracy == 1
+    numbered = gold_scores(answers, ["2", "0", "0"])
+    assert numbered.accuracy == pytest.approx(2 / 3)
+    assert "0 is 'NEGATIVE'" in numbered.notices[0]
+
+
+def test_an_unknown_label_is_a_mistake_and_an_empty_one_no_comparison() -> None:
+    scores = gold_scores(predictions(["POSITIVE", "NEGATIVE", "NEUTRAL"]), ["mixed", "NEGATIVE", ""])
+    assert scores.classes == (*LABELS, "mixed")
+    assert scores.accuracy == 0.5
+    assert scores.compared.tolist() == [0, 1]
+    assert scores.mistakes.tolist() == [0]
+    assert scores.notices[0].startswith("1 text with a gold label that is no class of this head ('mixed')")
+    assert scores.notices[1] == "1 text without a gold label left out of the comparison."
+
+
+def test_words_are_right_or_wrong_but_for_capitals() -> None:
+    answers = predictions(["Paris", "the  moon", "no"], labels=(), task="question-answering")
+    assert gold_scores(answers, ["paris", "The moon", "yes"]).accuracy == pytest.approx(2 / 3)
+    many = [f"word {place}" for place in range(400)]
+    wide = gold_scores(predictions(many, labels=(), task="masked-lm"), [*many[:399], "other"])
+    assert wide.classes == ("right", "wrong")
+    assert wide.accuracy == pytest.approx(399 / 400)
+
+
+@pytest.mark.parametrize(
+    ("answers", "labels", "task", "gold", "words"),
+    [
+        (["POSITIVE"], LABELS, "probe", [""], "The gold column is empty"),
+        (["Ann (PER)"], (), "token-classification", ["PER"], "this head gives none"),
+        (["NEUTRAL"] * 300, LABELS, "probe", [str(n) for n in range(5, 305)], "have 303 different labels"),
+    ],
+)
+def test_what_cannot_be_compared_gets_one_sentence(
+    answers: list[str], labels: tuple[str, ...], task: str, gold: list[str], words: str
+) -> None:
+    with pytest.raises(TextError, match=words):
+        gold_scores(predictions(answers, labels, task), gold)

@@ -1,0 +1,42 @@
+"""What the colours of the attention view mean is told as the view draws them."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bertviz_core.attention.atlas import attention_atlas
+from bertviz_core.attention.maps import attention_map
+from bertviz_core.attention.results import MapOptions
+from tests.helpers.made_traces import random_trace
+from ui.components.attention.url import ViewOptions
+from ui.views.attention.downloads import scale_sentence
+
+
+@pytest.fixture(scope="module")
+def shown() -> Any:
+    trace = random_trace(4, 7)
+    atlas = attention_atlas(trace, MapOptions())
+    weakest = np.unravel_index(atlas.thumbnails.max(axis=(2, 3)).argmin(), atlas.thumbnails.shape[:2])
+    return atlas, attention_map(trace, int(weakest[0]), int(weakest[1]), MapOptions())
+
+
+def test_the_scale_is_that_of_all_heads_of_one_or_fixed(shown: Any) -> None:
+    atlas, one = shown
+    top, own = float(atlas.thumbnails.max()), float(one.weights.max())
+    assert own < top
+    for head in (one, None):
+        assert scale_sentence(atlas, head, ViewOptions()) == f"weight, 0 to {top:.3g}, one scale for all heads"
+        assert scale_sentence(atlas, head, ViewOptions(scale="fixed")) == "weight, 0 to 1, a fixed scale"
+    own_scale = ViewOptions(scale="own")
+    assert scale_sentence(atlas, one, own_scale) == f"weight, 0 to {own:.3g}, a scale of its own"
+    assert scale_sentence(atlas, None, own_scale) == "weight, 0 to the largest of each head"
+
+
+def test_emphasized_small_weights_are_told_and_a_norm_has_no_fixed_scale(shown: Any) -> None:
+    atlas, _ = shown
+    lifted = scale_sentence(atlas, None, ViewOptions(shades="lifted", scale="fixed"))
+    assert lifted == "weight, 0 to 1, by the square root, a fixed scale"
+    norms = replace(atlas, options=MapOptions("value-weighted"))
+    assert scale_sentence(norms, None, ViewOptions(scale="fixed")).endswith("one scale for all heads")

@@ -1,0 +1,214 @@
+"""What is taken away from the attention page: the picture as it stands, the view as a page, one head, all heads."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.attention.export import MOST_CELLS, npz_bytes, parquet_bytes
+from bertviz_core.attention.results import AttentionAtlas, AttentionMap, MapOptions, PooledMap
+from bertviz_core.figures.attention.atlas import LIFTED, atlas_figure
+from bertviz_core.figures.attention.heatmap import attention_map_figure, long_figure
+from bertviz_core.figures.attention.lines import lines_figure
+from bertviz_core.figures.attention.reading import UNITS, all_heads_title, attention_title
+from bertviz_core.figures.base.caption import Caption
+from bertviz_core.figures.base.colour_bars import scale_words
+from bertviz_core.figures.base.spec import FigureSpec
+from bertviz_core.figures.base.style import theme_named
+from bertviz_core.text import counted
+from bertviz_core.trace.results import Trace
+from ui import session
+from ui.components.attention.colours import MEASURES, colours
+from ui.components.attention.html_file import attention_html, file_payload
+from ui.components.attention.url import ViewOptions
+from ui.components.attention.view import ViewState
+from ui.components.figure_download import figure_download
+from ui.views.attention import cache
+from ui.views.attention.texts import SECOND_TEXT, SHORT
+from ui.widgets.figure_block import csv_text, file_name
+from ui.widgets.files.captions import note_figure
+from ui.widgets.files.theme import chosen_theme, theme_select
+
+KEY = "attention_heads"
+"""Key of the view that the files belong to."""
+PARQUET = "application/vnd.apache.parquet"
+
+
+def head_files(
+    trace: Trace, atlas: AttentionAtlas, attention_map: AttentionMap, state: ViewState, second: int | None
+) -> None:
+    """The opened head: its picture as it stands in the view, the view as a page that needs no network, its numbers."""
+    title = attention_title(attention_map, trace.model)
+    name = file_name(KEY, title)
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+        theme = theme_named(chosen_theme() or session.theme_name())
+        caption = _caption(
+            trace, attention_map.options, scale_sentence(atlas, attention_map, state.look), state.look.lines
+        )
+        figure_download(KEY, name, title, caption, theme, f"{title}: queries by keys", look=colours(theme))
+        special = np.flatnonzero(trace.tokens.special).tolist()
+
+        def page() -> str:
+            payload = file_payload(
+                atlas,
+                [attention_map],
+                lambda layer, head: cache.one_map(trace, layer, head, attention_map.options),
+                title=trace.model,
+                theme=theme,
+                special=special,
+                second=second,
+                heads=state.heads,
+                answers={"look": asdict(state.look)},
+            )
+            return attention_html(payload, title, f"{caption.line} {cache.receipt(trace)}".rstrip())
+
+        st.download_button(
+            "HTML",
+            page,
+            f"{name}.html",
+            "text/html",
+            key=f"{KEY}_html",
+            help="One file with all heads to click through; opens without a network.",
+            on_click="ignore",
+        )
+        st.download_button(
+            "CSV",
+            lambda: csv_text(frame_of(attention_map)),
+            f"{name}.csv",
+            "text/csv",
+            key=f"{KEY}_csv",
+            help="The weights of the opened head.",
+            on_click="ignore",
+        )
+        theme_select(KEY)
+
+
+def note_view(trace: Trace, atlas: AttentionAtlas, maps: Sequence[AttentionMap | PooledMap], lines: bool) -> None:
+    """Note the opened heads and the small maps of all heads for a report of the view, where one was asked for.
+
+    Args:
+        trace: the run.
+        atlas: all heads.
+        maps: those of the opened heads, the chosen one first.
+        lines: whether they are drawn as lines.
+    """
+    specs: list[FigureSpec] = []
+    for each in maps:
+        if isinstance(each, PooledMap):
+            specs.append(long_figure(each, trace))
+        else:
+            specs.append((lines_figure if lines else attention_map_figure)(each, trace))
+    specs.append(atlas_figure(atlas, trace))
+    for place, spec in enumerate(specs):
+        words = (
+            f"{'Lines from queries to keys' if lines and spec is not specs[-1] else 'Queries in rows, keys in columns'}"
+        )
+        note_figure(
+            spec,
+            f"{KEY}_{place}" if place else KEY,
+            spec.title,
+            f"{words}; {SHORT[atlas.options.weights]}",
+            trace.tokens,
+        )
+
+
+def atlas_files(trace: Trace, atlas: AttentionAtlas, look: ViewOptions) -> None:
+    """All heads: their picture as it stands in the view, and every weight of every head in one file."""
+    reading, (layers, heads) = atlas.options, atlas.thumbnails.shape[:2]
+    title, key = all_heads_title(reading, trace.model), "attention_atlas"
+    name = file_name(key, title)
+    cells = layers * heads * len(atlas.queries) * len(atlas.keys)
+    theme = theme_named(chosen_theme() or session.theme_name())
+    caption = _caption(trace, reading, scale_sentence(atlas, None, look), look.lines)
+    maps = partial(_all_maps, trace, reading, layers, heads)
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+        st.markdown(f"All {counted(layers * heads, 'map')}:" if layers * heads > 1 else "The map:", width="content")
+        figure_download(key, name, title, caption, theme, f"{title}: a small picture of each", look=colours(theme))
+        if cells <= MOST_CELLS:
+            st.download_button(
+                "npz",
+                lambda: npz_bytes(maps(), trace),
+                f"{name}.npz",
+                "application/octet-stream",
+                key=f"{key}_npz",
+                help="NumPy arrays: attention (layers, heads, queries, keys), the tokens of both axes, what made them.",
+                on_click="ignore",
+            )
+            st.download_button(
+                "Parquet",
+                lambda: parquet_bytes(maps(), trace),
+                f"{name}.parquet",
+                PARQUET,
+                key=f"{key}_parquet",
+                help="A table with a row for each weight: layer, head, query, key, their tokens, the weight.",
+                on_click="ignore",
+            )
+        st.download_button(
+            "Measures (CSV)",
+            lambda: csv_text(measures_frame(atlas)),
+            f"{name}-measures.csv",
+            "text/csv",
+            key=f"{key}_csv",
+            help="Entropy, mean distance and shares of every head.",
+            on_click="ignore",
+        )
+
+
+def frame_of(attention_map: AttentionMap) -> pd.DataFrame:
+    """A map as a table: a row per query, a column per key, and what is hidden."""
+    columns = [f"{place} {label}" for place, label in enumerate(attention_map.keys.labels)]
+    frame = pd.DataFrame(attention_map.weights, columns=columns)
+    frame.insert(0, "query", [f"{place} {label}" for place, label in enumerate(attention_map.queries.labels)])
+    if attention_map.hidden_share.any():
+        frame["hidden"] = attention_map.hidden_share
+    return frame
+
+
+def measures_frame(atlas: AttentionAtlas) -> pd.DataFrame:
+    """What every head does, a row each."""
+    layers, heads = atlas.measures.entropy.shape
+    frame = pd.DataFrame([(layer, head) for layer in range(layers) for head in range(heads)], columns=["layer", "head"])
+    for name, (words, *_) in MEASURES.items():
+        frame[words] = getattr(atlas.measures, name).ravel()
+    return frame
+
+
+def _all_maps(trace: Trace, reading: MapOptions, layers: int, heads: int) -> list[list[AttentionMap]]:
+    return [[cache.one_map(trace, layer, head, reading) for head in range(heads)] for layer in range(layers)]
+
+
+def scale_sentence(atlas: AttentionAtlas, attention_map: AttentionMap | None, look: ViewOptions) -> str:
+    """What the colours of the view mean, in the words of every figure's scale.
+
+    Args:
+        atlas: all heads.
+        attention_map: the opened head; None for the picture of all heads.
+        look: how the view is drawn.
+    """
+    unit, top = UNITS[atlas.options.weights], float(atlas.thumbnails.max(initial=0))
+    end, which = f"{top:.3g}", "one scale for all heads"
+    if look.scale == "own":
+        own = float(attention_map.weights.max(initial=0)) if attention_map is not None else None
+        end = f"{own:.3g}" if own is not None else "the largest of each head"
+        which = "a scale of its own" if own is not None else ""
+    elif look.scale == "fixed" and atlas.options.weights != "value-weighted":
+        end, which = "1", "a fixed scale"
+    elif attention_map is not None:
+        end = f"{max(top, float(attention_map.weights.max(initial=0))):.3g}"
+    long = max(len(atlas.queries), len(atlas.keys)) > LIFTED
+    root = "by the square root" if (look.shades == "lifted" or (long and not look.shades)) else ""
+    return scale_words(unit, "0", end, ", ".join(filter(None, (root, which))))
+
+
+def _caption(trace: Trace, reading: MapOptions, scale: str, lines: bool) -> Caption:
+    read = trace.tokens
+    texts = tuple(text for text in (read.text, read.pair) if text)
+    drawn = (
+        f"Lines from queries to keys, stronger for a larger {scale}" if lines else "Queries in rows, keys in columns"
+    )
+    marked = f". {SECOND_TEXT}" if read.second_start is not None and reading.block == "all" else ""
+    words = f"{drawn}; {SHORT[reading.weights]}{marked}"
+    return Caption(words, ((trace.model, trace.revision),), texts, "" if lines else scale)

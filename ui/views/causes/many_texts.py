@@ -1,0 +1,138 @@
+"""Many sentences: mean and spread of each head's effect over a list, and the right answers to it as heads go."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.errors import TextError
+from bertviz_core.figures.interventions.effect_maps import KIND_WORDS
+from bertviz_core.figures.interventions.effect_spread import accuracy_figure, effect_spread_figure
+from bertviz_core.interventions.results import EffectSpread
+from bertviz_core.predictions.probing.reading import EXAMPLE_SET
+from bertviz_core.predictions.probing.results import LabelledTexts
+from bertviz_core.questions.interventions.many_texts import TEXTS_DRAWN, accuracy_curves, effect_spread, listed_texts
+from bertviz_core.questions.interventions.single_text import COUNT, IN_PLACE, REMOVED_FOR
+from bertviz_core.questions.interventions.targets import MEASURE, TARGET, layers_and_heads
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Answer
+from bertviz_core.text import counted, decimals
+from ui.cache.shared_model import SharedModel
+from ui.views.causes import controls, texts
+from ui.views.causes.joint_ablation import curve_frame
+from ui.widgets.figure_block import chart, figure_block
+from ui.widgets.formatting import escape_markdown
+from ui.widgets.lists.progress import answer
+from ui.widgets.target_controls.opened import ChosenTarget, list_classes, shared_model_of, target_options
+from ui.widgets.target_controls.row import TargetRow
+
+HEIGHT = 300
+"""Pixels of the list of heads."""
+
+
+def many_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
+    """Maps of the mean and the standard deviation, the heads as a list, and the curve of right answers."""
+    with row.folded:
+        in_place = controls.in_place()
+    kind = IN_PLACE[in_place]
+    row.say(chosen, controls.IN_PLACE_WORDS[kind])
+    with row.row:
+        count = controls.list_choice()
+    typed = None if count else controls.typed_sentences()
+    if not count and typed is None:
+        st.info(texts.WRITE, icon=":material/info:")
+        return
+    values = {REMOVED_FOR.key: in_place, **({TEXTS_DRAWN.key: count} if count else {})}
+    options = replace(target_options(chosen, values), texts=() if typed is None else (typed,))
+    opened = shared_model_of(name)
+    listed = _listed(opened, options)
+    for notice in listed.notices:
+        st.caption(escape_markdown(notice))
+    spread = answer(effect_spread, opened, options, _so_far).result
+    words = figure_block(
+        effect_spread_figure(spread),
+        f"spread {kind} {name}",
+        spread_frame(spread),
+        numbers="open",
+        height=HEIGHT,
+        explanation=(texts.SPREAD, texts.spread_code(name, chosen, listed, kind)),
+    )
+    with words:
+        st.markdown(_spread_words(spread))
+        source = f"drawn from the example set *{EXAMPLE_SET}* with seed 0" if count is not None else "of your own list"
+        st.caption(f"{counted(spread.texts, 'sentence')} {source}, each in the place of the text in the sidebar.")
+    _right_answers(opened, chosen, listed, options)
+
+
+def _listed(opened: SharedModel, options: Options) -> LabelledTexts:
+    """The sentences, each with its label or "".
+
+    Raises:
+        TextError: there are too few or too many.
+    """
+    listed = listed_texts(opened, options)
+    if options.texts and len(listed.texts) > controls.MOST_TYPED:
+        most = f"at most {controls.MOST_TYPED} are run. Give some of it."
+        raise TextError(f"The list has {len(listed.texts):,} sentences; {most}")
+    return listed
+
+
+def _so_far(known: Answer[EffectSpread]) -> None:
+    """The maps over the sentences that are done."""
+    chart(effect_spread_figure(known.result), "causes_spread_so_far")
+    st.caption("Mean over the sentences that are done.")
+
+
+def spread_frame(spread: EffectSpread) -> pd.DataFrame:
+    """Every head with mean and standard deviation of its effect, the largest mean first."""
+    places = np.argwhere(~np.isnan(spread.mean))
+    frame = pd.DataFrame(
+        {
+            "layer": places[:, 0],
+            "head": places[:, 1],
+            "mean effect": [float(spread.mean[layer, head]) for layer, head in places],
+            "standard deviation": [float(spread.spread[layer, head]) for layer, head in places],
+        }
+    )
+    return frame.loc[frame["mean effect"].abs().sort_values(ascending=False, kind="stable").index]
+
+
+def _spread_words(spread: EffectSpread) -> str:
+    """The clean target over the list, the head of the largest mean, and how many stand out of their spread."""
+    layer, head = (int(each) for each in np.unravel_index(np.nanargmax(np.abs(spread.mean)), spread.mean.shape))
+    beyond, heads = int((np.abs(spread.mean) > spread.spread).sum()), int((~np.isnan(spread.mean)).sum())
+    mean, deviation = float(spread.mean[layer, head]), float(spread.spread[layer, head])
+    return (
+        f"With all heads the {escape_markdown(spread.title)} is **{decimals(float(spread.clean.mean()))}** on average, "
+        f"from {decimals(float(spread.clean.min()))} to {decimals(float(spread.clean.max()))}. Largest mean effect: "
+        f"{controls.head_name((layer, head))} {KIND_WORDS[spread.kind]}, **{decimals(mean)}** with a standard "
+        f"deviation of **{decimals(deviation)}**. For **{beyond}** of {heads} "
+        "heads the mean effect is larger than its standard deviation; for the others, sentences differ by more."
+    )
+
+
+def _right_answers(opened: SharedModel, chosen: ChosenTarget, listed: LabelledTexts, options: Options) -> None:
+    """The curve of right answers, where the list has labels that the target's classes have."""
+    name, kind = opened.name, IN_PLACE[options.choice(REMOVED_FOR)]
+    kept = [place for place, label in enumerate(listed.labels) if label]
+    labels = tuple(listed.labels[place] for place in kept)
+    classes = list_classes(name, chosen)
+    if not kept or len(classes) < 2 or not set(labels) <= set(classes):
+        st.caption(texts.NO_ACCURACY)
+        return
+    labelled = replace(listed, texts=tuple(listed.texts[place] for place in kept), labels=labels)
+    layers, heads = layers_and_heads(opened)
+    count = controls.answers_level(layers * heads)
+    whose = f"probe:{chosen.probe}" if chosen.kind == "probe" else ""  # all of its classes are meant
+    values = {**options.values, TARGET.key: whose, MEASURE.key: "margin", COUNT.key: str(count)}
+    right = answer(accuracy_curves, opened, replace(options, values=values))
+    curves = right.result
+    figure_block(
+        accuracy_figure(curves),
+        f"accuracy {kind} {name}",
+        curve_frame(curves),
+        explanation=(texts.ACCURACY, texts.accuracy_code(name, chosen, labelled, count, kind)),
+    )
+    for notice in right.notices:
+        st.caption(escape_markdown(notice))

@@ -1,0 +1,89 @@
+"""Patch: parts of the text's run copied into that of a second text of as many tokens."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.errors import NoDifferenceError
+from bertviz_core.figures.interventions.effect_maps import patched_heads_figure, patched_states_figure
+from bertviz_core.interventions.results import ActivationPatching
+from bertviz_core.questions.interventions.single_text import patches as ask_patches
+from bertviz_core.text import decimals, escape_controls
+from ui.views.causes import controls, texts
+from ui.widgets.figure_block import figure_block
+from ui.widgets.formatting import escape_markdown
+from ui.widgets.lists.progress import answer
+from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options
+from ui.widgets.target_controls.row import TargetRow
+
+
+def patch_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
+    """What a copied state, or a copied head, brings back of the difference between two texts."""
+    other = controls.other_text(name, chosen.text)
+    try:
+        patches = answer(ask_patches, shared_model_of(name), target_options(chosen, pair=other)).result
+    except NoDifferenceError as error:
+        controls.offer_donor(name, chosen.text, other, str(error))
+        return
+    with row.row:
+        part = controls.patched_choice(patches.states is not None)
+    spec = patched_states_figure(patches) if part == "hidden states" else patched_heads_figure(patches)
+    words = figure_block(
+        spec,
+        f"patched {part} {name}",
+        patch_frame(patches, part),
+        texts=(chosen.text, other),
+        explanation=(texts.PATCHES, texts.patch_code(name, chosen, other)),
+    )
+    with words:
+        st.markdown(_said(patches, part))
+        st.markdown(f"Tokens at the same position that differ: {_aligned(patches)}")
+        st.caption(texts.SHARES)
+        for notice in patches.notices:
+            st.caption(escape_markdown(notice))
+
+
+def _said(patches: ActivationPatching, part: str) -> str:
+    """Both texts' numbers and the largest share, in words."""
+    values = patches.states if part == "hidden states" and patches.states is not None else patches.heads
+    layer, place = np.unravel_index(np.nanargmax(np.abs(values)), values.shape)
+    if part == "hidden states":
+        token = _token(patches.tokens.tokens[int(place)])
+        what = f"the state of token {place} ({token}) that goes into layer {layer}"
+    else:
+        what = f"layer {layer}, head {place}"
+    return (
+        f"The {escape_markdown(patches.title)} is **{decimals(patches.clean)}** for the text and "
+        f"**{decimals(patches.corrupt)}** for the second one. Copied from the first "
+        f"into the second, {what} brings back **{float(values[layer, place]):.0%}** of the difference, most of all."
+    )
+
+
+def _aligned(patches: ActivationPatching) -> str:
+    """The tokens in which the texts differ, one beside the other."""
+    pairs = [
+        f"{place} **{_token(one)}** / **{_token(other)}**"
+        for place, (one, other) in enumerate(zip(patches.tokens.tokens, patches.corrupt_tokens.tokens, strict=True))
+        if one != other
+    ]
+    return ", ".join(pairs) + "." if pairs else "none."
+
+
+def _token(token: str) -> str:
+    return escape_markdown(escape_controls(token))
+
+
+def patch_frame(patches: ActivationPatching, part: str) -> pd.DataFrame:
+    """A row for each layer; a column for each position or head."""
+    if part == "hidden states" and patches.states is not None:
+        names = [
+            f"{place} {one}" if one == other else f"{place} {one} / {other}"
+            for place, (one, other) in enumerate(zip(patches.tokens.tokens, patches.corrupt_tokens.tokens, strict=True))
+        ]
+        frame = pd.DataFrame(patches.states.astype(float), columns=names)
+    else:
+        frame = pd.DataFrame(
+            patches.heads.astype(float), columns=[f"head {head}" for head in range(patches.heads.shape[1])]
+        )
+    frame.insert(0, "layer", np.arange(len(frame)))
+    return frame

@@ -1,0 +1,55 @@
+"""Which corpus the page shows: one below the folder of corpora, or the example, made here when a reader asks for it."""
+
+from pathlib import Path
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from bertviz_core.corpus.corpora_folder import EXAMPLE, corpus_names, example_folder, example_is_there, make_example
+from bertviz_core.errors import Progress
+from bertviz_core.predictions.probing.reading import example_set
+from ui.cache.corpora import SharedCorpus
+from ui.cache.jobs import board
+from ui.session import settings
+from ui.views.corpus import controls, texts
+from ui.widgets.lists import progress
+from ui.widgets.lists.progress import awaited
+from ui.widgets.run_model import agreed_work
+
+
+def chosen_corpus(row: DeltaGenerator) -> SharedCorpus:
+    """The corpus that the address or the reader names; the page ends here while there is none.
+
+    Args:
+        row: where the choice stands.
+
+    Raises:
+        CorpusError: as corpus_folder and open_corpus.
+    """
+    own = corpus_names(settings())
+    names = own if EXAMPLE in own else (*own, EXAMPLE)
+    with row:
+        name = controls.corpus_select(names)
+    if name in own:
+        return SharedCorpus(name)
+    return SharedCorpus(name, _example(not own))
+
+
+def _example(alone: bool) -> Path:
+    """The folder of the example; it is made when the reader says so."""
+    current = settings()
+    if example_is_there(current):
+        return example_folder(current)
+    if alone:
+        st.info(texts.NONE_YET, icon=":material/info:")
+
+    def work(report: Progress) -> Path:
+        return make_example(current, report)
+
+    what = ("example", str(example_folder(current)))
+    job = board().find(what)
+    if job is None:
+        agreed_work(repr(what), texts.OFFER)
+        job = board().start(what, len(example_set().texts), work)
+    made: Path = awaited(board, what, job, "sentences", progress.PATIENCE_S, kind="corpus example")
+    return made

@@ -1,0 +1,135 @@
+"""What a corpus folder says of itself: who made its vectors and how, its columns, its first rows."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from bertviz_core.corpus.column_values import plain_values
+from bertviz_core.corpus.corpora_folder import files_nbytes
+from bertviz_core.corpus.folder import TEXT_COLUMN
+from bertviz_core.corpus.results import Manifest
+from bertviz_core.corpus.search.query import check_weights
+from bertviz_core.errors import BertvizError
+from bertviz_core.models.local_files import weights_folder
+from bertviz_core.models.safetensors.folder import weights_sha256
+from bertviz_core.models.sources import ModelSource
+from bertviz_core.text import counted, escape_controls, shortened
+from ui.cache.corpora import SharedCorpus
+from ui.views.corpus import controls, texts
+from ui.widgets.figure_block import explained, numbers_table
+from ui.widgets.formatting import bytes_text, escape_markdown
+
+KEY = "corpus_about"
+LONGEST_CELL = 200
+"""Characters of a text in a table."""
+LINE = 35
+"""Pixels of a table's line."""
+
+
+def about_view(named: SharedCorpus, row: DeltaGenerator) -> None:
+    """A few rows, whether the model is at hand with the same weights, the manifest as a table, the columns."""
+    corpus, manifest = named.corpus, named.corpus.manifest
+    with row:
+        first = controls.whole_number("First row", "first_row", 0, corpus.rows - 1, 0)
+    shown = range(first, min(first + 10, corpus.rows))
+    numbers_table(row_table(named, shown), f"{counted(len(shown), 'row')} of the corpus, from row {first} on")
+    st.markdown(_model_words(named))
+    facts = _facts(named)
+    numbers_table(facts, "What the corpus says of itself", LINE * (len(facts) + 1) + 2)
+    st.markdown(f"**{counted(len(corpus.columns), 'column')}**")
+    numbers_table(_columns(manifest, dict(corpus.columns)), "The columns")
+    explained(KEY, texts.ABOUT, texts.about_code(named))
+
+
+def _model_words(named: SharedCorpus) -> str:
+    """Whether the model that made a corpus is here, and with the same weights, as Markdown."""
+    manifest = named.corpus.manifest
+    name = escape_markdown(manifest.model)
+    try:
+        origin = named.model.source
+    except BertvizError as error:
+        return f"The model **{name}** is not here, so nothing can be searched for: {escape_markdown(str(error))}"
+    if not origin.has_weights:
+        return f"The weights of **{name}** are not on this machine, so nothing can be searched for."
+    if refusal := named.model.made((__name__, "refusal", named.corpus.fingerprint), lambda: _refusal(named, origin)):
+        return f"The model **{name}** is here, but not as it was: {escape_markdown(refusal)}"
+    return f"The model **{name}** is here, with the weights that made the corpus (SHA-256 compared)."
+
+
+def _refusal(named: SharedCorpus, origin: ModelSource) -> str:
+    """Why the weights that are here cannot be used with a corpus; "" where they can."""
+    try:
+        check_weights(named.corpus, origin.name, weights_sha256(weights_folder(origin, named.settings)))
+    except BertvizError as error:
+        return str(error)
+    return ""
+
+
+def row_table(named: SharedCorpus, rows: Sequence[int], whole: bool = False) -> pd.DataFrame:
+    """Some rows with their text and the user's columns.
+
+    Args:
+        named: the corpus.
+        rows: their numbers, from 0.
+        whole: whether cells stay as they are, for a file; on the page they are shortened.
+    """
+    corpus = named.corpus
+    columns = [*([TEXT_COLUMN] if TEXT_COLUMN in corpus.columns else []), *user_columns(corpus.manifest)]
+    cells: dict[str, Sequence[object]] = {"row": list(rows)}
+    if not columns:
+        return pd.DataFrame(cells)
+    table = corpus.read(list(rows), columns)
+    for name in columns:
+        values = plain_values(table.column(name))
+        shown = values if whole else [plain_cell(cell) for cell in values]
+        cells[name if name != "row" else "row (of the corpus)"] = shown
+    return pd.DataFrame(cells)
+
+
+def user_columns(manifest: Manifest) -> list[str]:
+    """Names of the columns that came with the input."""
+    return [column.name for column in manifest.columns]
+
+
+def plain_cell(cell: object) -> object:
+    """A cell as a table shows it: numbers as they are, anything else as a short text."""
+    if cell is None or isinstance(cell, (bool, int, float)):
+        return cell
+    return escape_controls(shortened(str(cell), LONGEST_CELL))
+
+
+def _facts(named: SharedCorpus) -> pd.DataFrame:
+    manifest = named.corpus.manifest
+    limit = "all" if manifest.max_tokens is None else f"{manifest.max_tokens:,} at most"
+    kept = "kept" if manifest.text_column else "not kept (--no-text)"
+    facts = {
+        "rows": f"{manifest.rows:,} in {counted(manifest.shards, 'shard')}",
+        "vectors": f"{manifest.dimensions:,} numbers each, {manifest.vector_dtype}",
+        "on disk": bytes_text(files_nbytes(named.corpus.path)),
+        "model": f"{manifest.model}, revision {manifest.revision}",
+        "weights (SHA-256)": manifest.weights_sha256,
+        "pooling": f"{manifest.pooling} of hidden state {manifest.layer}",
+        "normalised": "to unit length" if manifest.normalized else "no",
+        "prompt": manifest.prompt or "none",
+        "tokens read of a text": limit,
+        "run in": manifest.run_dtype,
+        "texts": kept,
+        "made from": ", ".join(each.path.rpartition("/")[2] for each in manifest.inputs[:3])
+        + (f" and {len(manifest.inputs) - 3:,} more" if len(manifest.inputs) > 3 else ""),
+        "made by": f"Inside BERT {manifest.code_version}",
+    }
+    words = [shortened(escape_controls(value), LONGEST_CELL) for value in facts.values()]
+    return pd.DataFrame({"fact": list(facts), "value": words})
+
+
+def _columns(manifest: Manifest, kinds: dict[str, str]) -> pd.DataFrame:
+    own = {column.name: column.input_name for column in manifest.columns}
+    origin = [
+        "the corpus itself" if name not in own else "the input" + (f" ({own[name]})" if own[name] != name else "")
+        for name in kinds
+    ]
+    return pd.DataFrame(
+        {"column": [escape_controls(name) for name in kinds], "kind": list(kinds.values()), "from": origin}
+    )

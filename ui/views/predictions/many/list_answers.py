@@ -1,0 +1,145 @@
+"""Several texts: one answer for each, and where labels are known, how often it is right."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.figures.predictions.probes import confusion_figure
+from bertviz_core.predictions.probing.results import GoldScores, TextPredictions
+from bertviz_core.predictions.probing.scores import gold_scores
+from bertviz_core.predictions.probing.table import mask_text
+from bertviz_core.questions.interventions.targets import TARGET
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.labelled_texts import text_answers, with_pairs
+from bertviz_core.text import counted
+from ui.cache import models
+from ui.cache.shared_model import SharedModel
+from ui.components.cell_click import cell_click
+from ui.views.predictions.heads import whole_heads
+from ui.views.predictions.many import controls, texts
+from ui.views.predictions.many.view_links import opened_text
+from ui.views.predictions.probes.train import chosen_probe
+from ui.widgets import controls as shared
+from ui.widgets.figure_block import explained, figure_block, numbers_table
+from ui.widgets.formatting import escape_markdown
+from ui.widgets.lists.downloads import table_files
+from ui.widgets.lists.progress import answer
+from ui.widgets.lists.uploads import wait_for_file
+
+KEY = "predictions_several"
+MOST_LABELS = 20
+"""Classes that have a column of their own in the table."""
+THREE = "%.3f"
+"""How probabilities are written."""
+HEIGHT, FEW = 330, 8
+"""Pixels of a table of more rows, which is scrolled."""
+
+
+def several_view() -> None:
+    """The texts with their answers, the confusion matrix above where gold labels are given."""
+    name = shared.model_name()
+    heads = whole_heads(name)
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
+        asked = controls.answer_kind_select(heads.tasks)
+        given = controls.text_list(asked, mask_text(models.tokenizer(name)))
+    if given is None:
+        wait_for_file("Texts")
+        st.stop()
+    if asked == controls.PROBE:
+        chosen = chosen_probe(name, row)
+        opened = SharedModel(name).with_probe(chosen.probe)
+        options = Options(given.texts, values={TARGET.key: f"probe:{chosen.probe.digest}"})
+        code = texts.probe_code(name, given.texts)
+        fitted_on = set(chosen.labelled.texts) if chosen.labelled is not None else set()
+        known = sum(text in fitted_on for text in given.texts)
+        notices = (f"{counted(known, 'text')} of the list are among those that the probe was fitted on.",) * bool(known)
+    else:
+        pair = shared.pair()
+        pairs = given.pairs if given.pairs is not None or pair is None else (pair,) * len(given.texts)
+        opened, options, notices = SharedModel(name), with_pairs(given.texts, pairs, asked), ()
+        code = texts.head_code(name, asked, given.texts, pairs)
+    predictions = answer(text_answers, opened, options).result
+    scores = gold_scores(predictions, given.gold) if given.gold is not None else None
+    frame = _frame(predictions, scores)
+    shown = list(range(len(predictions.texts)))
+    if scores is not None:
+        _confusion(name, predictions, scores)
+        controls.take_matrix_cell(cell_click("predictions_confusion"), scores)
+        shown = controls.shown_select(predictions, scores)
+    st.markdown(_summary(predictions, scores, shown))
+    part = frame.iloc[shown]
+    numbers_table(
+        part,
+        "The texts with their answers",
+        "auto" if len(part) <= FEW else HEIGHT,
+        formats=dict.fromkeys(_probabilities(frame), THREE),
+        key=controls.TABLE,
+        on_row=controls.take_row,
+    )
+    table_files(lambda: frame, KEY, f"predictions {asked} {name}")
+    if shown:
+        opened_text(name, asked, predictions, scores, controls.opened_select(shown))
+    if scores is None:
+        st.caption(texts.NO_GOLD)
+    for notice in (*given.notices, *notices, *predictions.notices, *(scores.notices if scores is not None else ())):
+        if notice not in heads.notices:  # which the page says above
+            st.caption(escape_markdown(notice))
+    explained(KEY, texts.HOW, code)
+
+
+def _confusion(name: str, predictions: TextPredictions, scores: GoldScores) -> None:
+    words = figure_block(
+        confusion_figure(scores, name),
+        f"confusion {name}",
+        pd.DataFrame(scores.confusion, columns=list(scores.classes)).assign(**{"gold label": list(scores.classes)}),
+    )
+    words.markdown(
+        f"Of {counted(len(scores.compared), 'text')} with a gold label: accuracy **{scores.accuracy:.1%}**, macro-F1 "
+        f"**{scores.macro_f1:.3f}**."
+    )
+
+
+def _frame(predictions: TextPredictions, scores: GoldScores | None) -> pd.DataFrame:
+    columns: dict[str, object] = {"text": list(predictions.texts)}
+    if predictions.pairs is not None:
+        columns["second text"] = list(predictions.pairs)
+    columns["answer"] = list(predictions.answers)
+    if np.isfinite(predictions.scores).any():
+        columns["probability"] = predictions.scores.astype(float)
+    if scores is not None:
+        columns["gold label"] = list(scores.gold)
+        wrong = set(scores.mistakes.tolist())
+        compared = set(scores.compared.tolist())
+        columns["right"] = [
+            ("no" if at in wrong else "yes") if at in compared else "" for at in range(len(scores.gold))
+        ]
+    if predictions.probabilities is not None and len(predictions.labels) <= MOST_LABELS:
+        for place, label in enumerate(predictions.labels):
+            columns[f"p({label})"] = predictions.probabilities[:, place].astype(float)
+    return pd.DataFrame(columns)
+
+
+def _probabilities(frame: pd.DataFrame) -> list[str]:
+    """Columns of probabilities."""
+    return [name for name in map(str, frame.columns) if name == "probability" or name.startswith("p(")]
+
+
+def _summary(predictions: TextPredictions, scores: GoldScores | None, shown: Sequence[int]) -> str:
+    """How many of the texts stand in the list, and how often each class is answered in all of them."""
+    total, wrong = len(predictions.texts), len(scores.mistakes) if scores is not None else 0
+    part = f"{len(shown):,} of {counted(total, 'text')}" if len(shown) < total else counted(total, "text")
+    if scores is not None and 0 < len(shown) < total:
+        missed = len(set(shown).intersection(scores.mistakes.tolist()))
+        part += f", {missed:,} of {counted(wrong, 'mistake')}" if missed else ""
+    return f"**{part}** — answers to all: {escape_markdown(_counts(predictions))}"
+
+
+def _counts(predictions: TextPredictions) -> str:
+    """How often each class is answered, in a line."""
+    if not predictions.labels:
+        return f"{counted(sum(map(bool, predictions.answers)), 'answer')}."
+    listed = sorted(predictions.labels, key=lambda label: -predictions.answers.count(label))[:6]
+    return ", ".join(f"{label} {predictions.answers.count(label):,}" for label in listed) + "."

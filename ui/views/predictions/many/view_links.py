@@ -1,0 +1,72 @@
+"""From one text of the list to the views that say more about it: what is answered, by which words, by which heads."""
+
+import streamlit as st
+
+from bertviz_core.predictions.probing.results import GoldScores, TextPredictions
+from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
+from ui.views.predictions.many.controls import PROBE
+from ui.widgets.formatting import escape_markdown
+
+KEY = "predictions_several_open"
+VIEW_OF_TASK = {
+    "sequence-classification": "Classes",
+    "token-classification": "Tags",
+    "masked-lm": "Masked words",
+    "question-answering": "Answers",
+    "next-sentence": "Next sentence",
+}
+"""Task of a head -> the view of this page that shows its answer to one text."""
+TARGET_OF_TASK = {
+    "sequence-classification": "class",
+    "next-sentence": "class",
+    "masked-lm": "word",
+    "question-answering": "answer",
+    PROBE: "probe",
+}
+"""Who answered -> the kind of target that is that answer."""
+CAUSES = (("words", "Words that matter"), ("causes", "Heads that matter"))
+
+
+def opened_text(name: str, asked: str, predictions: TextPredictions, scores: GoldScores | None, place: int) -> None:
+    """One text in full, what it should be and what is answered, and links that take it along.
+
+    Args:
+        name: name of the model.
+        asked: who answered: the task of a head, or PROBE.
+        predictions: the answers.
+        scores: the gold labels; None where there are none.
+        place: of the text in the list, from 0.
+    """
+    text, pair = predictions.texts[place], predictions.pairs[place] if predictions.pairs is not None else ""
+    st.markdown(escape_markdown(text))
+    if pair:
+        st.markdown(f":gray[second text:] {escape_markdown(pair)}")
+    said = f"answer **{escape_markdown(predictions.answers[place] or 'none')}**"
+    if scores is not None and place in scores.compared:
+        said = f"gold label **{escape_markdown(scores.gold[place])}**, {said}"
+    st.markdown(said)
+    if len(text) + len(pair) > LONGEST_LINKED:
+        st.caption(f"The text has more than {LONGEST_LINKED:,} characters, too many for a link: copy it there.")
+        return
+    links = onward_links(name, asked, text, pair, predictions.answers[place] if predictions.labels else "")
+    step_links(links, KEY, "Open this text in another view")
+
+
+def onward_links(name: str, asked: str, text: str, pair: str, label: str) -> list[Link]:
+    """Views of one text, with the answer as the number that is followed back.
+
+    Args:
+        name: name of the model.
+        asked: who answered: the task of a head, or PROBE.
+        text: the text.
+        pair: its second text; "" for none, which takes away the one of the page.
+        label: the class that is answered; "" where the answer is no class.
+    """
+    read = [("model", name), ("text", text), ("pair", pair)]
+    kind = TARGET_OF_TASK.get(asked)
+    target = [("target", kind)] if kind else []
+    if kind in ("class", "probe") and label:
+        target.append(("target_class", label))
+    view = VIEW_OF_TASK.get(asked)
+    own = [Link(f"Open in {view}", address("predictions", [("view", view), *read]), main=True)] if view else []
+    return [*own, *(Link(f"Open in {title}", address(page, [*read, *target])) for page, title in CAUSES)]

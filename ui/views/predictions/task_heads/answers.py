@@ -1,0 +1,105 @@
+"""Answers to a question in its context, and the map of all spans."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.figures.predictions.answers import answer_map_figure, answers_figure
+from bertviz_core.predictions.results import AnswerPrediction
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.labels import LONGEST, answers
+from ui.cache.shared_model import SharedModel
+from ui.session import QUESTION
+from ui.views.predictions.task_heads import controls, texts
+from ui.views.predictions.task_heads.controls import notices
+from ui.views.predictions.task_heads.tags import height_of
+from ui.widgets import controls as shared
+from ui.widgets.errors import shown_to_user
+from ui.widgets.figure_block import explained, figure_block
+
+TASK = "question-answering"
+WHERE = "The question is the first text of the sidebar, the context the second."
+NEEDS = "The question is the first text of the sidebar, and the context that is searched for an answer the second"
+SCORES = {"score": "%.4f", "logit": "%.3f"}
+
+
+@st.fragment
+@shown_to_user()
+def answers_view() -> None:
+    """The context with its best answers, and how likely every span is."""
+    name, question, context = shared.model_name(), shared.text(), shared.pair()
+    if shared.needs_pair(NEEDS, QUESTION) or context is None:
+        return
+    longest = controls.longest_input()
+    prediction = answers(SharedModel(name), Options((question,), context, TASK, {LONGEST.key: str(longest)})).result
+    words = figure_block(
+        answers_figure(prediction),
+        f"answers {name}",
+        answer_frame(prediction),
+        numbers="open",
+        height=height_of(len(prediction.answers)),
+        formats=SCORES,
+        texts=(question, context),
+        scrolled=True,
+    )
+    notices(words, prediction.notices, name, TASK)
+    words.markdown(null_words(prediction))
+    words.caption(f"{WHERE} Below an answer stand its place and its score; an answer is darker the likelier it is.")
+    _map(name, prediction, longest)
+    explained("predictions_answers", texts.ANSWERS, texts.answers_code(name, question, context, longest))
+
+
+def _map(name: str, prediction: AnswerPrediction, longest: int) -> None:
+    """How likely every span of one window is."""
+    above = st.container()
+    window = controls.window_select(len(prediction.windows), prediction.answers[0].window)
+    with above:
+        words = figure_block(
+            answer_map_figure(prediction, window, longest),
+            f"answer map {name}",
+            logit_frame(prediction, window),
+            texts=(prediction.question, prediction.context),
+        )
+    words.caption(texts.MAP)
+
+
+def null_words(prediction: AnswerPrediction) -> str:
+    """Whether the model would rather say that there is no answer."""
+    best = prediction.answers[0].logit
+    if prediction.null_logit is None:
+        return "This model reads no special token in front, so it has no answer “none”."
+    beaten = "below" if prediction.null_logit < best else "above"
+    means = "there is one" if prediction.null_logit < best else "there is none"
+    none, span = (f"{logit:.3f}".replace("-", "−") for logit in (prediction.null_logit, best))
+    return (
+        f"The answer “none” has the logit **{none}**, {beaten} the best span's **{span}**: a model that was trained "
+        f"with questions without an answer says that {means}."
+    )
+
+
+def answer_frame(prediction: AnswerPrediction) -> pd.DataFrame:
+    """A row for every answer, best first."""
+    listed = prediction.answers
+    return pd.DataFrame(
+        {
+            "answer": [each.text for each in listed],
+            "score": [each.score for each in listed],
+            "logit": [each.logit for each in listed],
+            "characters": [f"{each.start}:{each.end}" for each in listed],
+            "window": np.array([each.window + 1 for each in listed]),
+        }
+    )
+
+
+def logit_frame(prediction: AnswerPrediction, window: int) -> pd.DataFrame:
+    """The two logits of every token of the context in one window, of which all cells of the map are made."""
+    part = prediction.windows[window]
+    places = np.flatnonzero(part.context)
+    return pd.DataFrame(
+        {
+            "token": [part.tokens[place] for place in places],
+            "position": places,
+            "start logit": part.start_logits[places],
+            "end logit": part.end_logits[places],
+        }
+    )

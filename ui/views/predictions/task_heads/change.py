@@ -1,0 +1,253 @@
+"""Change a word and compare: the answers to a text and to its edited version, side by side."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from bertviz_core.errors import TextError
+from bertviz_core.figures.predictions.change import (
+    answers_change_figure,
+    classes_change_figure,
+    tags_change_figure,
+    words_change_figure,
+)
+from bertviz_core.figures.predictions.classes import class_numbers
+from bertviz_core.predictions.loading import stored_tasks
+from bertviz_core.predictions.masked_lm import shift_position
+from bertviz_core.predictions.tags import entities
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.labels import LONGEST, answers, classes, tagged_tokens
+from bertviz_core.questions.predictions.masked_lm import GUESS, word_shift
+from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
+from bertviz_core.trace.subwords.text_edits import word_edits
+from ui.cache import models
+from ui.cache.shared_model import SharedModel
+from ui.cache.sources import source
+from ui.session import QUESTION
+from ui.views.predictions.task_heads import controls, texts
+from ui.views.predictions.task_heads.answers import NEEDS, answer_frame
+from ui.views.predictions.task_heads.classes import FOLLOWS, said
+from ui.views.predictions.task_heads.controls import notices
+from ui.views.predictions.task_heads.tags import entity_frame
+from ui.views.predictions.task_heads.texts import Texts
+from ui.widgets import controls as shared
+from ui.widgets.errors import shown_to_user
+from ui.widgets.figure_block import figure_block
+from ui.widgets.formatting import escape_markdown
+
+AROUND = 6
+"""Words beside a change that are written out."""
+SIDES = ("the text", "edited")
+PAIRED: Mapping[str, tuple[str, tuple[str, str]]] = {
+    "question-answering": (NEEDS, QUESTION),
+    "next-sentence": ("Whether a text follows another is asked of two texts", FOLLOWS),
+}
+"""Task that asks for two texts -> the beginning of the sentence that says so, and an example."""
+
+
+class Asked(NamedTuple):
+    """What is compared."""
+
+    name: str
+    """Of the model."""
+    task: str
+    """Of its head."""
+    texts: Texts
+    """Text and pair."""
+    edited: Texts
+    """Their edited version."""
+
+    @property
+    def opened(self) -> SharedModel:
+        """The model."""
+        return SharedModel(self.name)
+
+    def versions(self) -> tuple[Options, Options]:
+        """What the head is asked, before and after the edit."""
+        first, second = (Options((text,), pair, self.task) for text, pair in (self.texts, self.edited))
+        return first, second
+
+
+@st.fragment
+@shown_to_user()
+def change_view() -> None:
+    """Two fields for an edited version of the text, both answers and what changed."""
+    name = shared.model_name()
+    tasks = [task for task in stored_tasks(source(name)) if task in CHANGES]
+    task = shared.choice("Head", tasks, "head_of", width="content") if len(tasks) > 1 else tasks[0]
+    if task in PAIRED and shared.needs_pair(*PAIRED[task]):
+        return
+    edited = controls.edited_texts()
+    asked = Asked(name, task, (shared.text(), shared.pair()), edited)
+    for each, what in zip(edited, ("edited text", "edited second text"), strict=True):
+        if each is not None and not each.strip():
+            raise TextError(f"The {what} is empty; write the version that is to be compared.")
+    st.markdown(edit_words(asked))
+    CHANGES[task](asked)
+
+
+def edit_words(asked: Asked) -> str:
+    """What was changed, in a line: words taken out struck through, words put in bold."""
+    lines = [_steps(before, after) for before, after in zip(asked.texts, asked.edited, strict=True) if before and after]
+    changed = [line for line in lines if line]
+    if not changed:
+        return "Nothing is changed yet: edit a word of the text, and both answers stand side by side."
+    return f"Changed: {' '.join(changed)}"
+
+
+def _steps(before: str, after: str) -> str:
+    """The edit of one text; "" for none."""
+    steps = word_edits(before, after)
+    if all(each.kind == "same" for each in steps):
+        return ""
+    parts = []
+    for place, each in enumerate(steps):
+        old, new = (escape_markdown(text[slice(*span)]) for text, span in ((before, each.before), (after, each.after)))
+        if each.kind == "same":
+            parts.append(_near(old, place > 0, place < len(steps) - 1))
+        else:
+            parts += [*([f"~~{old}~~"] if old else []), *([f"**{new}**"] if new else [])]
+    return " ".join(parts)
+
+
+def _near(text: str, behind: bool, before: bool) -> str:
+    """The words beside a change, of a stretch that stands behind one, before one, or between two."""
+    words = text.split(" ")
+    first, last = AROUND * behind, AROUND * before
+    if len(words) <= first + last:
+        return text
+    return " ".join([*words[:first], "…", *words[len(words) - last :]])
+
+
+def _classes(asked: Asked) -> None:
+    before, after = (classes(asked.opened, each).result for each in asked.versions())
+    numbers = [class_numbers(each) for each in (before, after)]
+    frame = pd.DataFrame({"class": list(before.labels), **dict(zip(SIDES, numbers, strict=True))})
+    codes = [texts.classes_code(asked.name, asked.task, each.tokens, each.scoring) for each in (before, after)]
+    words = figure_block(
+        classes_change_figure(before, after),
+        f"classes before and after {asked.name}",
+        frame.assign(change=numbers[1] - numbers[0]),
+        texts=_read(asked),
+        explanation=(f"{texts.HOW[before.scoring]} {texts.CHANGE}", texts.both_code(*codes)),
+    )
+    notices(words, (*before.notices, *after.notices), asked.name, asked.task)
+    words.markdown(f"The text: {said(before)}  \nEdited: {said(after)}")
+
+
+def _tags(asked: Asked) -> None:
+    strategy_place: DeltaGenerator = st.container()
+    strategy = controls.strategy_choice()
+    before, after = (tagged_tokens(asked.opened, each).result for each in asked.versions())
+    listed = [entities(each, asked.opened.tokenizer, strategy) for each in (before, after)]
+    frames = [entity_frame(each, entities) for each, entities in zip((before, after), listed, strict=True)]
+    codes = [texts.tags_code(asked.name, each.tokens, strategy) for each in (before, after)]
+    with strategy_place:
+        words = figure_block(
+            tags_change_figure(before, listed[0], after, listed[1]),
+            f"tags before and after {asked.name}",
+            _both(frames),
+            texts=_read(asked),
+            formats={"score": "%.4f"},
+            scrolled=True,
+            explanation=(f"{texts.TAGS} {texts.CHANGE}", texts.both_code(*codes)),
+        )
+    notices(words, (*before.notices, *after.notices), asked.name, asked.task)
+    sets = [{(each.label, each.text) for each in entities} for entities in listed]
+    words.markdown(_gone_and_new(*(sorted(f"{text} ({label})" for label, text in each) for each in sets)))
+
+
+def _answers(asked: Asked) -> None:
+    above = st.container()
+    longest = controls.longest_input()
+    most = {LONGEST.key: str(longest)}
+    before, after = (answers(asked.opened, replace(each, values=most)).result for each in asked.versions())
+    codes = [texts.answers_code(asked.name, each.question, each.context, longest) for each in (before, after)]
+    with above:
+        words = figure_block(
+            answers_change_figure(before, after),
+            f"answers before and after {asked.name}",
+            _both([answer_frame(before), answer_frame(after)]),
+            texts=_read(asked),
+            formats={"score": "%.4f", "logit": "%.3f"},
+            scrolled=True,
+            explanation=(f"{texts.ANSWERS} {texts.CHANGE}", texts.both_code(*codes)),
+        )
+    notices(words, (*before.notices, *after.notices), asked.name, asked.task)
+    first, second = before.answers[0], after.answers[0]
+    same = "stays the same" if first.text == second.text else f"becomes **{escape_markdown(second.text)}**"
+    change = second.score - first.score
+    words.markdown(
+        f"The best answer, **{escape_markdown(first.text)}**, {same}; its score goes from {first.score:.3f} to "
+        f"{second.score:.3f} ({change:+.3f}).".replace("(-", "(−")
+    )
+
+
+def _words(asked: Asked) -> None:
+    before, after = (models.tokens(asked.name, *each) for each in (asked.texts, asked.edited))
+    first = shift_position(models.tokenizer(asked.name), before, after)
+    above = st.container()
+    position = controls.guess_select(before, first)
+    with above:
+        (text, pair), (edited, edited_pair) = asked.texts, asked.edited
+        values = {EDITED.key: edited, GUESS.key: str(position)}
+        values |= {} if edited_pair is None else {EDITED_PAIR.key: edited_pair}
+        shift = word_shift(asked.opened, Options((text,), pair, values=values)).result
+        token = before.tokens[position]
+        words = figure_block(
+            words_change_figure(shift, token, asked.name),
+            f"words before and after {asked.name}",
+            pd.DataFrame(
+                {
+                    "word": list(shift.words),
+                    **dict(zip(SIDES, (shift.before, shift.after), strict=True)),
+                    "change": shift.after - shift.before,
+                }
+            ),
+            texts=_read(asked),
+            explanation=(f"{texts.SHIFT} {texts.CHANGE}", texts.shift_code(asked.name, before, after, position)),
+        )
+        notices(words, shift.notices, asked.name, asked.task)
+        best = [shift.words[int(each.argmax())] for each in (shift.before, shift.after)]
+        words.markdown(
+            f"The best word goes from **{escape_markdown(best[0])}** to **{escape_markdown(best[1])}**; the whole "
+            f"distributions differ by **{shift.divergence:.3f}** nats (KL)."
+            if best[0] != best[1]
+            else f"The best word stays **{escape_markdown(best[0])}**; the whole distributions differ by "
+            f"**{shift.divergence:.3f}** nats (KL)."
+        )
+
+
+def _gone_and_new(before: list[str], after: list[str]) -> str:
+    """Entities that only one version has, in a line."""
+    gone, new = ([each for each in one if each not in other] for one, other in ((before, after), (after, before)))
+    if not gone and not new:
+        return "Both versions have the same entities."
+    parts = [f"{what}: {escape_markdown(', '.join(each))}" for what, each in (("Gone", gone), ("New", new)) if each]
+    return ". ".join(parts) + "."
+
+
+def _both(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """The rows of both versions, each named by its own."""
+    named = [frame.assign(version=side) for side, frame in zip(SIDES, frames, strict=True)]
+    joined = pd.concat(named, ignore_index=True)
+    return joined[["version", *joined.columns.drop("version")]]
+
+
+def _read(asked: Asked) -> tuple[str | None, ...]:
+    return (*asked.texts, *asked.edited)
+
+
+CHANGES: Mapping[str, Callable[[Asked], None]] = {
+    "masked-lm": _words,
+    "sequence-classification": _classes,
+    "token-classification": _tags,
+    "question-answering": _answers,
+    "next-sentence": _classes,
+}
+"""Task -> what compares its answers."""
+EDITABLE = frozenset(CHANGES)

@@ -1,0 +1,80 @@
+"""Classes of a text or a pair, and whether the second text follows the first."""
+
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.figures.predictions.classes import classes_figure, next_sentence_figure
+from bertviz_core.predictions.results import ClassPrediction
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.labels import classes
+from ui.cache.shared_model import SharedModel
+from ui.views.predictions.task_heads import controls, texts
+from ui.views.predictions.task_heads.controls import notices
+from ui.widgets import controls as shared
+from ui.widgets.errors import shown_to_user
+from ui.widgets.figure_block import figure_block
+from ui.widgets.formatting import escape_markdown
+
+SEQUENCE, NEXT = "sequence-classification", "next-sentence"
+FOLLOWS = ("I love my pet python.", "It sleeps in a warm corner of the kitchen.")
+
+
+@st.fragment
+@shown_to_user()
+def classes_view() -> None:
+    """The classes of the text, as bars."""
+    name, text, pair = shared.model_name(), shared.text(), shared.pair()
+    prediction = classes(SharedModel(name), Options((text,), pair, SEQUENCE)).result
+    order = controls.order_choice() if len(prediction.labels) > 1 else "by size"
+    words = figure_block(
+        classes_figure(prediction, order),
+        f"classes {name}",
+        class_frame(prediction),
+        texts=prediction.tokens,
+        explanation=(
+            texts.READ + texts.HOW[prediction.scoring],
+            texts.classes_code(name, SEQUENCE, prediction.tokens, prediction.scoring),
+        ),
+    )
+    notices(words, prediction.notices, name, SEQUENCE)
+    words.markdown(said(prediction))
+
+
+@st.fragment
+@shown_to_user()
+def next_view() -> None:
+    """Whether the second text follows the first, as two bars."""
+    name, text, pair = shared.model_name(), shared.text(), shared.pair()
+    if shared.needs_pair("Whether a text follows another is asked of two texts", FOLLOWS):
+        return
+    prediction = classes(SharedModel(name), Options((text,), pair, NEXT)).result
+    words = figure_block(
+        next_sentence_figure(prediction),
+        f"next sentence {name}",
+        class_frame(prediction),
+        texts=prediction.tokens,
+        explanation=(texts.NEXT, texts.classes_code(name, NEXT, prediction.tokens, prediction.scoring)),
+    )
+    notices(words, prediction.notices, name, NEXT)
+    words.markdown(said(prediction))
+
+
+def said(prediction: ClassPrediction) -> str:
+    """The answer in a line."""
+    best = escape_markdown(prediction.labels[prediction.best])
+    if prediction.probabilities is None:
+        return f"The head says the number **{float(prediction.logits[prediction.best]):.4f}** ({best})."
+    share = f"**{float(prediction.probabilities[prediction.best]):.3f}**"
+    if prediction.scoring == "softmax":
+        return f"The likeliest of {len(prediction.labels):,} classes is **{best}**, with probability {share}."
+    likely = int((prediction.probabilities > 0.5).sum())
+    counts = f"{likely:,} of {len(prediction.labels):,} classes {'is' if likely == 1 else 'are'} likelier than not"
+    return f"{counts}; the likeliest is **{best}**, with probability {share}."
+
+
+def class_frame(prediction: ClassPrediction) -> pd.DataFrame:
+    """Every class in the model's order."""
+    columns: dict[str, object] = {"class": list(prediction.labels)}
+    if prediction.probabilities is not None:
+        columns["probability"] = prediction.probabilities
+    return pd.DataFrame({**columns, "logit" if prediction.probabilities is not None else "value": prediction.logits})

@@ -1,0 +1,185 @@
+"""The controls of each kind of target: what is asked for, where, and how it is measured; their keys are addresses."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import streamlit as st
+
+from bertviz_core.errors import TextError
+from bertviz_core.hidden_states.results import state_name
+from bertviz_core.predictions.classes import output_scoring
+from bertviz_core.predictions.loading import HeadModel
+from bertviz_core.predictions.probing.results import Probe
+from bertviz_core.predictions.results import ClassPrediction
+from bertviz_core.predictions.tags import surest_tag, token_classes
+from bertviz_core.questions.interventions.targets import MEASURE, TARGET
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.labelled_texts import probe_answer
+from bertviz_core.questions.predictions.labels import classes, tagged_tokens
+from bertviz_core.questions.predictions.masked_lm import MASK, NO_MASK, words_at_position
+from bertviz_core.questions.predictions.masked_lm import POSITION as WORD_AT
+from bertviz_core.targets.state_targets import BETWEEN
+from bertviz_core.targets.target import MEASURES, Measure
+from bertviz_core.targets.target_spec import TargetKind, predicted_position
+from bertviz_core.text import counted, escape_controls
+from bertviz_core.trace.tokenization import longest_piece
+from ui.cache import models
+from ui.cache.shared_model import SharedModel
+from ui.session import store, stored
+from ui.widgets.cell_controls import token_select
+from ui.widgets.controls import BOUND, choice, text
+from ui.widgets.target_controls.opened import ChosenTarget
+
+CLASS, AT, WORD = "target_class", "target_at", "target_word"
+"""Names in the address; the word is typed, so that a link carries it only when asked to."""
+LAYER, DIMENSION = "target_layer", "target_dimension"
+CLASS_WIDTH, WORD_WIDTH, STATE_WIDTH, NUMBER_WIDTH = 260, 200, 170, 130
+FROM, TO = "direction_from", "direction_to"
+"""Names in the address of the two texts of a direction, which are typed, too."""
+LIKELIEST = ""
+"""What is chosen where the class is the one that the model itself names."""
+
+
+def _cosine(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
+    return ChosenTarget("cosine", "logit", text(), second)
+
+
+def _class(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
+    head, prediction = answered_classes(name, tasks, second)
+    label, measure = _label_and_measure(prediction, output_scoring(head) != "number")
+    return ChosenTarget(f"class:{label}", measure, text(), second)
+
+
+def answered_classes(name: str, tasks: Sequence[str], second: str | None) -> tuple[HeadModel, ClassPrediction]:
+    """The head for classes, and what it answers for the text.
+
+    Raises:
+        BertvizError: as models.with_head and class_predictions.
+    """
+    task = "sequence-classification" if "sequence-classification" in tasks else "next-sentence"
+    head = models.with_head(name, task)
+    return head, classes(SharedModel(name), Options((text(),), second, task)).result
+
+
+def _tag(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
+    place, prediction = answered_tags(name, second)
+    label, measure = _label_and_measure(prediction, True, "Tag")
+    return ChosenTarget(f"tag:{label}@{place}", measure, text(), second)
+
+
+def answered_tags(name: str, second: str | None) -> tuple[int, ClassPrediction]:
+    """A token, with a control for it, and what the head answers there; the one with the surest tag to begin with.
+
+    Raises:
+        BertvizError: as models.with_head and tag_predictions.
+    """
+    tags = tagged_tokens(SharedModel(name), Options((text(),), second, "token-classification")).result
+    surest = surest_tag(tags)
+    first = longest_piece(tags.tokens) if surest is None else surest[1]
+    place = token_select("Position", tags.tokens, AT, first, "The token whose tag is asked for.")
+    return place, token_classes(tags, place)
+
+
+def _of_probe(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
+    if probe is None:
+        raise TextError("There is no probe; train one on the page Predictions, view Train a head.")
+    label, measure = _label_and_measure(probed(name, probe), True)
+    return ChosenTarget(f"probe:{label}", measure, text(), None, probe.digest)
+
+
+def probed(name: str, probe: Probe) -> ClassPrediction:
+    """What the session's probe answers for the text."""
+    options = Options((text(),), values={TARGET.key: f"probe:{probe.digest}"})
+    return probe_answer(SharedModel(name).with_probe(probe), options).result
+
+
+def _word(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
+    tokens, tokenizer = models.tokens(name, text(), second), models.tokenizer(name)
+    first, _ = predicted_position(tokenizer, tokens)
+    place = token_select("Position", tokens, AT, first, "The token in whose place the word is asked for.")
+    if int(tokens.input_ids[place]) == tokenizer.tokenizer.mask_token_id:
+        here = Options((text(),), second, values={MASK.key: NO_MASK, WORD_AT.key: str(place)})
+        best = words_at_position(SharedModel(name), here).result.top_ids[place, 0]
+        own = str(tokenizer.spelled([int(best)])[0])
+    else:
+        own = tokens.tokens[place]
+    typed = st.text_input(
+        "Word",
+        key=WORD,
+        placeholder=escape_controls(own),
+        help="A word of one piece; empty for the text's own, or at a mask for the likeliest.",
+        persist_state="session",
+        width=WORD_WIDTH,
+    )
+    return ChosenTarget(f"word:{(typed or '').strip() or own}@{place}", "logit", text(), second)
+
+
+def _answer(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
+    return ChosenTarget("answer", "logit", text(), second)
+
+
+def _state(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
+    layer, place = _state_place(name, second)
+    dimension = st.number_input("Dimension", 0, None, 0, 1, key=DIMENSION, width=NUMBER_WIDTH, **BOUND)
+    return ChosenTarget(f"state:{layer},{place},{dimension}", "logit", text(), second)
+
+
+def _direction(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
+    layer, place = _state_place(name, second)
+    help = "A text; the direction goes from its mean hidden state to that of the other, and has length 1."
+    ends = []
+    for label, key, example in (("From", FROM, "It is bad."), ("To", TO, "It is good.")):
+        typed = st.text_input(label, key=key, placeholder=example, help=help, persist_state="session", width=WORD_WIDTH)
+        ends.append((typed or "").strip() or example)
+    if BETWEEN in ends[0]:
+        raise TextError(f"The text From has {BETWEEN!r} in it, which parts the two texts; write it without.")
+    return ChosenTarget(f"direction:{layer},{place},{BETWEEN.join(ends)}", "logit", text(), second)
+
+
+def _state_place(name: str, second: str | None) -> tuple[int, int]:
+    """A hidden state: its entry and its token."""
+    tokens, last = models.tokens(name, text(), second), models.loaded(name).num_hidden_layers
+    names = {state_name(entry): entry for entry in range(last + 1)}
+    if stored(LAYER) not in (None, *names):
+        store(LAYER, None)
+    layer = st.selectbox("Hidden state", list(names), last, key=LAYER, width=STATE_WIDTH, **BOUND)
+    place = token_select("Position", tokens, AT, longest_piece(tokens), "The token whose vector it is in.")
+    return names[layer], place
+
+
+CHOOSERS: Mapping[TargetKind, Callable[[str, Sequence[str], str | None, Probe | None], ChosenTarget]] = {
+    "cosine": _cosine,
+    "class": _class,
+    "tag": _tag,
+    "word": _word,
+    "answer": _answer,
+    "probe": _of_probe,
+    "state": _state,
+    "direction": _direction,
+}
+"""Kind -> its own controls, called with model, tasks, second text and probe, and what they say."""
+
+
+def _label_and_measure(prediction: ClassPrediction, has_probability: bool, noun: str = "Class") -> tuple[str, Measure]:
+    """The class or tag and what is read of it; the likeliest to begin with."""
+    best = prediction.labels[prediction.best]
+    options = [LIKELIEST, *prediction.labels] if len(prediction.labels) > 1 else list(prediction.labels)
+    if stored(CLASS) not in (None, *options):
+        store(CLASS, None)
+    label: str | None = st.selectbox(
+        noun,
+        options,
+        0,
+        key=CLASS,
+        format_func=lambda each: escape_controls(each) or "the likeliest",
+        width=CLASS_WIDTH,
+        help=f"One of the {counted(len(prediction.labels), 'output')} of the head.",
+        **BOUND,
+    )
+    measures = tuple(
+        each
+        for each in MEASURES
+        if (each != "probability" or has_probability) and (each != "margin" or len(prediction.labels) > 1)
+    )
+    words = "Its logit; its probability; or its logit minus the greatest of the others."
+    measure = choice("Measured by", measures, MEASURE.key, width="content", help=words)
+    return str(label or best), measure

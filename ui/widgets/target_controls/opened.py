@@ -1,0 +1,104 @@
+"""A target as it is chosen, and what is asked of a model by it."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from bertviz_core.hidden_states.results import state_name
+from bertviz_core.predictions.classes import output_scoring
+from bertviz_core.predictions.labels import output_names
+from bertviz_core.predictions.probing.results import Probe
+from bertviz_core.questions.interventions.targets import MEASURE, TARGET
+from bertviz_core.questions.parameters import Options
+from bertviz_core.targets.state_targets import BETWEEN
+from bertviz_core.targets.target import Measure
+from bertviz_core.targets.target_spec import TargetKind, parse_target
+from bertviz_core.text import escape_controls, quoted
+from ui.cache import models
+from ui.cache.shared_model import SharedModel
+from ui.cache.sources import source_key
+from ui.session import TRAINED_PROBE, stored
+
+NO_VALUES: Mapping[str, str] = MappingProxyType({})
+MOST_SAID = 60
+"""Characters of a text or a name that the line above a picture repeats."""
+
+
+class ChosenTarget(NamedTuple):
+    """A target as it is chosen: plain values by which results can be kept."""
+
+    name: str
+    """As bertviz_core.targets.target_spec has it: "cosine", "class:NAME", "tag:LABEL@POSITION", "word:WORD@POSITION",
+    "answer"; of a probe "probe:CLASS"."""
+    measure: Measure
+    """Of a class, a tag or a probe."""
+    text: str
+    """The text."""
+    pair: str | None
+    """The second text: the cosine's other one, the pair that a head reads, or an answer's context."""
+    probe: str = ""
+    """Digest of the probe; "" for any other target."""
+
+    @property
+    def kind(self) -> TargetKind:
+        """Which kind it is."""
+        return parse_target(self.name, has_pair=True).kind
+
+
+def target_words(chosen: ChosenTarget) -> str:
+    """What a target is, in a few words, known before any run."""
+    request = parse_target(chosen.name, has_pair=True)
+    name = quoted(escape_controls(request.argument), MOST_SAID)
+    if chosen.kind == "cosine":
+        return f"cosine to {quoted(escape_controls(chosen.pair or ''), MOST_SAID)}"
+    if chosen.kind == "answer":
+        return "start + end logit of the best answer"
+    if chosen.kind == "word":
+        return f"log-probability of {name} at token {request.places[0]}"
+    if chosen.kind == "state":
+        entry, place, dimension = request.places
+        return f"value of dimension {dimension} of token {place}, {state_name(entry)}"
+    if chosen.kind == "direction":
+        (entry, place), (first, _, second) = request.places, request.argument.partition(BETWEEN)
+        ends = [quoted(escape_controls(each), MOST_SAID) for each in (first, second)]
+        return f"projection of token {place}, {state_name(entry)}, on the way from {ends[0]} to {ends[1]}"
+    where = {"tag": f" at token {request.places[0]}" if request.places else "", "probe": " by the probe"}
+    return f"{chosen.measure} of {name}{where.get(chosen.kind, '')}"
+
+
+def shared_model_of(name: str) -> SharedModel:
+    """The model of a name, for questions about a target: with the session's probe, where it is of this model."""
+    return SharedModel(name).with_probe(session_probe(name))
+
+
+def target_options(chosen: ChosenTarget, values: Mapping[str, str] = NO_VALUES, pair: str | None = None) -> Options:
+    """What is asked of a target.
+
+    Args:
+        chosen: the target.
+        values: of further parameters.
+        pair: a second text that is no part of the target; None for its own.
+    """
+    label = chosen.name.partition(":")[2]
+    name = f"probe:{chosen.probe}@{label}" if chosen.kind == "probe" else chosen.name
+    target = {TARGET.key: name, MEASURE.key: chosen.measure}
+    return Options((chosen.text,), pair or chosen.pair, values={**target, **values})
+
+
+def list_classes(name: str, chosen: ChosenTarget) -> tuple[str, ...]:
+    """The classes of which a head or a probe names one for each text; () for any other target."""
+    probe = session_probe(name)
+    if chosen.kind == "probe":
+        return () if probe is None else probe.classes
+    if chosen.kind != "class":
+        return ()
+    head = models.with_head(name, "sequence-classification")
+    return output_names(head, int(head.model.config.num_labels))[0] if output_scoring(head) == "softmax" else ()
+
+
+def session_probe(name: str) -> Probe | None:
+    """The probe of this session, where it was fitted on this model as it is now."""
+    probe = stored(TRAINED_PROBE)
+    if not isinstance(probe, Probe):
+        return None
+    return probe if (probe.model, probe.revision) == (name, source_key(name).revision) else None

@@ -1,0 +1,201 @@
+"""The number that is looked at, in one line above the picture; its controls, shared by the pages on causes, fold out.
+
+What the model itself answers comes first, the cosine of two texts first only where it answers nothing. What a model has
+no head for is not offered, and the help of the control says so.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from bertviz_core.errors import CheckpointError, MissingFilesError, UnsupportedModelError
+from bertviz_core.predictions.classes import output_scoring
+from bertviz_core.predictions.labels import NEXT_SENTENCE
+from bertviz_core.predictions.loading import stored_tasks
+from bertviz_core.predictions.results import ClassPrediction
+from bertviz_core.targets.target_spec import TargetKind
+from ui.cache import models
+from ui.cache.sources import source
+from ui.session import QUESTION, SECOND_TEXT, store, stored
+from ui.widgets.controls import choice, needs_pair, pair, text
+from ui.widgets.formatting import escape_markdown
+from ui.widgets.target_controls.kinds import CHOOSERS, answered_classes, answered_tags, probed
+from ui.widgets.target_controls.opened import ChosenTarget, session_probe, target_words
+
+TARGET = "target"
+"""Name in the address."""
+BEGAN = "target_began"
+"""Key of the session: the kind that the control began with when it was drawn last."""
+OF, CLASSES_OF = "classes_of", {"class": "the head", "tag": "the head", "probe": "the probe"}
+"""Name in the address, and kind of target -> whose classes they are."""
+KINDS_HELP = (
+    "The number whose changes are measured. State: one number of one token's hidden state. Direction: how far that "
+    "state lies on the way from one text to another."
+)
+KIND_OF_TASK: dict[str, TargetKind] = {
+    "sequence-classification": "class",
+    "token-classification": "tag",
+    "next-sentence": "class",
+    "masked-lm": "word",
+    "question-answering": "answer",
+}
+NEEDS = {"class": "a class", "tag": "a tag", "word": "a word at a position", "answer": "an answer"}
+"""Kind of target that needs a head -> what it is, in a sentence."""
+OF_PLACES: tuple[TargetKind, ...] = ("tag", "word", "answer", "state", "direction")
+"""Kinds that are read at a place of one text."""
+BOX = 300
+"""Pixels of the controls that fold out."""
+
+
+class TargetRow(NamedTuple):
+    """One line above a picture: what is measured, and beside it the view's own controls."""
+
+    row: DeltaGenerator
+    """Where the view's own controls stand."""
+    folded: DeltaGenerator
+    """Where the controls stand that fold out."""
+    words: DeltaGenerator
+    """Where the line is written."""
+
+    def say(self, chosen: ChosenTarget, *more: str) -> None:
+        """Write the line: the target, and how it is measured.
+
+        Args:
+            chosen: the target.
+            more: how words or heads are changed, a few words each.
+        """
+        self.words.markdown(
+            " · ".join((f"Target: **{escape_markdown(target_words(chosen))}**", *more)), width="content"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Offered:
+    """Kinds of targets that a model has, and why others are missing."""
+
+    kinds: tuple[TargetKind, ...]
+    tasks: tuple[str, ...]
+    missing: str
+
+
+def folded_row(label: str = "Change") -> TargetRow:
+    """The line, with nothing in it yet.
+
+    Args:
+        label: of the button by which the controls fold out.
+    """
+    row = st.container(horizontal=True, vertical_alignment="center", key="target_line")
+    with row:
+        words = st.empty()
+        with st.popover(label, icon=":material/tune:", key="target_box"):
+            folded = st.container(width=BOX)
+    return TargetRow(row, folded, words)
+
+
+def target_row(name: str, row: TargetRow, alone: bool = False, of_list: bool = False) -> ChosenTarget:
+    """The controls of the target; what the reader chose is written into the line.
+
+    Where the target compares two texts and there is one, the page ends with an offer of an example.
+
+    Args:
+        name: name of the model.
+        row: the line.
+        alone: whether heads read the text without the second one, which this view has another use for.
+        of_list: whether it is asked of many texts, so that nothing at a place of one text is offered.
+
+    Raises:
+        BertvizError: the target cannot be asked for, in one sentence.
+    """
+    offered, probe = _offered(name, alone, of_list), session_probe(name)
+    _begin_with(offered.kinds)
+    with row.folded:
+        kind = choice("Target", offered.kinds, TARGET, help=f"{KINDS_HELP} {offered.missing}".strip())
+    _want_pair(kind, offered.tasks)
+    with row.folded:
+        chosen = CHOOSERS[kind](name, offered.tasks, None if alone and kind != "cosine" else pair(), probe)
+    row.say(chosen)
+    return chosen
+
+
+def class_row(name: str, row: TargetRow) -> tuple[ChosenTarget, ClassPrediction, bool] | None:
+    """Whose classes are looked at, the head's or the probe's, with a control where a model has both.
+
+    Returns:
+        Its likeliest class as a target, what it answers for the text, and whether it gives probabilities; None where
+        the model has no classes.
+
+    Raises:
+        BertvizError: the head cannot be asked, in one sentence.
+    """
+    offered, probe = _offered(name, False, False), session_probe(name)
+    kinds = tuple(kind for kind in CLASSES_OF if kind in offered.kinds)
+    if not kinds:
+        return None
+    with row.folded:
+        owners = tuple(CLASSES_OF[kind] for kind in kinds)
+        owner = choice("Classes of", owners, OF) if owners[1:] else owners[0]
+    if probe is not None and owner == CLASSES_OF["probe"]:
+        answer = probed(name, probe)
+        best = answer.labels[answer.best]
+        return ChosenTarget(f"probe:{best}", "logit", text(), None, probe.digest), answer, True
+    if "tag" in kinds:
+        with row.row:
+            place, answer = answered_tags(name, pair())
+        return ChosenTarget(f"tag:{answer.labels[answer.best]}@{place}", "logit", text(), pair()), answer, True
+    _want_pair("class", offered.tasks)
+    head, answer = answered_classes(name, offered.tasks, pair())
+    best = answer.labels[answer.best]
+    return ChosenTarget(f"class:{best}", "logit", text(), pair()), answer, output_scoring(head) != "number"
+
+
+def _begin_with(kinds: tuple[TargetKind, ...]) -> None:
+    """Have the control show a kind that there is; where it shows what it began with, the first of another model."""
+    held, began = stored(TARGET), stored(BEGAN)
+    untouched = held == began != kinds[0] and TARGET not in st.query_params
+    if held is not None and (held not in kinds or untouched):
+        store(TARGET, kinds[0])
+    store(BEGAN, kinds[0])
+
+
+def _want_pair(kind: TargetKind, tasks: tuple[str, ...]) -> None:
+    """End the page with an offer where a target is of two texts and there is one."""
+    missing = False
+    if kind == "cosine":
+        missing = needs_pair("The cosine compares the text with a second one", (None, SECOND_TEXT))
+    elif kind == "answer":
+        missing = needs_pair("The text is a question, and its answer is looked for in a second one", QUESTION)
+    elif kind == "class" and "sequence-classification" not in tasks:
+        what = f"Whether a text {NEXT_SENTENCE[0]} is asked of two texts"
+        missing = needs_pair(what, (None, SECOND_TEXT))
+    if missing:
+        st.stop()
+
+
+def _offered(name: str, alone: bool, of_list: bool) -> _Offered:
+    """What the model has, its own answers first."""
+    reason = ""
+    try:
+        tasks = stored_tasks(source(name))
+        models.with_head(name, tasks[0])
+    except MissingFilesError:
+        raise
+    except UnsupportedModelError:
+        tasks, reason = (), f"{escape_markdown(name)} has no head for it"
+    except CheckpointError:
+        tasks, reason = (), f"the head of {escape_markdown(name)} is not whole in its file"
+    if alone:
+        tasks = tuple(task for task in tasks if task not in ("next-sentence", "question-answering"))
+    kinds: list[TargetKind] = [*dict.fromkeys(KIND_OF_TASK[task] for task in tasks if task in KIND_OF_TASK)]
+    told = []
+    if of_list and (left := [kind for kind in kinds if kind in OF_PLACES]):
+        kinds = [kind for kind in kinds if kind not in left]
+        whats = " and ".join(NEEDS[kind] for kind in left)
+        told.append(f"{whats.capitalize()} is a number of one text, so it is no target of a list.")
+    if not kinds and reason:
+        told.append(f"{', '.join(NEEDS.values()).capitalize()} would need a task head: {reason}.")
+    if session_probe(name) is None:
+        told.append("A probe becomes a target once you train it on the page Predictions, view Train a head.")
+    probes: tuple[TargetKind, ...] = () if session_probe(name) is None else ("probe",)
+    return _Offered((*kinds, "cosine", *probes, "state", "direction"), tasks, " ".join(told))
