@@ -2,8 +2,8 @@
 
 import streamlit as st
 
+from ui.views.corpus.choosing import chosen_corpus
 from ui.views.corpus.clusters import clusters_view
-from ui.views.corpus.corpus_select import chosen_corpus
 from ui.views.corpus.duplicates import duplicates_view
 from ui.views.corpus.manifest import about_view
 from ui.views.corpus.map import map_view

@@ -12,7 +12,7 @@ from benchmarks.timing import Row, medians_s
 
 if TYPE_CHECKING:
     from bertviz_core.interventions.results import MeanActivations
-    from bertviz_core.targets.target import Target
+    from bertviz_core.interventions.targets.target import Target
     from bertviz_core.trace.tokenization import TextTokenizer
 
 ROUNDS = 3
@@ -29,8 +29,8 @@ def _base() -> list[Row]:
 
     from bertviz_core.interventions.ablation_effects import ablation_effects
     from bertviz_core.interventions.gates import Gated, head_gates
-    from bertviz_core.interventions.intervention_runs import InterventionRuns
     from bertviz_core.interventions.mean_activations import mean_activations
+    from bertviz_core.interventions.runs import InterventionRuns
     from bertviz_core.trace.run import RUN_LOCK
 
     with tempfile.TemporaryDirectory() as folder:
@@ -73,8 +73,8 @@ def _minilm() -> Row:
 
 def _target(folder: Path, tokens: int, **sizes: int) -> "tuple[Target, TextTokenizer]":
     """The cosine of a text of so many tokens with a short one."""
+    from bertviz_core.interventions.targets.target import cosine_target
     from bertviz_core.sentences.results import SentencePlan
-    from bertviz_core.targets.target import cosine_target
 
     head, tokenizer = opened_head(folder, "BertForMaskedLM", **sizes)
     text = " ".join(["river"] * (tokens - 2))

@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.timing import Row, median_s, medians_s
 
 if TYPE_CHECKING:
-    from bertviz_core.targets.target import Target
+    from bertviz_core.interventions.targets.target import Target
     from bertviz_core.trace.tokenization import TextTokenizer
 
 ROUNDS = 3
@@ -20,9 +20,9 @@ TEXT, PAIR = "The bank raised its interest rates again this spring.", "We sat on
 
 def rows() -> list[Row]:
     """The lines of the words."""
+    from bertviz_core.interventions.targets.parsing import open_target
     from bertviz_core.models.sources import resolve
     from bertviz_core.settings import DEFAULT_MODEL, Settings
-    from bertviz_core.targets.target_spec import open_target
     from bertviz_core.trace.tokenization import load_tokenizer
 
     settings = Settings.from_environment()

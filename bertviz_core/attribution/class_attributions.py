@@ -10,6 +10,7 @@ import numpy as np
 from bertviz_core.attribution.results import ClassAttributions, Replacement
 from bertviz_core.attribution.text_units import INSTEAD, Remover, row_values, text_units, unit_names
 from bertviz_core.errors import Progress, TextError
+from bertviz_core.interventions.targets.target import Measure, Target, class_target, probe_target, tag_target
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.classes import check_measure, class_number, class_place, output_scoring
 from bertviz_core.predictions.labels import NEXT_SENTENCE, output_names
@@ -19,7 +20,6 @@ from bertviz_core.predictions.results import Scoring
 from bertviz_core.predictions.run import check_task
 from bertviz_core.sentences.encoding import plan_vectors
 from bertviz_core.sentences.results import SentencePlan
-from bertviz_core.targets.target import Measure, Target, class_target, probe_target, tag_target
 from bertviz_core.trace.forward import forward
 from bertviz_core.trace.inputs import reset_model_state
 from bertviz_core.trace.results import Tokens

@@ -17,10 +17,10 @@ from jaxtyping import Float
 from bertviz_core.attribution.results import ShareMethod, WordAttributions
 from bertviz_core.attribution.text_units import INSTEAD, reference_id, text_units, unit_names
 from bertviz_core.errors import Progress, TextError, UnsupportedModelError
-from bertviz_core.interventions.intervention_runs import NUMBER_NBYTES, states_nbytes
+from bertviz_core.interventions.runs import NUMBER_NBYTES, states_nbytes
+from bertviz_core.interventions.targets.target import Target
 from bertviz_core.models.families import family
 from bertviz_core.settings import MAX_GRADIENT_BYTES
-from bertviz_core.targets.target import Target
 from bertviz_core.text import counted
 from bertviz_core.trace.inputs import input_table
 from bertviz_core.trace.run import RUN_LOCK

@@ -7,7 +7,7 @@ import numpy as np
 from bertviz_core.attribution.results import Replacement, WordAttributions
 from bertviz_core.attribution.text_units import INSTEAD, Remover, row_values, text_units, unit_names
 from bertviz_core.errors import Progress
-from bertviz_core.targets.target import Target
+from bertviz_core.interventions.targets.target import Target
 from bertviz_core.trace.tokenization import TextTokenizer
 
 

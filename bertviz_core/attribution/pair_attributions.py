@@ -20,8 +20,9 @@ from jaxtyping import Float
 from bertviz_core.attribution.results import PairAttributions
 from bertviz_core.attribution.text_units import reference_id, text_units
 from bertviz_core.errors import Progress, SupersededError, TextError, UnsupportedModelError
-from bertviz_core.interventions.intervention import Intervention, intervening
-from bertviz_core.interventions.intervention_runs import InterventionRuns
+from bertviz_core.interventions.hooks import Intervention, intervening
+from bertviz_core.interventions.runs import InterventionRuns
+from bertviz_core.interventions.targets.target import cosine_target
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.masked_lm import masked_row
@@ -29,7 +30,6 @@ from bertviz_core.sentences.batches import prompt_tokens
 from bertviz_core.sentences.encoding import plan_vectors
 from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.settings import MAX_BATCH_BYTES
-from bertviz_core.targets.target import cosine_target
 from bertviz_core.trace.inputs import model_inputs
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import TextTokenizer

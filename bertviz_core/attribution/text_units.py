@@ -10,10 +10,10 @@ from jaxtyping import Float
 
 from bertviz_core.attribution.results import Replacement
 from bertviz_core.errors import Progress, TextError
+from bertviz_core.interventions.targets.parsing import parse_target
+from bertviz_core.interventions.targets.target import Target
 from bertviz_core.predictions.masked_lm import MaskedRow, mask_id, masked_row
 from bertviz_core.predictions.run import one_length_groups
-from bertviz_core.targets.target import Target
-from bertviz_core.targets.target_spec import parse_target
 from bertviz_core.trace.inputs import ModelRow
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.run import RUN_LOCK

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from bertviz_core.attribution.results import WordAttributions, WordCurve, WordCurves
 from bertviz_core.attribution.text_units import INSTEAD, Remover, row_values
 from bertviz_core.errors import Progress
-from bertviz_core.targets.target import Target
+from bertviz_core.interventions.targets.target import Target
 from bertviz_core.trace.tokenization import TextTokenizer
 
 RANDOM_ORDERS = 20

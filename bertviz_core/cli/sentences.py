@@ -15,7 +15,7 @@ from bertviz_core.questions.tables.heads import similarity_json, similarity_line
 from bertviz_core.questions.texts.sentences import POOLING, PROMPT, STATE, encoded_sentences, sentence_vectors
 from bertviz_core.questions.texts.sentences import similarity as cosines
 from bertviz_core.sentences.export import WITH_SIDE_FILE, about_json, csv_bytes, npy_bytes, parquet_bytes
-from bertviz_core.sentences.reading.sentence_files import read_sentences
+from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.sentences.results import POOLINGS, SentenceDtype
 from bertviz_core.sentences.store.vectors import SentenceStore
 from bertviz_core.settings import Settings

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bertviz_core.corpus.corpus_files import LOCK_FILE, only_writer, refusal, remove_leftovers
 from bertviz_core.corpus.folder import SHARDS_FOLDER, open_corpus, opened, shard_path, write_vectors
 from bertviz_core.corpus.manifest import FILE, FORMAT_VERSION, MAX_SHARDS, difference, read_manifest, write_manifest
 from bertviz_core.corpus.reading.survey import survey
 from bertviz_core.corpus.results import InputSurvey, Manifest, ShardOutcome, ShardRows, VectorDtype
 from bertviz_core.corpus.shards import Encoder, ShardWork, vectors_of
+from bertviz_core.corpus.writing import LOCK_FILE, only_writer, refusal, remove_leftovers
 from bertviz_core.errors import CorpusError, Progress
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.local_files import weights_folder

@@ -12,9 +12,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bertviz_core.corpus.column_values import column_kind, matching
-from bertviz_core.corpus.corpus_files import MAX_NBYTES, read_footer, read_shard, stored_nbytes, unpacked, write_whole
 from bertviz_core.corpus.manifest import read_manifest
 from bertviz_core.corpus.results import ColumnKind, Manifest
+from bertviz_core.corpus.writing import MAX_NBYTES, read_footer, read_shard, stored_nbytes, unpacked, write_whole
 from bertviz_core.errors import CorpusError
 from bertviz_core.sentences.store.vector_rows import VectorFile
 from bertviz_core.tables.row_groups import row_group_rows

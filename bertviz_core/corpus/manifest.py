@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from bertviz_core.corpus.corpus_files import write_whole
 from bertviz_core.corpus.results import Manifest
+from bertviz_core.corpus.writing import write_whole
 from bertviz_core.errors import CorpusError
 from bertviz_core.isolation.regular_files import open_regular
 from bertviz_core.models.sources import ModelSource

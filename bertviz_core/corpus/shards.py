@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from bertviz_core.corpus.corpus_files import write_table
 from bertviz_core.corpus.folder import TEXT_COLUMN, TOKENS_COLUMN, TRUNCATED_COLUMN, VECTOR_COLUMN, shard_path
 from bertviz_core.corpus.manifest import sentence_plan
 from bertviz_core.corpus.reading.survey import shard_table
 from bertviz_core.corpus.results import InputSurvey, Manifest, ShardOutcome, ShardRows
+from bertviz_core.corpus.writing import write_table
 from bertviz_core.errors import BertvizError, CorpusError, OutOfMemoryError, is_out_of_memory
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.local_files import weights_folder

@@ -11,8 +11,8 @@ import numpy as np
 from bertviz_core.errors import Progress, TextError
 from bertviz_core.interventions.ablation_effects import ablation_effects
 from bertviz_core.interventions.gates import GateRows, head_gates
-from bertviz_core.interventions.intervention_runs import InterventionRuns, chosen
 from bertviz_core.interventions.results import AblationCurve, JointAblation, MeanActivations, RemovalOrder
+from bertviz_core.interventions.runs import InterventionRuns, chosen
 from bertviz_core.settings import MAX_GRADIENT_BYTES
 
 Places = Sequence[tuple[int, int]]

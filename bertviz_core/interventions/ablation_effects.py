@@ -14,7 +14,6 @@ import numpy as np
 
 from bertviz_core.errors import Progress, TextError
 from bertviz_core.interventions.gates import Gated, GateRows
-from bertviz_core.interventions.intervention_runs import NUMBER_NBYTES, InterventionRuns, states_nbytes
 from bertviz_core.interventions.results import (
     AblationEffects,
     EffectComparison,
@@ -22,9 +21,10 @@ from bertviz_core.interventions.results import (
     EffectSpread,
     MeanActivations,
 )
+from bertviz_core.interventions.runs import NUMBER_NBYTES, InterventionRuns, states_nbytes
+from bertviz_core.interventions.targets.target import Target
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.settings import MAX_BATCH_BYTES, MAX_GRADIENT_BYTES
-from bertviz_core.targets.target import Target
 from bertviz_core.text import counted
 from bertviz_core.trace.run import RUN_LOCK
 

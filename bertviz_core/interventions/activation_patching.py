@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bertviz_core.errors import NoDifferenceError, Progress, TextError
-from bertviz_core.interventions.intervention import Intervention
-from bertviz_core.interventions.intervention_runs import InterventionRuns
+from bertviz_core.interventions.hooks import Intervention
 from bertviz_core.interventions.results import ActivationPatching
+from bertviz_core.interventions.runs import InterventionRuns
 from bertviz_core.text import counted, decimals
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.run import RUN_LOCK

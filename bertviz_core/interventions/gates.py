@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bertviz_core.interventions.intervention import Intervention
+from bertviz_core.interventions.hooks import Intervention
 from bertviz_core.interventions.results import MeanActivations
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bertviz_core.errors import Progress, TextError, UnsupportedModelError
-from bertviz_core.interventions.intervention import Intervention, intervening
+from bertviz_core.interventions.hooks import Intervention, intervening
 from bertviz_core.interventions.parts import model_parts
 from bertviz_core.interventions.results import MeanActivations
 from bertviz_core.models.families import family

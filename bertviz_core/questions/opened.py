@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 from bertviz_core.corpus.folder import Corpus, open_corpus
 from bertviz_core.corpus.search.index import SearchIndex
 from bertviz_core.errors import TextError
+from bertviz_core.interventions.targets.parsing import named_probe
 from bertviz_core.models.device import chosen_device
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.skeleton import quietly
@@ -19,7 +20,6 @@ from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.questions.byte_cache import ByteCache
 from bertviz_core.questions.question import Answer
 from bertviz_core.settings import DEVICE, Settings
-from bertviz_core.targets.target_spec import named_probe
 from bertviz_core.text import quoted
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run import trace

@@ -79,7 +79,7 @@ def read_table(name: str, raw: bytes, limits: ReadLimits, column: str | None) ->
     """The sentences of a file and the columns beside them.
 
     Raises:
-        TextError: as bertviz_core.sentences.reading.sentence_files.read_sentences.
+        TextError: as bertviz_core.sentences.reading.lists.read_sentences.
     """
     notices: list[str] = []
     ending = PurePath(name).suffix.lower()

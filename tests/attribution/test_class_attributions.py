@@ -15,8 +15,8 @@ from bertviz_core.attribution.class_attributions import (
 )
 from bertviz_core.attribution.leave_one_out import leave_one_out
 from bertviz_core.errors import TextError, UnsupportedModelError
+from bertviz_core.interventions.targets.target import MEASURES, class_target, probe_target, tag_target
 from bertviz_core.predictions.probing.results import Probe
-from bertviz_core.targets.target import MEASURES, class_target, probe_target, tag_target
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 from tests.helpers.tiny_causes import opened
 from tests.helpers.tiny_heads import tiny_head

@@ -14,8 +14,8 @@ import torch
 from bertviz_core.attribution.leave_one_out import leave_one_out
 from bertviz_core.attribution.results import WordAttributions
 from bertviz_core.errors import SupersededError, TextError, UnsupportedModelError
+from bertviz_core.interventions.targets.target import class_target, cosine_target, word_target
 from bertviz_core.sentences.results import SentencePlan
-from bertviz_core.targets.target import class_target, cosine_target, word_target
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 from tests.helpers.tiny_causes import opened, tiny_target
 from tests.helpers.tiny_heads import tiny_head

@@ -16,11 +16,11 @@ from bertviz_core.attribution.pair_attributions import (
 )
 from bertviz_core.attribution.results import PairAttributions
 from bertviz_core.errors import SupersededError, TextError, UnsupportedModelError
-from bertviz_core.interventions.intervention import intervening
-from bertviz_core.interventions.intervention_runs import InterventionRuns
+from bertviz_core.interventions.hooks import intervening
+from bertviz_core.interventions.runs import InterventionRuns
+from bertviz_core.interventions.targets.target import cosine_target
 from bertviz_core.sentences.results import DenseLayer, SentencePlan
 from bertviz_core.settings import MAX_BATCH_BYTES
-from bertviz_core.targets.target import cosine_target
 from tests.helpers.tiny_causes import opened, plain_value, tiny_target
 from tests.helpers.tiny_models import HIDDEN, LAYERS, PAIR, TEXT
 

@@ -9,7 +9,7 @@ from bertviz_core.attribution.leave_one_out import leave_one_out
 from bertviz_core.attribution.results import WordAttributions, WordCurves
 from bertviz_core.attribution.word_curves import MOST_STEPS, RANDOM_ORDERS, word_curves
 from bertviz_core.errors import SupersededError
-from bertviz_core.targets.target import class_target
+from bertviz_core.interventions.targets.target import class_target
 from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.tiny_causes import opened, tiny_target
 from tests.helpers.tiny_heads import tiny_head

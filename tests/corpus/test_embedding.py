@@ -1,6 +1,6 @@
 """A corpus is the Sentences page's vectors of its texts, whoever made it and however often the work was broken off.
 
-Covers `bertviz_core/corpus/shards.py`, `bertviz_core/corpus/corpus_files.py`,
+Covers `bertviz_core/corpus/shards.py`, `bertviz_core/corpus/writing.py`,
 `bertviz_core/corpus/runners/processes.py`.
 """
 
@@ -22,13 +22,13 @@ import pytest
 import torch
 from transformers import BertModel
 
-from bertviz_core.corpus.corpus_files import only_writer, write_whole
 from bertviz_core.corpus.embedding import EmbeddingOptions, embed_corpus
 from bertviz_core.corpus.folder import VECTORS_FILE, open_corpus
 from bertviz_core.corpus.manifest import read_manifest
 from bertviz_core.corpus.results import Manifest, ShardOutcome, ShardRows
 from bertviz_core.corpus.runners import processes
 from bertviz_core.corpus.shards import ShardWork, shard_made, shards_made
+from bertviz_core.corpus.writing import only_writer, write_whole
 from bertviz_core.errors import CorpusError, TextError
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.safetensors.folder import weights_sha256
@@ -226,7 +226,7 @@ def test_a_folder_of_something_else_is_refused(rows: Path, tmp_path: Path, here:
 HOLD = """
 import signal, sys
 from pathlib import Path
-from bertviz_core.corpus.corpus_files import only_writer
+from bertviz_core.corpus.writing import only_writer
 with only_writer(Path(sys.argv[1])):
     print("held", flush=True)
     signal.pause()

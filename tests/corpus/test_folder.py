@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from bertviz_core.corpus.column_values import column_kind, matching, plain_values
-from bertviz_core.corpus.corpus_files import write_table
 from bertviz_core.corpus.folder import VECTORS_FILE, open_corpus, shard_path
 from bertviz_core.corpus.manifest import write_manifest
+from bertviz_core.corpus.writing import write_table
 from bertviz_core.errors import CorpusError
 from tests.helpers.made_corpora import DIMENSIONS, MANIFEST, ROWS, made_columns, made_corpus
 

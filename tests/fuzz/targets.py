@@ -20,15 +20,15 @@ import pyarrow as pa
 
 from bertviz_core.architecture.dataflow.derive import model_facts
 from bertviz_core.errors import TextError
+from bertviz_core.interventions.targets.hidden_states import file_direction
+from bertviz_core.interventions.targets.parsing import parse_target
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.sources import resolve
 from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.predictions.probing.probe import ABOUT, introduction, probe_bytes, read_probe
 from bertviz_core.predictions.probing.results import Probe
-from bertviz_core.sentences.reading.sentence_files import read_upload
+from bertviz_core.sentences.reading.lists import read_upload
 from bertviz_core.settings import Settings
-from bertviz_core.targets.state_targets import file_direction
-from bertviz_core.targets.target_spec import parse_target
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
 from tests.fuzz.cases import Brought, Case
 from tests.fuzz.corpora import indexes, manifests, nbytes_of, shards, vectors

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bertviz_core.corpus.corpus_files import write_table
 from bertviz_core.corpus.folder import Corpus, open_corpus, shard_path
 from bertviz_core.corpus.manifest import FORMAT_VERSION, write_manifest
 from bertviz_core.corpus.results import CorpusColumn, Manifest
+from bertviz_core.corpus.writing import write_table
 from bertviz_core.tables.results import InputFile
 
 ROWS, PER_SHARD, DIMENSIONS = 1_301, 600, 7

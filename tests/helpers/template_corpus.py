@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
-from bertviz_core.corpus.corpus_files import write_table
 from bertviz_core.corpus.folder import Corpus, open_corpus, shard_path, write_vectors
 from bertviz_core.corpus.manifest import write_manifest
 from bertviz_core.corpus.results import CorpusColumn, Manifest
+from bertviz_core.corpus.writing import write_table
 from bertviz_core.models.catalog.bundled import BUNDLED
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.safetensors.folder import SINGLE_FILE

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 
 from bertviz_core.heads.projections import LayerProjections, layer_projections
-from bertviz_core.interventions.intervention_runs import InterventionRuns
+from bertviz_core.interventions.runs import InterventionRuns
+from bertviz_core.interventions.targets.target import Target, cosine_target
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.sources import folder_source
 from bertviz_core.sentences.results import SentencePlan
-from bertviz_core.targets.target import Target, cosine_target
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 from tests.helpers.tiny_heads import SETTINGS

@@ -19,9 +19,9 @@ from bertviz_core.interventions.ablation_curves import (
 )
 from bertviz_core.interventions.ablation_effects import ablation_effects
 from bertviz_core.interventions.gates import head_gates
-from bertviz_core.interventions.intervention_runs import InterventionRuns
+from bertviz_core.interventions.runs import InterventionRuns
+from bertviz_core.interventions.targets.target import class_target
 from bertviz_core.predictions.classes import class_predictions
-from bertviz_core.targets.target import class_target
 from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.tiny_causes import cut_head, opened, plain_value, tiny_runs, tiny_target
 from tests.helpers.tiny_heads import tiny_head

@@ -13,10 +13,10 @@ from bertviz_core.errors import SupersededError, TextError
 from bertviz_core.figures.interventions.effect_maps import effect_columns
 from bertviz_core.interventions.ablation_effects import ablation_effects, all_effects, compared, effect_spread
 from bertviz_core.interventions.gates import Gated, head_gates
-from bertviz_core.interventions.intervention_runs import InterventionRuns
 from bertviz_core.interventions.mean_activations import mean_activations, reference_texts
 from bertviz_core.interventions.results import EffectComparison
-from bertviz_core.targets.target import Target, class_target, word_target
+from bertviz_core.interventions.runs import InterventionRuns
+from bertviz_core.interventions.targets.target import Target, class_target, word_target
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.tiny_causes import ATTENDING, cut_head, opened, plain_value, tiny_runs, tiny_target

@@ -1,7 +1,7 @@
 """Gates: what they take away is what zeroed weights take away, in every family that attends; a row of ones is nothing.
 
-Covers `bertviz_core/interventions/intervention.py`, `bertviz_core/interventions/parts.py` and
-`bertviz_core/interventions/intervention_runs.py`.
+Covers `bertviz_core/interventions/hooks.py`, `bertviz_core/interventions/parts.py` and
+`bertviz_core/interventions/runs.py`.
 """
 
 import threading
@@ -14,8 +14,8 @@ import torch
 from bertviz_core.errors import BertvizError, SupersededError, TextError
 from bertviz_core.heads.projections import layer_projections
 from bertviz_core.interventions.gates import Gated, head_gates
-from bertviz_core.interventions.intervention_runs import InterventionRuns, chosen
 from bertviz_core.interventions.mean_activations import mean_activations
+from bertviz_core.interventions.runs import InterventionRuns, chosen
 from bertviz_core.trace.run import RUN_LOCK
 from tests.helpers.tiny_causes import ATTENDING, WITHOUT_PLACES, cut_head, opened, plain_value, tiny_runs, tiny_target
 from tests.helpers.tiny_models import HEADS, LAYERS, PAIR, TEXT

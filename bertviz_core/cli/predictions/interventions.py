@@ -8,12 +8,12 @@ from bertviz_core.cli.options import JsonOption, ModelArgument, app, opened_mode
 from bertviz_core.cli.output import print_json, print_lines, print_notices
 from bertviz_core.cli.text import PairOption, TextArgument
 from bertviz_core.interventions.results import EFFECT_KINDS
+from bertviz_core.interventions.targets.parsing import FORMS
+from bertviz_core.interventions.targets.target import MEASURES
 from bertviz_core.questions.interventions.single_text import KIND, ablation_effects
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.tables.interventions import effects_json, effects_lines
-from bertviz_core.targets.target import MEASURES
-from bertviz_core.targets.target_spec import FORMS
 
 DEFAULTS = "By default the cosine of two texts, and of one text what the model itself answers."
 TargetOption = Annotated[str | None, typer.Option("--target", metavar="T", help=f"{FORMS}. {DEFAULTS}")]

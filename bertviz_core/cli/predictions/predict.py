@@ -28,7 +28,7 @@ from bertviz_core.questions.predictions.labelled_texts import column_scores
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.lines import aligned, printable_token
 from bertviz_core.questions.tables.predictions import prediction_json, prediction_lines
-from bertviz_core.sentences.reading.sentence_files import read_sentences
+from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.settings import Settings
 

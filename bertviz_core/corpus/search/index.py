@@ -25,10 +25,10 @@ import msgspec
 import numpy as np
 from jaxtyping import Float, Int
 
-from bertviz_core.corpus.corpus_files import refusal, write_whole
 from bertviz_core.corpus.folder import Corpus
 from bertviz_core.corpus.search.exact import exact_cosines, nearest_rows
 from bertviz_core.corpus.search.results import IndexFacts, RankedRows
+from bertviz_core.corpus.writing import refusal, write_whole
 from bertviz_core.errors import CorpusError, Progress
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.isolation.regular_files import open_regular

@@ -10,7 +10,7 @@ from bertviz_core.figures.base.axes import HOVERED, sentence_text
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, Theme, escape, layout
 from bertviz_core.figures.sentences.bars import add_score_bars
-from bertviz_core.figures.sentences.sentence_labels import name_rows, sentence_names
+from bertviz_core.figures.sentences.labels import name_rows, sentence_names
 from bertviz_core.text import counted, quoted
 
 ROW = 34

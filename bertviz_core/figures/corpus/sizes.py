@@ -11,7 +11,7 @@ from bertviz_core.corpus.analysis.results import CorpusClusters, DuplicateGroups
 from bertviz_core.figures.base.axes import HOVERED, even_axes, sentence_text
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout
-from bertviz_core.figures.sentences.sentence_labels import name_rows, sentence_names
+from bertviz_core.figures.sentences.labels import name_rows, sentence_names
 from bertviz_core.text import counted
 
 HEIGHT, ROW, AROUND = 360, 42, 104

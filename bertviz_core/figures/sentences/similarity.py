@@ -14,8 +14,8 @@ from bertviz_core.figures.base.fitted import STANDING
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout
 from bertviz_core.figures.sentences.bars import add_score_bars
+from bertviz_core.figures.sentences.labels import name_rows, number_columns, sentence_names
 from bertviz_core.figures.sentences.poolings import pooling_and_layer
-from bertviz_core.figures.sentences.sentence_labels import name_rows, number_columns, sentence_names
 from bertviz_core.sentences.results import BlockSummary, ClusterOrder, Measure, Neighbours, SentenceVectors
 
 ROW, SMALLEST, LARGEST = 34, 120, 470

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from bertviz_core.figures.base.export import SELECTION
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, faint, layout, text_on
-from bertviz_core.figures.tokens.token_rows import (
+from bertviz_core.figures.tokens.box_rows import (
     EDGES,
     LONGEST,
     PAD,

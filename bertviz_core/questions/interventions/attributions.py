@@ -21,14 +21,14 @@ from bertviz_core.attribution.results import (
 from bertviz_core.attribution.word_curves import MOST_STEPS, RANDOM_ORDERS
 from bertviz_core.attribution.word_curves import word_curves as curves_of
 from bertviz_core.errors import Named, Progress, TextError
-from bertviz_core.figures.attribution.curves import METHOD_NAMES
+from bertviz_core.figures.interventions.word_curves import METHOD_NAMES
+from bertviz_core.interventions.targets.target import MEASURES, Target
 from bertviz_core.predictions.tags import surest_tag, tag_predictions
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET, chosen_probe, read_tokens, target
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, choice
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question
 from bertviz_core.sentences.plan import recommended
-from bertviz_core.targets.target import MEASURES, Target
 from bertviz_core.text import escape_controls
 from bertviz_core.trace.subwords.pieces import text_pieces
 from bertviz_core.trace.tokenization import longest_piece

@@ -7,8 +7,10 @@ from bertviz_core.interventions.ablation_curves import RANDOM_ORDERS, accuracy_s
 from bertviz_core.interventions.ablation_curves import accuracy_curves as accuracies_of
 from bertviz_core.interventions.ablation_effects import ablation_effects as effects_of
 from bertviz_core.interventions.ablation_effects import effect_spread as spread_of
-from bertviz_core.interventions.intervention_runs import InterventionRuns
 from bertviz_core.interventions.results import AblationCurve, AblationEffects, EffectSpread
+from bertviz_core.interventions.runs import InterventionRuns
+from bertviz_core.interventions.targets.parsing import parse_target
+from bertviz_core.interventions.targets.target import Target, class_target, probe_target
 from bertviz_core.predictions.classes import class_predictions
 from bertviz_core.predictions.probing.probe import probe_predictions
 from bertviz_core.predictions.probing.reading import drawn, example_set, optional_labels
@@ -35,9 +37,7 @@ from bertviz_core.questions.interventions.targets import (
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, choice
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question
-from bertviz_core.sentences.reading.sentence_files import read_sentences
-from bertviz_core.targets.target import Target, class_target, probe_target
-from bertviz_core.targets.target_spec import parse_target
+from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.trace.results import Tokens
 
 OF_LISTS = ("cosine", "class", "probe")

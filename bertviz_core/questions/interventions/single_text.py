@@ -11,7 +11,6 @@ from bertviz_core.interventions.ablation_effects import ablation_effects as effe
 from bertviz_core.interventions.ablation_effects import all_effects, gradient_nbytes
 from bertviz_core.interventions.activation_patching import patches as patches_of
 from bertviz_core.interventions.gates import head_gates
-from bertviz_core.interventions.intervention_runs import InterventionRuns
 from bertviz_core.interventions.mean_activations import mean_activations as means_of
 from bertviz_core.interventions.mean_activations import reference_texts
 from bertviz_core.interventions.results import (
@@ -24,6 +23,7 @@ from bertviz_core.interventions.results import (
     JointAblation,
     MeanActivations,
 )
+from bertviz_core.interventions.runs import InterventionRuns
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.questions.interventions.targets import (
     MEASURE,

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 
 from bertviz_core.errors import Named, TextError
+from bertviz_core.interventions.targets.parsing import needed_task, open_target, parse_target
+from bertviz_core.interventions.targets.target import MEASURES, Target
 from bertviz_core.predictions.classes import class_predictions
 from bertviz_core.predictions.probing.probe import probe_predictions
 from bertviz_core.predictions.probing.results import Probe
@@ -12,8 +14,6 @@ from bertviz_core.questions.models.parameters import architecture
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer
-from bertviz_core.targets.target import MEASURES, Target
-from bertviz_core.targets.target_spec import needed_task, open_target, parse_target
 from bertviz_core.trace.results import Tokens
 
 TARGET = Param("target", "target", "the number that is looked at, by default the cosine or what the model answers")

@@ -18,7 +18,7 @@ from bertviz_core.questions.interventions.targets import TARGET, chosen_probe
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, flag, joined_names
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question, question
-from bertviz_core.sentences.reading.sentence_files import read_sentences
+from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.sentences.results import POOLINGS, Pooling, SentenceTable
 from bertviz_core.text import escape_controls
 

@@ -1,7 +1,7 @@
 """A text as a model reads it: its tokens, the same text under another tokenizer, rows near a token's embedding."""
 
 from bertviz_core.errors import Named, TextError, UnsupportedModelError
-from bertviz_core.figures.tokens.token_rows import BELOW
+from bertviz_core.figures.tokens.box_rows import BELOW
 from bertviz_core.hidden_states.embeddings import nearest_rows
 from bertviz_core.hidden_states.results import NearestRows
 from bertviz_core.questions.opened import Opened

@@ -14,9 +14,9 @@ from bertviz_core.figures.base.cells import colour_at
 from bertviz_core.figures.base.style import DARK, LIGHT, WIDE, WIDTHS
 from bertviz_core.figures.base.text_width import label_width
 from bertviz_core.figures.sentences.bars import PLOT
+from bertviz_core.figures.sentences.labels import sentence_names
 from bertviz_core.figures.sentences.map import DRAWN, GROUPS, LABELLED, drawn_points, sentence_scatter
 from bertviz_core.figures.sentences.poolings import COLUMNS, pooling_lines, pooling_maps, pooling_word, shown_columns
-from bertviz_core.figures.sentences.sentence_labels import sentence_names
 from bertviz_core.figures.sentences.similarity import (
     blocks_heatmap,
     neighbour_bars,

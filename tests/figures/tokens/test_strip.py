@@ -1,6 +1,6 @@
 """The text in boxes: every token once, in its place, whatever its length or direction; no box over another.
 
-Covers `bertviz_core/figures/tokens/token_rows.py`.
+Covers `bertviz_core/figures/tokens/box_rows.py`.
 """
 
 from dataclasses import replace
@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 import pytest
 
 from bertviz_core.figures.base.style import LIGHT, THEMES, WIDTHS, Theme
+from bertviz_core.figures.tokens.box_rows import DRAWN, Below
 from bertviz_core.figures.tokens.strip import token_strip, tokenizers_figure, tokens_figure
-from bertviz_core.figures.tokens.token_rows import DRAWN, Below
 from bertviz_core.trace.results import Piece, PieceRun, TextPieces
 
 

@@ -74,7 +74,7 @@ def removal_code(name: str, chosen: ChosenTarget, count: int, kind: EffectKind) 
     """Lines that give the curves and the joint effect of the greedy heads."""
     imports = (
         "from bertviz_core.interventions.ablation_curves import joint_ablation, ablation_curves",
-        "from bertviz_core.interventions.intervention_runs import InterventionRuns",
+        "from bertviz_core.interventions.runs import InterventionRuns",
         *([_MEANS] if kind == "mean" else []),
     )
     return f"""{_target(name, chosen, *imports)}
@@ -92,7 +92,7 @@ def patch_code(name: str, chosen: ChosenTarget, other: str) -> str:
     """Lines that give the shares."""
     imports = (
         "from bertviz_core.interventions.activation_patching import patches",
-        "from bertviz_core.interventions.intervention_runs import InterventionRuns",
+        "from bertviz_core.interventions.runs import InterventionRuns",
         "from bertviz_core.trace.tokenization import tokenize",
     )
     return f"""{_target(name, chosen, *imports)}
@@ -129,7 +129,7 @@ def accuracy_code(name: str, chosen: ChosenTarget, listed: LabelledTexts, count:
     """Lines that give the shares of right answers."""
     imports = (
         "from bertviz_core.interventions.ablation_curves import accuracy_curves",
-        "from bertviz_core.interventions.intervention_runs import InterventionRuns",
+        "from bertviz_core.interventions.runs import InterventionRuns",
         *_list_imports(listed),
         *([_MEANS] if kind == "mean" else []),
     )
@@ -177,14 +177,14 @@ def _list(listed: LabelledTexts) -> str:
 
 def _probe_lines(name: str, *imports: str) -> str:
     """Lines that load the model and read a probe."""
-    lines = library_lines(name, *imports, "from bertviz_core.targets.target import probe_target", *_READ)
+    lines = library_lines(name, *imports, "from bertviz_core.interventions.targets.target import probe_target", *_READ)
     return f"""{lines}
 data = Path("probe.zip").read_bytes()   # the file of Save this probe
 probe = read_probe("probe.zip", data)
 """
 
 
-_OPEN = "from bertviz_core.targets.target_spec import open_target"
+_OPEN = "from bertviz_core.interventions.targets.parsing import open_target"
 _MEANS = "from bertviz_core.interventions.mean_activations import mean_activations"
 
 

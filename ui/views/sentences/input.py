@@ -10,7 +10,7 @@ from bertviz_core.models.device import fast_bfloat16
 from bertviz_core.questions.texts.sentences import own_plan
 from bertviz_core.sentences.plan import adapted
 from bertviz_core.sentences.pooling import offered_poolings
-from bertviz_core.sentences.reading.sentence_files import read_sentences
+from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.sentences.results import MEASURES, Measure, SentenceDtype, SentencePlan, SentenceTable
 from bertviz_core.text import counted
 from ui.cache import models
@@ -29,7 +29,7 @@ def sentence_input() -> SentenceTable:
     """The sentences of this session, behind a button that opens their place; the page ends here without a file.
 
     Raises:
-        BertvizError: as bertviz_core.sentences.reading.sentence_files.read_sentences.
+        BertvizError: as bertviz_core.sentences.reading.lists.read_sentences.
     """
     table, refused = None, None
     with controls.sentences_popover(), st.container(width=controls.BOX):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from bertviz_core.figures.tokens.token_rows import BELOW, Below
+from bertviz_core.figures.tokens.box_rows import BELOW, Below
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.subwords.reference_tokenizers import MADE
 from bertviz_core.trace.tokenization import longest_piece

@@ -4,9 +4,9 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.errors import BertvizError
+from bertviz_core.figures.tokens.box_rows import DRAWN
 from bertviz_core.figures.tokens.nearest import nearest_figure
 from bertviz_core.figures.tokens.strip import tokens_figure
-from bertviz_core.figures.tokens.token_rows import DRAWN
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.tokens import TOKEN, nearest_embeddings
 from bertviz_core.text import escape_controls, shortened

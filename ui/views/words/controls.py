@@ -9,8 +9,8 @@ from bertviz_core.attribution.class_attributions import MOST_CLASSES
 from bertviz_core.attribution.results import Replacement, ShareMethod
 from bertviz_core.attribution.text_units import has_mask
 from bertviz_core.errors import TextError
+from bertviz_core.interventions.targets.target import Measure
 from bertviz_core.questions.interventions.attributions import BY_NAME, COMPARED, IN_PLACE, METHOD, REPLACED, UNITS
-from bertviz_core.targets.target import Measure
 from bertviz_core.text import escape_controls
 from ui.cache import models
 from ui.session import SECOND_TEXT, store, stored

@@ -1,8 +1,8 @@
 """Words of the page on words that matter, and the lines of Python that give its numbers."""
 
 from bertviz_core.attribution.results import Replacement, ShareMethod
-from bertviz_core.targets.target import Measure
-from bertviz_core.targets.target_spec import parse_target
+from bertviz_core.interventions.targets.parsing import parse_target
+from bertviz_core.interventions.targets.target import Measure
 from ui.widgets.reproduction import library_lines
 from ui.widgets.target_controls.opened import ChosenTarget
 
@@ -182,9 +182,11 @@ def _target(name: str, chosen: ChosenTarget, *imports: str) -> str:
     """Lines that load the model and open the target."""
     if chosen.kind == "probe":
         label = chosen.name.partition(":")[2]
-        lines = library_lines(name, *imports, "from bertviz_core.targets.target import probe_target", *_READ)
+        lines = library_lines(
+            name, *imports, "from bertviz_core.interventions.targets.target import probe_target", *_READ
+        )
         return f"""{lines}{_PROBE}
 target = probe_target(probe, model, tokenizer, {chosen.text!r}, {label!r}, {chosen.measure!r})"""
-    lines = library_lines(name, *imports, "from bertviz_core.targets.target_spec import open_target")
+    lines = library_lines(name, *imports, "from bertviz_core.interventions.targets.parsing import open_target")
     asked = f"{chosen.text!r}, {chosen.pair!r}, {chosen.name!r}, {chosen.measure!r}"
     return f"{lines}target = open_target(source, settings, {asked}, base=model)"

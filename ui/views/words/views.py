@@ -14,10 +14,12 @@ from bertviz_core.attribution.results import (
     WordAttributions,
     WordCurves,
 )
-from bertviz_core.figures.attribution.classes import word_classes_figure
-from bertviz_core.figures.attribution.curves import METHOD_NAMES, curve_areas, word_curves_figure
-from bertviz_core.figures.attribution.pairs import pair_ledger_figure
-from bertviz_core.figures.attribution.words import word_bars_figure, word_shares_figure
+from bertviz_core.figures.interventions.classes import word_classes_figure
+from bertviz_core.figures.interventions.pairs import pair_ledger_figure
+from bertviz_core.figures.interventions.word_curves import METHOD_NAMES, curve_areas, word_curves_figure
+from bertviz_core.figures.interventions.words import word_bars_figure, word_shares_figure
+from bertviz_core.interventions.targets.parsing import parse_target
+from bertviz_core.interventions.targets.target import Measure
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.questions.interventions.attributions import (
     CLASSES,
@@ -34,8 +36,6 @@ from bertviz_core.questions.interventions.attributions import (
 )
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
 from bertviz_core.questions.parameters import Options, joined_names
-from bertviz_core.targets.target import Measure
-from bertviz_core.targets.target_spec import parse_target
 from bertviz_core.text import decimals, digits, escape_controls, isolated, quoted
 from bertviz_core.trace.subwords.pieces import text_pieces
 from ui.cache import models

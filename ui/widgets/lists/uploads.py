@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.errors import TextError
-from bertviz_core.sentences.reading.sentence_files import read_upload
+from bertviz_core.sentences.reading.lists import read_upload
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.text import escape_controls
 from ui.address.bounds import keep_among
@@ -43,7 +43,7 @@ class ListFile:
             words: what the file should be, shown while there is none.
 
         Raises:
-            BertvizError: as bertviz_core.sentences.reading.sentence_files.read_upload.
+            BertvizError: as bertviz_core.sentences.reading.lists.read_upload.
         """
         handed = self.handed(words)
         if handed is None:

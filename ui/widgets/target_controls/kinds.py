@@ -6,6 +6,9 @@ import streamlit as st
 
 from bertviz_core.errors import TextError
 from bertviz_core.hidden_states.results import state_name
+from bertviz_core.interventions.targets.hidden_states import BETWEEN
+from bertviz_core.interventions.targets.parsing import TargetKind, predicted_position
+from bertviz_core.interventions.targets.target import MEASURES, Measure
 from bertviz_core.predictions.classes import output_scoring
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.probing.results import Probe
@@ -17,9 +20,6 @@ from bertviz_core.questions.predictions.labelled_texts import probe_answer
 from bertviz_core.questions.predictions.labels import classes, tagged_tokens
 from bertviz_core.questions.predictions.masked_lm import MASK, NO_MASK, words_at_position
 from bertviz_core.questions.predictions.masked_lm import POSITION as WORD_AT
-from bertviz_core.targets.state_targets import BETWEEN
-from bertviz_core.targets.target import MEASURES, Measure
-from bertviz_core.targets.target_spec import TargetKind, predicted_position
 from bertviz_core.text import counted, escape_controls
 from bertviz_core.trace.tokenization import longest_piece
 from ui.cache import models

@@ -5,14 +5,14 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from bertviz_core.hidden_states.results import state_name
+from bertviz_core.interventions.targets.hidden_states import BETWEEN
+from bertviz_core.interventions.targets.parsing import TargetKind, parse_target
+from bertviz_core.interventions.targets.target import Measure
 from bertviz_core.predictions.classes import output_scoring
 from bertviz_core.predictions.labels import output_names
 from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
 from bertviz_core.questions.parameters import Options
-from bertviz_core.targets.state_targets import BETWEEN
-from bertviz_core.targets.target import Measure
-from bertviz_core.targets.target_spec import TargetKind, parse_target
 from bertviz_core.text import escape_controls, quoted
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
@@ -28,8 +28,8 @@ class ChosenTarget(NamedTuple):
     """A target as it is chosen: plain values by which results can be kept."""
 
     name: str
-    """As bertviz_core.targets.target_spec has it: "cosine", "class:NAME", "tag:LABEL@POSITION", "word:WORD@POSITION",
-    "answer"; of a probe "probe:CLASS"."""
+    """As in bertviz_core.interventions.targets.parsing: "cosine", "class:NAME", "tag:LABEL@POSITION",
+    "word:WORD@POSITION", "answer"; of a probe "probe:CLASS"."""
     measure: Measure
     """Of a class, a tag or a probe."""
     text: str

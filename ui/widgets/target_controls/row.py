@@ -11,11 +11,11 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.errors import CheckpointError, MissingFilesError, UnsupportedModelError
+from bertviz_core.interventions.targets.parsing import TargetKind
 from bertviz_core.predictions.classes import output_scoring
 from bertviz_core.predictions.labels import NEXT_SENTENCE
 from bertviz_core.predictions.loading import stored_tasks
 from bertviz_core.predictions.results import ClassPrediction
-from bertviz_core.targets.target_spec import TargetKind
 from ui.cache import models
 from ui.cache.sources import source
 from ui.session import QUESTION, SECOND_TEXT, store, stored

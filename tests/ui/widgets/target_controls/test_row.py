@@ -46,7 +46,7 @@ def saved_heads(head_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def target_page(name: str, alone: bool) -> None:
     import streamlit as st
 
-    from bertviz_core.interventions.intervention_runs import InterventionRuns
+    from bertviz_core.interventions.runs import InterventionRuns
     from bertviz_core.questions.interventions.targets import target as target_of
     from ui.widgets.errors import shown_to_user
     from ui.widgets.target_controls.opened import shared_model_of, target_options
@@ -62,7 +62,8 @@ def target_page(name: str, alone: bool) -> None:
 
 def named_page() -> None:
     import streamlit as st
-    from tests.ui.widgets.target.test_row import target_page
+
+    from tests.ui.widgets.target_controls.test_row import target_page
 
     target_page(st.session_state["named"], False)
 

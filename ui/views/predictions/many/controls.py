@@ -88,7 +88,7 @@ def text_list(asked: str, mask: str) -> TextList | None:
         mask: how the model's vocabulary spells a mask; "" for none.
 
     Raises:
-        BertvizError: as bertviz_core.sentences.reading.sentence_files.read_sentences.
+        BertvizError: as bertviz_core.sentences.reading.lists.read_sentences.
     """
     with st.popover("Texts", icon=":material/edit_note:", key="many_box"), st.container(width=BOX):
         if choice("Texts", SOURCES, SOURCE, label_visibility="collapsed") == SOURCES[0]:

@@ -18,7 +18,7 @@ from bertviz_core.predictions.probing.reading import (
 )
 from bertviz_core.predictions.probing.results import LabelledTexts
 from bertviz_core.questions.predictions.labelled_texts import MOST_SEEDS, SEED
-from bertviz_core.sentences.reading.sentence_files import read_sentences
+from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.sentences.results import Pooling, SentenceTable
 from bertviz_core.text import escape_controls
 from ui.address.bounds import keep_among
@@ -90,7 +90,7 @@ def typed_lines(label: str, key: str, placeholder: str, told: str, empty: str) -
         empty: the refusal of a box without a line.
 
     Raises:
-        TextError: there is no line, or as bertviz_core.sentences.reading.sentence_files.read_sentences.
+        TextError: there is no line, or as bertviz_core.sentences.reading.lists.read_sentences.
     """
     text = st.text_area(
         label,

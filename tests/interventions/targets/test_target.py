@@ -9,10 +9,8 @@ import pytest
 import torch
 
 from bertviz_core.errors import TextError
-from bertviz_core.predictions.probing.results import Probe
-from bertviz_core.sentences.results import DenseLayer, SentencePlan
-from bertviz_core.targets.state_targets import direction_target, state_target
-from bertviz_core.targets.target import (
+from bertviz_core.interventions.targets.hidden_states import direction_target, state_target
+from bertviz_core.interventions.targets.target import (
     Target,
     answer_target,
     class_target,
@@ -21,6 +19,8 @@ from bertviz_core.targets.target import (
     tag_target,
     word_target,
 )
+from bertviz_core.predictions.probing.results import Probe
+from bertviz_core.sentences.results import DenseLayer, SentencePlan
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import tokenize
 from bertviz_core.trace.verification import check_recording

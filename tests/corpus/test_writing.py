@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bertviz_core.corpus import corpus_files as files
-from bertviz_core.corpus.corpus_files import read_footer, read_shard, stored_nbytes, unpacked
+from bertviz_core.corpus import writing as files
 from bertviz_core.corpus.folder import VECTORS_FILE, open_corpus, shard_path
 from bertviz_core.corpus.manifest import FILE, write_manifest
+from bertviz_core.corpus.writing import read_footer, read_shard, stored_nbytes, unpacked
 from bertviz_core.errors import CorpusError
 from bertviz_core.sentences.store.vector_rows import VectorFile
 from bertviz_core.tables.row_groups import row_group_rows

@@ -9,11 +9,11 @@ from jaxtyping import Float
 
 from bertviz_core.errors import TextError
 from bertviz_core.hidden_states.results import state_name
+from bertviz_core.interventions.targets.target import Target, build_target, check_place
 from bertviz_core.isolation.regular_files import npy_header, open_regular
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.results import SentencePlan
-from bertviz_core.targets.target import Target, build_target, check_place
 from bertviz_core.text import counted, decimals, escape_controls, quoted
 from bertviz_core.trace.forward import forward, hidden_states
 from bertviz_core.trace.inputs import reset_model_state

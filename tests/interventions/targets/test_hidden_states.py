@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.causes.test_targets import CLASSES, clean, own_run
 
 from bertviz_core.errors import TextError
+from bertviz_core.interventions.targets.hidden_states import direction_target, file_direction, state_target
+from bertviz_core.interventions.targets.parsing import open_target
 from bertviz_core.models.sources import folder_source
-from bertviz_core.targets.state_targets import direction_target, file_direction, state_target
-from bertviz_core.targets.target_spec import open_target
 from bertviz_core.text import decimals
 from tests.helpers.tiny_heads import SETTINGS, save_tiny_head, tiny_head
 from tests.helpers.tiny_models import HIDDEN, PAIR, TEXT
+from tests.interventions.targets.test_target import CLASSES, clean, own_run
 
 
 @pytest.mark.parametrize("entry", [0, 2, 3])

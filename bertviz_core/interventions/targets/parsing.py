@@ -5,6 +5,24 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from bertviz_core.errors import Named, TextError, UnsupportedModelError
+from bertviz_core.interventions.targets.hidden_states import (
+    BETWEEN,
+    direction_target,
+    file_direction,
+    state_target,
+    text_direction,
+)
+from bertviz_core.interventions.targets.target import (
+    MEASURES,
+    Measure,
+    Target,
+    answer_target,
+    class_target,
+    cosine_target,
+    probe_target,
+    tag_target,
+    word_target,
+)
 from bertviz_core.isolation.regular_files import open_regular
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.sources import ModelSource
@@ -17,18 +35,6 @@ from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.predictions.tags import surest_tag, tag_predictions
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import Settings
-from bertviz_core.targets.state_targets import BETWEEN, direction_target, file_direction, state_target, text_direction
-from bertviz_core.targets.target import (
-    MEASURES,
-    Measure,
-    Target,
-    answer_target,
-    class_target,
-    cosine_target,
-    probe_target,
-    tag_target,
-    word_target,
-)
 from bertviz_core.text import escape_controls, quoted
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, longest_piece, tokenize

@@ -9,13 +9,13 @@ from jaxtyping import Float
 
 from bertviz_core.errors import BertvizError, Progress, TextError, UnsupportedModelError
 from bertviz_core.interventions.gates import Gated, GateRows, joined, open_gates
-from bertviz_core.interventions.intervention import Intervention, intervening
+from bertviz_core.interventions.hooks import Intervention, intervening
 from bertviz_core.interventions.parts import Parts, model_parts
 from bertviz_core.interventions.results import MeanActivations
+from bertviz_core.interventions.targets.target import Target
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.settings import MAX_BATCH_BYTES
-from bertviz_core.targets.target import Target
 from bertviz_core.trace.inputs import ModelRow
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.verification import check_recording

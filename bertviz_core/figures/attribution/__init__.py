@@ -1,1 +1,0 @@
-"""Figures of attributions: words, classes and pairs of tokens."""

@@ -1,1 +1,0 @@
-"""The places inside a model at which a run is changed."""
