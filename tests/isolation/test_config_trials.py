@@ -167,7 +167,7 @@ def test_who_finds_all_processes_at_work_is_told_so() -> None:
 
 
 def test_what_was_told_is_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "KEPT_NBYTES", 100)
+    monkeypatch.setattr(pool, "MAX_VERDICTS_NBYTES", 100)
     verdicts, asked = Verdicts(), []
 
     def answer(key: int) -> bytes:
