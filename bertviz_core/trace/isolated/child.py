@@ -37,7 +37,7 @@ def answered(request: bytes) -> bytes:
         TextError: a text has too many tokens.
     """
     if not request:
-        _import_library()
+        _import_transformers()
         return b""
     message = msgspec.msgpack.decode(request, type=Request)
     if isinstance(message, Loading):
@@ -50,7 +50,7 @@ def answered(request: bytes) -> bytes:
 
 
 def _load(message: Loading) -> TokenizerFacts:
-    _import_library()
+    _import_transformers()
     folder = Path(message.folder)
     confine_files(tokenizer_files(folder), Path(message.scratch))
     backend: Any = read_backend(
@@ -73,7 +73,7 @@ def _load(message: Loading) -> TokenizerFacts:
     )
 
 
-def _import_library() -> None:
+def _import_transformers() -> None:
     modules: Any = sys.modules
     modules.setdefault("torch", None)  # saves two thirds of the time and of the memory
     import_libraries()
