@@ -106,7 +106,7 @@ class LayerOpening:
     rows: Float[np.ndarray, "heads seq"]
     """The token's row of attention in every head; each sums to 1."""
     weighted: Float[np.ndarray, "heads seq"] | None
-    """The same weights times the length of the transformed value, as shares of their sum; None where it is not known."""
+    """The same weights times the length of the transformed value, as shares of their sum; None where unknown."""
     attention_output: Float[np.ndarray, " hidden"] | None
     """What the attention block adds for the token, before any norm; None where it cannot be recorded."""
 

@@ -35,7 +35,11 @@ def stages_of(model: Architecture, ledger: Ledger, layers: int) -> tuple[Stage, 
     stages += _layers(model, rows, layers, stack)
     behind = totals.pop(stack, 0) - sum(row.total for row in rows)
     if behind:
-        stages.append(Stage("norm", "after the layers", behind, note="Parameters of the stack outside its layers."))
+        stages.append(
+            Stage(
+                "norm", "outside the layers", behind, note=f"Parameters of the {stack} that are in none of its layers."
+            )
+        )
     for name, numel in totals.items():
         if name in ("encoder", "decoder"):
             note = f"The {name} is counted, but a text alone does not pass it."
@@ -43,7 +47,9 @@ def stages_of(model: Architecture, ledger: Ledger, layers: int) -> tuple[Stage, 
         elif name == "pooler":
             stages.append(Stage("pooler", "pooler", numel, ("dense", "activation"), run=model.has_pooler))
         else:
-            stages.append(Stage("task head", name, numel, run=False, note="The head reads what comes out of the layers."))
+            stages.append(
+                Stage("task head", name, numel, run=False, note="The head reads what comes out of the layers.")
+            )
     return tuple(stages)
 
 
@@ -66,7 +72,11 @@ def _layers(model: Architecture, rows: list[LayerCount], layers: int, stack: str
         numel = owner.total if owner is not None and first else 0
         stored = layer if owner is None else owner.layer
         fact = facts[min(stored, len(facts) - 1)] if facts else None
-        note = "" if owner is None or first else f"It has no parameters of its own: they are those of stored layer {stored}."
+        note = (
+            ""
+            if owner is None or first
+            else f"It has no parameters of its own: they are those of stored layer {stored}."
+        )
         if owner is not None:
             seen.add(owner.layer)
         yield Stage("layer", f"layer {layer}", numel, _steps(fact), _build(fact, owner), note)
@@ -97,7 +107,13 @@ def _build(fact: LayerFacts | None, owner: LayerCount | None) -> str:
         return "" if owner is None else counted(owner.total, "parameter")
     attention = fact.attention
     if attention is None:
-        words = "without attention" if any("mixing" in block.kinds for block in fact.blocks) else "no softmax attention seen"
+        words = (
+            "without attention"
+            if any("mixing" in block.kinds for block in fact.blocks)
+            else "no softmax attention seen"
+        )
+    elif attention.window is not None and not attention.window.limited and attention.window.after == 0:
+        words = "attention to earlier tokens"
     elif attention.window is not None and attention.window.limited:
         words = f"local attention, {attention.window.before} tokens before"
         words += "" if attention.window.after is None else f" and {attention.window.after} after"

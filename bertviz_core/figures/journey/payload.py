@@ -70,9 +70,7 @@ class _Arrays:
 
     def add(self, array: Shaped[np.ndarray, "..."]) -> dict[str, Any]:
         """Put an array behind the others; how the browser finds it."""
-        known = np.ascontiguousarray(array if array.dtype in LEVELS or array.dtype == np.uint8 else array, dtype=None)
-        if known.dtype.kind == "f":
-            known = known.astype(np.float32)
+        known = np.ascontiguousarray(array, dtype=np.float32 if array.dtype.kind == "f" else array.dtype)
         data = known.tobytes()
         place = {"at": self._end, "type": known.dtype.name, "shape": list(known.shape)}
         padding = -len(data) % 4
@@ -157,7 +155,13 @@ def _text(text: str | None) -> str | None:
 def _measures(journey: Journey, arrays: _Arrays) -> list[dict[str, Any]]:
     known = [(key, getattr(journey, key)) for key in MEASURES]
     return [
-        {"key": key, "name": MEASURES[key][0], "unit": MEASURES[key][1], "digits": MEASURES[key][2], **arrays.add(values)}
+        {
+            "key": key,
+            "name": MEASURES[key][0],
+            "unit": MEASURES[key][1],
+            "digits": MEASURES[key][2],
+            **arrays.add(values),
+        }
         for key, values in known
         if values is not None
     ]
@@ -198,7 +202,7 @@ def _part(opening: EmbeddingOpening | LayerOpening | HeadOpening, arrays: _Array
             "output": None if output is None else arrays.add(output),
         }
     cell = opening.cell
-    score, output = cell.score, cell.output
+    score, mixed = cell.score, cell.output
     return {
         "kind": "head",
         "layer": cell.layer,
@@ -210,15 +214,15 @@ def _part(opening: EmbeddingOpening | LayerOpening | HeadOpening, arrays: _Array
         "products": arrays.add(score.products),
         "weights": arrays.add(score.model_weights),
         "scores": arrays.add(np.nan_to_num(score.scores, neginf=-3e38)),
-        "value": arrays.add(output.values[cell.key_position]),
-        "mix": arrays.add(output.mix),
+        "value": arrays.add(mixed.values[cell.key_position]),
+        "mix": arrays.add(mixed.mix),
         "total": score.total,
         "scaling": score.scaling,
         "scaled": score.scaled,
         "added": score.added if np.isfinite(score.added) else None,
         "addedName": score.added_name,
         "weight": float(score.model_weights[cell.key_position]),
-        "norm": float(output.head_norms[cell.head]),
+        "norm": float(mixed.head_norms[cell.head]),
     }
 
 

@@ -4,7 +4,10 @@ from functools import cache
 from pathlib import Path
 
 PARTS = ("data", "layout", "pen", "wide", "opened", "tall", "journey")
-HTML = '<div class="journey"><div class="bar"></div><div class="sheet"></div><div class="live" aria-live="polite"></div></div>'
+HTML = (
+    '<div class="journey"><div class="bar"></div><div class="sheet"></div>'
+    '<div class="live" aria-live="polite"></div></div>'
+)
 _HERE = Path(__file__).parent
 
 

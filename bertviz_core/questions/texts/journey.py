@@ -4,6 +4,7 @@ import numpy as np
 
 from bertviz_core.attention.axes import readable
 from bertviz_core.errors import MissingFilesError, UnsupportedModelError
+from bertviz_core.heads.score_breakdown import break_down_cell, layer_heads
 from bertviz_core.hidden_states.embeddings import embedding_sum
 from bertviz_core.hidden_states.geometry import change_by_layer, norms
 from bertviz_core.journey.numbers import embedding_opening, strips_of, token_entropy
@@ -22,7 +23,11 @@ from bertviz_core.trace.tokenization import longest_piece
 
 COLOURS = ("turn", "length", "entropy")
 COLOUR = choice("colour", COLOURS, "the number of each token and layer that colours the cells")
-RIBBON = choice("ribbon", ("attention", "weighted"), "what the width of a ribbon is: attention, or with the value's length")
+RIBBON = choice(
+    "ribbon", ("attention", "weighted"), "what the width of a ribbon is: attention, or with the value's length"
+)
+MOST_CELLS = 40_000
+"""Heads times tokens up to which a file holds every head of a token."""
 FEW, SEVERAL = 24, 80
 """Tokens up to which a strip has many bins, and up to which it has some."""
 BINS = (48, 32, 16)
@@ -34,7 +39,7 @@ def journey(opened: Opened, options: Options) -> Answer[Journey]:
     """The stages of a model, and what each does to every token; of a model without weights the stages alone."""
     try:
         made = run(opened, options)
-    except MissingFilesError as error:
+    except (MissingFilesError, UnsupportedModelError) as error:
         return _without_run(opened, options, str(error))
     trace = made.result
     stages, title = _stages(opened, trace.num_hidden_layers)
@@ -62,7 +67,9 @@ def embeddings(opened: Opened, options: Options) -> Answer[EmbeddingOpening]:
     """How the embedding of one token is made."""
     made = run(opened, options)
     token = options.whole(QUERY.key, len(made.result.tokens), longest_piece(made.result.tokens))
-    parts = opened.made((__name__, "parts", options.texts, options.pair), lambda: embedding_sum(opened.loaded, made.result))
+    parts = opened.made(
+        (__name__, "parts", options.texts, options.pair), lambda: embedding_sum(opened.loaded, made.result)
+    )
     return made.of(embedding_opening(parts, token))
 
 
@@ -80,6 +87,35 @@ def head_opening(opened: Opened, options: Options) -> Answer[HeadOpening]:
     """One head of a layer, as one token asks one key."""
     made = cell(opened, options)
     return made.of(HeadOpening(made.result))
+
+
+def all_openings(
+    opened: Opened, options: Options, token: int
+) -> tuple[EmbeddingOpening | LayerOpening | HeadOpening, ...]:
+    """Everything that opens for one token: what a file holds that still unfolds. Heads are those of MOST_CELLS.
+
+    Args:
+        opened: the model.
+        options: the text.
+        token: position of the token.
+    """
+    trace = run(opened, options).result
+    found: list[EmbeddingOpening | LayerOpening | HeadOpening] = [
+        embedding_opening(embedding_sum(opened.loaded, trace), token)
+    ]
+    heads = trace.num_attention_heads
+    every = trace.num_hidden_layers * heads * len(trace.tokens) <= MOST_CELLS
+    for layer in range(trace.num_hidden_layers):
+        try:
+            part = opening_of(opened.loaded, trace, layer, token)
+            found.append(part)
+            parts = layer_heads(opened.loaded, trace, layer) if every else None
+            for head in range(heads if every else 0):
+                key = int(part.rows[head].argmax())
+                found.append(HeadOpening(break_down_cell(opened.loaded, trace, layer, head, token, key, parts)))
+        except UnsupportedModelError:  # a family whose attention or heads are not known has the rest
+            continue
+    return tuple(found)
 
 
 def _stages(opened: Opened, layers: int) -> tuple[tuple[Stage, ...], str]:

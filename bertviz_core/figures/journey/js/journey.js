@@ -19,7 +19,9 @@ function journeyView({ data, parentElement, setStateValue }) {
     view.colour = header.colour;
     view.ribbon = header.ribbon;
   }
-  if (other) Object.assign(view, { back: false, cursor: null });
+  if (other) view.cursor = null;
+  const ending = header.ending && JSON.stringify([header.ending.title, header.ending.value]);
+  if (ending !== view.ending) Object.assign(view, { ending, back: Boolean(header.ending) });
   view.path.token = clamp(view.path.token, 0, Math.max(header.labels.length - 1, 0));
   root.style.setProperty("--paper", view.look.paper);
   root.style.setProperty("--text", view.look.text);
@@ -63,7 +65,11 @@ function newView(root) {
     view.back = !view.back;
     draw(view);
   };
-  root.addEventListener("keydown", (event) => onKey(view, event));
+  root.addEventListener("pointerdown", () => { view.byKey = false; }, true);
+  root.addEventListener("keydown", (event) => {
+    view.byKey = true;
+    onKey(view, event);
+  });
   return view;
 }
 
@@ -80,22 +86,17 @@ function draw(view) {
   const { header, path, sheet } = view, large = document.fullscreenElement === view.root || view.root.classList.contains("large");
   const scale = large ? 1.3 : 1, width = Math.max(Math.floor(sheet.clientWidth / scale), 300);
   view.drawnAt = sheet.clientWidth;
-  view.ribbons = null;
-  view.plan = layoutOf({ width, tokens: header.labels.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, large });
+  const part = view.parts.get(partName({ kind: "layer", layer: Number(path.open), token: path.token }));
+  view.ribbons = part && path.open !== "" && path.open !== "embeddings" ? ribbonsOf(rowOf(part, path.head, view.ribbon === "weighted")) : null;
+  const bars = (view.ribbons?.keys.length ?? 0) + 1;
+  view.plan = layoutOf({ width, tokens: header.labels.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, large, bars });
   const { plan } = view, focus = view.root.getRootNode().activeElement?.dataset?.name;
   const svg = el("svg", { xmlns: NS, width: plan.width * scale, height: plan.height * scale, viewBox: `0 0 ${plan.width} ${plan.height}`, role: "group", "aria-label": `Journey of the text through ${header.model}` });
   svg.append(el("rect", { width: plan.width, height: plan.height, fill: view.look.paper }));
   if (plan.mode === "tall") drawTall(view, svg);
-  else {
-    // Ribbons are known only once the box is drawn; a long text names the partners of its chosen token beside it.
-    if (plan.box && path.open !== "embeddings" && header.heads) {
-      const part = view.parts.get(partName({ kind: "layer", layer: Number(path.open), token: path.token }));
-      if (part) view.ribbons = ribbonsOf(rowOf(part, path.head, view.ribbon === "weighted"));
-    }
-    drawWide(view, svg);
-  }
+  else drawWide(view, svg);
   sheet.replaceChildren(svg);
-  if (focus) [...svg.querySelectorAll("[data-name]")].find((node) => node.dataset.name === focus)?.focus({ preventScroll: true });
+  if (focus && view.byKey) [...svg.querySelectorAll("[data-name]")].find((node) => node.dataset.name === focus)?.focus({ preventScroll: true });
 }
 
 function cellWords(view, layer, token) {
@@ -109,6 +110,7 @@ function sentence(view) {
   const { header, path } = view, seq = header.labels.length, turn = header.measures.find(({ key }) => key === "turn");
   if (header.missing) return header.missing;
   const word = `“${header.labels[path.token]}”`;
+  if (view.back && header.ending) return restsOn(header);
   if (!turn) return "";
   const own = Array.from({ length: header.layers }, (_, layer) => turn.values[layer * seq + path.token]);
   const most = own.indexOf(Math.max(...own));
@@ -122,6 +124,24 @@ function sentence(view) {
       words.push(`${who} at “${header.labels[key]}” most (${fixed(row[key])}).`);
     }
   } else words.push("Click a layer to open it, or another token to follow it.");
+  return words.join(" ");
+}
+
+// What the number at the end rests on most.
+function restsOn({ ending, labels, heads }) {
+  const words = [], farthest = (values) => values.reduce((best, value, at) => (Math.abs(value) > Math.abs(values[best]) || !Number.isFinite(values[best]) ? at : best), 0);
+  if (ending.layers) {
+    const layer = farthest(ending.layers.values);
+    words.push(`Without layer ${layer} the number changes most: by ${fixed(ending.layers.values[layer], 4)}.`);
+  }
+  if (ending.heads) {
+    const at = farthest(ending.heads.values.map((value) => (Number.isFinite(value) ? value : 0))), columns = ending.heads.shape[1];
+    words.push(`Of the heads, head ${at % columns} of layer ${Math.floor(at / columns)}: by ${fixed(ending.heads.values[at], 4)}.`);
+  }
+  if (ending.tokens) {
+    const token = farthest(ending.tokens.values);
+    words.push(`“${labels[token]}” has the largest share of the tokens: ${fixed(ending.tokens.values[token], 4)}.`);
+  }
   return words.join(" ");
 }
 

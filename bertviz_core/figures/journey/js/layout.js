@@ -1,24 +1,28 @@
 // Where everything stands: a pure function of sizes and of what is open. No two boxes overlap; tests measure it for
 // every number of layers and tokens and every width.
-const TALL_BELOW = 640, TOP = 66, BOTTOM = 96, DETAIL = 236, BODY = 420;
+const TALL_BELOW = 640, TOP = 66, BOTTOM = 96, DETAIL = 222, BODY = 340, FOOT = 92, HEADING = 34;
 
-function layoutOf({ width, tokens, stages, heads, open, head, large }) {
-  return width < TALL_BELOW ? tallLayout({ width, tokens, stages, heads, open, head })
+function layoutOf({ width, tokens, stages, heads, open, head, large, bars }) {
+  return width < TALL_BELOW ? tallLayout({ width, tokens, stages, heads, open, head, bars })
     : wideLayout({ width, tokens, stages, heads, open, head, large });
 }
 
 const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
 
-function lanesOf(tokens, open, large) {
+function lanesOf(tokens, open, large, above) {
   const count = Math.max(tokens, 1), room = large ? 640 : 500;
-  const height = count <= 24 ? clamp(room / count, 22, 46) : count <= 80 ? 14 : clamp(900 / count, 4, 8);
-  const body = Math.max(count * height, open ? BODY : 0), first = TOP + (body - count * height) / 2;
+  const height = count <= 24 ? clamp((open ? 400 : room) / count, 22, 46) : count <= 80 ? 14 : clamp(900 / count, 4, 8);
+  const heading = (open ? HEADING : 0) + above; // room for what stands above the heads and the ribbons
+  const body = Math.max(count * height + heading, open ? BODY + above : 0), first = TOP + heading + (body - heading - count * height) / 2;
   const lanes = Array.from({ length: count }, (_, at) => ({ y: first + at * height, h: height, mid: first + (at + 0.5) * height }));
   return { lanes, body };
 }
 
 function wideLayout({ width, tokens, stages, heads, open, head, large }) {
-  const { lanes, body } = lanesOf(tokens, open !== "", large);
+  const needed = open === "" || open === "embeddings" ? 0 : head !== null ? DETAIL : FOOT;
+  // Below many lanes nobody would find what is known of the opened part: it stands above them.
+  const above = tokens > 24 ? needed : 0, foot = needed - above;
+  const { lanes, body } = lanesOf(tokens, open !== "", large, above);
   const gap = width >= 1000 ? 14 : 8;
   const tokenWidth = width >= 1000 ? 132 : width >= 760 ? 108 : 88;
   const endWidth = width >= 1000 ? 160 : width >= 760 ? 128 : 112;
@@ -28,7 +32,7 @@ function wideLayout({ width, tokens, stages, heads, open, head, large }) {
   const closedFirst = width >= 1000 ? 84 : 56;
   const fixed = tokenWidth + endWidth + behind.length * (behindWidth + 8) + 3 * gap;
   const room = width - fixed - (openFirst ? 0 : closedFirst);
-  const box = open === "" ? 0 : Math.min(Math.max(room * 0.74, 400), Math.max(room - layers * 7, room * 0.5));
+  const box = open === "" ? 0 : Math.min(Math.max(room * 0.78, 420), Math.max(room - layers * 7, room * 0.5));
   const shared = (room - (box ? box + 2 * gap : 0)) / Math.max(layers - (box && !openFirst ? 1 : 0), 1);
   const slot = Math.min(shared, box ? 40 : 76), space = slot > 30 ? 8 : slot > 12 ? 3 : 1;
   const columns = [];
@@ -38,7 +42,7 @@ function wideLayout({ width, tokens, stages, heads, open, head, large }) {
     const isOpen = (stage.kind === "embeddings" && openFirst) || (stage.kind === "layer" && String(layerAt(stages, index)) === open);
     if (isOpen) {
       if (stage.kind === "layer") x += gap - space;
-      boxAt = { x, y: TOP - 34, w: box, h: body + 46 + (head === null ? 0 : DETAIL) };
+      boxAt = { x, y: TOP - 34, w: box, h: body + 40 + foot };
       columns.push({ index, x, w: box, open: true });
       x += box + gap;
     } else if (stage.kind === "embeddings") {
@@ -55,17 +59,16 @@ function wideLayout({ width, tokens, stages, heads, open, head, large }) {
   });
   const end = { x: Math.min(Math.max(x + gap - 8, columns.at(-1).x + columns.at(-1).w + gap), width - endWidth), w: endWidth };
   return {
-    mode: "wide", width, height: TOP + body + (boxAt && head !== null ? DETAIL : 0) + BOTTOM, top: TOP, body, lanes, columns,
-    token: { x: 0, w: tokenWidth }, box: boxAt, end, inside: boxAt && insideOf(boxAt, body, heads, openFirst),
+    mode: "wide", width, height: TOP + body + (boxAt ? foot : 0) + BOTTOM, top: TOP, body, lanes, columns, above,
+    token: { x: 0, w: tokenWidth }, box: boxAt, end, inside: boxAt && insideOf(boxAt, body - above, heads, openFirst, above), footY: above ? TOP : TOP + body,
   };
 }
 
 const layerAt = (stages, index) => stages.slice(0, index).filter((stage) => stage.kind === "layer").length;
 
 // Inside an opened layer: heads, ribbons, strips.
-function insideOf(box, body, heads, isEmbeddings) {
-  const strips = isEmbeddings ? box.w - 40 : box.w >= 540 ? 104 : 0;
-  const wide = isEmbeddings ? 0 : clamp(box.w * 0.36, 120, 330), tall = body - 40;
+function insideOf(box, body, heads, isEmbeddings, above) {
+  const wide = isEmbeddings ? 0 : clamp(box.w * 0.36, 120, 330), tall = Math.min(body - 44, 420);
   let best = { size: 0, columns: 1 };
   for (let columns = 1; columns <= Math.max(heads, 1); columns++) {
     const rows = Math.ceil(heads / columns);
@@ -73,20 +76,20 @@ function insideOf(box, body, heads, isEmbeddings) {
     if (size > best.size) best = { size, columns };
   }
   const left = box.x + 16;
-  const ribbonLeft = left + wide + (isEmbeddings ? 0 : 74), ribbonRight = box.x + box.w - 22 - (strips ? strips + 14 : 0);
-  return { heads: { x: left, y: TOP + 22, ...best }, ribbons: { x: ribbonLeft, w: ribbonRight - ribbonLeft }, strips: { x: box.x + box.w - strips - 14, w: strips } };
+  const ribbonLeft = left + wide + (isEmbeddings ? 0 : 74), ribbonRight = box.x + box.w - 16;
+  return { heads: { x: left, y: TOP + above + 22, ...best }, ribbons: { x: ribbonLeft, w: ribbonRight - ribbonLeft } };
 }
 
 // On a phone one token runs from top to bottom: a row a stage.
-function tallLayout({ width, tokens, stages, heads, open, head }) {
+function tallLayout({ width, tokens, stages, heads, open, head, bars = 1 }) {
   const row = 46, rows = [];
   let y = 96;
   stages.forEach((stage, index) => {
     const isOpen = (stage.kind === "embeddings" && open === "embeddings") || (stage.kind === "layer" && String(layerAt(stages, index)) === open);
     const columns = Math.max(1, Math.floor((width - 16) / 76)), grid = Math.ceil(heads / columns) * 84;
-    const inner = !isOpen ? 0 : stage.kind === "embeddings" ? 220 : grid + 10 * 30 + 60 + (head === null ? 0 : DETAIL + 40);
+    const inner = !isOpen ? 0 : stage.kind === "embeddings" ? 228 : grid + bars * 28 + 52 + (head === null ? 0 : DETAIL);
     rows.push({ index, y, h: row, inner, open: isOpen, grid, columns });
-    y += row + inner;
+    y += row + 4 + inner;
   });
   return { mode: "tall", width, height: y + 130, rows, endY: y + 10, tokens };
 }

@@ -44,9 +44,9 @@ function drawHeads(view, svg, stage) {
   if (!part) return drawWaiting(view, svg, box.x + 16, box.y + 70);
   drawThumbnails(view, svg, part);
   drawRibbons(view, svg, part);
-  if (inside.strips.w) drawLayerStrips(view, svg, part, layer);
+  if (path.head !== null) return drawHead(view, svg, layer);
+  drawLayerStrips(view, svg, part, layer);
   drawSteps(view, svg, stage);
-  if (path.head !== null) drawHead(view, svg, layer);
 }
 
 function drawThumbnails(view, svg, part) {
@@ -69,12 +69,12 @@ function drawThumbnails(view, svg, part) {
 
 function drawRibbons(view, svg, part) {
   const { plan, path, look, header } = view, { ribbons } = plan.inside, { lanes } = plan;
-  const row = rowOf(part, path.head, view.ribbon === "weighted"), { keys, rest } = view.ribbons = ribbonsOf(row);
+  const { keys, rest } = view.ribbons;
   const who = path.head === null ? (header.heads === 1 ? "" : "mean of the heads: ") : `head ${path.head}: `;
   const left = ribbons.x, right = ribbons.x + ribbons.w - 10, to = lanes[path.token].mid, tall = 64, colour = look.parts.attention;
   const title = `${who}where “${header.labels[path.token]}” looks`;
   const start = plan.inside.heads.x + (plan.inside.heads.size + 10) * plan.inside.heads.columns;
-  svg.append(label(view, cut(title, right - start, SIZE, 600), right, plan.top + 18, { weight: 600, anchor: "end" }));
+  svg.append(label(view, cut(title, right - start, SIZE, 600), right, plan.inside.heads.y - 4, { weight: 600, anchor: "end" }));
   let at = to - tall / 2;
   const sorted = [...keys].sort((one, other) => one.key - other.key);
   for (const { key, share } of sorted) {
@@ -101,31 +101,31 @@ function drawRibbons(view, svg, part) {
   }
 }
 
+// What enters the layer, what its attention adds, what leaves it, from left to right.
 function drawLayerStrips(view, svg, part, layer) {
-  const { header, plan, path, look } = view, { strips } = plan.inside, known = header.strips;
+  const { header, plan, path, look } = view, { box } = plan, known = header.strips, y = plan.footY;
   const [, seq, bins] = known.shape, state = (entry) => known.values.subarray((entry * seq + path.token) * bins, (entry * seq + path.token + 1) * bins);
+  const turn = header.measures.find(({ key }) => key === "turn");
   const rows = [["enters", state(layer), known.levels]];
   if (part.output) rows.push(["attention adds", binned(part.output.values, bins), peak(part.output.values)]);
-  rows.push(["leaves", state(layer + 1), known.levels]);
-  const from = clamp(plan.lanes[path.token].mid - 26 * rows.length, plan.top + 40, plan.top + plan.body - 60 * rows.length - 10);
+  rows.push([turn ? `leaves, turn ${fixed(turn.values[layer * seq + path.token])}` : "leaves", state(layer + 1), known.levels]);
+  const w = (box.w - 32 - 16 * (rows.length - 1)) / rows.length;
   rows.forEach(([name, values, scale], at) => {
-    const y = from + at * 58;
-    svg.append(label(view, cut(name, strips.w), strips.x, y, { fill: look.muted }), strip(view, values, scale, { x: strips.x, y: y + 6, width: strips.w, height: 22 }));
+    const x = box.x + 16 + at * (w + 16);
+    svg.append(label(view, cut(name, w), x, y + 6, { fill: look.muted }), strip(view, values, scale, { x, y: y + 12, width: w, height: 20 }));
   });
-  const turn = header.measures.find(({ key }) => key === "turn");
-  if (turn) svg.append(label(view, cut(`turn ${fixed(turn.values[layer * seq + path.token])}`, strips.w), strips.x, from + rows.length * 58, { weight: 600 }));
 }
 
+// The parts of the layer in the order of the run, in two lines at most.
 function drawSteps(view, svg, stage) {
   const { plan, look } = view, { box } = plan;
-  const words = stage.steps.map((step) => (step === "attention" ? "attention: query · key, softmax, × value, output" : step)).join(" → ");
-  const y = plan.top + plan.body + 2;
-  svg.append(label(view, cut(words || stage.name, box.w - 32), box.x + 16, y, { fill: look.muted }));
+  const words = stage.steps.join(" → ") || stage.note || stage.name;
+  wrapped(words, box.w - 32, 2).forEach((line, at) => svg.append(label(view, line, box.x + 16, plan.footY + 54 + 19 * at, { fill: look.muted })));
 }
 
 // Query, key, their products, the weight, the mix.
 function drawHead(view, svg, layer) {
-  const { plan, path, look, header } = view, { box } = plan, y = plan.top + plan.body + 22, x = box.x + 16, w = box.w - 32;
+  const { plan, path, look, header } = view, { box } = plan, y = plan.footY + 12, x = box.x + 16, w = box.w - 32;
   svg.append(el("line", { x1: x, x2: x + w, y1: y - 8, y2: y - 8, stroke: look.grid }));
   const part = view.parts.get(partName({ kind: "head", layer, head: path.head, token: path.token, key: path.key }));
   if (!part) return drawWaiting(view, svg, x, y + 20);

@@ -64,7 +64,7 @@ function picture(rows, columns, colour, place) {
     }
   }
   context.putImageData(image, 0, 0);
-  return el("image", { ...place, href: canvas.toDataURL(), preserveAspectRatio: "none", style: "image-rendering: pixelated" });
+  return el("image", { ...place, href: canvas.toDataURL(), preserveAspectRatio: "none", "image-rendering": "pixelated" });
 }
 
 // A vector as coloured bins: blue below 0, vermilion above; 0 is the paper.

@@ -52,7 +52,7 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
       label(view, String(head), left + 31, top + 77, { anchor: "middle", weight: chosen ? 700 : 400 }));
     svg.append(button(node, `Head ${head} of layer ${layer}`, () => view.openHead(head), chosen));
   }
-  const values = rowOf(part, path.head, view.ribbon === "weighted"), { keys, rest } = view.ribbons = ribbonsOf(values);
+  const { keys, rest } = view.ribbons;
   let top = y + row.grid + 22;
   svg.append(label(view, cut(`${path.head === null ? "mean of the heads" : `head ${path.head}`}: where “${header.labels[path.token]}” looks`, w, SIZE, 600), x, top, { weight: 600 }));
   for (const { key, share } of [...keys, { key: -1, share: rest }]) {
@@ -67,7 +67,7 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
   }
   if (path.head !== null) {
     const box = { x: x - 16, y: 0, w: w + 32, h: 0 }, kept = view.plan;
-    view.plan = { ...kept, box, top: 0, body: top + 12 };
+    view.plan = { ...kept, box, footY: top + 12 };
     drawHead(view, svg, layer);
     view.plan = kept;
   }

@@ -24,7 +24,7 @@ function drawHeadings(view, svg) {
   const layers = plan.columns.filter(({ index }) => header.stages[index].kind === "layer");
   const closed = layers.filter(({ open }) => !open);
   const slot = closed.length > 1 ? Math.min(...closed.map(({ w }) => w)) : closed[0]?.w ?? 40;
-  const every = Math.max(1, Math.ceil(26 / (slot + 1)));
+  const every = Math.max(1, Math.ceil((layers.length > 10 ? 22 : 14) / (slot + 1)));
   layers.forEach((column, number) => {
     if (column.open) return;
     const near = layers.some(({ open }, other) => open && Math.abs(other - number) === 1);
@@ -160,13 +160,13 @@ function drawLayer(view, svg, column, number) {
 }
 
 function drawBehind(view, svg, column, stage) {
-  const { plan, look } = view, middle = plan.top + plan.body / 2;
+  const { plan, look } = view, middle = plan.top + Math.min(plan.body / 2, 220);
   const part = { pooler: "pooler", "task head": "task head", norm: "layer_norm", decoder: "decoder" }[stage.kind];
   const words = stage.run ? stage.name : `${stage.name} (not run here)`;
   const node = el("g", {},
     el("rect", { x: column.x, y: plan.top, width: column.w, height: plan.body, rx: 5, fill: stage.run ? look.parts[part] : look.paper,
       stroke: look.parts[part], "stroke-width": 1.5, "stroke-dasharray": stage.run ? null : "4 3" }),
-    label(view, cut(words, plan.body - 12), column.x + column.w / 2 + 5, middle, { anchor: "middle", rotate: -90, fill: stage.run ? inkOn(channels(look.parts[part])) : look.text }),
+    label(view, cut(words, Math.min(plan.body, 440) - 12), column.x + column.w / 2 + 5, middle, { anchor: "middle", rotate: -90, fill: stage.run ? inkOn(channels(look.parts[part])) : look.text }),
     el("title", {}));
   node.lastChild.textContent = `${stage.name}: ${stage.numel.toLocaleString("en-US")} parameters. ${stage.note}`;
   svg.append(node);
