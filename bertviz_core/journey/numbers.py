@@ -18,14 +18,14 @@ THUMBNAIL = 48
 """Rows and columns of a head's thumbnail at most."""
 
 
-def bin_edges(width: int, bins: int) -> Int[np.ndarray, " bins+1"]:
+def bin_edges(width: int, bins: int) -> Int[np.ndarray, " edges"]:
     """First dimension of every bin, and the end of the last: bins of nearly one size, none empty."""
     count = min(width, bins)
     return np.arange(count + 1) * width // count
 
 
 def binned(
-    vectors: Float[np.ndarray, "*rows width"], edges: Int[np.ndarray, " bins+1"]
+    vectors: Float[np.ndarray, "*rows width"], edges: Int[np.ndarray, " edges"]
 ) -> Float[np.ndarray, "*rows bins"]:
     """The value of largest magnitude in each bin, its sign kept."""
     highest = np.maximum.reduceat(vectors, edges[:-1], axis=-1)

@@ -38,7 +38,7 @@ class Stage:
 class Strips:
     """Vectors drawn as few bins: the value of largest magnitude in each, its sign kept."""
 
-    edges: Int[np.ndarray, " bins+1"]
+    edges: Int[np.ndarray, " edges"]
     """First dimension of every bin, and the end of the last."""
     values: Float[np.ndarray, "states seq bins"]
     """Per entry of hidden_states and token."""

@@ -33,9 +33,11 @@ function journeyView({ data, parentElement, setStateValue }) {
   return () => view.watcher.disconnect();
 }
 
+// An address names no layer or head 0: the page would take it out, and the way back would stop there.
+const named = (places) => Object.entries(places).filter(([name, at]) => at || name === "query" || name === "key").map(([name, at]) => `${name}=${at}`).join("&");
 const linksOf = ({ attention, cell }) => ({
-  attention: attention && ((layer, head, query) => `${attention}?layer=${layer}&head=${head}&query=${query}`),
-  cell: cell && ((layer, head, query, key) => `${cell}&layer=${layer}&head=${head}&query=${query}&key=${key}`),
+  attention: attention && ((layer, head, query) => `${attention}?${named({ layer, head, query })}`),
+  cell: cell && ((layer, head, query, key) => `${cell}&${named({ layer, head, query, key })}`),
 });
 
 function newView(root) {

@@ -32,8 +32,10 @@ function wideLayout({ width, tokens, stages, heads, open, head, large }) {
   const closedFirst = width >= 1000 ? 84 : 56;
   const fixed = tokenWidth + endWidth + behind.length * (behindWidth + 8) + 3 * gap;
   const room = width - fixed - (openFirst ? 0 : closedFirst);
-  const box = open === "" ? 0 : Math.min(Math.max(room * 0.78, 420), Math.max(room - layers * 7, room * 0.5));
-  const shared = (room - (box ? box + 2 * gap : 0)) / Math.max(layers - (box && !openFirst ? 1 : 0), 1);
+  const closed = layers - (open === "" || openFirst ? 0 : 1);
+  const most = Math.max(room - 2 * gap - closed * 7, room * 0.5); // closed layers keep some room
+  const box = open === "" ? 0 : Math.min(Math.max(room * 0.78, 420), most);
+  const shared = (room - (box ? box + 2 * gap : 0)) / Math.max(closed, 1);
   const slot = Math.min(shared, box ? 40 : 76), space = slot > 30 ? 8 : slot > 12 ? 3 : 1;
   const columns = [];
   let x = tokenWidth + gap;
@@ -68,7 +70,7 @@ const layerAt = (stages, index) => stages.slice(0, index).filter((stage) => stag
 
 // Inside an opened layer: heads, ribbons, strips.
 function insideOf(box, body, heads, isEmbeddings, above) {
-  const wide = isEmbeddings ? 0 : clamp(box.w * 0.36, 120, 330), tall = Math.min(body - 44, 420);
+  const wide = isEmbeddings ? 0 : clamp(box.w * 0.36, 90, 330), tall = Math.min(body - 44, 420);
   let best = { size: 0, columns: 1 };
   for (let columns = 1; columns <= Math.max(heads, 1); columns++) {
     const rows = Math.ceil(heads / columns);
