@@ -19,7 +19,7 @@ LAYOUT = """([width, tokens, layers, open, head]) => {
   const boxes = [[plan.token.x, top, plan.token.w, body], ...columns, [plan.end.x, top, plan.end.w, body]];
   const { heads, ribbons } = inside ?? {};
   const parts = inside && [heads.x + heads.columns * (heads.size + 10), ribbons.x, ribbons.w];
-  return { boxes, width, height: plan.height, inside: parts };
+  return { boxes, width: plan.width, height: plan.height, inside: parts };
 }"""
 LYING = """(labels) => {
   const over = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2

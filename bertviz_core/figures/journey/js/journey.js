@@ -60,7 +60,11 @@ function newView(root) {
     tell(view);
   };
   view.choose = (token) => view.go({ token, key: null });
-  view.open = (open) => view.go({ open: open === view.path.open ? "" : open, head: null, key: null });
+  view.open = (open) => {
+    const name = (part) => (part === "embeddings" ? "embeddings" : `layer ${part}`);
+    view.focus = open === "" || open === view.path.open ? (view.path.open === "embeddings" ? "Open the embeddings" : `Open layer ${view.path.open}`) : `Close ${name(open)}`;
+    view.go({ open: open === view.path.open ? "" : open, head: null, key: null });
+  };
   view.openHead = (head) => view.go({ head: head === view.path.head ? null : head, key: null });
   view.openKey = (key) => view.go({ key: key === view.path.key ? null : key });
   view.turn = () => {
@@ -92,7 +96,8 @@ function draw(view) {
   view.ribbons = part && path.open !== "" && path.open !== "embeddings" ? ribbonsOf(rowOf(part, path.head, view.ribbon === "weighted")) : null;
   const bars = (view.ribbons?.keys.length ?? 0) + 1;
   view.plan = layoutOf({ width, tokens: header.labels.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, large, bars });
-  const { plan } = view, focus = view.root.getRootNode().activeElement?.dataset?.name;
+  const { plan } = view, focus = view.focus ?? view.root.getRootNode().activeElement?.dataset?.name;
+  view.focus = undefined;
   const svg = el("svg", { xmlns: NS, width: plan.width * scale, height: plan.height * scale, viewBox: `0 0 ${plan.width} ${plan.height}`, role: "group", "aria-label": `Journey of the text through ${header.model}` });
   svg.append(el("rect", { width: plan.width, height: plan.height, fill: view.look.paper }));
   if (plan.mode === "tall") drawTall(view, svg);
@@ -153,20 +158,25 @@ function onKey(view, event) {
   const openable = header.stages.map((stage, index) => ({ stage, index })).filter(({ stage }) => stage.kind === "layer" || stage.kind === "embeddings");
   const at = openable.findIndex(({ index }) => index === view.cursor);
   const keys = {
-    ArrowUp: () => view.choose(Math.max(path.token - 1, 0)),
-    ArrowDown: () => view.choose(Math.min(path.token + 1, last)),
+    ArrowUp: () => follow(Math.max(path.token - 1, 0)),
+    ArrowDown: () => follow(Math.min(path.token + 1, last)),
     ArrowLeft: () => move(Math.max(at - 1, 0)),
     ArrowRight: () => move(Math.min(at + 1, openable.length - 1)),
     Escape: () => (path.key !== null ? view.openKey(path.key) : path.head !== null ? view.openHead(path.head) : path.open !== "" && view.open("")),
-    Enter: () => {
-      if (at < 0) return;
-      const { stage, index } = openable[at];
-      view.open(stage.kind === "embeddings" ? "embeddings" : String(layerAt(header.stages, index)));
-    },
   };
+  function follow(token) {
+    view.focus = `Token ${token}: ${header.labels[token]}`;
+    view.choose(token);
+  }
+  function nameOf(stage, index) {
+    const layer = String(layerAt(header.stages, index)), isLayer = stage.kind === "layer";
+    if (isLayer ? layer === path.open : path.open === "embeddings") return `Close ${stage.name}`;
+    return isLayer ? `Open layer ${layer}` : "Open the embeddings";
+  }
   function move(to) {
     const { stage, index } = openable[to];
     view.cursor = index;
+    view.focus = nameOf(stage, index);
     draw(view);
     view.say(stage.kind === "layer" ? view.cellWords(layerAt(header.stages, index), path.token) : `${stage.name}, ${stage.numel.toLocaleString("en-US")} parameters`);
   }

@@ -1,6 +1,6 @@
 // Where everything stands: a pure function of sizes and of what is open. No two boxes overlap; tests measure it for
 // every number of layers and tokens and every width.
-const TALL_BELOW = 640, TOP = 66, BOTTOM = 96, DETAIL = 222, BODY = 340, FOOT = 92, HEADING = 34;
+const TALL_BELOW = 640, TOP = 66, BOTTOM = 96, DETAIL = 222, BODY = 340, FOOT = 92, HEADING = 34, LEAST = 300;
 
 function layoutOf({ width, tokens, stages, heads, open, head, large, bars }) {
   return width < TALL_BELOW ? tallLayout({ width, tokens, stages, heads, open, head, bars })
@@ -18,7 +18,8 @@ function lanesOf(tokens, open, large, above) {
   return { lanes, body };
 }
 
-function wideLayout({ width, tokens, stages, heads, open, head, large }) {
+function wideLayout({ width: given, tokens, stages, heads, open, head, large }) {
+  let width = given;
   const needed = open === "" || open === "embeddings" ? 0 : head !== null ? DETAIL : FOOT;
   // Below many lanes nobody would find what is known of the opened part: it stands above them.
   const above = tokens > 24 ? needed : 0, foot = needed - above;
@@ -31,9 +32,11 @@ function wideLayout({ width, tokens, stages, heads, open, head, large }) {
   const openFirst = open === "embeddings";
   const closedFirst = width >= 1000 ? 84 : 56;
   const fixed = tokenWidth + endWidth + behind.length * (behindWidth + 8) + 3 * gap;
-  const room = width - fixed - (openFirst ? 0 : closedFirst);
+  let room = width - fixed - (openFirst ? 0 : closedFirst);
   const closed = layers - (open === "" || openFirst ? 0 : 1);
-  const most = Math.max(room - 2 * gap - closed * 7, room * 0.5); // closed layers keep some room
+  const lacking = open === "" ? 0 : LEAST + 2 * gap + closed * 4 - room; // a drawing that is wider than its place is scrolled
+  if (lacking > 0) [width, room] = [width + lacking, room + lacking];
+  const most = Math.max(room - 2 * gap - closed * 7, LEAST); // closed layers keep some room
   const box = open === "" ? 0 : Math.min(Math.max(room * 0.78, 420), most);
   const shared = (room - (box ? box + 2 * gap : 0)) / Math.max(closed, 1);
   const slot = Math.min(shared, box ? 40 : 76), space = slot > 30 ? 8 : slot > 12 ? 3 : 1;
