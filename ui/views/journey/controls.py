@@ -4,8 +4,10 @@ import streamlit as st
 
 from bertviz_core.figures.journey.payload import Path
 from bertviz_core.journey.results import Journey
+from bertviz_core.questions.parameters import Param
 from bertviz_core.questions.texts.heads import HEAD, KEY, LAYER, QUERY
 from bertviz_core.questions.texts.journey import COLOUR, RIBBON
+from bertviz_core.questions.texts.journey_file import EMBEDDINGS
 from bertviz_core.trace.tokenization import longest_piece
 from ui import session
 from ui.address.query import whole
@@ -14,7 +16,6 @@ from ui.widgets.cell_controls import HEAD as HEAD_KEY
 from ui.widgets.view_and_layer import store_layer
 
 DRAWING = "journey"
-EMBEDDINGS = "embeddings"
 
 
 def take_path() -> None:
@@ -60,7 +61,7 @@ def _within(name: str, count: int) -> int | None:
     return number if number is not None and number < count else None
 
 
-def option(name: str, options: tuple[str, ...]) -> str:
-    """One of a few words that the address names, the first by default."""
-    named = st.query_params.get(name, options[0])
-    return named if named in options else options[0]
+def option(param: Param) -> str:
+    """One of a parameter's words as the address names it, the first by default."""
+    named = st.query_params.get(param.key, "")
+    return named if named in param.options else param.options[0]

@@ -6,22 +6,20 @@ import streamlit as st
 
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.figures.base.style import theme_named
-from bertviz_core.figures.journey.html_file import journey_html
 from bertviz_core.figures.journey.payload import Ending, Path, journey_payload
 from bertviz_core.journey.results import EmbeddingOpening, HeadOpening, Journey, LayerOpening
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts import journey as questions
-from bertviz_core.text import quoted
+from bertviz_core.questions.texts.journey_file import EMBEDDINGS, journey_page
 from ui import session
 from ui.cache.shared_model import SharedModel
 from ui.components.journey import journey_view, serial
-from ui.views.journey.controls import DRAWING, EMBEDDINGS, option, path_of, take_path
+from ui.views.journey.controls import DRAWING, option, path_of, take_path
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import file_name, folded_table
 from ui.widgets.files.theme import chosen_theme, theme_select
 from ui.widgets.formatting import escape_markdown
 
-IN_FILE = "The parts of the chosen token open; every number was computed by the model."
 FILE_HELP = "One file in which the layers and heads of the chosen token still open; it needs no network."
 LINKS = {"attention": "attention", "cell": "heads?view=One+cell"}
 """Place in the drawing -> the page that shows it whole."""
@@ -33,13 +31,12 @@ def drawing_view(name: str, journey: Journey, ending: Ending | None) -> None:
     """The drawing; what opens in it is computed when it opens."""
     path = path_of(journey)
     openings = [] if journey.missing else _openings(SharedModel(name), journey, path)
-    colour = option(questions.COLOUR.key, questions.COLOURS)
     payload = journey_payload(
         journey,
         theme=theme_named(session.theme_name()),
         path=path,
-        colour=colour,
-        ribbon=option(questions.RIBBON.key, questions.RIBBON.options),
+        colour=option(questions.COLOUR),
+        ribbon=option(questions.RIBBON),
         openings=openings,
         ending=ending,
         said=serial(DRAWING),
@@ -57,14 +54,13 @@ def _files(name: str, journey: Journey, path: Path, ending: Ending | None) -> No
     if tokens is None:
         return
     filename = file_name(DRAWING, f"journey {journey.model}")
-    title = f"Journey of {quoted(tokens.text, 60)} through {journey.model}"
+    chosen = {"query": str(path.token), "layer": path.open}
+    chosen |= {name: str(at) for name, at in (("head", path.head), ("key", path.key)) if at is not None}
+    chosen |= {param.key: option(param) for param in (questions.COLOUR, questions.RIBBON)}
 
     def page() -> str:
-        options = Options((tokens.text,), tokens.pair)
-        openings = questions.all_openings(SharedModel(name), options, path.token)
-        theme = theme_named(chosen_theme() or session.theme_name())
-        payload = journey_payload(journey, theme=theme, path=path, openings=openings, ending=ending)
-        return journey_html(payload, title, f"{title}, revision {journey.revision}. {IN_FILE}")
+        options = Options((tokens.text,), tokens.pair, values=chosen)
+        return journey_page(SharedModel(name), options, theme_named(chosen_theme() or session.theme_name()), ending)[0]
 
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         st.download_button(
