@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from bertviz_core.figures.journey.source import script
+from bertviz_core.figures.journey.html_file import script
 
 LAYOUT = """([width, tokens, layers, open, head]) => {
   const layer = { kind: "layer" }, others = [{ kind: "norm" }, { kind: "pooler" }];

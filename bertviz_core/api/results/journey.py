@@ -13,7 +13,7 @@ from bertviz_core.api.results.base import Result
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.style import THEMES, theme_named
 from bertviz_core.journey.results import Journey
-from bertviz_core.questions.tables.journey import journey_json, journey_lines
+from bertviz_core.questions.tables.texts import journey_json, journey_lines
 from bertviz_core.questions.texts.journey_file import journey_page
 from bertviz_core.text import escape_controls, quoted
 

@@ -1,12 +1,18 @@
-"""The drawing of a journey as a file that needs nothing else: it opens without a network and still folds."""
+"""The drawing's code and style, and a file that needs nothing else: it opens without a network and still unfolds."""
 
 import base64
 import html
 import json
+from functools import cache
 from hashlib import sha256
+from pathlib import Path
 
-from bertviz_core.figures.journey.source import HTML, script, style
-
+PARTS = ("data", "layout", "pen", "wide", "opened", "tall", "journey")
+HTML = (
+    '<div class="journey"><div class="bar"></div><div class="sheet"></div>'
+    '<div class="live" aria-live="polite"></div></div>'
+)
+_HERE = Path(__file__).parent
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <meta name="viewport" content="width=device-width">
@@ -54,3 +60,20 @@ def journey_html(payload: bytes, title: str, caption: str) -> str:
 
 def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}"
+
+
+@cache
+def script() -> str:
+    """The drawing's code, its files one behind the other, without lines of comment."""
+    return "\n".join(_code(f"js/{part}.js") for part in PARTS)
+
+
+@cache
+def style() -> str:
+    """The drawing's style sheet."""
+    return _code("journey.css")
+
+
+def _code(name: str) -> str:
+    lines = (line.strip() for line in (_HERE / name).read_text(encoding="utf-8").splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))

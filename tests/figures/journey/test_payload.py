@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 from bertviz_core.figures.base.style import LIGHT
-from bertviz_core.figures.journey.html_file import journey_html
+from bertviz_core.figures.journey.html_file import journey_html, script, style
 from bertviz_core.figures.journey.payload import Ending, Path, identity, journey_payload
-from bertviz_core.figures.journey.source import script, style
 from bertviz_core.journey.results import Journey
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options

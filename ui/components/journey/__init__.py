@@ -5,8 +5,8 @@ from typing import Any
 
 import streamlit as st
 
+from bertviz_core.figures.journey.html_file import HTML, script, style
 from bertviz_core.figures.journey.payload import Path
-from bertviz_core.figures.journey.source import HTML, script, style
 from ui.session import component_state
 
 _component = st.components.v2.component(
