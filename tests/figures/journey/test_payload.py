@@ -1,6 +1,6 @@
 """The message of the drawing holds the journey's own numbers, and its file lets nothing in.
 
-Covers `bertviz_core/figures/journey/html_file.py` and `bertviz_core/figures/journey/source.py`.
+Covers `bertviz_core/figures/journey/html_file.py`.
 """
 
 import base64
