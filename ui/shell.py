@@ -34,6 +34,7 @@ groups = {
         st.Page("../pages/checkpoint.py", title="Checkpoint", icon=":material/fact_check:"),
     ],
     "What it does with a text": [
+        st.Page("../pages/journey.py", title="Journey", icon=":material/route:"),
         st.Page("../pages/tokens.py", title="Tokens", icon=":material/text_fields:"),
         st.Page("../pages/representations.py", title="Representations", icon=":material/grid_on:"),
         st.Page("../pages/heads.py", title="Heads", icon=":material/view_week:"),

@@ -11,6 +11,7 @@ from bertviz_core.api.drawing import FigureSource, Option, typed
 from bertviz_core.api.own_model import Saveable, library_model, saved_copy
 from bertviz_core.api.results.answers import PredictionResult
 from bertviz_core.api.results.interventions import EffectsResult, WordsResult
+from bertviz_core.api.results.journey import JourneyResult
 from bertviz_core.api.results.runs import TokensResult, TraceResult
 from bertviz_core.api.results.sentences import SentencesResult
 from bertviz_core.api.results.weights import ArchitectureResult, HeadsResult, LoadReportResult, ParametersResult
@@ -24,6 +25,7 @@ from bertviz_core.questions.parameters import Options, numbered
 from bertviz_core.questions.predictions.head import fitting_head, predictions
 from bertviz_core.questions.texts.heads import head_matrices
 from bertviz_core.questions.texts.hidden_states import run
+from bertviz_core.questions.texts.journey import journey
 from bertviz_core.questions.texts.sentences import sentence_vectors
 from bertviz_core.questions.texts.tokens import tokens as tokens_of
 from bertviz_core.text import escape_controls, quoted
@@ -108,6 +110,16 @@ class Model:
         """
         options = Options((text,), pair, self.task)
         return TokensResult(tokens_of(self._opened, options).result, FigureSource(self._opened, options))
+
+    @checked
+    def journey(self, text: str, pair: str | None = None) -> JourneyResult:
+        """The way of a text, or of a pair, through the whole model; a notebook shows it as a drawing that unfolds.
+
+        Raises:
+            BertvizError: the text has too many characters or tokens.
+        """
+        options = Options((text,), pair, self.task)
+        return JourneyResult(journey(self._opened, options).result, FigureSource(self._opened, options))
 
     @overload
     def trace(self, text: str, pair: str | None = None) -> TraceResult: ...

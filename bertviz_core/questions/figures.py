@@ -22,6 +22,7 @@ PAGES = (
     "parameters",
     "architecture",
     "checkpoint",
+    "journey",
     "tokens",
     "representations",
     "heads",

@@ -21,6 +21,7 @@ from bertviz_core.api.model import Model
 from bertviz_core.api.results.answers import PredictionResult
 from bertviz_core.api.results.base import Result
 from bertviz_core.api.results.interventions import EffectsResult, WordsResult
+from bertviz_core.api.results.journey import JourneyResult
 from bertviz_core.api.results.runs import TokensResult, TraceResult
 from bertviz_core.api.results.sentences import NearestResult, SentencesResult
 from bertviz_core.api.results.weights import ArchitectureResult, HeadsResult, LoadReportResult, ParametersResult
@@ -33,6 +34,7 @@ RESULTS = (
     ArchitectureResult,
     EffectsResult,
     HeadsResult,
+    JourneyResult,
     LoadReportResult,
     NearestResult,
     OpenedCorpus,
@@ -49,6 +51,7 @@ METHODS = {
     "effects",
     "figure",
     "heads",
+    "journey",
     "load_report",
     "parameters",
     "predict",

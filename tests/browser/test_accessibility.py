@@ -98,13 +98,14 @@ TEXTS = ["Text", "Apply the text", "Second text"]
 """The fields of the sidebar, and their button."""
 TITLES = {"causes": "Heads that matter", "words": "Words that matter"}
 """Page -> its title, where that is not its name."""
-READ_TEXT = ("architecture", "tokens", "representations", "attention", "predictions", "causes", "words")
+READ_TEXT = ("architecture", "journey", "tokens", "representations", "attention", "predictions", "causes", "words")
 """Pages whose first view reads the text; the others are shown without its fields."""
 CSV_ONLY = ("overview_stack", "sentences_pooling_maps", "predictions_text")
 """Charts whose table is a file; every chart has that too."""
 IN_DARK = {"parameters": 4}
 """Page -> views looked at in dark, where its last has a kind of control that no other has; else the first one."""
 DRAWN = {
+    "journey ": ".journey svg .label",
     "architecture Module tree": "tr[data-module='encoder.layer.0-5']",
     "attention ": ".stage[data-shown='0.0'][data-full='true']",
     "predictions Several texts": ".st-key-predictions_several_csv button",

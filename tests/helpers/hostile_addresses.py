@@ -24,6 +24,7 @@ VIEWS = (
     ("heads", ""),
     ("heads", "One cell"),
     ("attention", ""),
+    ("journey", ""),
     ("sentences", ""),
     ("sentences", "Token contributions"),
     ("predictions", ""),

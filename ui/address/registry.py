@@ -15,7 +15,7 @@ from bertviz_core.questions.interventions import single_text as interventions
 from bertviz_core.questions.models import architecture, checkpoints, parameters
 from bertviz_core.questions.parameters import Param, flag
 from bertviz_core.questions.predictions import labelled_texts, labels, masked_lm
-from bertviz_core.questions.texts import attention, heads, hidden_states, sentences, tokens
+from bertviz_core.questions.texts import attention, heads, hidden_states, journey, sentences, tokens
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 
 Linked = Literal["shown", "asked", "placed", "column", "always"]
@@ -100,8 +100,10 @@ ROWS: tuple[AddressName, ...] = (
         _words("second_text", "the second one"),
         linked="asked",
     ),
-    *_on("heads attention", heads.LAYER, heads.HEAD, heads.QUERY),
-    *_on("heads", heads.MATRIX, heads.CUT, heads.PRODUCT, heads.KEY),
+    *_on("journey heads attention", heads.LAYER, heads.HEAD, heads.QUERY),
+    *_on("journey", journey.COLOUR, journey.RIBBON, flag("rests_on", "what the answer rests on is shown")),
+    *_on("heads", heads.MATRIX, heads.CUT, heads.PRODUCT),
+    *_on("journey heads", heads.KEY),
     *_on("heads", flag("heads_row", "the row of weights stands open as a table")),
     *_on("attention", attention.WEIGHTS, attention.WORDS, attention.SPECIAL, attention.PUNCTUATION, attention.PART),
     *_on("attention", attention.QUERIES, attention.KEYS),
@@ -148,9 +150,9 @@ ROWS: tuple[AddressName, ...] = (
         _words("asked", "who is asked: the task of a head, or probe"),
         _words("labelled", "where the labelled texts come from"),
     ),
-    *_on("causes words", targets.TARGET, targets.MEASURE),
+    *_on("causes words journey", targets.TARGET, targets.MEASURE),
     *_on(
-        "causes words",
+        "causes words journey",
         Param("target_at", "position", "the position of the target"),
         _words("target_class", "the class or tag"),
         _words("target_layer", "the hidden state that the target is in"),
@@ -158,7 +160,7 @@ ROWS: tuple[AddressName, ...] = (
         _words("classes_of", "whose classes are the target", "the head", "the probe"),
     ),
     *_on(
-        "causes words",
+        "causes words journey",
         _words("target_word", "the word that is asked for"),
         _words("direction_from", "the text that the direction leads from"),
         _words("direction_to", "the text that it leads to"),

@@ -41,6 +41,7 @@ SHIPPED = Path(__file__).parent
 PAGES = Path(__file__).parents[2] / "pages"
 ORDER = (
     "bert-from-the-outside-in",
+    "the-journey-of-a-sentence",
     "tokens",
     "twelve-heads-one-matrix",
     "attention-and-what-it-is-not",

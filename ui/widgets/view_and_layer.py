@@ -27,6 +27,7 @@ T = TypeVar("T", bound=str)
 
 TEXT_VIEWS: Mapping[str, frozenset[str]] = {
     "architecture": frozenset(("Encoder or decoder",)),
+    "journey": frozenset(),
     "tokens": frozenset(),
     "representations": frozenset(("One word, two texts",)),
     "heads": frozenset(("", "One matrix", "All heads")),

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bertviz_core.cli.figure.drawing_files import drawing_content
 from bertviz_core.cli.figure.image_files import check_file, file_content
 from bertviz_core.cli.options import ModelArgument, TaskOption, app
 from bertviz_core.cli.output import print_notices, write_file
@@ -15,12 +16,18 @@ from bertviz_core.figures.base.caption import caption_of
 from bertviz_core.figures.base.style import theme_named, width_class
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.figures import all_figures, drawn_by, no_figure, settings_of, subject_of
+from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import figure_questions
 from bertviz_core.questions.tables.lines import aligned
+from bertviz_core.questions.texts.heads import KEY, QUERY
+from bertviz_core.questions.texts.journey import COLOUR, RIBBON
+from bertviz_core.questions.texts.journey_file import journey_page
 from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls
 
+JOURNEY, JOURNEY_SETTINGS = "journey", (QUERY.key, KEY.key, COLOUR.key, RIBBON.key)
+JOURNEY_SHOWS = "the way of a text through the whole model; --layer and --head open a part"
 THEMES = ("light", "dark", "print")
 SMALLEST, LARGEST = 200, 4000
 TEXT_HELP = "What the model reads: one text, or one sentence after the other; for models their names."
@@ -34,6 +41,7 @@ def _list_names(wanted: bool) -> bool:
         rows = [
             (each.name, each.description, " ".join(f"{key}=" for key in settings_of(each.name))) for each in figures
         ]
+        rows.append((JOURNEY, JOURNEY_SHOWS, " ".join(f"{key}=" for key in JOURNEY_SETTINGS)))
         sys.stdout.write("".join(f"{line.rstrip()}\n" for line in aligned(rows, "lll")))
         raise typer.Exit
     return wanted
@@ -45,11 +53,12 @@ def _options(name: str, given: Sequence[str]) -> dict[str, str]:
     Raises:
         TextError: this figure has no such setting.
     """
-    options, every = {}, {param.key for param in figure_questions()[name].params}
+    listed = JOURNEY_SETTINGS if name == JOURNEY else settings_of(name)
+    options, every = {}, {*listed, *(() if name == JOURNEY else (each.key for each in figure_questions()[name].params))}
     for each in given:
         setting, equals, value = each.partition("=")
         if not equals or setting not in every:
-            known = ", ".join(f"{known}=" for known in settings_of(name)) or "none"
+            known = ", ".join(f"{known}=" for known in listed) or "none"
             raise TextError(f"The figure {name} has no setting {escape_controls(each[:40])!r}; those it has: {known}.")
         options[setting] = value
     return options
@@ -87,8 +96,8 @@ def figure(
     ] = False,
 ) -> None:
     """Write the figure of a page as PNG, SVG or HTML, as the dashboard draws it."""
-    if name not in all_figures():
-        raise no_figure(name, all_figures())
+    if name not in (*all_figures(), JOURNEY):
+        raise no_figure(name, (*all_figures(), JOURNEY))
     if theme not in THEMES:
         raise TextError(f"There is no theme {escape_controls(theme[:20])!r}; choose {', '.join(THEMES)}.")
     check_file(out)
@@ -96,6 +105,9 @@ def figure(
     common |= {"map": measure, "words": "true" if words else "", "pooling": pooling}
     typed = {key: str(value) for key, value in common.items() if value not in ("", None)}
     options = Options(tuple(texts or ()), pair, task, {**typed, **_options(name, given or ())})
+    if name == JOURNEY:
+        _write_journey(model, options, out, theme, width)
+        return
     with quietly():
         opened = subject_of(name, model, Settings.from_environment(any_folder=True), task)
         spec, answer = drawn_by(name, opened, options)
@@ -104,3 +116,13 @@ def figure(
     caption = caption_of(spec.drawn(chosen), spec.caption or spec.title, answer.models, answer.texts)
     write_file(out, file_content(out.suffix.lower(), spec, caption, chosen, width, height))
     print_notices((f"{spec.title}: written to {out}.",))
+
+
+def _write_journey(model: str, options: Options, out: Path, theme: str, width: int) -> None:
+    """Write the drawing of a journey, which is no chart: a page that unfolds, or a picture of it."""
+    with quietly():
+        opened = OpenedModel(model, Settings.from_environment(any_folder=True), options.task)
+        page, answer = journey_page(opened, options, theme_named(theme))
+    print_notices(answer.notices)
+    write_file(out, drawing_content(out.suffix.lower(), page, width))
+    print_notices((f"Journey through {opened.name}: written to {out}.",))

@@ -1,0 +1,79 @@
+"""The way of a text through a whole model, as a drawing that unfolds in a notebook."""
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bertviz_core.api.arguments import checked
+from bertviz_core.api.results.base import Result
+from bertviz_core.errors import TextError
+from bertviz_core.figures.base.style import THEMES, theme_named
+from bertviz_core.journey.results import Journey
+from bertviz_core.questions.tables.texts import journey_json, journey_lines
+from bertviz_core.questions.texts.journey_file import journey_page
+from bertviz_core.text import escape_controls, quoted
+
+HEIGHT = 820
+"""Pixels of the drawing in a notebook."""
+
+
+class JourneyResult(Result[Journey]):
+    """What each layer does to every token; at the end of a notebook's cell the drawing, whose parts open on a click."""
+
+    figures = ("norms", "atlas", "hidden")
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row for each layer and token: layer, token, label, turn, length, entropy."""
+        way = self.data
+        layers, tokens = np.divmod(np.arange(way.layers * len(way.labels)), max(len(way.labels), 1))
+        columns: dict[str, Any] = {"layer": layers, "token": tokens, "label": [way.labels[at] for at in tokens]}
+        measures = {"turn": way.turn, "length": way.length, "entropy": way.entropy}
+        return pd.DataFrame({**columns, **{name: each.ravel() for name, each in measures.items() if each is not None}})
+
+    @checked
+    def html(self, *, theme: str = "light") -> str:
+        """The drawing as one HTML page, which needs no network.
+
+        Args:
+            theme: "light", "dark" or "print".
+
+        Raises:
+            TextError: there is no such theme.
+        """
+        if theme not in THEMES:
+            raise TextError(f"There is no theme {quoted(escape_controls(theme), 20)}; choose {', '.join(THEMES)}.")
+        return journey_page(self._source.model, self._source.options, theme_named(theme))[0]
+
+    @checked
+    def save(self, path: str, *, theme: str = "light") -> None:
+        """Write the drawing as one HTML file.
+
+        Args:
+            path: of the file.
+            theme: "light", "dark" or "print".
+
+        Raises:
+            TextError: there is no such theme, or the file cannot be written.
+        """
+        try:
+            Path(path).write_text(self.html(theme=theme), encoding="utf-8")
+        except OSError as error:
+            raise TextError(f"{quoted(escape_controls(path))} cannot be written: {error.strerror}.") from error
+
+    def _json(self) -> dict[str, Any]:
+        return {"model": self._source.model.name, **journey_json(self.data)}
+
+    def _lines(self) -> Sequence[str]:
+        return journey_lines(self.data)
+
+    def _repr_html_(self) -> str:
+        """The drawing in a frame of its own, from which nothing of the notebook can be reached."""
+        page = escape(self.html(), quote=True)
+        return (
+            f'<iframe srcdoc="{page}" sandbox="allow-scripts allow-downloads" width="100%" height="{HEIGHT}" '
+            'style="border: 0" title="Journey of a text through a model"></iframe>'
+        )

@@ -1,0 +1,84 @@
+"""The drawing of a journey as a file: the page itself, or what a Chrome or Chromium on this machine shows of it."""
+
+import asyncio
+import base64
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from bertviz_core.cli.figure.image_files import NO_BROWSER
+from bertviz_core.errors import BertvizError
+from bertviz_core.text import escape_controls
+
+HEIGHT, SCALE, SECONDS = 900, 2, 60
+DRAWN = """new Promise((done) => {
+  const look = () => {
+    const svg = document.querySelector(".journey svg");
+    if (!svg) return requestAnimationFrame(look);
+    const { x, y, width, height } = svg.getBoundingClientRect();
+    done({ svg: svg.outerHTML, x, y, width, height });
+  };
+  look();
+})"""
+
+
+def drawing_content(ending: str, page: str, width: int) -> bytes:
+    """The content of a file with the drawing.
+
+    Args:
+        ending: ".html", ".svg" or ".png".
+        page: the drawing as an HTML page.
+        width: of the drawing in pixels; a PNG has twice as many.
+
+    Raises:
+        BertvizError: there is no browser for PNG and SVG, or it fails.
+    """
+    if ending == ".html":
+        return page.encode("utf-8", "replace")
+    try:
+        from choreographer.errors import ChromeNotFoundError
+    except ImportError as error:
+        raise BertvizError(
+            f"A {ending} file needs the package kaleido; install it, or write an .html file, which needs no more."
+        ) from error
+    try:
+        return asyncio.run(asyncio.wait_for(_shown(ending, page, width), SECONDS))
+    except ChromeNotFoundError as error:
+        raise BertvizError(NO_BROWSER.format(ending=ending)) from error
+    except (TimeoutError, OSError, RuntimeError) as error:
+        reason = escape_controls(" ".join(str(error).split())[:200]) or type(error).__name__
+        raise BertvizError(
+            f"The browser that draws {ending} files failed ({reason}); try again, or write an .html file."
+        ) from error
+
+
+async def _shown(ending: str, page: str, width: int) -> bytes:
+    from choreographer import Browser
+
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "journey.html"
+        file.write_text(page, encoding="utf-8")
+        async with Browser() as browser:
+            tab = await browser.create_tab("about:blank")
+            size = {"width": width + 32, "height": HEIGHT, "deviceScaleFactor": SCALE, "mobile": False}
+            await _sent(tab, "Emulation.setDeviceMetricsOverride", size)
+            await _sent(tab, "Page.navigate", {"url": file.as_uri()})
+            words = {"expression": DRAWN, "awaitPromise": True, "returnByValue": True}
+            drawn = (await _sent(tab, "Runtime.evaluate", words))["result"]["value"]
+            if ending == ".svg":
+                return str(drawn["svg"]).encode("utf-8", "replace")
+            clip = {side: drawn[side] for side in ("x", "y", "width", "height")} | {"scale": 1}
+            shot = {"format": "png", "clip": clip, "captureBeyondViewport": True}
+            return base64.b64decode((await _sent(tab, "Page.captureScreenshot", shot))["data"])
+
+
+async def _sent(tab: Any, command: str, params: dict[str, Any]) -> Any:
+    """What the browser answers to a command.
+
+    Raises:
+        RuntimeError: it refuses the command.
+    """
+    answer = await tab.send_command(command, params=params)
+    if "result" not in answer:
+        raise RuntimeError(str(answer.get("error", answer)))
+    return answer["result"]

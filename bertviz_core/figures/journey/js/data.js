@@ -1,0 +1,68 @@
+// The message, and what was received of a journey, kept under its name: parts of one text never stand under another.
+const KEPT_JOURNEYS = 3, KEPT_PARTS = 400;
+const ARRAYS = { float32: Float32Array, int16: Int16Array, int8: Int8Array, uint8: Uint8Array };
+
+function decode(bytes) {
+  const length = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0, true);
+  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
+  const buffer = bytes.slice(4 + length).buffer;
+  const fill = (place) => {
+    if (!place) return null;
+    const size = place.shape.reduce((product, each) => product * each, 1);
+    place.values = new ARRAYS[place.type](buffer, place.at, size);
+    return place;
+  };
+  header.measures.forEach(fill);
+  fill(header.strips);
+  if (header.ending) ["layers", "heads", "tokens"].forEach((name) => fill(header.ending[name]));
+  const names = ["thumbnails", "rows", "weighted", "output", "query", "keyVector", "products", "weights", "scores", "value", "mix"];
+  for (const part of header.parts) {
+    for (const name of names) if (part[name]?.shape) fill(part[name]);
+    part.vectors?.forEach(fill);
+  }
+  return header;
+}
+
+function receive(header) {
+  const all = (globalThis.insideBertJourneys ??= new Map());
+  const parts = all.get(header.identity) ?? new Map();
+  all.delete(header.identity);
+  all.set(header.identity, parts);
+  while (all.size > KEPT_JOURNEYS) all.delete(all.keys().next().value);
+  for (const part of header.parts) {
+    parts.set(partName(part), part);
+    if (part.kind === "head" && part.key === strongest(part.weights.values)) parts.set(partName({ ...part, key: null }), part);
+  }
+  while (parts.size > KEPT_PARTS) parts.delete(parts.keys().next().value);
+  return parts;
+}
+
+const partName = ({ kind, token, layer, head, key }) => [kind, token, layer ?? "", head ?? "", key ?? ""].join(":");
+
+function strongest(values) {
+  let best = 0;
+  for (let at = 1; at < values.length; at++) if (values[at] > values[best]) best = at;
+  return best;
+}
+
+// The strongest keys of a row, as few as cover 90 % of it and at most 8, and the share of all others.
+function ribbonsOf(row, most = 8, covered = 0.9) {
+  const order = Array.from(row.keys()).sort((one, other) => row[other] - row[one] || one - other);
+  const keys = [];
+  let sum = 0;
+  for (const key of order.slice(0, most)) {
+    keys.push({ key, share: row[key] });
+    sum += row[key];
+    if (sum >= covered) break;
+  }
+  return { keys, rest: Math.max(0, 1 - sum) };
+}
+
+// The row of a layer's opening that is drawn: of one head, or the mean of all.
+function rowOf(part, head, weighted) {
+  const { values, shape: [heads, seq] } = (weighted && part.weighted) || part.rows;
+  if (head !== null) return values.subarray(head * seq, (head + 1) * seq);
+  const mean = new Float32Array(seq);
+  for (let at = 0; at < values.length; at++) mean[at % seq] += values[at] / heads;
+  return mean;
+}

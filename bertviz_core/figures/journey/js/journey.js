@@ -1,0 +1,250 @@
+// The drawing as a whole: what is chosen and open, what is asked of the server. Called again with every message and
+// every change of theme, on the same element. Opening draws at once; the server is told for the address and the parts.
+const ACCENT = { light: "#0072B2", dark: "#4FA3D6", print: "#0072B2" };
+
+function journeyView({ data, parentElement, setStateValue }) {
+  const root = parentElement.querySelector(".journey");
+  const view = (root.view ??= newView(root));
+  view.send = setStateValue;
+  const header = decode(data), other = view.header?.identity !== header.identity;
+  view.parts = receive(header);
+  view.header = header;
+  view.look = header.look;
+  view.accent = ACCENT[header.look.name] ?? ACCENT.light;
+  view.links = linksOf(header.links);
+  if (other || header.said >= view.serial) {
+    const { token, open, head, key } = header.path;
+    view.path = { token, open, head, key };
+    view.serial = Math.max(view.serial, header.said);
+    view.colour = header.colour;
+    view.ribbon = header.ribbon;
+  }
+  if (other) view.cursor = null;
+  const ending = header.ending && JSON.stringify([header.ending.title, header.ending.value]);
+  if (ending !== view.ending) Object.assign(view, { ending, back: Boolean(header.ending) });
+  view.path.token = clamp(view.path.token, 0, Math.max(header.labels.length - 1, 0));
+  root.style.setProperty("--paper", view.look.paper);
+  root.style.setProperty("--text", view.look.text);
+  root.style.setProperty("--line", view.look.neutral);
+  root.style.setProperty("--accent", view.accent);
+  offer(view);
+  draw(view);
+  view.watcher.observe(view.sheet);
+  return () => view.watcher.disconnect();
+}
+
+// An address names no layer or head 0: the page would take it out, and the way back would stop there.
+const named = (places) => Object.entries(places).filter(([name, at]) => at || name === "query" || name === "key").map(([name, at]) => `${name}=${at}`).join("&");
+const linksOf = ({ attention, cell }) => ({
+  attention: attention && ((layer, head, query) => `${attention}?${named({ layer, head, query })}`),
+  cell: cell && ((layer, head, query, key) => `${cell}&${named({ layer, head, query, key })}`),
+});
+
+function newView(root) {
+  const view = { root, serial: 0, path: { token: 0, open: "", head: null, key: null }, back: false, cursor: null, drawnAt: 0 };
+  view.sheet = root.querySelector(".sheet");
+  view.live = root.querySelector(".live");
+  view.bar = root.querySelector(".bar");
+  view.watcher = new ResizeObserver(() => Math.abs(view.sheet.clientWidth - view.drawnAt) > 1 && draw(view));
+  view.measure = () => view.header.measures.find(({ key }) => key === view.colour) ?? view.header.measures[0];
+  view.measureName = () => view.measure()?.name ?? "";
+  view.most = (measure) => (measure.most ??= Math.max(...chunkMost(measure.values), 1e-9));
+  view.say = (words) => { view.live.textContent = words; };
+  view.cellWords = (layer, token) => cellWords(view, layer, token);
+  view.sentence = () => sentence(view);
+  view.go = (change) => {
+    view.path = { ...view.path, ...change };
+    view.refused = undefined;
+    draw(view);
+    view.say(view.sentence());
+    tell(view);
+  };
+  view.choose = (token) => view.go({ token, key: null });
+  view.open = (open) => {
+    const name = (part) => (part === "embeddings" ? "embeddings" : `layer ${part}`);
+    view.focus = open === "" || open === view.path.open ? (view.path.open === "embeddings" ? "Open the embeddings" : `Open layer ${view.path.open}`) : `Close ${name(open)}`;
+    view.go({ open: open === view.path.open ? "" : open, head: null, key: null });
+  };
+  view.openHead = (head) => view.go({ head: head === view.path.head ? null : head, key: null });
+  view.openKey = (key) => view.go({ key: key === view.path.key ? null : key });
+  view.turn = () => {
+    view.back = !view.back;
+    draw(view);
+  };
+  root.addEventListener("pointerdown", () => { view.byKey = false; }, true);
+  root.addEventListener("keydown", (event) => {
+    view.byKey = true;
+    onKey(view, event);
+  });
+  return view;
+}
+
+function* chunkMost(values) {
+  for (let from = 0; from < values.length; from += 4096) yield Math.max(...values.subarray(from, from + 4096));
+}
+
+function tell(view) {
+  view.serial += 1;
+  view.send?.("path", { serial: view.serial, identity: view.header.identity, ...view.path, colour: view.colour, ribbon: view.ribbon });
+}
+
+function draw(view) {
+  const { header, path, sheet } = view, large = document.fullscreenElement === view.root || view.root.classList.contains("large");
+  const scale = large ? 1.3 : 1, width = Math.max(Math.floor(sheet.clientWidth / scale), 300);
+  view.drawnAt = sheet.clientWidth;
+  const part = view.parts.get(partName({ kind: "layer", layer: Number(path.open), token: path.token }));
+  view.ribbons = part && path.open !== "" && path.open !== "embeddings" ? ribbonsOf(rowOf(part, path.head, view.ribbon === "weighted")) : null;
+  const bars = (view.ribbons?.keys.length ?? 0) + 1;
+  view.plan = layoutOf({ width, tokens: header.labels.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, large, bars });
+  const { plan } = view, focus = view.focus ?? view.root.getRootNode().activeElement?.dataset?.name;
+  view.focus = undefined;
+  const svg = el("svg", { xmlns: NS, width: plan.width * scale, height: plan.height * scale, viewBox: `0 0 ${plan.width} ${plan.height}`, role: "group", "aria-label": `Journey of the text through ${header.model}` });
+  svg.append(el("rect", { width: plan.width, height: plan.height, fill: view.look.paper }));
+  if (plan.mode === "tall") drawTall(view, svg);
+  else drawWide(view, svg);
+  sheet.replaceChildren(svg);
+  if (focus && view.byKey) [...svg.querySelectorAll("[data-name]")].find((node) => node.dataset.name === focus)?.focus({ preventScroll: true });
+}
+
+function cellWords(view, layer, token) {
+  const { header } = view, seq = header.labels.length;
+  const values = header.measures.map(({ name, values: all, digits }) => `${name} ${fixed(all[layer * seq + token], digits)}`);
+  return `Layer ${layer}, token ${token} “${header.labels[token]}”: ${values.join(", ")}.`;
+}
+
+// What is seen, in words and with its numbers.
+function sentence(view) {
+  const { header, path } = view, seq = header.labels.length, turn = header.measures.find(({ key }) => key === "turn");
+  if (header.missing) return header.missing;
+  const word = `“${header.labels[path.token]}”`;
+  if (view.back && header.ending) return restsOn(header);
+  if (!turn) return "";
+  const own = Array.from({ length: header.layers }, (_, layer) => turn.values[layer * seq + path.token]);
+  const most = own.indexOf(Math.max(...own));
+  const words = [`Layer ${most} turned ${word} most (${fixed(own[most])}).`];
+  if (path.open !== "" && path.open !== "embeddings") {
+    if (Number(path.open) !== most) words.unshift(`Layer ${path.open} turned ${word} by ${fixed(own[Number(path.open)])}.`);
+    const part = view.parts.get(partName({ kind: "layer", layer: Number(path.open), token: path.token }));
+    if (part) {
+      const row = rowOf(part, path.head, view.ribbon === "weighted"), key = strongest(row);
+      const who = path.head === null ? "Its heads together look" : `Head ${path.head} looks`;
+      words.push(`${who} at “${header.labels[key]}” most (${fixed(row[key])}).`);
+    }
+  } else words.push("Click a layer to open it, or another token to follow it.");
+  return words.join(" ");
+}
+
+// What the number at the end rests on most.
+function restsOn({ ending, labels, heads }) {
+  const words = [], farthest = (values) => values.reduce((best, value, at) => (Math.abs(value) > Math.abs(values[best]) || !Number.isFinite(values[best]) ? at : best), 0);
+  if (ending.layers) {
+    const layer = farthest(ending.layers.values);
+    words.push(`Without layer ${layer} the number changes most: by ${fixed(ending.layers.values[layer], 4)}.`);
+  }
+  if (ending.heads) {
+    const at = farthest(ending.heads.values.map((value) => (Number.isFinite(value) ? value : 0))), columns = ending.heads.shape[1];
+    words.push(`Of the heads, head ${at % columns} of layer ${Math.floor(at / columns)}: by ${fixed(ending.heads.values[at], 4)}.`);
+  }
+  if (ending.tokens) {
+    const token = farthest(ending.tokens.values);
+    words.push(`“${labels[token]}” has the largest share of the tokens: ${fixed(ending.tokens.values[token], 4)}.`);
+  }
+  return words.join(" ");
+}
+
+function onKey(view, event) {
+  const { path, header } = view, last = header.labels.length - 1;
+  if (event.target.closest?.("select, button, a")) return;
+  const openable = header.stages.map((stage, index) => ({ stage, index })).filter(({ stage }) => stage.kind === "layer" || stage.kind === "embeddings");
+  const at = openable.findIndex(({ index }) => index === view.cursor);
+  const keys = {
+    ArrowUp: () => follow(Math.max(path.token - 1, 0)),
+    ArrowDown: () => follow(Math.min(path.token + 1, last)),
+    ArrowLeft: () => move(Math.max(at - 1, 0)),
+    ArrowRight: () => move(Math.min(at + 1, openable.length - 1)),
+    Escape: () => (path.key !== null ? view.openKey(path.key) : path.head !== null ? view.openHead(path.head) : path.open !== "" && view.open("")),
+  };
+  function follow(token) {
+    view.focus = `Token ${token}: ${header.labels[token]}`;
+    view.choose(token);
+  }
+  function nameOf(stage, index) {
+    const layer = String(layerAt(header.stages, index)), isLayer = stage.kind === "layer";
+    if (isLayer ? layer === path.open : path.open === "embeddings") return `Close ${stage.name}`;
+    return isLayer ? `Open layer ${layer}` : "Open the embeddings";
+  }
+  function move(to) {
+    const { stage, index } = openable[to];
+    view.cursor = index;
+    view.focus = nameOf(stage, index);
+    draw(view);
+    view.say(stage.kind === "layer" ? view.cellWords(layerAt(header.stages, index), path.token) : `${stage.name}, ${stage.numel.toLocaleString("en-US")} parameters`);
+  }
+  if (!keys[event.key]) return;
+  event.preventDefault();
+  keys[event.key]();
+}
+
+// The controls above: what colours the cells, what a ribbon is, the large frame, files.
+function offer(view) {
+  const { bar, header } = view;
+  if (!bar.firstChild) buildBar(view);
+  const { colour, ribbon } = view.controls;
+  colour.replaceChildren(...header.measures.map(({ key, name }) => new Option(name, key, false, key === view.colour)));
+  colour.closest("label").hidden = header.measures.length < 2;
+  ribbon.value = view.ribbon;
+  ribbon.closest("label").hidden = !header.heads || Boolean(header.missing);
+}
+
+function buildBar(view) {
+  const make = (name, attributes = {}, ...children) => {
+    const node = Object.assign(document.createElement(name), attributes);
+    node.append(...children);
+    return node;
+  };
+  const colour = make("select"), ribbon = make("select", {}, new Option("attention", "attention"), new Option("attention × value", "weighted"));
+  colour.addEventListener("change", () => { view.colour = colour.value; draw(view); tell(view); });
+  ribbon.addEventListener("change", () => { view.ribbon = ribbon.value; draw(view); tell(view); });
+  const large = make("button", { type: "button", textContent: "Full screen" });
+  large.addEventListener("click", () => (document.fullscreenElement ? document.exitFullscreen() : view.root.requestFullscreen?.()));
+  document.addEventListener("fullscreenchange", () => {
+    large.textContent = document.fullscreenElement ? "Leave full screen" : "Full screen";
+    draw(view);
+  });
+  const saves = ["SVG", "PNG"].map((kind) => {
+    const node = make("button", { type: "button", textContent: kind, title: `Save the drawing as it stands as ${kind}` });
+    node.addEventListener("click", () => save(view, kind));
+    return node;
+  });
+  view.bar.append(make("label", {}, make("span", { textContent: "Cells show" }), colour), make("label", {}, make("span", { textContent: "Ribbons show" }), ribbon), make("span", { className: "space" }), large, ...saves);
+  view.controls = { colour, ribbon };
+}
+
+// What is on the screen as a file, with what it is of.
+async function save(view, kind) {
+  const { header, sheet } = view, svg = sheet.firstChild.cloneNode(true);
+  const about = `Journey of ${JSON.stringify(header.text ?? "")} through ${header.model} (revision ${header.revision})`;
+  svg.prepend(Object.assign(document.createElementNS(NS, "title"), { textContent: about }));
+  const text = new XMLSerializer().serializeToString(svg), name = `journey ${header.model}.${kind.toLowerCase()}`;
+  if (kind === "SVG") return download(new Blob([text], { type: "image/svg+xml" }), name);
+  const image = new Image(), canvas = document.createElement("canvas"), size = svg.viewBox.baseVal;
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+  await image.decode();
+  [canvas.width, canvas.height] = [size.width * 2, size.height * 2];
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  canvas.toBlob((blob) => download(blob, name));
+}
+
+function download(blob, name) {
+  const node = document.createElement("a");
+  node.href = URL.createObjectURL(blob);
+  node.download = name.replace(/[\\/:*?"<>|]/g, "-");
+  node.click();
+  setTimeout(() => URL.revokeObjectURL(node.href), 60000);
+}
+
+// In a file of its own: the message stands in the page, and nobody is told anything.
+function startAlone() {
+  const data = Uint8Array.from(atob(document.getElementById("data").textContent.trim()), (sign) => sign.charCodeAt(0));
+  journeyView({ data, parentElement: document.body, setStateValue: null });
+}

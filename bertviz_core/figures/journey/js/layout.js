@@ -1,0 +1,100 @@
+// Where everything stands: a pure function of sizes and of what is open. No two boxes overlap; tests measure it for
+// every number of layers and tokens and every width.
+const TALL_BELOW = 640, TOP = 66, BOTTOM = 96, DETAIL = 222, BODY = 340, FOOT = 92, HEADING = 34, LEAST = 300;
+
+function layoutOf({ width, tokens, stages, heads, open, head, large, bars }) {
+  return width < TALL_BELOW ? tallLayout({ width, tokens, stages, heads, open, head, bars })
+    : wideLayout({ width, tokens, stages, heads, open, head, large });
+}
+
+const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
+
+function lanesOf(tokens, open, large, above) {
+  const count = Math.max(tokens, 1), room = large ? 640 : 500;
+  const height = count <= 24 ? clamp((open ? 400 : room) / count, 22, 46) : count <= 80 ? 14 : clamp(900 / count, 4, 8);
+  const heading = (open ? HEADING : 0) + above; // room for what stands above the heads and the ribbons
+  const body = Math.max(count * height + heading, open ? BODY + above : 0), first = TOP + heading + (body - heading - count * height) / 2;
+  const lanes = Array.from({ length: count }, (_, at) => ({ y: first + at * height, h: height, mid: first + (at + 0.5) * height }));
+  return { lanes, body };
+}
+
+function wideLayout({ width: given, tokens, stages, heads, open, head, large }) {
+  let width = given;
+  const needed = open === "" || open === "embeddings" ? 0 : head !== null ? DETAIL : FOOT;
+  // Below many lanes nobody would find what is known of the opened part: it stands above them.
+  const above = tokens > 24 ? needed : 0, foot = needed - above;
+  const { lanes, body } = lanesOf(tokens, open !== "", large, above);
+  const gap = width >= 1000 ? 14 : 8;
+  const tokenWidth = width >= 1000 ? 132 : width >= 760 ? 108 : 88;
+  const endWidth = width >= 1000 ? 160 : width >= 760 ? 128 : 112;
+  const behind = stages.filter((stage) => stage.kind !== "embeddings" && stage.kind !== "layer");
+  const behindWidth = 28, layers = stages.filter((stage) => stage.kind === "layer").length;
+  const openFirst = open === "embeddings";
+  const closedFirst = width >= 1000 ? 84 : 56;
+  const fixed = tokenWidth + endWidth + behind.length * (behindWidth + 8) + 3 * gap;
+  let room = width - fixed - (openFirst ? 0 : closedFirst);
+  const closed = layers - (open === "" || openFirst ? 0 : 1);
+  const lacking = open === "" ? 0 : LEAST + 2 * gap + closed * 4 - room; // a drawing that is wider than its place is scrolled
+  if (lacking > 0) [width, room] = [width + lacking, room + lacking];
+  const most = Math.max(room - 2 * gap - closed * 7, LEAST); // closed layers keep some room
+  const box = open === "" ? 0 : Math.min(Math.max(room * 0.78, 420), most);
+  const shared = (room - (box ? box + 2 * gap : 0)) / Math.max(closed, 1);
+  const slot = Math.min(shared, box ? 40 : 76), space = slot > 30 ? 8 : slot > 12 ? 3 : 1;
+  const columns = [];
+  let x = tokenWidth + gap;
+  let boxAt = null;
+  stages.forEach((stage, index) => {
+    const isOpen = (stage.kind === "embeddings" && openFirst) || (stage.kind === "layer" && String(layerAt(stages, index)) === open);
+    if (isOpen) {
+      if (stage.kind === "layer") x += gap - space;
+      boxAt = { x, y: TOP - 34, w: box, h: body + 40 + foot };
+      columns.push({ index, x, w: box, open: true });
+      x += box + gap;
+    } else if (stage.kind === "embeddings") {
+      columns.push({ index, x, w: closedFirst, open: false });
+      x += closedFirst + gap;
+    } else if (stage.kind === "layer") {
+      columns.push({ index, x, w: slot - space, open: false });
+      x += slot;
+    } else {
+      x += columns[columns.length - 1].behind ? 0 : gap - space;
+      columns.push({ index, x, w: behindWidth, open: false, behind: true });
+      x += behindWidth + 8;
+    }
+  });
+  const end = { x: Math.min(Math.max(x + gap - 8, columns.at(-1).x + columns.at(-1).w + gap), width - endWidth), w: endWidth };
+  return {
+    mode: "wide", width, height: TOP + body + (boxAt ? foot : 0) + BOTTOM, top: TOP, body, lanes, columns, above,
+    token: { x: 0, w: tokenWidth }, box: boxAt, end, inside: boxAt && insideOf(boxAt, body - above, heads, openFirst, above), footY: above ? TOP : TOP + body,
+  };
+}
+
+const layerAt = (stages, index) => stages.slice(0, index).filter((stage) => stage.kind === "layer").length;
+
+// Inside an opened layer: heads, ribbons, strips.
+function insideOf(box, body, heads, isEmbeddings, above) {
+  const wide = isEmbeddings ? 0 : clamp(box.w * 0.36, 90, 330), tall = Math.min(body - 44, 420);
+  let best = { size: 0, columns: 1 };
+  for (let columns = 1; columns <= Math.max(heads, 1); columns++) {
+    const rows = Math.ceil(heads / columns);
+    const size = Math.min((wide - 10 * (columns - 1)) / columns, tall / rows - 20, 92);
+    if (size > best.size) best = { size, columns };
+  }
+  const left = box.x + 16;
+  const ribbonLeft = left + wide + (isEmbeddings ? 0 : 74), ribbonRight = box.x + box.w - 16;
+  return { heads: { x: left, y: TOP + above + 22, ...best }, ribbons: { x: ribbonLeft, w: ribbonRight - ribbonLeft } };
+}
+
+// On a phone one token runs from top to bottom: a row a stage.
+function tallLayout({ width, tokens, stages, heads, open, head, bars = 1 }) {
+  const row = 46, rows = [];
+  let y = 96;
+  stages.forEach((stage, index) => {
+    const isOpen = (stage.kind === "embeddings" && open === "embeddings") || (stage.kind === "layer" && String(layerAt(stages, index)) === open);
+    const columns = Math.max(1, Math.floor((width - 16) / 76)), grid = Math.ceil(heads / columns) * 84;
+    const inner = !isOpen ? 0 : stage.kind === "embeddings" ? 228 : grid + bars * 28 + 52 + (head === null ? 0 : DETAIL);
+    rows.push({ index, y, h: row, inner, open: isOpen, grid, columns });
+    y += row + 4 + inner;
+  });
+  return { mode: "tall", width, height: y + 130, rows, endY: y + 10, tokens };
+}

@@ -1,0 +1,154 @@
+// An opened part: the heads of a layer, the ribbons of the chosen token, strips; below them one head, number by number.
+function drawBox(view, svg) {
+  const { header, plan, path, look } = view, { box, inside } = plan;
+  svg.append(el("rect", { ...place(box), rx: 8, fill: look.paper, stroke: view.accent, "stroke-width": 1.5 }));
+  const name = path.open === "embeddings" ? "embeddings" : `layer ${path.open}`;
+  const close = el("g", {}, el("rect", { x: box.x + box.w - 76, y: box.y + 6, width: 66, height: 24, rx: 5, fill: look.paper, stroke: look.neutral }),
+    label(view, "close", box.x + box.w - 43, box.y + 23, { anchor: "middle", fill: look.muted }));
+  svg.append(label(view, name, box.x + 16, box.y + 24, { weight: 700, size: 16, fill: view.accent }), button(close, `Close ${name}`, () => view.open("")));
+  const stage = header.stages.find((each, index) => (path.open === "embeddings" ? each.kind === "embeddings" : each.kind === "layer" && String(layerAt(header.stages, index)) === path.open));
+  const room = box.w - 110 - textWidth(name, 16, 700);
+  if (room > 60) svg.append(label(view, cut(stage.build || stage.steps.join(", "), room), box.x + 28 + textWidth(name, 16, 700), box.y + 24, { fill: look.muted }));
+  if (header.missing) return svg.append(label(view, cut(header.missing, box.w - 32), box.x + 16, box.y + 70, { fill: look.muted }));
+  if (path.open === "embeddings") drawEmbeddings(view, svg);
+  else drawHeads(view, svg, stage);
+}
+
+const place = ({ x, y, w, h }) => ({ x, y, width: w, height: h });
+
+function drawWaiting(view, svg, x, y) {
+  svg.append(label(view, view.refused ?? "one moment …", x, y, { fill: view.look.muted }));
+}
+
+function drawEmbeddings(view, svg) {
+  const { plan, path, look, header } = view, { box } = plan, part = view.parts.get(partName({ kind: "embeddings", token: path.token }));
+  const x = box.x + 16, w = box.w - 32;
+  if (!part) return drawWaiting(view, svg, x, box.y + 70);
+  const limit = Math.max(...part.vectors.map(({ values }) => peak(values))), step = Math.min(70, (plan.body - 40) / part.vectors.length);
+  svg.append(label(view, cut(`How the vector of “${header.labels[path.token]}” is made`, w), x, box.y + 54, { weight: 600 }));
+  part.vectors.forEach(({ name, values }, at) => {
+    const y = box.y + 72 + at * step, sign = at === 0 ? "" : name === "sum" || name.startsWith("after") || name === "projected" ? "= " : "+ ";
+    svg.append(label(view, cut(`${sign}${name}: ${values.length} numbers, length ${short(Math.hypot(...values))}`, w), x, y + 12, { fill: look.muted }));
+    svg.append(strip(view, binned(values, 64), limit, { x, y: y + 18, width: w, height: Math.max(14, Math.min(26, step - 34)) }));
+  });
+  if (part.note) wrapped(part.note, w, 2).forEach((line, at) => svg.append(label(view, line, x, box.y + box.h - 30 + 18 * at, { fill: look.muted })));
+}
+
+function drawHeads(view, svg, stage) {
+  const { plan, path, look, header } = view, { box, inside } = plan, layer = Number(path.open);
+  const part = view.parts.get(partName({ kind: "layer", layer, token: path.token }));
+  if (!header.heads) {
+    wrapped(view.refused ?? "Attention of this layer is not known.", box.w - 32, 4).forEach((line, at) => svg.append(label(view, line, box.x + 16, box.y + 64 + 20 * at, { fill: look.muted })));
+    return drawSteps(view, svg, stage);
+  }
+  if (!part) return drawWaiting(view, svg, box.x + 16, box.y + 70);
+  drawThumbnails(view, svg, part);
+  drawRibbons(view, svg, part);
+  if (path.head !== null) return drawHead(view, svg, layer);
+  drawLayerStrips(view, svg, part, layer);
+  drawSteps(view, svg, stage);
+}
+
+function drawThumbnails(view, svg, part) {
+  const { plan, path, look, header } = view, { heads } = plan.inside, [count, rows, columns] = part.thumbnails.shape;
+  const effects = view.back && header.ending?.heads, limit = effects ? peak(effects.values.filter(Number.isFinite)) : 1;
+  svg.append(label(view, count === 1 ? "1 head" : `${count} heads`, heads.x, heads.y - 4, { fill: look.muted }));
+  for (let head = 0; head < count; head++) {
+    const x = heads.x + (head % heads.columns) * (heads.size + 10), y = heads.y + 6 + Math.floor(head / heads.columns) * (heads.size + 20);
+    const chosen = head === path.head, from = head * rows * columns;
+    const value = effects ? effects.values[Number(path.open) * effects.shape[1] + head] : NaN;
+    const frame = Number.isFinite(value) ? css(colourAt(look.signed, 0.5 + value / limit / 2)) : chosen ? view.accent : look.neutral;
+    const node = el("g", {},
+      picture(rows, columns, (row, column) => colourAt(look.scale, (part.thumbnails.values[from + row * columns + column] / 255) ** 2), { x, y, width: heads.size, height: heads.size }),
+      el("rect", { x, y, width: heads.size, height: heads.size, fill: "none", stroke: frame, "stroke-width": Number.isFinite(value) ? 4 : chosen ? 3 : 1 }));
+    const words = Number.isFinite(value) && heads.size > 60 ? `${head}: ${fixed(value, 3)}` : String(head);
+    if (heads.size > 20) node.append(label(view, words, x + heads.size / 2, y + heads.size + 14, { anchor: "middle", weight: chosen ? 700 : 400, size: heads.size > 34 ? SIZE : 12 }));
+    svg.append(button(node, `Head ${head} of layer ${path.open}${Number.isFinite(value) ? `, change without it ${fixed(value, 4)}` : ""}`, () => view.openHead(head), chosen));
+  }
+}
+
+function drawRibbons(view, svg, part) {
+  const { plan, path, look, header } = view, { ribbons } = plan.inside, { lanes } = plan;
+  const { keys, rest } = view.ribbons;
+  const who = path.head === null ? (header.heads === 1 ? "" : "mean of the heads: ") : `head ${path.head}: `;
+  const left = ribbons.x, right = ribbons.x + ribbons.w - 10, to = lanes[path.token].mid, tall = 64, colour = look.parts.attention;
+  const title = `${who}where “${header.labels[path.token]}” looks`;
+  const start = plan.inside.heads.x + (plan.inside.heads.size + 10) * plan.inside.heads.columns;
+  svg.append(label(view, cut(title, right - start, SIZE, 600), right, plan.inside.heads.y - 4, { weight: 600, anchor: "end" }));
+  let at = to - tall / 2;
+  const sorted = [...keys].sort((one, other) => one.key - other.key);
+  for (const { key, share } of sorted) {
+    const thick = share * tall, from = lanes[key].mid, middle = (left + right) / 2;
+    const ribbon = el("path", {
+      d: `M${left} ${from - thick / 2} C${middle} ${from - thick / 2} ${middle} ${at} ${right} ${at} V${at + thick} C${middle} ${at + thick} ${middle} ${from + thick / 2} ${left} ${from + thick / 2} Z`,
+      fill: colour, "fill-opacity": key === path.key ? 1 : 0.75, stroke: colour, "stroke-width": 0.5, class: "ribbon", "data-share": share,
+    });
+    const node = el("g", {}, ribbon);
+    svg.append(path.head === null ? node : button(node, `Key ${key}: ${header.labels[key]}, ${fixed(share)}`, () => view.openKey(key), key === path.key));
+    at += thick;
+  }
+  if (rest > 0.0005) {
+    svg.append(el("path", { d: `M${left + 30} ${at + rest * tall} H${right} V${at} H${left + 60} Z`, fill: look.neutral, class: "ribbon rest", "data-share": rest }));
+    if (ribbons.w > 150) svg.append(label(view, `all others ${fixed(rest)}`, right - 4, at + rest * tall + 16, { anchor: "end", fill: look.muted }));
+  }
+  svg.append(el("rect", { x: right, y: to - tall / 2, width: 7, height: tall, fill: colour, rx: 2 }));
+  let taken = [];
+  for (const { key, share } of keys) {
+    const { mid } = lanes[key];
+    if (taken.some((y) => Math.abs(y - mid) < 15)) continue;
+    taken.push(mid);
+    svg.append(label(view, fixed(share), left - 6, mid + 5, { anchor: "end", weight: share >= 0.1 ? 700 : 400 }));
+  }
+}
+
+// What enters the layer, what its attention adds, what leaves it, from left to right.
+function drawLayerStrips(view, svg, part, layer) {
+  const { header, plan, path, look } = view, { box } = plan, known = header.strips, y = plan.footY;
+  const [, seq, bins] = known.shape, state = (entry) => known.values.subarray((entry * seq + path.token) * bins, (entry * seq + path.token + 1) * bins);
+  const turn = header.measures.find(({ key }) => key === "turn");
+  const rows = [["enters", state(layer), known.levels]];
+  if (part.output) rows.push(["attention adds", binned(part.output.values, bins), peak(part.output.values)]);
+  rows.push([turn ? `leaves, turn ${fixed(turn.values[layer * seq + path.token])}` : "leaves", state(layer + 1), known.levels]);
+  const w = (box.w - 32 - 16 * (rows.length - 1)) / rows.length;
+  rows.forEach(([name, values, scale], at) => {
+    const x = box.x + 16 + at * (w + 16);
+    svg.append(label(view, cut(name, w), x, y + 6, { fill: look.muted }), strip(view, values, scale, { x, y: y + 12, width: w, height: 20 }));
+  });
+}
+
+// The parts of the layer in the order of the run, in two lines at most.
+function drawSteps(view, svg, stage) {
+  const { plan, look } = view, { box } = plan;
+  const words = stage.steps.join(" → ") || stage.note || stage.name;
+  wrapped(words, box.w - 32, 2).forEach((line, at) => svg.append(label(view, line, box.x + 16, plan.footY + 54 + 19 * at, { fill: look.muted })));
+}
+
+// Query, key, their products, the weight, the mix.
+function drawHead(view, svg, layer) {
+  const { plan, path, look, header } = view, { box } = plan, y = plan.footY + 12, x = box.x + 16, w = box.w - 32;
+  svg.append(el("line", { x1: x, x2: x + w, y1: y - 8, y2: y - 8, stroke: look.grid }));
+  const part = view.parts.get(partName({ kind: "head", layer, head: path.head, token: path.token, key: path.key }));
+  if (!part) return drawWaiting(view, svg, x, y + 20);
+  const key = header.labels[part.key], query = header.labels[part.token], half = (w - 24) / 2, limit = Math.max(peak(part.query.values), peak(part.keyVector.values));
+  const line = (text, at, style = {}) => svg.append(label(view, cut(text, style.room ?? w, SIZE, style.weight), style.x ?? x, y + at, style));
+  line(`head ${part.head}: “${query}” asks “${key}”`, 12, { weight: 700, fill: view.accent });
+  line(`query of “${query}”, ${part.query.values.length} numbers`, 36, { room: half, fill: look.muted });
+  line(`key of “${key}”`, 36, { x: x + half + 24, room: half, fill: look.muted });
+  svg.append(strip(view, part.query.values, limit, { x, y: y + 42, width: half, height: 20 }), strip(view, part.keyVector.values, limit, { x: x + half + 24, y: y + 42, width: half, height: 20 }));
+  line(`their products, number by number; sum ${short(part.total)}`, 82, { fill: look.muted });
+  svg.append(strip(view, part.products.values, peak(part.products.values), { x, y: y + 88, width: w, height: 20 }));
+  const added = part.addedName ? ` ${part.added === null ? "masked" : `+ ${short(part.added)} (${part.addedName})`}` : "";
+  line(`${short(part.total)} × ${short(part.scaling)} = ${short(part.scaled)}${added}  →  softmax over all keys  →  weight ${fixed(part.weight, 4)}`, 130, { weight: 600 });
+  line(`value of “${key}”`, 152, { room: half, fill: look.muted });
+  line(`mix of all values, each × its weight`, 152, { x: x + half + 24, room: half, fill: look.muted });
+  const most = Math.max(peak(part.value.values), peak(part.mix.values));
+  svg.append(strip(view, part.value.values, most, { x, y: y + 158, width: half, height: 20 }), strip(view, part.mix.values, most, { x: x + half + 24, y: y + 158, width: half, height: 20 }));
+  if (view.links.cell) svg.append(link(view, "every number of this cell", view.links.cell(layer, part.head, part.token, part.key), x, y + 200));
+  if (view.links.attention) svg.append(link(view, "the whole map of this head", view.links.attention(layer, part.head, part.token), x + half + 24, y + 200));
+}
+
+function link(view, words, address, x, y) {
+  const node = el("a", { href: address, target: "_self" }, label(view, words, x, y, { fill: view.accent, className: "label link" }));
+  node.firstChild.setAttribute("text-decoration", "underline");
+  return node;
+}

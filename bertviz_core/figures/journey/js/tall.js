@@ -1,0 +1,87 @@
+// The drawing on a phone: the chosen token alone, from top to bottom.
+function drawTall(view, svg) {
+  const { header, path, plan, look } = view, { width } = plan, seq = Math.max(header.labels.length, 1), x = 8, w = width - 16;
+  const word = header.labels[path.token] ?? "your text";
+  svg.append(label(view, cut(`“${word}”, token ${path.token} of ${seq}`, w, 16, 700), x, 24, { weight: 700, size: 16 }));
+  const half = (w - 12) / 2;
+  [["previous token", -1, x], ["next token", 1, x + half + 12]].forEach(([words, step, left]) => {
+    const node = el("g", {}, el("rect", { x: left, y: 38, width: half, height: 44, rx: 7, fill: look.paper, stroke: look.neutral }), label(view, words, left + half / 2, 65, { anchor: "middle" }));
+    svg.append(button(node, words, () => view.choose((path.token + step + seq) % seq)));
+  });
+  const measure = view.measure(), { strips } = header;
+  let entry = 0;
+  for (const row of plan.rows) {
+    const stage = header.stages[row.index], layer = layerAt(header.stages, row.index), isLayer = stage.kind === "layer";
+    const opens = isLayer || stage.kind === "embeddings", y = row.y;
+    const rgb = isLayer && measure ? colourAt(look.scale, measure.values[layer * seq + path.token] / view.most(measure)) : channels(look.neutral);
+    const value = isLayer && measure ? fixed(measure.values[layer * seq + path.token], measure.digits) : "";
+    const node = el("g", {}, el("rect", { x, y: y + 1, width: w, height: row.h - 2, rx: 6, fill: look.paper, stroke: row.open ? view.accent : look.neutral, "stroke-width": row.open ? 2 : 1 }),
+      label(view, cut(stage.run ? stage.name : `${stage.name} (not run here)`, opens ? 100 : w - 20), x + 10, y + 28, { weight: 600 }));
+    if (isLayer) node.append(el("rect", { x: x + 116, y: y + 8, width: 64, height: row.h - 16, rx: 4, fill: css(rgb), stroke: look.neutral }), label(view, value, x + 148, y + 28, { anchor: "middle", fill: inkOn(rgb) }));
+    if (isLayer) entry = layer + 1;
+    if (opens && strips) {
+      const [, , bins] = strips.shape, from = (entry * seq + path.token) * bins;
+      node.append(strip(view, strips.values.subarray(from, from + bins), strips.levels, { x: x + 192, y: y + 12, width: w - 202, height: row.h - 24 }));
+    }
+    svg.append(opens ? button(node, `${row.open ? "Close" : "Open"} ${stage.name}${value ? `, ${view.measureName()} ${value}` : ""}`, () => view.open(row.open ? "" : isLayer ? String(layer) : "embeddings"), row.open) : node);
+    if (row.open) drawTallInner(view, svg, row, layer, { x, w, y: y + row.h + 6 });
+  }
+  drawTallEnd(view, svg, { x, w, y: plan.endY });
+}
+
+function drawTallInner(view, svg, row, layer, { x, w, y }) {
+  const { header, path, look } = view;
+  if (header.missing || (path.open !== "embeddings" && !header.heads)) {
+    const words = header.missing || view.refused || "Attention of this layer is not known.";
+    return wrapped(words, w, 5).forEach((line, at) => svg.append(label(view, line, x, y + 18 + 20 * at, { fill: look.muted })));
+  }
+  if (path.open === "embeddings") {
+    const part = view.parts.get(partName({ kind: "embeddings", token: path.token }));
+    if (!part) return drawWaiting(view, svg, x, y + 20);
+    const limit = Math.max(...part.vectors.map(({ values }) => peak(values)));
+    return part.vectors.slice(0, 6).forEach(({ name, values }, at) => svg.append(label(view, cut(`${name}, ${values.length} numbers`, w), x, y + 14 + at * 36, { fill: look.muted }),
+      strip(view, binned(values, 64), limit, { x, y: y + 18 + at * 36, width: w, height: 14 })));
+  }
+  const part = view.parts.get(partName({ kind: "layer", layer, token: path.token }));
+  if (!part) return drawWaiting(view, svg, x, y + 20);
+  const [count, rows, columns] = part.thumbnails.shape;
+  for (let head = 0; head < count; head++) {
+    const left = x + (head % row.columns) * 76, top = y + Math.floor(head / row.columns) * 84, chosen = head === path.head, from = head * rows * columns;
+    const node = el("g", {}, picture(rows, columns, (one, other) => colourAt(look.scale, (part.thumbnails.values[from + one * columns + other] / 255) ** 2), { x: left, y: top, width: 62, height: 62 }),
+      el("rect", { x: left, y: top, width: 62, height: 62, fill: "none", stroke: chosen ? view.accent : look.neutral, "stroke-width": chosen ? 3 : 1 }),
+      label(view, String(head), left + 31, top + 77, { anchor: "middle", weight: chosen ? 700 : 400 }));
+    svg.append(button(node, `Head ${head} of layer ${layer}`, () => view.openHead(head), chosen));
+  }
+  const { keys, rest } = view.ribbons;
+  let top = y + row.grid + 22;
+  svg.append(label(view, cut(`${path.head === null ? "mean of the heads" : `head ${path.head}`}: where “${header.labels[path.token]}” looks`, w, SIZE, 600), x, top, { weight: 600 }));
+  for (const { key, share } of [...keys, { key: -1, share: rest }]) {
+    if (share < 0.0005) continue;
+    top += 28;
+    const room = w - 180;
+    const node = el("g", {}, el("rect", { x, y: top - 18, width: w, height: 26, fill: look.paper, "fill-opacity": 0.01 }),
+      label(view, key < 0 ? "all others" : cut(header.labels[key], 110, SIZE, 400, MONO), x, top, { family: key < 0 ? FONT : MONO, weight: key >= 0 && key === path.key ? 700 : 400 }),
+      el("rect", { x: x + 118, y: top - 12, width: Math.max(room * share, 1), height: 14, rx: 2, fill: key < 0 ? look.neutral : look.parts.attention, class: "ribbon", "data-share": share }),
+      label(view, fixed(share), x + w, top, { anchor: "end" }));
+    svg.append(key < 0 || path.head === null ? node : button(node, `Key ${key}: ${header.labels[key]}, ${fixed(share)}`, () => view.openKey(key), key === path.key));
+  }
+  if (path.head !== null) {
+    const box = { x: x - 16, y: 0, w: w + 32, h: 0 }, kept = view.plan;
+    view.plan = { ...kept, box, footY: top + 12 };
+    drawHead(view, svg, layer);
+    view.plan = kept;
+  }
+}
+
+function drawTallEnd(view, svg, { x, w, y }) {
+  const { header } = view, { ending } = header;
+  let top = y + 20;
+  if (ending) {
+    svg.append(label(view, cut(ending.title, w - 110), x, top, { fill: view.look.muted }), label(view, minus(ending.value.toFixed(4)), x + w, top + 4, { anchor: "end", weight: 700, size: 22 }));
+    top += 30;
+  }
+  for (const line of wrapped(view.sentence(), w, 4)) {
+    svg.append(label(view, line, x, top));
+    top += 20;
+  }
+}

@@ -1,0 +1,230 @@
+// The drawing on a desk: lanes from left to right.
+function drawWide(view, svg) {
+  const { header, path, plan, look } = view;
+  drawHeadings(view, svg);
+  drawLanes(view, svg);
+  drawTokens(view, svg);
+  for (const column of plan.columns) {
+    const stage = header.stages[column.index];
+    if (column.open) continue;
+    if (stage.kind === "embeddings") drawFirst(view, svg, column);
+    else if (stage.kind === "layer") drawLayer(view, svg, column, layerAt(header.stages, column.index));
+    else drawBehind(view, svg, column, stage);
+  }
+  if (plan.box) drawBox(view, svg);
+  drawEnd(view, svg);
+  drawLegend(view, svg, plan.height - BOTTOM + 26);
+}
+
+const many = (view) => view.plan.lanes.length > 80;
+
+function drawHeadings(view, svg) {
+  const { header, plan, look, path } = view;
+  svg.append(label(view, "tokens", plan.token.w / 2, plan.top - 14, { weight: 600, anchor: "middle" }));
+  const layers = plan.columns.filter(({ index }) => header.stages[index].kind === "layer");
+  const closed = layers.filter(({ open }) => !open);
+  const slot = closed.length > 1 ? Math.min(...closed.map(({ w }) => w)) : closed[0]?.w ?? 40;
+  const every = Math.max(1, Math.ceil((layers.length > 10 ? 22 : 14) / (slot + 1)));
+  layers.forEach((column, number) => {
+    if (column.open) return;
+    const near = layers.some(({ open }, other) => open && Math.abs(other - number) === 1);
+    const shown = every === 1 || number === 0 || number === layers.length - 1 || (number % every === 0 && number < layers.length - every && !near);
+    const heading = el("g", {}, el("rect", { x: column.x - 1, y: plan.top - 32, width: column.w + 2, height: 26, fill: look.paper, "fill-opacity": 0.01, rx: 4 }));
+    if (shown) heading.append(label(view, String(number), column.x + column.w / 2, plan.top - 14, { weight: 600, anchor: "middle", className: "label heading" }));
+    svg.append(button(heading, `Open layer ${number}`, () => view.open(String(number)), false));
+  });
+  const first = plan.columns.find(({ index }) => header.stages[index].kind === "embeddings");
+  if (first && !first.open) {
+    const words = label(view, first.w > 80 ? "embeddings" : "embed.", first.x + first.w / 2, plan.top - 14, { weight: 600, anchor: "middle" });
+    svg.append(button(el("g", {}, words), "Open the embeddings", () => view.open("embeddings"), false));
+  }
+  if (!closed.length) return;
+  const runs = [[]];
+  for (const column of layers) column.open ? runs.push([]) : runs.at(-1).push(column);
+  const longest = runs.reduce((one, other) => (other.length > one.length ? other : one));
+  if (!longest.length) return;
+  const from = longest[0].x, to = longest.at(-1).x + longest.at(-1).w;
+  const words = sameBuild(view, longest.map(({ index }) => header.stages[index]), layers.some(({ open }) => open));
+  const text = [words, `layers: ${view.measureName()}`].find((each) => each && textWidth(each) < to - from + 24) ?? (to - from > 44 ? "layers" : "");
+  if (text) svg.append(label(view, text, (from + to) / 2, plan.top - 42, { anchor: "middle", fill: look.muted }));
+}
+
+// "4 more layers of the same build", where they are.
+function sameBuild(view, stages, more) {
+  const builds = new Set(stages.map(({ build }) => build));
+  if (builds.size !== 1 || stages.length < 2) return "";
+  return `${stages.length} ${more ? "more " : ""}layers of the same build: ${view.measureName()}`;
+}
+
+function drawLanes(view, svg) {
+  const { plan, path, look } = view;
+  const from = plan.token.w, to = plan.end.x;
+  if (!many(view)) {
+    for (const { mid } of plan.lanes) svg.append(el("line", { x1: from, x2: to, y1: mid, y2: mid, stroke: look.grid, "stroke-width": 1.5 }));
+  }
+  const { mid } = plan.lanes[path.token];
+  svg.append(el("line", { x1: from, x2: to, y1: mid, y2: mid, stroke: view.accent, "stroke-width": 3 }));
+}
+
+function drawTokens(view, svg) {
+  const { header, plan, path, look } = view;
+  if (many(view)) return drawManyTokens(view, svg);
+  const shares = view.back && header.ending?.tokens?.values, limit = shares ? peak(shares) : 1;
+  header.labels.forEach((text, at) => {
+    const lane = plan.lanes[at], chosen = at === path.token, height = Math.min(lane.h - (lane.h > 16 ? 6 : 2), 34);
+    const rgb = shares ? colourAt(look.signed, 0.5 + shares[at] / limit / 2) : channels(chosen ? look.neutral : look.paper);
+    const size = lane.h < 16 ? 12 : SIZE;
+    const node = el("g", {},
+      el("rect", { x: 1, y: lane.mid - height / 2, width: plan.token.w - 2, height, rx: Math.min(5, height / 3), fill: css(rgb),
+        stroke: chosen ? view.accent : lane.h < 16 ? "none" : look.neutral, "stroke-width": chosen ? 2 : 1 }),
+      label(view, cut(text, plan.token.w - 12, size, chosen ? 700 : 400, MONO), plan.token.w / 2, lane.mid + size * 0.36, {
+        anchor: "middle", weight: chosen ? 700 : 400, family: MONO, size, fill: shares ? inkOn(rgb) : look.text,
+        italic: header.special.includes(at) }));
+    const share = shares ? `, share ${fixed(shares[at], 4)}` : "";
+    svg.append(button(node, `Token ${at}: ${text}${share}`, () => view.choose(at), chosen));
+  });
+}
+
+// Of a long text words stand beside the chosen lane and its strongest partners alone.
+function drawManyTokens(view, svg) {
+  const { header, plan, path, look } = view, height = plan.lanes.length * plan.lanes[0].h;
+  const field = el("rect", { x: plan.token.w - 12, y: plan.lanes[0].y, width: 10, height, fill: look.neutral, rx: 3, class: "lanes" });
+  field.style.cursor = "pointer";
+  field.addEventListener("click", (event) => {
+    const box = field.getBoundingClientRect();
+    view.choose(clamp(Math.floor(((event.clientY - box.top) / box.height) * plan.lanes.length), 0, plan.lanes.length - 1));
+  });
+  svg.append(field);
+  const partners = view.ribbons?.keys.map(({ key }) => key) ?? [];
+  let free = [];
+  for (const at of [path.token, ...partners.filter((key) => key !== path.token)]) {
+    const { mid } = plan.lanes[at];
+    if (free.some((y) => Math.abs(y - mid) < 17)) continue;
+    free.push(mid);
+    const chosen = at === path.token;
+    svg.append(label(view, cut(header.labels[at], plan.token.w - 20, SIZE, chosen ? 700 : 400, MONO), plan.token.w - 16, mid + 5,
+      { anchor: "end", weight: chosen ? 700 : 400, family: MONO, italic: header.special.includes(at) }));
+  }
+}
+
+function drawFirst(view, svg, column) {
+  const { header, plan, look } = view, { strips } = header;
+  if (!strips) return svg.append(el("rect", { x: column.x, y: plan.lanes[0].y, width: column.w, height: plan.body, fill: look.neutral, rx: 4 }));
+  const [, seq, bins] = strips.shape, colour = (row, at) => colourAt(look.signed, 0.5 + strips.values[row * bins + at] / strips.levels / 2);
+  const group = el("g", {});
+  if (many(view)) {
+    group.append(picture(seq, bins, colour, { x: column.x, y: plan.lanes[0].y, width: column.w, height: seq * plan.lanes[0].h }));
+  } else {
+    plan.lanes.forEach((lane, row) => {
+      const height = Math.min(lane.h - (lane.h > 16 ? 10 : 3), 24);
+      const place = { x: column.x, y: lane.mid - height / 2, width: column.w, height };
+      group.append(picture(1, bins, (_, at) => colour(row, at), place), el("rect", { ...place, fill: "none", stroke: look.muted, "stroke-width": 0.75, rx: 2 }));
+    });
+  }
+  svg.append(button(group, "Open the embeddings", () => view.open("embeddings"), false));
+}
+
+function drawLayer(view, svg, column, number) {
+  const { header, plan, path, look } = view, group = el("g", {});
+  const measure = view.measure(), seq = plan.lanes.length;
+  const effects = view.back && header.ending?.layers?.values;
+  const rgbOf = (at) => {
+    if (effects) return colourAt(look.signed, 0.5 + effects[number] / peak(effects) / 2);
+    return measure ? colourAt(look.scale, measure.values[number * seq + at] / view.most(measure)) : channels(look.neutral);
+  };
+  if (many(view)) {
+    group.append(picture(seq, 1, rgbOf, { x: column.x, y: plan.lanes[0].y, width: column.w, height: seq * plan.lanes[0].h }));
+    group.addEventListener("click", (event) => {
+      const box = group.getBoundingClientRect();
+      view.go({ token: clamp(Math.floor(((event.clientY - box.top) / box.height) * seq), 0, seq - 1), open: String(number), head: null, key: null });
+    });
+    group.style.cursor = "pointer";
+  } else {
+    plan.lanes.forEach((lane, at) => {
+      const height = Math.min(lane.h - (lane.h > 16 ? 6 : 2), 34), rgb = rgbOf(at), chosen = at === path.token;
+      const cell = el("g", { class: "cell", "data-layer": number, "data-token": at },
+        el("rect", { x: column.x, y: lane.mid - height / 2, width: Math.max(column.w, 1), height, rx: Math.min(4, column.w / 4), fill: css(rgb),
+          stroke: chosen ? view.accent : look.neutral, "stroke-width": chosen ? 1.5 : 0.75 }));
+      const value = effects ? effects[number] : measure?.values[number * seq + at];
+      if (value !== undefined && column.w >= 46 && height >= 18 && (!effects || chosen)) {
+        cell.append(label(view, effects ? fixed(value, 4) : fixed(value, measure.digits), column.x + column.w / 2, lane.mid + 5, { anchor: "middle", fill: inkOn(rgb), className: "label number" }));
+      }
+      cell.style.cursor = "pointer";
+      cell.addEventListener("click", () => view.go({ token: at, open: String(number), head: null, key: null }));
+      cell.addEventListener("pointerenter", () => view.say(view.cellWords(number, at)));
+      group.append(cell);
+    });
+  }
+  if (view.cursor === column.index) group.append(el("rect", { x: column.x - 3, y: plan.top - 34, width: column.w + 6, height: plan.body + 38, fill: "none", stroke: view.accent, "stroke-width": 2, rx: 6 }));
+  svg.append(group);
+}
+
+function drawBehind(view, svg, column, stage) {
+  const { plan, look } = view, middle = plan.top + Math.min(plan.body / 2, 220);
+  const part = { pooler: "pooler", "task head": "task head", norm: "layer_norm", decoder: "decoder" }[stage.kind];
+  const words = stage.run ? stage.name : `${stage.name} (not run here)`;
+  const node = el("g", {},
+    el("rect", { x: column.x, y: plan.top, width: column.w, height: plan.body, rx: 5, fill: stage.run ? look.parts[part] : look.paper,
+      stroke: look.parts[part], "stroke-width": 1.5, "stroke-dasharray": stage.run ? null : "4 3" }),
+    label(view, cut(words, Math.min(plan.body, 440) - 12), column.x + column.w / 2 + 5, middle, { anchor: "middle", rotate: -90, fill: stage.run ? inkOn(channels(look.parts[part])) : look.text }),
+    el("title", {}));
+  node.lastChild.textContent = `${stage.name}: ${stage.numel.toLocaleString("en-US")} parameters. ${stage.note}`;
+  svg.append(node);
+}
+
+function drawEnd(view, svg) {
+  const { header, plan, path, look } = view, { x, w } = plan.end, { ending, strips } = header;
+  const middle = clamp(plan.lanes[path.token].mid, plan.top + 90, plan.top + plan.body - 100), centre = x + w / 2;
+  const lines = [];
+  if (strips) {
+    const [states, seq, bins] = strips.shape, from = ((states - 1) * seq + path.token) * bins;
+    svg.append(strip(view, strips.values.subarray(from, from + bins), strips.levels, { x: x + 6, y: middle - 46, width: w - 12, height: 24 }));
+    svg.append(label(view, "what comes out", centre, middle - 56, { anchor: "middle", weight: 600 }));
+    lines.push([`${strips.edges.at(-1).toLocaleString("en-US")} numbers`, {}]);
+  }
+  if (ending) {
+    for (const line of wrapped(ending.title, w - 4, 3)) lines.push([line, { fill: look.muted }]);
+    lines.push([minus(ending.value.toFixed(4)), { weight: 700, size: 22 }]);
+  }
+  let y = middle - 2;
+  for (const [text, style] of lines) {
+    svg.append(label(view, cut(text, w, style.size, style.weight), centre, y + (style.size ? 8 : 0), { anchor: "middle", ...style }));
+    y += style.size ? 30 : 19;
+  }
+  if (ending?.layers || ending?.tokens) {
+    const words = view.back ? "back to the text" : "what it rests on";
+    const link = el("g", {}, el("rect", { x: x + 2, y: y - 4, width: w - 4, height: 26, rx: 6, fill: look.paper, stroke: view.accent }), label(view, words, centre, y + 14, { anchor: "middle", fill: view.accent, weight: 600 }));
+    svg.append(button(link, words, () => view.turn(), view.back));
+  }
+}
+
+function wrapped(text, room, most) {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const longer = lines.at(-1) ? `${lines.at(-1)} ${word}` : word;
+    if (textWidth(longer) <= room || !lines.at(-1)) lines[lines.length - 1] = longer;
+    else if (lines.length === most) { lines[most - 1] = cut(`${longer}…`, room); return lines; }
+    else lines.push(word);
+  }
+  return lines;
+}
+
+function drawLegend(view, svg, y) {
+  const { header, plan, look } = view, x = 2;
+  const measure = view.measure(), narrow = plan.width < 760;
+  if (view.back && header.ending) {
+    const limit = peak(header.ending.layers?.values ?? header.ending.tokens.values);
+    drawRamp(view, svg, x, y, look.signed, fixed(-limit, 4), fixed(limit, 4), narrow ? "" : `change of the number without it (layers), share in it (tokens, up to ${fixed(peak(header.ending.tokens?.values ?? [0]), 4)})`);
+  } else if (measure) {
+    drawRamp(view, svg, x, y, look.scale, "0", fixed(view.most(measure), measure.digits), narrow ? measure.name : `${measure.name}: ${measure.unit}`);
+  }
+  for (const [at, line] of wrapped(view.sentence(), plan.width - 8, 3).entries()) svg.append(label(view, line, x, y + 34 + 20 * at, { weight: at ? 400 : 600 }));
+}
+
+function drawRamp(view, svg, x, y, scale, least, most, words) {
+  svg.append(label(view, least, x, y + 11, { fill: view.look.muted }));
+  const from = x + textWidth(least) + 8;
+  svg.append(picture(1, 40, (_, at) => colourAt(scale, at / 39), { x: from, y, width: 150, height: 14 }),
+    el("rect", { x: from, y, width: 150, height: 14, fill: "none", stroke: view.look.neutral }));
+  svg.append(label(view, `${most}  ${words}`, from + 158, y + 11, { fill: view.look.muted }));
+}

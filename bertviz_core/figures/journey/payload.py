@@ -1,0 +1,242 @@
+"""One message for the drawing of a journey: u32 length of the header, JSON header, then raw arrays, each at 4 bytes.
+
+Strips travel as whole numbers of a scale that the header states; every other number is a float32.
+"""
+
+import json
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Shaped
+
+from bertviz_core.figures.base.style import Theme, diverging, sequential
+from bertviz_core.journey.results import EmbeddingOpening, HeadOpening, Journey, LayerOpening
+from bertviz_core.text import escape_controls, is_right_to_left, shortened
+
+LONGEST_LABEL, LONGEST_TEXT = 40, 120
+MEASURES = {
+    "turn": ("turn of the vector", "1 − cosine before and after the layer", 3),
+    "length": ("length of the vector", "Euclidean length after the layer", 2),
+    "entropy": ("entropy of the attention", "nats, mean over the heads", 3),
+}
+"""Field of a Journey -> what it is, its unit, decimals."""
+LEVELS = {np.dtype(np.int8): 127, np.dtype(np.int16): 32_767}
+EXACT_TOKENS = 80
+"""Tokens up to which a strip's values travel in 16 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """What is chosen and open."""
+
+    token: int = 0
+    """Position of the token whose ribbons are drawn."""
+    open: str = ""
+    """"embeddings", the number of a layer, or "" for nothing."""
+    head: int | None = None
+    """Head of that layer."""
+    key: int | None = None
+    """Key token of that head; None for the strongest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The number at the end of the drawing, and what it rests on."""
+
+    title: str
+    """What the number is."""
+    value: float
+    """It."""
+    unit: str = ""
+    """Its unit."""
+    layers: Float[np.ndarray, " layers"] | None = None
+    """Change of the number without each layer."""
+    heads: Float[np.ndarray, "layers heads"] | None = None
+    """Change of the number without each head; NaN where there is none."""
+    tokens: Float[np.ndarray, " seq"] | None = None
+    """Share of each token in the number."""
+
+
+class _Arrays:
+    """The arrays behind the header, and where each begins."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self._end = 0
+
+    def add(self, array: Shaped[np.ndarray, "..."]) -> dict[str, Any]:
+        """Put an array behind the others; how the browser finds it."""
+        known = np.ascontiguousarray(array, dtype=np.float32 if array.dtype.kind == "f" else array.dtype)
+        data = known.tobytes()
+        place = {"at": self._end, "type": known.dtype.name, "shape": list(known.shape)}
+        padding = -len(data) % 4
+        self.parts.append(data + bytes(padding))
+        self._end += len(data) + padding
+        return place
+
+
+def identity(journey: Journey) -> str:
+    """Name of a journey by what it is of: the browser keeps what it has received under this name."""
+    tokens = journey.tokens
+    digest = blake2b(repr((journey.model, journey.revision, journey.labels)).encode("utf-8", "replace"), digest_size=12)
+    if tokens is not None:
+        digest.update(np.ascontiguousarray(tokens.input_ids).tobytes())
+    if journey.turn is not None:
+        digest.update(journey.turn.tobytes())
+    return digest.hexdigest()
+
+
+def journey_payload(
+    journey: Journey,
+    *,
+    theme: Theme,
+    path: Path,
+    colour: str = "turn",
+    ribbon: str = "attention",
+    openings: Iterable[EmbeddingOpening | LayerOpening | HeadOpening] = (),
+    ending: Ending | None = None,
+    said: int = 0,
+    links: Mapping[str, str] | None = None,
+) -> bytes:
+    """The message that the drawing is made of.
+
+    Args:
+        journey: the text's way.
+        theme: colours and typeface.
+        path: what is chosen and open.
+        colour: key of MEASURES.
+        ribbon: "attention" or "weighted".
+        openings: parts that the browser may lack.
+        ending: the number at the end.
+        said: number of the last thing that the browser said, for which this is the answer.
+        links: name of a place in the drawing -> address of the page that explains it.
+    """
+    arrays, tokens = _Arrays(), journey.tokens
+    special = [] if tokens is None else np.flatnonzero(tokens.special).tolist()
+    header: dict[str, Any] = {
+        "identity": identity(journey),
+        "model": escape_controls(journey.model),
+        "family": journey.title,
+        "revision": journey.revision,
+        "text": _text(None if tokens is None else tokens.text),
+        "pair": _text(None if tokens is None else tokens.pair),
+        "rtl": tokens is not None and is_right_to_left(tokens.text),
+        "labels": [escape_controls(shortened(label, LONGEST_LABEL)) or "∅" for label in journey.labels],
+        "special": special,
+        "second": None if tokens is None else tokens.second_start,
+        "stages": [asdict(stage) for stage in journey.stages],
+        "layers": journey.layers,
+        "heads": journey.heads,
+        "missing": journey.missing,
+        "look": _colours(theme),
+        "path": asdict(path),
+        "colour": colour,
+        "ribbon": ribbon,
+        "said": said,
+        "links": dict(links or {}),
+        "measures": _measures(journey, arrays),
+        "strips": _strips(journey, arrays),
+        "ending": _ending(ending, arrays),
+        "parts": [_part(each, arrays) for each in openings],
+    }
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
+    text += b" " * (-(len(text) + 4) % 4)
+    return b"".join([struct.pack("<I", len(text)), text, *arrays.parts])
+
+
+def _text(text: str | None) -> str | None:
+    return None if text is None else escape_controls(shortened(text, LONGEST_TEXT))
+
+
+def _measures(journey: Journey, arrays: _Arrays) -> list[dict[str, Any]]:
+    known = [(key, getattr(journey, key)) for key in MEASURES]
+    return [
+        {
+            "key": key,
+            "name": MEASURES[key][0],
+            "unit": MEASURES[key][1],
+            "digits": MEASURES[key][2],
+            **arrays.add(values),
+        }
+        for key, values in known
+        if values is not None
+    ]
+
+
+def _strips(journey: Journey, arrays: _Arrays) -> dict[str, Any] | None:
+    strips = journey.strips
+    if strips is None:
+        return None
+    kind = np.dtype(np.int16 if len(journey.labels) <= EXACT_TOKENS else np.int8)
+    scale = float(np.abs(strips.values).max(initial=0)) or 1.0
+    codes = np.rint(strips.values / scale * LEVELS[kind]).astype(kind)
+    return {"edges": strips.edges.tolist(), "scale": scale, "levels": LEVELS[kind], **arrays.add(codes)}
+
+
+def _ending(ending: Ending | None, arrays: _Arrays) -> dict[str, Any] | None:
+    if ending is None:
+        return None
+    named = {"layers": ending.layers, "heads": ending.heads, "tokens": ending.tokens}
+    known = {name: None if values is None else arrays.add(values) for name, values in named.items()}
+    return {"title": escape_controls(ending.title), "value": ending.value, "unit": ending.unit, **known}
+
+
+def _part(opening: EmbeddingOpening | LayerOpening | HeadOpening, arrays: _Arrays) -> dict[str, Any]:
+    if isinstance(opening, EmbeddingOpening):
+        vectors = [{"name": name, **arrays.add(vector)} for name, vector in opening.parts.items()]
+        return {"kind": "embeddings", "token": opening.token, "vectors": vectors, "note": opening.note}
+    if isinstance(opening, LayerOpening):
+        shades = np.rint(np.sqrt(np.clip(opening.thumbnails, 0, 1)) * 255).astype(np.uint8)
+        output = opening.attention_output
+        return {
+            "kind": "layer",
+            "layer": opening.layer,
+            "token": opening.token,
+            "thumbnails": arrays.add(shades),
+            "rows": arrays.add(opening.rows),
+            "weighted": None if opening.weighted is None else arrays.add(opening.weighted),
+            "output": None if output is None else arrays.add(output),
+        }
+    cell = opening.cell
+    score, mixed = cell.score, cell.output
+    return {
+        "kind": "head",
+        "layer": cell.layer,
+        "head": cell.head,
+        "token": cell.query_position,
+        "key": cell.key_position,
+        "query": arrays.add(score.query),
+        "keyVector": arrays.add(score.key),
+        "products": arrays.add(score.products),
+        "weights": arrays.add(score.model_weights),
+        "scores": arrays.add(np.nan_to_num(score.scores, neginf=-3e38)),
+        "value": arrays.add(mixed.values[cell.key_position]),
+        "mix": arrays.add(mixed.mix),
+        "total": score.total,
+        "scaling": score.scaling,
+        "scaled": score.scaled,
+        "added": score.added if np.isfinite(score.added) else None,
+        "addedName": score.added_name,
+        "weight": float(score.model_weights[cell.key_position]),
+        "norm": float(mixed.head_norms[cell.head]),
+    }
+
+
+def _colours(theme: Theme) -> dict[str, Any]:
+    """Every colour that the drawing uses."""
+    parts = ("embeddings", "attention", "feed_forward", "layer_norm", "pooler", "task head", "decoder")
+    return {
+        "name": theme.name,
+        "paper": theme.paper,
+        "text": theme.text,
+        "muted": theme.muted,
+        "grid": theme.grid,
+        "neutral": theme.neutral,
+        "scale": sequential(theme),
+        "signed": diverging(theme),
+        "parts": {part: theme.colours[part] for part in parts},
+    }

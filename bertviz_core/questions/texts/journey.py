@@ -1,0 +1,142 @@
+"""A text's way through the whole model, and the parts of it that a reader opens."""
+
+import numpy as np
+
+from bertviz_core.attention.axes import readable
+from bertviz_core.errors import MissingFilesError, UnsupportedModelError
+from bertviz_core.heads.score_breakdown import break_down_cell, layer_heads
+from bertviz_core.hidden_states.embeddings import embedding_sum
+from bertviz_core.hidden_states.geometry import change_by_layer, norms
+from bertviz_core.journey.numbers import embedding_opening, strips_of, token_entropy
+from bertviz_core.journey.numbers import layer_opening as opening_of
+from bertviz_core.journey.results import EmbeddingOpening, HeadOpening, Journey, LayerOpening, Stage
+from bertviz_core.journey.stages import stages_of
+from bertviz_core.questions.models.parameters import architecture, parameters
+from bertviz_core.questions.opened import Opened, answered
+from bertviz_core.questions.parameters import Options, choice
+from bertviz_core.questions.question import Answer, question
+from bertviz_core.questions.texts.heads import HEAD, KEY, LAYER, QUERY, cell
+from bertviz_core.questions.texts.hidden_states import run
+from bertviz_core.questions.texts.tokens import tokens
+from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.tokenization import longest_piece
+
+COLOURS = ("turn", "length", "entropy")
+COLOUR = choice("colour", COLOURS, "the number of each token and layer that colours the cells")
+RIBBON = choice(
+    "ribbon", ("attention", "weighted"), "what the width of a ribbon is: attention, or with the value's length"
+)
+MOST_CELLS = 40_000
+"""Heads times tokens up to which a file holds every head of a token."""
+FEW, SEVERAL = 24, 80
+"""Tokens up to which a strip has many bins, and up to which it has some."""
+BINS = (48, 32, 16)
+"""Bins of a strip of few, several and many tokens."""
+
+
+@question(params=(COLOUR, RIBBON))
+def journey(opened: Opened, options: Options) -> Answer[Journey]:
+    """The stages of a model, and what each does to every token; of a model without weights the stages alone."""
+    try:
+        made = run(opened, options)
+    except (MissingFilesError, UnsupportedModelError) as error:
+        return _without_run(opened, options, str(error))
+    trace = made.result
+    stages, title = _stages(opened, trace.num_hidden_layers)
+    count = len(trace.tokens)
+    known = trace.attention_source != "none"
+    travelled = Journey(
+        trace.model,
+        title,
+        trace.revision,
+        trace.tokens,
+        tuple(readable(trace.tokens, position) for position in range(count)),
+        stages,
+        change_by_layer(trace.hidden_states),
+        np.asarray(norms(trace.hidden_states[1:]), dtype=np.float32),
+        token_entropy(trace) if known else None,
+        strips_of(trace, BINS[(count > FEW) + (count > SEVERAL)]),
+        trace.num_attention_heads if known else 0,
+        (*trace.notices, *([] if known else [trace.attention_note])),
+    )
+    return made.of(travelled, travelled.notices)
+
+
+@question(params=(QUERY,))
+def embeddings(opened: Opened, options: Options) -> Answer[EmbeddingOpening]:
+    """How the embedding of one token is made."""
+    made = run(opened, options)
+    token = options.whole(QUERY.key, len(made.result.tokens), longest_piece(made.result.tokens))
+    parts = opened.made(
+        (__name__, "parts", options.texts, options.pair), lambda: embedding_sum(opened.loaded, made.result)
+    )
+    return made.of(embedding_opening(parts, token))
+
+
+@question(params=(LAYER, QUERY))
+def layer_opening(opened: Opened, options: Options) -> Answer[LayerOpening]:
+    """One layer, as one token passes it."""
+    made = run(opened, options)
+    layer = options.numbered("layer", made.result.num_hidden_layers, 0, opened.name)
+    token = options.whole(QUERY.key, len(made.result.tokens), longest_piece(made.result.tokens))
+    return made.of(opening_of(opened.loaded, made.result, layer, token))
+
+
+@question(params=(LAYER, HEAD, QUERY, KEY))
+def head_opening(opened: Opened, options: Options) -> Answer[HeadOpening]:
+    """One head of a layer, as one token asks one key."""
+    made = cell(opened, options)
+    return made.of(HeadOpening(made.result))
+
+
+def all_openings(
+    opened: Opened, options: Options, token: int
+) -> tuple[EmbeddingOpening | LayerOpening | HeadOpening, ...]:
+    """Everything that opens for one token: what a file holds that still unfolds. Heads are those of MOST_CELLS.
+
+    Args:
+        opened: the model.
+        options: the text.
+        token: position of the token.
+    """
+    trace = run(opened, options).result
+    found: list[EmbeddingOpening | LayerOpening | HeadOpening] = [
+        embedding_opening(embedding_sum(opened.loaded, trace), token)
+    ]
+    heads = trace.num_attention_heads
+    every = trace.num_hidden_layers * heads * len(trace.tokens) <= MOST_CELLS
+    for layer in range(trace.num_hidden_layers):
+        try:
+            part = opening_of(opened.loaded, trace, layer, token)
+            found.append(part)
+            parts = layer_heads(opened.loaded, trace, layer) if every else None
+            for head in range(heads if every else 0):
+                key = int(part.rows[head].argmax())
+                found.append(HeadOpening(break_down_cell(opened.loaded, trace, layer, head, token, key, parts)))
+        except UnsupportedModelError:  # a family whose attention or heads are not known has the rest
+            continue
+    return tuple(found)
+
+
+def _stages(opened: Opened, layers: int) -> tuple[tuple[Stage, ...], str]:
+    sizes, ledger = architecture(opened, Options()).result, parameters(opened, Options()).result
+    return stages_of(sizes, ledger, layers), sizes.title
+
+
+def _without_run(opened: Opened, options: Options, missing: str) -> Answer[Journey]:
+    sizes = architecture(opened, Options()).result
+    stages, title = _stages(opened, sizes.num_hidden_layers or 0)
+    read = _tokens(opened, options)
+    labels = () if read is None else tuple(readable(read, position) for position in range(len(read)))
+    model, revision = opened.source.name, opened.source.revision
+    heads = sizes.num_attention_heads or 0
+    known = Journey(model, title, revision, read, labels, stages, None, None, None, None, heads, (), missing)
+    return answered(opened, known)
+
+
+def _tokens(opened: Opened, options: Options) -> Tokens | None:
+    """The tokens; None for a model without a tokenizer here."""
+    try:
+        return tokens(opened, options).result
+    except (MissingFilesError, UnsupportedModelError):
+        return None

@@ -1,0 +1,64 @@
+"""The drawing of a journey as one HTML page, for the dashboard's download, the command line and notebooks."""
+
+from bertviz_core.errors import TextError
+from bertviz_core.figures.base.style import Theme
+from bertviz_core.figures.journey.html_file import journey_html
+from bertviz_core.figures.journey.payload import Ending, Path, journey_payload
+from bertviz_core.journey.results import Journey
+from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Answer
+from bertviz_core.questions.texts.heads import HEAD, KEY, LAYER, QUERY
+from bertviz_core.questions.texts.journey import COLOUR, RIBBON, all_openings, journey
+from bertviz_core.text import quoted
+from bertviz_core.trace.tokenization import longest_piece
+
+EMBEDDINGS = "embeddings"
+WHAT_OPENS = "The parts of the chosen token open; every number was computed by the model."
+
+
+def journey_page(
+    opened: Opened, options: Options, theme: Theme, ending: Ending | None = None
+) -> tuple[str, Answer[Journey]]:
+    """The drawing as a page that needs no network and still unfolds, and the answer that it is drawn from.
+
+    Args:
+        opened: the model.
+        options: the text, and of query, layer, head, key, colour and ribbon what is chosen and open.
+        theme: colours.
+        ending: the number at the end, and what it rests on.
+
+    Raises:
+        BertvizError: as journey; there is no such token, layer or head.
+    """
+    answer = journey(opened, options)
+    way = answer.result
+    path = path_of(way, options, opened.name)
+    openings = () if way.missing else all_openings(opened, options, path.token)
+    colour, ribbon = options.choice(COLOUR), options.choice(RIBBON)
+    payload = journey_payload(
+        way, theme=theme, path=path, colour=colour, ribbon=ribbon, openings=openings, ending=ending
+    )
+    text = "" if way.tokens is None else f" of {quoted(way.tokens.text, 60)}"
+    title = f"Journey{text} through {way.model}"
+    return journey_html(payload, title, f"{title}, revision {way.revision}. {WHAT_OPENS}"), answer
+
+
+def path_of(way: Journey, options: Options, model: str) -> Path:
+    """What is chosen and open.
+
+    Raises:
+        TextError: this model or text does not have it.
+    """
+    count = max(len(way.labels), 1)
+    token = options.whole(QUERY.key, count, 0 if way.tokens is None else longest_piece(way.tokens))
+    layer, head, key = (options.get(param.key) for param in (LAYER, HEAD, KEY))
+    if layer in ("", EMBEDDINGS):
+        return Path(token, layer)
+    number = options.numbered("layer", way.layers, 0, model)
+    if head == "":
+        return Path(token, str(number))
+    if not way.heads:
+        raise TextError(f"The heads of {quoted(model)} are not known, so none can be opened.")
+    opened = options.numbered("head", way.heads, 0, model)
+    return Path(token, str(number), opened, options.whole(KEY.key, count, 0) if key else None)

@@ -1,0 +1,24 @@
+"""Journey: what happens to a text on its way through the whole model?"""
+
+import streamlit as st
+
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.texts.journey import journey
+from ui.cache.shared_model import SharedModel
+from ui.views.journey.ending import chosen_ending, ending_of
+from ui.views.journey.views import drawing_view
+from ui.widgets import controls
+from ui.widgets.errors import shown_to_user
+from ui.widgets.formatting import escape_markdown, heading
+
+name_model = heading("Journey", "What happens to a text on its way through the model?")
+with shown_to_user():
+    name = controls.model_name()
+    target = chosen_ending(name)
+    pair = None if target is not None and target.kind == "cosine" else controls.pair()
+    with st.spinner("Running the model"):
+        travelled = journey(SharedModel(name), Options((controls.text(),), pair)).result
+    name_model(name, f"{travelled.title}, {travelled.layers} layers")
+    for notice in travelled.notices:
+        st.warning(escape_markdown(notice))
+    drawing_view(name, travelled, None if target is None else ending_of(name, target, travelled))

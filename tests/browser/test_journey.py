@@ -1,0 +1,131 @@
+"""The drawing of a journey in a browser: its layout at every size, questions answered by clicks, the keyboard."""
+
+import re
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from bertviz_core.figures.journey.html_file import script
+
+LAYOUT = """([width, tokens, layers, open, head]) => {
+  const layer = { kind: "layer" }, others = [{ kind: "norm" }, { kind: "pooler" }];
+  const stages = [{ kind: "embeddings" }, ...Array(layers).fill(layer), ...others];
+  const plan = layoutOf({ width, tokens, stages, heads: 12, open, head, large: false, bars: 9 });
+  if (plan.mode === "tall") {
+    return { boxes: plan.rows.map(({ y, h, inner }) => [0, y, width, h + inner]), width, height: plan.height };
+  }
+  const { inside, top, body } = plan, columns = plan.columns.map(({ x, w }) => [x, top, w, body]);
+  const boxes = [[plan.token.x, top, plan.token.w, body], ...columns, [plan.end.x, top, plan.end.w, body]];
+  const { heads, ribbons } = inside ?? {};
+  const parts = inside && [heads.x + heads.columns * (heads.size + 10), ribbons.x, ribbons.w];
+  return { boxes, width: plan.width, height: plan.height, inside: parts };
+}"""
+LYING = """(labels) => {
+  const over = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2
+    && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4;
+  const boxes = labels.map((node) => [node.textContent, node.getBoundingClientRect()]);
+  return boxes.flatMap(([one, a], at) => boxes.slice(at + 1).filter(([, b]) => over(a, b)).map(([two]) => [one, two]));
+}"""
+"""Pairs of words of which one lies on the other."""
+
+
+@pytest.fixture(scope="module")
+def layouts(browser: Browser) -> Page:
+    """A page that has the drawing's code and nothing else."""
+    page = browser.new_page()
+    page.set_content("<p>layout</p>")
+    page.add_script_tag(content=script())
+    return page
+
+
+@pytest.mark.parametrize("width", [360, 768, 1000, 1280, 1600])
+def test_no_box_lies_on_another_and_none_leaves_the_drawing(width: int, layouts: Page) -> None:
+    for layers in (1, 3, 12, 48):
+        for tokens in (1, 3, 24, 80, 512):
+            for opened in ("", "0", str(layers - 1), "embeddings"):
+                for head in (None, 3) if opened.isdecimal() else (None,):
+                    plan = layouts.evaluate(LAYOUT, [width, tokens, layers, opened, head])
+                    case = (width, tokens, layers, opened, head)
+                    boxes = sorted(plan["boxes"])
+                    for left, top, wide, high in boxes:
+                        assert wide > 0, case
+                        assert high > 0, case
+                        assert left >= 0, case
+                        assert left + wide <= plan["width"] + 0.5, case
+                        assert top + high <= plan["height"] + 0.5, case
+                    for one, other in zip(boxes, boxes[1:], strict=False):
+                        beside = one[0] + one[2] <= other[0] + 0.01
+                        below = one[1] + one[3] <= other[1] + 0.01
+                        assert beside or below, case
+                    if plan.get("inside") and opened != "embeddings":
+                        heads_end, ribbons, room = plan["inside"]
+                        assert heads_end <= ribbons, case
+                        assert room > 40, case
+
+
+def opened(page: Page, server: str, **query: object) -> Page:
+    """The journey, once its drawing stands."""
+    page.goto(f"{server}/journey?{urlencode(query)}")
+    page.locator(".journey svg").wait_for()
+    return page
+
+
+def sentence(page: Page) -> str:
+    """What the drawing says in words below its scale, as it is read aloud."""
+    return page.locator(".journey .live").text_content() or ""
+
+
+def test_the_five_minute_questions_are_answered_by_clicks_alone(page: Page, server: str) -> None:
+    opened(page, server, text="The bank of the river was steep.")
+    page.locator("[data-name^='Token'][data-name*='bank']").click()
+    expect(page.locator(".journey .live")).to_contain_text("turned “bank” most")
+    layer = re.search(r"Layer (\d+) turned “bank” most \((0\.\d{3})\)", sentence(page))
+    assert layer is not None
+    page.locator(f"[data-name='Open layer {layer[1]}']").click()
+    page.locator("[data-name^='Head 0 of layer']").click()
+    expect(page.locator(".journey .live")).to_contain_text("Head 0 looks at")
+    weight = re.search(r"looks at “(.+?)” most \((0\.\d{3})\)", sentence(page))
+    assert weight is not None
+    expect(page.locator(".journey svg")).to_contain_text(f"weight {weight[2]}")
+    expect(page.locator(".journey svg")).to_contain_text("their products, number by number")
+    expect(page).to_have_url(re.compile(rf"layer={layer[1]}&head=0"))
+    page.locator(".journey svg a", has_text="every number of this cell").click()
+    expect(page).to_have_url(re.compile(rf"/heads\?.*layer={layer[1]}"))
+    expect(page.get_by_text("The outputs of all heads").first).to_be_visible()
+    page.go_back()
+    expect(page.locator("[data-name^='Head 0 of layer'][aria-pressed='true']")).to_be_visible()
+
+
+def test_it_is_used_by_keyboard_alone_and_says_where_it_is(page: Page, server: str) -> None:
+    opened(page, server)
+    page.locator("[data-name='Token 5: python']").focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("[data-name^='Token 6'][aria-pressed='true']")).to_be_visible()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    expect(page.locator(".journey .live")).to_contain_text("Layer 1, token 6")
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-name='Close layer 1']")).to_be_visible()
+    expect(page).to_have_url(re.compile("layer=1"))
+    page.keyboard.press("Escape")
+    expect(page.locator("[data-name='Close layer 1']")).to_have_count(0)
+
+
+def test_ribbons_add_up_to_one_and_no_word_lies_on_another(page: Page, server: str) -> None:
+    opened(page, server, layer=2, head=1, query=5)
+    page.locator(".ribbon").first.wait_for()
+    shares = page.locator(".ribbon").evaluate_all("(all) => all.map((each) => Number(each.dataset.share))")
+    assert sum(shares) == pytest.approx(1, abs=2e-3)
+    assert page.locator(".journey svg .label").evaluate_all(LYING) == []
+
+
+def test_a_saved_picture_says_what_it_is_of(page: Page, server: str) -> None:
+    opened(page, server, layer=2)
+    page.locator("[data-name^='Head 0 of layer']").wait_for()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="SVG").click()
+    text = saved.value.path().read_text(encoding="utf-8")
+    assert "Journey of" in text
+    assert "all-MiniLM-L6-v2" in text
+    assert "python" in text

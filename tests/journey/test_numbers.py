@@ -1,0 +1,109 @@
+"""Numbers of a journey against their definitions: bins, entropy, ribbons, what opens; and the question about all of it.
+
+Covers `bertviz_core/questions/texts/journey.py`.
+"""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bertviz_core.attention.probabilities import attention_probs
+from bertviz_core.journey.numbers import bin_edges, binned, layer_opening, ribbons, token_entropy
+from bertviz_core.questions.opened import OpenedModel
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.texts.journey import all_openings, embeddings, head_opening, journey
+from bertviz_core.settings import Settings
+from tests.helpers.made_traces import mapped
+
+TEXT = "I love my pet python."
+
+
+@pytest.fixture(scope="module")
+def opened() -> OpenedModel:
+    return OpenedModel("all-MiniLM-L6-v2", Settings.from_environment())
+
+
+@given(st.lists(st.floats(-1e3, 1e3, width=32), min_size=1, max_size=70), st.integers(1, 80))
+def test_a_bin_is_the_value_of_largest_magnitude(values: list[float], bins: int) -> None:
+    vector = np.array(values, dtype=np.float32)
+    edges = bin_edges(len(vector), bins)
+    assert edges[0] == 0
+    assert edges[-1] == len(vector)
+    assert (np.diff(edges) > 0).all()
+    for bin_, value in enumerate(binned(vector, edges)):
+        part = vector[edges[bin_] : edges[bin_ + 1]]
+        assert abs(value) == np.abs(part).max()
+        assert value in part
+
+
+@given(st.lists(st.floats(0, 1, width=32), min_size=1, max_size=60).filter(lambda row: sum(row) > 0.01))
+def test_ribbons_and_the_rest_sum_to_one(row: list[float]) -> None:
+    shares = np.array(row, dtype=np.float64)
+    shares = (shares / shares.sum()).astype(np.float32)
+    found = ribbons(shares)
+    assert sum(found.shares) + found.rest == pytest.approx(1, abs=1e-5)
+    assert len(found.keys) <= 8
+    assert min(found.shares) >= np.sort(shares)[::-1][len(found.keys) - 1]
+    assert len(found.keys) == 8 or sum(found.shares) >= 0.9 - 1e-5 or len(found.keys) == len(shares)
+
+
+def test_entropy_is_zero_on_one_key_and_the_logarithm_on_all_alike() -> None:
+    one, even = np.eye(5)[None], np.full((1, 5, 5), 0.2)
+    assert token_entropy(mapped(one, even)).tolist() == [[0.0] * 5, pytest.approx([np.log(5)] * 5)]
+
+
+def test_turn_and_length_are_those_of_the_hidden_states(opened: OpenedModel) -> None:
+    way = journey(opened, Options((TEXT,))).result
+    states = torch.from_numpy(opened.trace(opened.tokens(TEXT, None)).hidden_states.copy())
+    turn = 1 - torch.nn.functional.cosine_similarity(states[1:], states[:-1], dim=-1)
+    assert way.turn == pytest.approx(turn.numpy(), abs=1e-6)
+    assert way.length == pytest.approx(states[1:].norm(dim=-1).numpy(), rel=1e-6)
+    assert way.labels[5] == "python"
+
+
+def test_an_opened_layer_has_the_rows_of_attention_and_shares_with_values(opened: OpenedModel) -> None:
+    trace = opened.trace(opened.tokens(TEXT, None))
+    part = layer_opening(opened.loaded, trace, 3, 5)
+    assert part.rows == pytest.approx(attention_probs(trace, 3)[:, 5])
+    assert part.weighted is not None
+    assert part.weighted.sum(axis=1) == pytest.approx(1, abs=1e-5)
+    # Kobayashi et al. 2020: |alpha W_o v|, from the model's own modules.
+    attention = opened.loaded.model.encoder.layer[3].attention
+    value = torch.from_numpy(trace.value[3].copy()) if trace.value is not None else None
+    assert value is not None
+    size = value.shape[-1]
+    output = attention.output.dense.weight.detach()[:, 4 * size : 5 * size]
+    lengths = (value[4] @ output.T).norm(dim=-1).numpy() * part.rows[4]
+    assert part.weighted[4] == pytest.approx(lengths / lengths.sum(), abs=1e-5)
+
+
+def test_what_attention_adds_is_what_the_module_gives(opened: OpenedModel) -> None:
+    trace, heard = opened.trace(opened.tokens(TEXT, None)), []
+    module = opened.loaded.model.encoder.layer[2].attention.output.dense
+    hook = module.register_forward_hook(lambda _module, _inputs, output: heard.append(output[0].detach().numpy()))
+    try:
+        opened.loaded.model(torch.from_numpy(trace.tokens.input_ids.copy())[None])
+    finally:
+        hook.remove()
+    assert layer_opening(opened.loaded, trace, 2, 5).attention_output == pytest.approx(heard[0][5], abs=1e-5)
+
+
+def test_the_embedding_opens_into_a_sum(opened: OpenedModel) -> None:
+    part = embeddings(opened, Options((TEXT,), values={"query": "5"})).result
+    added = part.parts["word"] + part.parts["position"] + part.parts["token type"]
+    assert part.parts["sum"] == pytest.approx(added, abs=1e-6)
+    assert [*part.parts] == ["word", "position", "token type", "sum", "after layer norm"]
+
+
+def test_a_head_opens_at_its_key(opened: OpenedModel) -> None:
+    options = Options((TEXT,), values={"layer": "3", "head": "5", "query": "5", "key": "0"})
+    cell = head_opening(opened, options).result.cell
+    trace = opened.trace(opened.tokens(TEXT, None))
+    assert cell.score.model_weights[0] == pytest.approx(attention_probs(trace, 3, 5)[5, 0], abs=1e-6)
+
+
+def test_a_file_holds_every_layer_and_head_of_a_token(opened: OpenedModel) -> None:
+    parts = all_openings(opened, Options((TEXT,)), 5)
+    assert len(parts) == 1 + 6 + 6 * 12

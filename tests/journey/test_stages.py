@@ -1,0 +1,83 @@
+"""Stages of a model: every parameter is counted in one, in every family; a layer is described as it is built."""
+
+import pytest
+
+from bertviz_core.journey.results import Journey
+from bertviz_core.questions.models.parameters import parameters
+from bertviz_core.questions.opened import OpenedModel
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.texts.journey import journey
+from bertviz_core.settings import Settings
+from tests.helpers.tiny_models import FAMILIES, LAYERS, save_tiny
+
+TEXT = Options(("i love my pet python",))
+
+
+def travelled(family: str, settings: Settings) -> tuple[Journey, int]:
+    """The journey of a text through a tiny model, and the parameters of its ledger."""
+    save_tiny(family, settings.models_dir / family)
+    opened = OpenedModel(family, settings)
+    return journey(opened, TEXT).result, parameters(opened, Options()).result.total
+
+
+@pytest.mark.sample(12)
+@pytest.mark.parametrize("family", list(FAMILIES))
+def test_every_parameter_is_counted_in_one_stage(family: str, settings: Settings) -> None:
+    way, total = travelled(family, settings)
+    assert sum(stage.numel for stage in way.stages) == total
+    assert [stage.name for stage in way.stages if stage.kind == "layer"] == [f"layer {at}" for at in range(way.layers)]
+    assert way.stages[0].kind == "embeddings"
+    assert way.missing or way.layers == LAYERS
+
+
+def test_shared_layers_are_counted_once_and_say_so(settings: Settings) -> None:
+    way, _ = travelled("albert", settings)
+    layers = [stage for stage in way.stages if stage.kind == "layer"]
+    assert [stage.numel > 0 for stage in layers] == [True, False, False]
+    assert "stored layer 0" in layers[1].note
+
+
+def test_a_decoder_beside_the_encoder_is_not_passed(settings: Settings) -> None:
+    way, _ = travelled("bart", settings)
+    (decoder,) = [stage for stage in way.stages if stage.kind == "decoder"]
+    assert decoder.numel > 0
+    assert not decoder.run
+
+
+@pytest.mark.parametrize(
+    ("family", "step", "build"),
+    [
+        ("gpt2", "norm", "attention to earlier tokens"),
+        ("bert", "attention", "attention over the whole text"),
+        ("t5", "norm", "relative positions"),
+        ("nomic_bert", "attention", "gated feed-forward"),
+        ("fnet", "mixing of tokens", "without attention"),
+        ("longformer", "attention", "local attention, 2 tokens before and 2 after"),
+    ],
+)
+def test_a_layer_is_described_as_it_is_built(family: str, step: str, build: str, settings: Settings) -> None:
+    way, _ = travelled(family, settings)
+    layer = next(stage for stage in way.stages if stage.kind == "layer")
+    assert layer.steps[0] == step
+    assert build in layer.build
+
+
+def test_local_layers_are_told_from_those_that_see_everything(settings: Settings) -> None:
+    way, _ = travelled("modernbert", settings)
+    builds = [stage.build for stage in way.stages if stage.kind == "layer"]
+    assert ["local" in build for build in builds] == [False, True, False]
+
+
+def test_a_model_without_weights_has_its_stages_and_one_sentence(settings: Settings) -> None:
+    opened = OpenedModel("bert-base-uncased", settings)  # known from its config and its file's header alone
+    way = journey(opened, TEXT).result
+    assert "is not on this machine" in way.missing
+    assert way.turn is None
+    assert way.layers == 12
+    assert sum(stage.numel for stage in way.stages) == 109_482_240
+
+
+def test_a_family_without_a_row_per_token_is_drawn_without_numbers(settings: Settings) -> None:
+    way, total = travelled("funnel", settings)
+    assert "one row" in way.missing
+    assert sum(stage.numel for stage in way.stages) == total

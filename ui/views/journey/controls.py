@@ -1,0 +1,67 @@
+"""What is chosen and open in the drawing, as the address says it."""
+
+import streamlit as st
+
+from bertviz_core.figures.journey.payload import Path
+from bertviz_core.journey.results import Journey
+from bertviz_core.questions.parameters import Param
+from bertviz_core.questions.texts.heads import HEAD, KEY, LAYER, QUERY
+from bertviz_core.questions.texts.journey import COLOUR, RIBBON
+from bertviz_core.questions.texts.journey_file import EMBEDDINGS
+from bertviz_core.trace.tokenization import longest_piece
+from ui import session
+from ui.address.query import whole
+from ui.components.journey import chosen_path, said
+from ui.widgets.cell_controls import HEAD as HEAD_KEY
+from ui.widgets.view_and_layer import store_layer
+
+DRAWING = "journey"
+
+
+def take_path() -> None:
+    """Let the address name what the reader chose and opened in the drawing."""
+    path, words = chosen_path(DRAWING), said(DRAWING)
+    if path is None:
+        return
+    named = {QUERY.key: path.token, LAYER.key: path.open, HEAD.key: path.head, KEY.key: path.key}
+    for name, value in named.items():
+        _write(name, None if value in (None, "") else str(value))
+    for param in (COLOUR, RIBBON):
+        value = words.get(param.key)
+        _write(param.key, value if value in param.options[1:] else None)
+    if path.open.isdecimal():  # other pages begin with what was opened here
+        store_layer(int(path.open))
+        if path.head is not None:
+            session.store(HEAD_KEY, path.head)
+
+
+def _write(name: str, value: str | None) -> None:
+    if value is not None:
+        st.query_params[name] = value
+    elif name in st.query_params:
+        del st.query_params[name]
+
+
+def path_of(journey: Journey) -> Path:
+    """What the address asks to be chosen and open, as far as this model and text have it."""
+    count = max(len(journey.labels), 1)
+    token = _within(QUERY.key, count)
+    if token is None:
+        token = longest_piece(journey.tokens) if journey.tokens is not None else 0
+    opened = st.query_params.get(LAYER.key, "")
+    if opened != EMBEDDINGS and _within(LAYER.key, journey.layers) is None:
+        return Path(token)
+    head = _within(HEAD.key, journey.heads) if opened != EMBEDDINGS else None
+    return Path(token, opened, head, None if head is None else _within(KEY.key, count))
+
+
+def _within(name: str, count: int) -> int | None:
+    """A number of the address below a count; None for anything else."""
+    number = whole(st.query_params.get(name))
+    return number if number is not None and number < count else None
+
+
+def option(param: Param) -> str:
+    """One of a parameter's words as the address names it, the first by default."""
+    named = st.query_params.get(param.key, "")
+    return named if named in param.options else param.options[0]

@@ -1,0 +1,48 @@
+"""The number at the end of the drawing, and the layers, heads and tokens that it rests on."""
+
+import numpy as np
+import streamlit as st
+from jaxtyping import Float
+
+from bertviz_core.attribution.results import WordAttributions
+from bertviz_core.figures.journey.payload import Ending
+from bertviz_core.journey.results import Journey
+from bertviz_core.questions.interventions.attributions import word_attributions
+from bertviz_core.questions.interventions.single_text import effects
+from ui.widgets.controls import BOUND
+from ui.widgets.lists.progress import answer
+from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options
+from ui.widgets.target_controls.row import folded_row, target_row
+
+HELP = (
+    "Picks one number that the model gives for the text and colours the drawing by what it depends on: layers and "
+    "heads by how much the number changes without them, tokens by their share in it."
+)
+
+
+def chosen_ending(name: str) -> ChosenTarget | None:
+    """The number that the reader follows back through the model; None while nobody asks.
+
+    Raises:
+        BertvizError: the number cannot be asked for, in one sentence.
+    """
+    with st.container(horizontal=True, vertical_alignment="center", key="journey_ending"):
+        if not st.toggle("What the answer rests on", key="rests_on", help=HELP, **BOUND):
+            return None
+        row = folded_row()
+    return target_row(name, row)
+
+
+def ending_of(name: str, chosen: ChosenTarget, journey: Journey) -> Ending:
+    """The number with the effects of layers and heads and the shares of tokens, as the pages on causes have them."""
+    opened, options = shared_model_of(name), target_options(chosen)
+    measured = answer(effects, opened, options).result.effects[0]
+    shares = _shares(answer(word_attributions, opened, options).result, journey)
+    return Ending(measured.title, measured.clean, measured.unit, measured.layers, measured.heads, shares)
+
+
+def _shares(shares: WordAttributions, journey: Journey) -> Float[np.ndarray, " seq"] | None:
+    """The share of each token; None where the number is of another reading of the text."""
+    if journey.tokens is None or not np.array_equal(shares.tokens.input_ids, journey.tokens.input_ids):
+        return None
+    return np.asarray(np.nan_to_num(shares.per_token()))

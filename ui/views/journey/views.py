@@ -1,0 +1,102 @@
+"""The drawing of the text's way through the whole model, and its numbers as a table."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.figures.base.style import theme_named
+from bertviz_core.figures.journey.payload import Ending, Path, journey_payload
+from bertviz_core.journey.results import EmbeddingOpening, HeadOpening, Journey, LayerOpening
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.texts import journey as questions
+from bertviz_core.questions.texts.journey_file import EMBEDDINGS, journey_page
+from ui import session
+from ui.cache.shared_model import SharedModel
+from ui.components.journey import journey_view, serial
+from ui.views.journey.controls import DRAWING, option, path_of, take_path
+from ui.widgets.errors import shown_to_user
+from ui.widgets.figure_block import file_name, folded_table
+from ui.widgets.files.theme import chosen_theme, theme_select
+from ui.widgets.formatting import escape_markdown
+
+FILE_HELP = "One file in which the layers and heads of the chosen token still open; it needs no network."
+LINKS = {"attention": "attention", "cell": "heads?view=One+cell"}
+"""Place in the drawing -> the page that shows it whole."""
+
+
+@st.fragment
+@shown_to_user()
+def drawing_view(name: str, journey: Journey, ending: Ending | None) -> None:
+    """The drawing; what opens in it is computed when it opens."""
+    path = path_of(journey)
+    openings = [] if journey.missing else _openings(SharedModel(name), journey, path)
+    payload = journey_payload(
+        journey,
+        theme=theme_named(session.theme_name()),
+        path=path,
+        colour=option(questions.COLOUR),
+        ribbon=option(questions.RIBBON),
+        openings=openings,
+        ending=ending,
+        said=serial(DRAWING),
+        links=LINKS,
+    )
+    journey_view(payload, DRAWING, take_path)
+    if journey.turn is not None:
+        _files(name, journey, path, ending)
+        folded_table(DRAWING, _table(journey, path.token), f"The way of token {path.token} through {journey.model}")
+
+
+def _files(name: str, journey: Journey, path: Path, ending: Ending | None) -> None:
+    """The drawing as a page that still unfolds, and its numbers."""
+    tokens = journey.tokens
+    if tokens is None:
+        return
+    filename = file_name(DRAWING, f"journey {journey.model}")
+    chosen = {"query": str(path.token), "layer": path.open}
+    chosen |= {name: str(at) for name, at in (("head", path.head), ("key", path.key)) if at is not None}
+    chosen |= {param.key: option(param) for param in (questions.COLOUR, questions.RIBBON)}
+
+    def page() -> str:
+        options = Options((tokens.text,), tokens.pair, values=chosen)
+        return journey_page(SharedModel(name), options, theme_named(chosen_theme() or session.theme_name()), ending)[0]
+
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+        st.download_button(
+            "HTML", page, f"{filename}.html", "text/html", key=f"{DRAWING}_html", help=FILE_HELP, on_click="ignore"
+        )
+        theme_select(DRAWING)
+
+
+def _openings(opened: SharedModel, journey: Journey, path: Path) -> list[EmbeddingOpening | LayerOpening | HeadOpening]:
+    """What is open; a part that this model does not have is said below the drawing."""
+    tokens, values = journey.tokens, {"query": str(path.token)}
+    if tokens is None:
+        return []
+
+    def asked() -> Options:
+        return Options((tokens.text,), tokens.pair, values=dict(values))
+
+    found: list[EmbeddingOpening | LayerOpening | HeadOpening] = []
+    try:
+        if path.open == EMBEDDINGS:
+            found.append(questions.embeddings(opened, asked()).result)
+        elif path.open:
+            values["layer"] = path.open
+            layer = questions.layer_opening(opened, asked()).result
+            found.append(layer)
+            if path.head is not None:
+                key = int(layer.rows[path.head].argmax()) if path.key is None else path.key
+                values |= {"head": str(path.head), "key": str(key)}
+                found.append(questions.head_opening(opened, asked()).result)
+    except UnsupportedModelError as error:
+        st.caption(escape_markdown(str(error)))
+    return found
+
+
+def _table(journey: Journey, token: int) -> pd.DataFrame:
+    """One token's numbers, a row a layer."""
+    named = {"turn": journey.turn, "length": journey.length, "entropy": journey.entropy}
+    columns = {name: values[:, token] for name, values in named.items() if values is not None}
+    return pd.DataFrame({"layer": np.arange(journey.layers), **columns})
