@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
+import pyarrow as pa
 from jaxtyping import Bool, Float, Int
 
 from bertviz_core.corpus.column_values import column_kind, matching
@@ -21,7 +22,6 @@ from bertviz_core.tables.row_groups import row_group_rows
 from bertviz_core.text import counted, quoted
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyarrow.parquet import FileMetaData
 
 SHARDS_FOLDER = "shards"
@@ -96,14 +96,12 @@ class Corpus:
         for start in range(0, self.rows, size):
             yield start, np.asarray(vectors[start : start + size], dtype=np.float32)
 
-    def column(self, name: str) -> "pa.ChunkedArray":
+    def column(self, name: str) -> pa.ChunkedArray:
         """A column whole, in the order of the rows; texts as dictionaries of each row group.
 
         Raises:
             CorpusError: there is none of this name, or a shard cannot be read.
         """
-        import pyarrow as pa
-
         self._check_columns([name])
         parts, nbytes = [], 0
         for shard in range(self.manifest.shards):
@@ -116,7 +114,7 @@ class Corpus:
                 )
         return pa.chunked_array([chunk for part in parts for chunk in part.chunks], type=parts[0].type)
 
-    def read(self, rows: Sequence[int], columns: Sequence[str]) -> "pa.Table":
+    def read(self, rows: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """Some rows in the order asked for, with some columns ("vector" among them if wanted).
 
         Only the row groups that hold them are read.
@@ -125,8 +123,6 @@ class Corpus:
             CorpusError: there is no such column, or a shard cannot be read.
             IndexError: there is no such row.
         """
-        import pyarrow as pa
-
         self._check_columns([name for name in columns if name != VECTOR_COLUMN])
         wanted = np.asarray(rows, dtype=np.int64)
         if wanted.size and not 0 <= wanted.min() <= wanted.max() < self.rows:
@@ -157,10 +153,8 @@ class Corpus:
         self._check_columns([name])
         return matching(self.column(name), name, value)
 
-    def _rows(self, shard: int, places: Int[np.ndarray, " places"], columns: Sequence[str]) -> "pa.Table":
+    def _rows(self, shard: int, places: Int[np.ndarray, " places"], columns: Sequence[str]) -> pa.Table:
         """Some rows of a shard, by their place in it, in the order given."""
-        import pyarrow as pa
-
         counts = row_group_rows(read_footer(shard_path(self.path, shard)))
         starts = np.concatenate([[0], np.cumsum(counts)])
         groups = np.searchsorted(starts, places, side="right") - 1
@@ -170,7 +164,7 @@ class Corpus:
         offsets = np.concatenate([[0], np.cumsum(np.asarray(counts)[read])])
         return unpacked(table.take(pa.array(places - starts[groups] + offsets[np.searchsorted(read, groups)])))
 
-    def _table(self, shard: int, columns: Sequence[str], row_groups: list[int] | None = None) -> "pa.Table":
+    def _table(self, shard: int, columns: Sequence[str], row_groups: list[int] | None = None) -> pa.Table:
         """Some columns of a shard, of all its row groups or of some."""
         return read_shard(shard_path(self.path, shard), columns, row_groups)
 
@@ -291,8 +285,6 @@ def _columns(manifest: Manifest, footer: "FileMetaData") -> dict[str, ColumnKind
 
 def _shard_trouble(manifest: Manifest, footer: "FileMetaData", first: "FileMetaData") -> str:
     """What of a shard is not as the manifest says; "" where all is."""
-    import pyarrow as pa
-
     schema = footer.schema.to_arrow_schema()
     own = [name for name in OWN_COLUMNS if name != TEXT_COLUMN or manifest.text_column is not None]
     if schema.names != [*(column.name for column in manifest.columns), *own]:

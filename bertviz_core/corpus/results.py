@@ -1,13 +1,12 @@
 """What a corpus folder says of itself, and how far the making of one is."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import pyarrow as pa
 
 from bertviz_core.sentences.results import Pooling, SentenceDtype
 from bertviz_core.tables.results import InputFile
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 VectorDtype = Literal["float16", "float32"]
 """Number formats in which a corpus keeps its vectors."""
@@ -106,7 +105,7 @@ class InputSurvey:
 
     files: tuple[InputFile, ...]
     """Its files in their order."""
-    schema: "pa.Schema"
+    schema: pa.Schema
     """Every column and its type, that of the texts among them; one for all files."""
     text_column: str
     """The column with the texts."""

@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from bertviz_core.corpus.folder import TEXT_COLUMN, TOKENS_COLUMN, TRUNCATED_COLUMN, VECTOR_COLUMN, shard_path
 from bertviz_core.corpus.manifest import sentence_plan
@@ -104,8 +105,6 @@ def _encoder(model: str, manifest: Manifest, settings: Settings) -> Encoder:
 
 
 def _made(work: ShardWork, shard: ShardRows, encoder: Encoder) -> ShardOutcome:
-    import pyarrow as pa
-
     manifest, survey = work.manifest, work.survey
     rows = shard_table(survey, shard)
     texts = rows.column(survey.text_column).to_pylist()

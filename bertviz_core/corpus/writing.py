@@ -12,6 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as kinds
+
 from bertviz_core.errors import CorpusError
 from bertviz_core.isolation.regular_files import open_regular
 from bertviz_core.sentences.store.pages import page_sizes
@@ -21,7 +25,6 @@ from bertviz_core.tables.row_groups import check_counts
 from bertviz_core.text import first_line, quoted
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyarrow.parquet import FileMetaData, ParquetFile
 
 LOCK_FILE = "writer.lock"
@@ -56,7 +59,7 @@ def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
         raise refusal(path, error) from error
 
 
-def write_table(path: Path, table: "pa.Table") -> None:
+def write_table(path: Path, table: pa.Table) -> None:
     """Write a table as a Parquet file, whole (bertviz_core.tables.atomic_files.write_table).
 
     Raises:
@@ -113,7 +116,7 @@ def read_footer(path: Path) -> "FileMetaData":
         return file.metadata
 
 
-def read_shard(path: Path, columns: Sequence[str], row_groups: Sequence[int] | None = None) -> "pa.Table":
+def read_shard(path: Path, columns: Sequence[str], row_groups: Sequence[int] | None = None) -> pa.Table:
     """Some columns of a shard, of all its row groups or of some; texts as dictionaries.
 
     Raises:
@@ -140,15 +143,12 @@ def stored_nbytes(path: Path) -> int:
         raise _damaged(path, error) from error
 
 
-def unpacked(table: "pa.Table") -> "pa.Table":
+def unpacked(table: pa.Table) -> pa.Table:
     """A table of few rows with its texts in the cells themselves.
 
     Raises:
         CorpusError: they take too much memory.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     for place, field in enumerate(table.schema):
         if not pa.types.is_dictionary(field.type):
             continue
@@ -173,7 +173,6 @@ def _parquet(path: Path) -> "Iterator[tuple[BinaryIO, ParquetFile]]":
     Raises:
         CorpusError: as read_footer; also where reading fails while it is open.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
@@ -289,7 +288,5 @@ def _stored_nbytes(descriptor: int) -> int:
     return stored
 
 
-def _is_text(kind: "pa.DataType") -> bool:
-    import pyarrow.types as kinds
-
+def _is_text(kind: pa.DataType) -> bool:
     return bool(kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_binary(kind))

@@ -41,7 +41,6 @@ def parquet_bytes(vectors: SentenceVectors) -> bytes:
     The metadata of its schema hold model, revision, pooling and layer each under its own name, and all that `about`
     says as JSON under "inside_bert". Parquet is typed, so no cell can be a formula and the sentences stay as they are.
     """
-    import pyarrow
     import pyarrow.parquet
 
     flat = pyarrow.array(np.ascontiguousarray(vectors.vectors).ravel())

@@ -1,16 +1,14 @@
 """The values of a column as few, so that rows can be coloured or parted by them."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from jaxtyping import Bool, Float, Int
 
 from bertviz_core.corpus.column_values import plain_values
 from bertviz_core.text import counted
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 NAMED = 8
 """Values of a column that are told apart; what has another is one more."""
@@ -27,7 +25,7 @@ class ColumnValues:
     """Place of every row's value."""
 
 
-def column_values(column: "pa.ChunkedArray", named: int = NAMED) -> ColumnValues:
+def column_values(column: pa.ChunkedArray, named: int = NAMED) -> ColumnValues:
     """A column's values as places in a list of few, the most frequent first, of equally frequent ones by their name.
 
     Numbers of more than `named` different values become as many ranges that hold equally many rows each.
@@ -36,9 +34,6 @@ def column_values(column: "pa.ChunkedArray", named: int = NAMED) -> ColumnValues
         column: whole, as a corpus gives it.
         named: values that are told apart.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     missing = np.asarray(pc.is_null(column, nan_is_null=True).to_numpy(), dtype=np.bool_)
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import numpy as np
+import pyarrow.compute as pc
 
 from bertviz_core.corpus.analysis.row_samples import sampled_rows, texts_of
 from bertviz_core.corpus.column_values import plain_values
@@ -64,8 +65,6 @@ def labelled_sample(corpus: Corpus, column: str, texts: int = TEXTS, seed: int =
         CorpusError: as corpus_probe_scores.
         TextError: the labels are one class or too many.
     """
-    import pyarrow.compute as pc
-
     if not 4 <= texts <= MAX_TEXTS:
         raise CorpusError(f"A sample of {texts:,} texts was asked for; give 4 to {MAX_TEXTS:,}.")
     cells = corpus.column(column)

@@ -1,16 +1,13 @@
 """One type for each column, though an input's files and parts may each have their own."""
 
-from typing import TYPE_CHECKING
+import pyarrow as pa
 
 from bertviz_core.corpus.column_values import column_kind
 from bertviz_core.errors import CorpusError
 from bertviz_core.text import quoted
 
-if TYPE_CHECKING:
-    import pyarrow as pa
 
-
-def joined(first: "pa.Schema", second: "pa.Schema", path: str, as_text: bool) -> "pa.Schema":
+def joined(first: pa.Schema, second: pa.Schema, path: str, as_text: bool) -> pa.Schema:
     """The columns of both, each with a type that holds the values of both.
 
     Whole numbers and others become numbers, nothing becomes whatever the other is, and values of different kinds
@@ -25,8 +22,6 @@ def joined(first: "pa.Schema", second: "pa.Schema", path: str, as_text: bool) ->
     Raises:
         CorpusError: no type holds the values of both.
     """
-    import pyarrow as pa
-
     if first.equals(second):
         return first
     types = {field.name: field.type for field in first}
@@ -42,17 +37,13 @@ def joined(first: "pa.Schema", second: "pa.Schema", path: str, as_text: bool) ->
     return pa.schema(list(types.items()))
 
 
-def plain(schema: "pa.Schema") -> "pa.Schema":
+def plain(schema: pa.Schema) -> pa.Schema:
     """The columns with the types under which a corpus keeps them: those of nothing at all as texts."""
-    import pyarrow as pa
-
     return pa.schema([(each.name, pa.string() if pa.types.is_null(each.type) else each.type) for each in schema])
 
 
-def _held(first: "pa.DataType", second: "pa.DataType", as_text: bool) -> "pa.DataType | None":
+def _held(first: pa.DataType, second: pa.DataType, as_text: bool) -> pa.DataType | None:
     """The type that holds the values of two; None where there is none."""
-    import pyarrow as pa
-
     kinds = {column_kind(each) for each in (first, second) if not pa.types.is_null(each)}
     if len(kinds) > 1:
         return pa.string() if kinds == {"text", "time"} or (as_text and "other" not in kinds) else None

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import orjson
+from safetensors.numpy import load, save
 
 from bertviz_core.errors import CheckpointError, Progress, UnsupportedModelError
 from bertviz_core.models.loading import LoadedModel
@@ -100,8 +101,6 @@ def check_model(probe: Probe, loaded: LoadedModel) -> None:
 
 def probe_bytes(probe: Probe) -> bytes:
     """A zip of the weights (safetensors) and what they are: model, layer, pooling, classes, texts, accuracy (JSON)."""
-    from safetensors.numpy import save
-
     facts = {"format": FORMAT, **{name: getattr(probe, name) for name in KINDS}, "classes": list(probe.classes)}
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -153,8 +152,6 @@ def _members(data: bytes) -> tuple[bytes, bytes]:
 
 
 def _probe(weights: bytes, facts: Any) -> Probe:
-    from safetensors.numpy import load
-
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
         raise _BadProbeError(f"{ABOUT} does not say {FORMAT!r}")
     wrong = [name for name, kind in KINDS.items() if not isinstance(facts.get(name), kind)]

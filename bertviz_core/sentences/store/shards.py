@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 from jaxtyping import Bool, Float, Int, UInt64
 
 from bertviz_core.sentences.store.keys import KEY_NBYTES
@@ -14,7 +15,6 @@ from bertviz_core.tables.row_groups import take_rows
 from bertviz_core.text import first_line
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyarrow.parquet import ParquetFile
 
 KEY, VECTOR, TOKENS, TRUNCATED = COLUMNS = ("key", "vector", "tokens", "truncated")
@@ -51,8 +51,6 @@ def write_shard(path: Path, keys: UInt64[np.ndarray, "sentences 2"], stored: Sto
     Raises:
         OSError: the disk refuses.
     """
-    import pyarrow as pa
-
     raw = pa.py_buffer(np.ascontiguousarray(keys, dtype="<u8"))
     vectors = np.ascontiguousarray(stored.vectors, dtype=np.float32)
     columns = {
@@ -100,8 +98,7 @@ def shard_dimensions(path: Path) -> int:
     return int(_table(path, (VECTOR,), np.zeros(0, dtype=np.int64)).schema.field(VECTOR).type.list_size)
 
 
-def _table(path: Path, columns: Sequence[str], rows: Int[np.ndarray, " rows"] | None = None) -> "pa.Table":
-    import pyarrow as pa
+def _table(path: Path, columns: Sequence[str], rows: Int[np.ndarray, " rows"] | None = None) -> pa.Table:
     from pyarrow.parquet import ParquetFile
 
     try:
@@ -120,8 +117,6 @@ def _table(path: Path, columns: Sequence[str], rows: Int[np.ndarray, " rows"] | 
 
 
 def _is_shard(file: "ParquetFile") -> bool:
-    import pyarrow as pa
-
     schema = file.schema_arrow
     if tuple(schema.names) != COLUMNS:
         return False
