@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
+from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.style import text_on
 from bertviz_core.figures.base.text_width import text_width
 
@@ -102,6 +103,40 @@ def cell_numbers(
     return figure.add_scatter(
         **trace, mode="text", xaxis=axes[0], yaxis=axes[1], hoverinfo="skip", showlegend=False, cliponaxis=False
     )
+
+
+def add_cells(
+    figure: go.Figure,
+    values: Float[np.ndarray, "rows columns"],
+    form: str,
+    scale: Sequence[Sequence[float | str]],
+    ends: tuple[float, float],
+    room: tuple[float, float],
+    unit: str,
+    hover: str | None = None,
+    axes: tuple[str, str] = ("x", "y"),
+    **settings: Any,
+) -> go.Figure:
+    """Add a heatmap with a colour bar in its unit, and its numbers in the cells where all of them have room.
+
+    Args:
+        figure: gets the map.
+        values: its numbers; cells stand at 0, 1, 2 ... of both axes.
+        form: format of the numbers in the cells, as of `cell_numbers`.
+        scale: its colours, from 0 to 1.
+        ends: numbers that have the first and the last colour.
+        room: width and height of the map in pixels, in the narrowest place for which it is drawn.
+        unit: title of its colour bar.
+        hover: what a cell shows under the pointer, as plotly's hovertemplate.
+        axes: names of its axes.
+        settings: further settings of the heatmap, or others than the usual.
+    """
+    rows, columns = values.shape
+    usual: dict[str, Any] = {"x": list(range(columns)), "y": list(range(rows)), "xgap": 1, "ygap": 1}
+    usual |= {"zmin": ends[0], "zmax": ends[1], "colorscale": scale, "colorbar": colour_bar(unit, *ends)}
+    usual |= {"xaxis": axes[0], "yaxis": axes[1], "hovertemplate": None if hover is None else f"{hover}<extra></extra>"}
+    figure.add_heatmap(z=values, **{**usual, **settings})
+    return cell_numbers(figure, values, form, scale, ends, room, axes)
 
 
 def _written(value: float, form: str) -> str:

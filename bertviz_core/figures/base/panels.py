@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import even_axes
-from bertviz_core.figures.base.cells import cell_numbers
+from bertviz_core.figures.base.cells import add_cells
 from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 
@@ -110,27 +110,25 @@ def _add_map(
     theme: Theme,
 ) -> None:
     """One map, its colour bar, the numbers in its cells and its name."""
-    number, (left, bottom, width), (low, high) = _number(index), place, panel.ends
+    number, (left, bottom, width) = _number(index), place
     bar = {
         **{"x": left + width, "xanchor": "left", "len": grid.tall, "lenmode": "fraction"},
         **{"y": bottom + (grid.tall if grid.hung else 0), "yanchor": "top" if grid.hung else "bottom"},
     }
     unit = f" {panel.hover_unit}" if panel.hover_unit else ""
-    figure.add_heatmap(
-        z=panel.cells,
-        xaxis=f"x{number}",
-        yaxis=f"y{number}",
-        zmin=low,
-        zmax=high,
-        colorscale=panel.scale,
-        colorbar={**colour_bar(panel.unit, low, high, most=panel.most_ticks), **bar, **panel.bar},
-        xgap=1,
-        ygap=1,
+    add_cells(
+        figure,
+        panel.cells,
+        panel.digits,
+        panel.scale,
+        panel.ends,
+        ((theme.pixels - grid.edges) * width, INSIDE * grid.rows),
+        panel.unit,
+        f"{panel.hover}, layer %{{y}}, head %{{x}}: %{{z:.4f}}{unit}",
+        (f"x{number}", f"y{number}"),
+        colorbar={**colour_bar(panel.unit, *panel.ends, most=panel.most_ticks), **bar, **panel.bar},
         hoverongaps=False,
-        hovertemplate=f"{panel.hover}, layer %{{y}}, head %{{x}}: %{{z:.4f}}{unit}<extra></extra>",
     )
-    room = ((theme.pixels - grid.edges) * width, INSIDE * grid.rows)
-    cell_numbers(figure, panel.cells, panel.digits, panel.scale, panel.ends, room, (f"x{number}", f"y{number}"))
     figure.add_annotation(
         text=panel.words, x=left, xref="paper", xanchor="left", y=bottom + grid.tall, yref="paper",
         yanchor="bottom", showarrow=False, font={"size": TEXT_SIZE, "color": theme.text},

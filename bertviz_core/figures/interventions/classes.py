@@ -7,8 +7,8 @@ import plotly.graph_objects as go
 
 from bertviz_core.attribution.results import ClassAttributions
 from bertviz_core.figures.base.axes import even_axes, token_text
-from bertviz_core.figures.base.cells import cell_numbers
-from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
+from bertviz_core.figures.base.cells import add_cells
+from bertviz_core.figures.base.colour_bars import round_limit
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout
 from bertviz_core.figures.base.text_width import text_width
@@ -73,22 +73,12 @@ def classes_map(result: ClassAttributions, title: str, theme: Theme) -> go.Figur
     ]
     around = AROUND + (STANDING if upright else 0)
     height = around + ROW * len(names)
-    limit, scale = round_limit(float(strength.max())), diverging(theme)
+    limit = round_limit(float(strength.max()))
     figure = go.Figure(layout=layout(theme, escape(title), height=height))
-    figure.add_heatmap(
-        x=list(range(len(labels))),
-        y=list(range(len(names))),
-        z=shares,
-        zmin=-limit,
-        zmax=limit,
-        colorscale=scale,
-        colorbar=colour_bar(result.measure, -limit, limit),
-        customdata=[[f"{name}, {label}" for label in labels] for name in names],
-        hovertemplate="%{customdata}: %{z:.4f}<extra></extra>",
-        xgap=1,
-        ygap=1,
-    )
-    cell_numbers(figure, shares, ".3f", scale, (-limit, limit), (room, height - around))
+    pairs = [[f"{name}, {label}" for label in labels] for name in names]
+    ends, space = (-limit, limit), (room, height - around)
+    hover = "%{customdata}: %{z:.4f}"
+    add_cells(figure, shares, ".3f", diverging(theme), ends, space, result.measure, hover, customdata=pairs)
     figure = even_axes(figure, theme)
     figure.update_xaxes(
         tickvals=list(range(len(labels))), ticktext=heads, tickangle=-90 if upright else 0, showgrid=False

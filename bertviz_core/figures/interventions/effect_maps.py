@@ -7,8 +7,8 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
-from bertviz_core.figures.base.cells import cell_numbers
-from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
+from bertviz_core.figures.base.cells import add_cells
+from bertviz_core.figures.base.colour_bars import round_limit
 from bertviz_core.figures.base.export import SELECTION
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, diverging, escape, layout
@@ -206,21 +206,11 @@ def _signed_map(
     values: Float[np.ndarray, "layers columns"], limit: float, unit: str, title: str, theme: Theme, more: int = 0
 ) -> go.Figure:
     """A map of layers with a scale around 0, and its numbers in the cells where they have room."""
-    layers, columns = values.shape
+    layers = len(values)
     height = min(MOST + ROW * more, max(LEAST, AROUND + ROW * layers))
-    scale, figure = diverging(theme), go.Figure(layout=layout(theme, escape(title), height=height))
-    figure.add_heatmap(
-        x=list(range(columns)),
-        y=list(range(layers)),
-        z=values,
-        zmin=-limit,
-        zmax=limit,
-        colorscale=scale,
-        colorbar=colour_bar(unit, -limit, limit),
-        xgap=1,
-        ygap=1,
-    )
-    cell_numbers(figure, values, ".3f", scale, (-limit, limit), (theme.pixels - BESIDE, height - AROUND))
+    figure = go.Figure(layout=layout(theme, escape(title), height=height))
+    room = (theme.pixels - BESIDE, height - AROUND)
+    add_cells(figure, values, ".3f", diverging(theme), (-limit, limit), room, unit)
     step = max(1, -(-layers * 16 // (height - AROUND)))
     figure.update_yaxes(
         title="layer", range=[layers - 0.5, -0.5], tickvals=list(range(0, layers, step)), showgrid=False

@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import even_axes
-from bertviz_core.figures.base.cells import cell_numbers
+from bertviz_core.figures.base.cells import add_cells
 from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
@@ -93,7 +93,7 @@ def probe_figure(probe_scores: ProbeScores, probed_layer: int) -> FigureSpec:
 
 def confusion_map(scores: GoldScores, title: str, theme: Theme) -> go.Figure:
     """The confusion matrix: a row for each gold label, a column for each answer, counts of texts in the cells."""
-    count, scale = len(scores.classes), sequential(theme)
+    count = len(scores.classes)
     names = [shortened_label(escape(escape_controls(name) or "∅"), LONGEST, TEXT_SIZE - 1) for name in scores.classes]
     beside = max(text_width(name, TEXT_SIZE) for name in names)
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + ROW * count))
@@ -102,19 +102,9 @@ def confusion_map(scores: GoldScores, title: str, theme: Theme) -> go.Figure:
     bar = colour_bar("texts", 0, most)
     if most <= FEW:  # there is no half of a text
         bar |= {"tickvals": list(range(int(most) + 1)), "ticktext": [str(each) for each in range(int(most) + 1)]}
-    figure.add_heatmap(
-        z=cells,
-        zmin=0,
-        zmax=most,
-        colorscale=scale,
-        colorbar=bar,
-        hovertemplate="gold label %{y}, answer %{x}: %{z:,.0f} texts<extra></extra>",
-        xgap=1,
-        ygap=1,
-    )
-    if count <= MOST_NAMED:
-        room = (theme.pixels - beside - BAR, float(ROW * count))
-        cell_numbers(figure, cells, ",.0f", scale, (0.0, most), room)
+    room = (theme.pixels - beside - BAR, float(ROW * count)) if count <= MOST_NAMED else (0.0, 0.0)
+    hover = "gold label %{y}, answer %{x}: %{z:,.0f} texts"
+    add_cells(figure, cells, ",.0f", sequential(theme), (0.0, most), room, "texts", hover, colorbar=bar)
     step = -(-count // MOST_NAMED)
     ticks: dict[str, Any] = {"tickvals": list(range(0, count, step)), "ticktext": names[::step], "showgrid": False}
     figure.update_xaxes(title="answer", **ticks)
