@@ -1,4 +1,4 @@
-"""Which words speak for and against each class or tag: all are read from the same runs of the text without a word."""
+"""Attribute every class or tag to the words of a text, from the same leave-one-out runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -148,14 +148,14 @@ def class_attributions(
 
     started, target = perf_counter(), classes.target
     check_measure(measure, classes.scoring, classes.labels)
-    asked = [class_place(classes.labels, label, target.loaded.name) for label in dict.fromkeys(labels)]
-    if len(asked) > MOST_CLASSES:
-        raise TextError(f"{len(asked)} classes are asked for; choose at most {MOST_CLASSES}.")
+    requested = [class_place(classes.labels, label, target.loaded.name) for label in dict.fromkeys(labels)]
+    if len(requested) > MOST_CLASSES:
+        raise TextError(f"{len(requested)} classes are asked for; choose at most {MOST_CLASSES}.")
     remover, units = Remover(target, tokenizer, replacement), text_units(target.tokens, whole_words)
     rows = [target.tokens, *(remover.without(unit.positions) for unit in units)]
     logits = torch.from_numpy(row_values(target, rows, progress)).float()
     order = logits[0].argsort(descending=True, stable=True).tolist()
-    places = [place for place in order if place in asked] if asked else order[:MOST_CLASSES]
+    places = [place for place in order if place in requested] if requested else order[:MOST_CLASSES]
     values = np.stack([class_number(logits, place, measure, classes.scoring).numpy() for place in places], axis=1)
     wide = values.astype(np.float64)
     shares, clean = (wide[0] - wide[1:]).astype(np.float32), values[0].copy()

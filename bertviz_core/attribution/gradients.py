@@ -1,4 +1,4 @@
-"""What each word adds to a target, from gradients on the way from a reference text, with the error that is left.
+"""Attribute a target to words by integrated gradients, with the completeness error.
 
 Integrated gradients (Sundararajan et al. 2017, equation 1): a token's share is (x - r) times the mean of the target's
 gradient on the straight way from the word embeddings r of the reference to those x of the text; positions and token

@@ -1,4 +1,4 @@
-"""What each word does to a target: the text is run without it."""
+"""Attribute a target to words by leaving each of them out."""
 
 from time import perf_counter
 

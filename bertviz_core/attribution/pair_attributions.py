@@ -1,4 +1,4 @@
-"""Which words make two texts alike: the cosine as a sum over pairs of their tokens, and what the references owe to it.
+"""Decompose the cosine of two texts into a sum over pairs of their tokens and reference terms.
 
 With f the sentence vector of length 1, a and b the hidden states of two texts at a layer, r_a and r_b those of the
 texts with every word masked, and J the mean Jacobian of f on the straight way from reference to text (Moeller et al.
@@ -227,8 +227,8 @@ class _Way:
         shared = self.runs.shares
         rows = {name: values if shared else values.expand(len(states), -1) for name, values in self._inputs.items()}
 
-        def vectors(given: "torch.Tensor") -> "torch.Tensor":
-            return self._vectors(_State(self._layer, given), rows)
+        def vectors(state: "torch.Tensor") -> "torch.Tensor":
+            return self._vectors(_State(self._layer, state), rows)
 
         def slope(direction: "torch.Tensor") -> "torch.Tensor":
             found: torch.Tensor = torch.func.jvp(vectors, (states,), (direction.expand_as(states),))[1]

@@ -1,4 +1,4 @@
-"""Results about words: their shares in a target, and of pairs of words in the cosine of two texts."""
+"""Results of attribution: shares of words in a target, and of pairs of words in a cosine."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args

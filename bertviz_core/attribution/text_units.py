@@ -1,4 +1,4 @@
-"""The words of a text that can be taken away, the text without some of them, and a target's number for each such row.
+"""Split a text into words that can be removed, and evaluate a target on the text without some of them.
 
 Words go by their token ids; nothing is decoded and tokenized again, so that what stays is what it was.
 """
@@ -69,14 +69,14 @@ class Remover:
 
     def without(self, positions: Iterable[int]) -> ModelRow:
         """The text without the tokens at some positions."""
-        tokens, gone = self._tokens, sorted(set(positions))
+        tokens, removed = self._tokens, sorted(set(positions))
         if self._replacement == "mask":
-            return masked_row(tokens, gone, self._mask)
+            return masked_row(tokens, removed, self._mask)
         types = tokens.token_type_ids
         return MaskedRow(
-            np.delete(tokens.input_ids, gone),
-            None if types is None else np.delete(types, gone),
-            {name: np.delete(values, gone) for name, values in tokens.other_inputs.items()},
+            np.delete(tokens.input_ids, removed),
+            None if types is None else np.delete(types, removed),
+            {name: np.delete(values, removed) for name, values in tokens.other_inputs.items()},
         )
 
 

@@ -1,4 +1,4 @@
-"""Two models on one text: cosine similarity of their hidden states, divergence of their attentions."""
+"""Compare two models on one text: cosine of their hidden states, divergence of their attention."""
 
 from math import log
 

@@ -1,4 +1,4 @@
-"""Two checkpoints side by side: which names, which shapes, and how far each tensor moved, read in pieces."""
+"""Compare two checkpoints tensor by tensor, read in pieces: names, shapes and relative change."""
 
 import math
 from collections import Counter

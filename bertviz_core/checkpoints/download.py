@@ -1,4 +1,4 @@
-"""Download of a model's files from the Hub into the local cache: safetensors only, with progress.
+"""Download a model's files from the Hub into the local cache: safetensors only, with progress.
 
 A file enters the cache only when it is complete; a cached file is not fetched again.
 """

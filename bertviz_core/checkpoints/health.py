@@ -1,4 +1,4 @@
-"""Diagnosis of weights that were never trained or are broken, each finding a sentence that names the tensors.
+"""Diagnose weights that were never trained or are broken; each finding names the tensors.
 
 A finding is reported only where training or ordinary use cannot explain it: a module counts as never trained where its
 weights have the moments of the initialiser's distribution and its bias is exactly 0, which one step of training ends.

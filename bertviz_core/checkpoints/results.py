@@ -1,4 +1,4 @@
-"""Results of reading a checkpoint's values: statistics of every tensor, signs of trouble, a map, a histogram."""
+"""Results of reading a checkpoint's values: statistics, health findings, maps, histograms."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A checkpoint's own copy in fewer bits: its numbers rounded as they are read, nothing written to disk.
+"""Round a checkpoint's values to fewer bits as they are read; nothing is written to disk.
 
 Two checkpoints that differ are then at hand wherever there is one, and what a storage format costs is seen.
 """

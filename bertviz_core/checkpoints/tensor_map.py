@@ -1,4 +1,4 @@
-"""Location of every tensor of a checkpoint in the model, and one number per tensor as a map of modules by layers."""
+"""Place every tensor of a checkpoint in the model, and arrange one number per tensor by modules and layers."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Statistics of every tensor of a checkpoint, read in pieces: as exact as of the whole array, in little memory."""
+"""Compute statistics of every tensor in pieces: as exact as on the whole array, in little memory."""
 
 import math
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""The values of a checkpoint, tensor by tensor and in pieces: never a whole file in memory, without torch.
+"""Read a checkpoint's values tensor by tensor, in pieces and without torch.
 
 Pieces are read, not memory-mapped: if a mapped file is truncated under a running server, the next access ends the
 whole process, whereas a short read can be reported as an error.

@@ -1,4 +1,4 @@
-"""What stands in a column: its kind, and which of its cells hold a value."""
+"""Kinds of columns, and which of a column's cells hold a value."""
 
 from typing import Any
 

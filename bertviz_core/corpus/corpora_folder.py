@@ -1,4 +1,4 @@
-"""The corpora of a dashboard: folders directly below one folder, nothing that a link leads out of, and an example."""
+"""List the corpora of a dashboard: folders directly below one folder, links excluded, and an example."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""A corpus folder made of an input and a model: begun, gone on with after a kill, finished."""
+"""Embed an input into a corpus folder; an interrupted run is resumed."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""A corpus folder opened for reading: its vectors as slices of their file, its columns and rows on request."""
+"""Open a corpus folder: vectors as slices of their file, columns and rows on request."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""manifest.json: what a corpus folder says of itself, written whole and read with suspicion."""
+"""Read, check and write manifest.json, which describes a corpus folder."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a corpus folder says of itself, and how far the making of one is."""
+"""Results for a corpus folder: its description, and the progress of an embedding."""
 
 from dataclasses import dataclass
 from typing import Literal

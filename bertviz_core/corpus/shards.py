@@ -1,4 +1,4 @@
-"""One shard: its rows read, embedded and written; every runner calls this function and no other."""
+"""Read, embed and write one shard; every runner calls this function."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -61,7 +61,7 @@ def shard_made(work: ShardWork, shard: ShardRows) -> ShardOutcome:
     """
     try:
         encoder = _encoder(work.model, work.manifest, work.settings)
-        return _made(work, shard, encoder)
+        return _embedded(work, shard, encoder)
     except BertvizError as error:
         return ShardOutcome(shard.index, 0, (), str(error))
 
@@ -104,7 +104,7 @@ def _encoder(model: str, manifest: Manifest, settings: Settings) -> Encoder:
     return Encoder(loaded, load_tokenizer(source, settings), plan)
 
 
-def _made(work: ShardWork, shard: ShardRows, encoder: Encoder) -> ShardOutcome:
+def _embedded(work: ShardWork, shard: ShardRows, encoder: Encoder) -> ShardOutcome:
     manifest, survey = work.manifest, work.survey
     rows = shard_table(survey, shard)
     texts = rows.column(survey.text_column).to_pylist()

@@ -1,4 +1,4 @@
-"""A corpus folder's files: written whole or not at all, by one process at a time, and read with suspicion.
+"""Write the files of a corpus folder atomically, by one process at a time, and read them with checks.
 
 A corpus may come from a stranger, so what a shard's footer declares is checked before any column is read. A text that
 many rows share is stored once, and stays one in memory too, as an entry of a dictionary: unpacked it would be there

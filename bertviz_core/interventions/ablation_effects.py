@@ -1,4 +1,4 @@
-"""How much each head, feed-forward block and layer matters to a target: measured twice, and estimated once.
+"""Measure the effect of ablating each head, feed-forward block and layer, and estimate it by gradients.
 
 Zero ablation takes a part's output away, mean ablation puts its mean over a reference set in its place; the estimate is
 the first term of the change in the gate, -output * d target / d output (Michel et al. 2019, section 3.2, without the

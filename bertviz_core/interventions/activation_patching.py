@@ -1,4 +1,4 @@
-"""Activation patching: parts of one run copied into that of another text of the same length, and the target then.
+"""Patch activations of one run into the run of another text of the same length.
 
 The effect is (patched - corrupt) / (clean - corrupt): Vig et al. 2020 (causal mediation), Meng et al. 2022 (tracing).
 """

@@ -1,4 +1,4 @@
-"""Gates: one row of a batch for each intervention, 1 where a part stays and 0 where its donor stands in its place.
+"""Gate parts of a run: one row of a batch per intervention, 1 keeps a part, 0 replaces it by its donor.
 
 A part's output becomes `output * gate + donor * (1 - gate)`. The donor of a head or a feed-forward block is nothing or
 its mean; that of a whole layer is what went in, with or without the mean of what the layer adds. A row of ones leaves

@@ -1,4 +1,4 @@
-"""What is done to a run at its heads, feed-forward blocks and layers, whichever way a family computes attention.
+"""Change a run at its heads, feed-forward blocks and layers, for every kind of attention implementation.
 
 Heads are changed before the output projection, which is linear: what changes there is exactly the head's own part, and
 the projection's bias belongs to no head. Recorded families are changed inside the attention function; the others by a

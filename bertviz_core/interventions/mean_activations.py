@@ -1,4 +1,4 @@
-"""What each part of a model gives on average over a reference set: the donors of mean ablation."""
+"""Compute the mean activation of each part over a reference set, for mean ablation."""
 
 from collections import defaultdict
 from collections.abc import Sequence

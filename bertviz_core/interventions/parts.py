@@ -1,4 +1,4 @@
-"""The modules at which a run can be changed: every layer, its feed-forward block, its attention's output projection."""
+"""Find the modules that can be changed: every layer, its feed-forward block, its attention's output projection."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Results of interventions: effects of heads and blocks on a target, removals, patches between two texts."""
+"""Results of interventions: ablation effects, ablation curves, activation patching."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args

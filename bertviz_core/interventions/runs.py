@@ -1,4 +1,4 @@
-"""Runs of a target under interventions: in batches that fit the memory, one at a time, stopped when not wanted."""
+"""Run a target under interventions in batches that fit in memory; a superseded run stops."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress

@@ -1,4 +1,4 @@
-"""Classes of a text or a pair: one of several, several at once, or a number; and whether a sentence follows another."""
+"""Classify texts and pairs: single-label, multi-label, regression and next-sentence heads."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

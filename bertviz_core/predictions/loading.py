@@ -1,4 +1,4 @@
-"""A task head, put around a base model that is in memory already: only the head's own weights are added.
+"""Load a task head around a base model that is already in memory; only the head's own weights are added.
 
 A head that is not wholly in the checkpoint would answer with random numbers, so it is refused.
 """
@@ -118,11 +118,11 @@ def load_head(
     if not knows(auto_class, type(config)):
         raise UnsupportedModelError(f"{config.model_type} models have no class for the task {task!r} in transformers.")
     base = load_model(source, settings) if base is None else base
-    with BUILD_LOCK, quietly(), unplugged(), linked_weights(weights_folder(source, settings)) as lent:
+    with BUILD_LOCK, quietly(), unplugged(), linked_weights(weights_folder(source, settings)) as folder:
         # The settings of text generation, which some classes ask for and no prediction uses.
-        (lent / "generation_config.json").write_text("{}")
+        (folder / "generation_config.json").write_text("{}")
         try:
-            model, info = read_weights(source.name, lent, config, base.dtype, auto_class)
+            model, info = read_weights(source.name, folder, config, base.dtype, auto_class)
         except CheckpointError as error:
             refusal: CheckpointError | None = error
         else:

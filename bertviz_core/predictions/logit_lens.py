@@ -1,4 +1,4 @@
-"""The masked-LM head on the state of every layer: where on the way up the answer takes shape."""
+"""Apply the masked-LM head to the hidden states of every layer (logit lens)."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -162,7 +162,7 @@ class _FinalNorm:
 
     def __init__(self, base: Any) -> None:
         self._base = base
-        self._made: list[tuple[str, Any, Any]] = []
+        self._outputs: list[tuple[str, Any, Any]] = []
         self._handles: list[Any] = []
 
     def __enter__(self) -> None:
@@ -175,14 +175,14 @@ class _FinalNorm:
             handle.remove()
 
     def _hook(self, name: str) -> Any:
-        def note(module: Any, _: Any, made: Any) -> None:
-            self._made.append((name, module, made))
+        def note(module: Any, _: Any, output: Any) -> None:
+            self._outputs.append((name, module, output))
 
         return note
 
     def of(self, last: "torch.Tensor") -> tuple[str, Any]:
         """The name and the module whose output is the last state; ("", None) where none is."""
-        for name, module, made in self._made:
-            if made is last and not name.startswith("embeddings"):
+        for name, module, output in self._outputs:
+            if output is last and not name.startswith("embeddings"):
                 return name, module
         return "", None

@@ -1,4 +1,4 @@
-"""The words that a masked-LM head expects at every position of a text, masked or not."""
+"""Predict the words at every position of a text with a masked-LM head."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -135,14 +135,14 @@ def words_of(
     word_head, tokens, typed = WordHead(head), reading.tokens, reading.typed
     count = check_top(top, word_head.vocab_size)
     states = word_head.states(reading.output)[0]
-    asked = np.arange(len(tokens)) if positions is None else np.array(positions)
+    places = np.arange(len(tokens)) if positions is None else np.array(positions)
     parts = []
-    for chunk in word_head.chunks(len(asked)):
-        logits = word_head.logits(reading.output, states[torch.as_tensor(asked[chunk], device=states.device)])
-        ids = torch.tensor(tokens.input_ids[asked[chunk]], device=logits.device)
+    for chunk in word_head.chunks(len(places)):
+        logits = word_head.logits(reading.output, states[torch.as_tensor(places[chunk], device=states.device)])
+        ids = torch.tensor(tokens.input_ids[places[chunk]], device=logits.device)
         parts.append(_of_chunk(logits, ids, count))
     top_ids, top_log_probability, top_logits, own, rank = (
-        _placed(np.concatenate([part[index].cpu().numpy() for part in parts]), asked, len(tokens), empty)
+        _placed(np.concatenate([part[index].cpu().numpy() for part in parts]), places, len(tokens), empty)
         for index, empty in enumerate((-1, np.nan, np.nan, np.nan, 0))
     )
     own[typed], rank[typed] = np.nan, 0
@@ -151,13 +151,13 @@ def words_of(
     return WordPrediction(
         model=head.name,
         tokens=tokens,
-        masked=_kept(at_mask),
-        typed=_kept(typed),
-        log_probability=_kept(own),
-        rank=_kept(rank),
-        top_ids=_kept(top_ids),
-        top_log_probability=_kept(top_log_probability),
-        top_logits=_kept(top_logits),
+        masked=_read_only(at_mask),
+        typed=_read_only(typed),
+        log_probability=_read_only(own),
+        rank=_read_only(rank),
+        top_ids=_read_only(top_ids),
+        top_log_probability=_read_only(top_log_probability),
+        top_logits=_read_only(top_logits),
         notices=(*tokens.notices, *head.notices),
     )
 
@@ -178,12 +178,12 @@ def word_shift(
     Raises:
         TextError: the edit took that token away; or as predicted_words.
     """
-    kept = unchanged_positions(tokens, edited)
-    if position not in kept:
+    unchanged = unchanged_positions(tokens, edited)
+    if position not in unchanged:
         raise TextError(f"The edit changed token {position}; choose one that is in both texts.")
     logs = [
         _log_probabilities(head, tokenizer, text, place)
-        for text, place in ((tokens, position), (edited, kept[position]))
+        for text, place in ((tokens, position), (edited, unchanged[position]))
     ]
     count = check_top(top, len(logs[0]))
     listed = np.unique(np.concatenate([np.argsort(-each, kind="stable")[:count] for each in logs]))
@@ -192,10 +192,10 @@ def word_shift(
     possible = np.exp(logs[0]) > 0
     return WordShift(
         position=position,
-        edited_position=kept[position],
+        edited_position=unchanged[position],
         words=tokenizer.spelled(listed[order].tolist()),
-        before=_kept(before[order]),
-        after=_kept(after[order]),
+        before=_read_only(before[order]),
+        after=_read_only(after[order]),
         divergence=max(0.0, float((np.exp(logs[0]) * (logs[0] - logs[1]))[possible].sum())),
         notices=(*dict.fromkeys((*tokens.notices, *edited.notices)), *head.notices),
     )
@@ -203,10 +203,10 @@ def word_shift(
 
 def shift_position(tokenizer: TextTokenizer, tokens: Tokens, edited: Tokens) -> int:
     """The token whose words are compared to begin with: a mask that was typed, else the longest that the edit left."""
-    kept = unchanged_positions(tokens, edited)
+    unchanged = unchanged_positions(tokens, edited)
     mask = tokenizer.tokenizer.mask_token_id
-    typed = [place for place in kept if tokens.input_ids[place] == mask]
-    own = [place for place in kept if not tokens.special[place]]
+    typed = [place for place in unchanged if tokens.input_ids[place] == mask]
+    own = [place for place in unchanged if not tokens.special[place]]
     return typed[0] if typed else max(own, key=lambda place: len(tokens.tokens[place]), default=0)
 
 
@@ -260,7 +260,7 @@ def _placed(values: Any, places: np.ndarray, length: int, empty: float) -> Any:
     return array
 
 
-def _kept(array: Any) -> Any:
+def _read_only(array: Any) -> Any:
     array.setflags(write=False)
     return array
 

@@ -1,4 +1,4 @@
-"""Results of the task heads; arrays are float32 or whole numbers and cannot be written to."""
+"""Results of the task heads; arrays are read-only, float32 or integers."""
 
 from dataclasses import dataclass
 from typing import Literal

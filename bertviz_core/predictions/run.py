@@ -1,4 +1,4 @@
-"""A model with a task head run on texts: its outputs row by row, or only its word head on chosen states."""
+"""Run a model with a task head: outputs row by row, or its word head on chosen states."""
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
@@ -157,9 +157,9 @@ class WordHead:
 
         if not self.reads_states:
             return states.float()
-        given = type(output)(**{**output, "last_hidden_state": states[None], "hidden_states": None})
+        fixed = type(output)(**{**output, "last_hidden_state": states[None], "hidden_states": None})
         ids = torch.zeros(1, len(states), dtype=torch.long, device=states.device)
-        alone = _with_given_states(self._head, given)
+        alone = _with_fixed_states(self._head, fixed)
         logits: torch.Tensor = forward(self._head.base, {"input_ids": ids}, alone)["logits"][0]
         return logits.float()
 
@@ -184,15 +184,15 @@ def word_count(head: HeadModel) -> int:
     return int(head.model.config.get_text_config().vocab_size)
 
 
-def _with_given_states(head: HeadModel, output: Any) -> Any:
+def _with_fixed_states(head: HeadModel, output: Any) -> Any:
     """The class with the head, sharing its weights, around a base that hands out what it is given."""
-    return with_child(head.model, head.base_path, _given_states(head.base.model, output))
+    return with_child(head.model, head.base_path, _fixed_states(head.base.model, output))
 
 
-def _given_states(base: "nn.Module", output: Any) -> "nn.Module":
+def _fixed_states(base: "nn.Module", output: Any) -> "nn.Module":
     from torch import nn
 
-    class GivenStates(nn.Module):
+    class FixedStates(nn.Module):
         """A base that was run before; whatever else the head asks of it, such as its word table, is the base's."""
 
         def __getattr__(self, name: str) -> Any:
@@ -201,4 +201,4 @@ def _given_states(base: "nn.Module", output: Any) -> "nn.Module":
         def forward(self, *_: Any, **__: Any) -> Any:
             return output
 
-    return GivenStates()
+    return FixedStates()

@@ -1,4 +1,4 @@
-"""How surprising every token of a text is: each is masked in turn, and the model asked for it."""
+"""Compute the pseudo-log-likelihood of a text: each token is masked in turn and predicted."""
 
 from typing import Any
 

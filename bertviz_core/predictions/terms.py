@@ -1,4 +1,4 @@
-"""A text as weighted words of the vocabulary under a SPLADE head, and a pair's score as a sum over shared words.
+"""Compute the sparse term weights of a SPLADE head, and the score of a pair as a sum over shared words.
 
 Formal, Piwowarski and Clinchant 2021; weights by the maximum over the tokens as in Formal et al. 2021 (v2).
 """

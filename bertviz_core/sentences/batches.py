@@ -1,4 +1,4 @@
-"""Sentences as the model reads them, and which of them go through it together."""
+"""Tokenize sentences and group them into batches."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

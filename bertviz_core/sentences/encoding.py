@@ -1,4 +1,4 @@
-"""A batch of sentences through the model, and their vectors; the model is taken only while it runs."""
+"""Encode batches of sentences; the model is locked only while it runs."""
 
 import copy
 import hashlib

@@ -1,4 +1,4 @@
-"""Sentence vectors as files, with what they are and what made them inside: Parquet, CSV, NumPy."""
+"""Export sentence vectors with their metadata as Parquet, CSV or NumPy files."""
 
 import io
 import json

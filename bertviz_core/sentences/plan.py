@@ -1,4 +1,4 @@
-"""How a checkpoint wants its sentence vectors made: the files of sentence-transformers, read as data.
+"""Read from the files of sentence-transformers how a checkpoint's sentence vectors are made.
 
 modules.json lists what stands behind the encoder (Reimers & Gurevych 2019, section 3, and the files that the library
 sentence-transformers writes). No class that it names is imported, no pickle is opened.

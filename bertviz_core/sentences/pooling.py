@@ -1,4 +1,4 @@
-"""Pooling of token vectors, and the dense layers that a checkpoint applies after it, read from safetensors."""
+"""Pool token vectors, and apply the dense layers that a checkpoint has after it."""
 
 from collections.abc import Mapping
 from pathlib import Path

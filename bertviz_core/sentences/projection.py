@@ -1,4 +1,4 @@
-"""Sentence vectors as points in a plane: principal components, or UMAP where it is installed."""
+"""Project sentence vectors into a plane: principal components, or UMAP where it is installed."""
 
 import warnings
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Results about sentences: their vectors, how alike they are, and the list that they came from."""
+"""Results for sentences: their vectors, similarities, and the list they came from."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

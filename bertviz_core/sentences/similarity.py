@@ -1,4 +1,4 @@
-"""How alike vectors are: matrices, nearest, closest pairs, an order by likeness; pure functions on arrays.
+"""Similarity of vectors: matrices, nearest neighbours, closest pairs, hierarchical order; pure functions on arrays.
 
 A zero vector points nowhere: its cosine to every vector, itself included, is 0.
 """

@@ -1,4 +1,4 @@
-"""Why two sentences are alike: their cosine as a sum over pairs of tokens."""
+"""Decompose the cosine of two sentences into a sum over pairs of tokens."""
 
 from collections.abc import Sequence
 

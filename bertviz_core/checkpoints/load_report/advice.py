@@ -1,4 +1,4 @@
-"""What a load report means, in words: what can be used, what is random, what to do."""
+"""Explain a load report: what can be used, what is random, what to do."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Which tensor of a model each key of a checkpoint fills, worked out on shapes by transformers' own rules.
+"""Match the keys of a checkpoint to the tensors of a model, on shapes and by transformers' own rules.
 
 The steps are those of `transformers.core_model_loading.convert_and_load_state_dict_in_model` and of
 `PreTrainedModel._finalize_model_loading`: rename each key (old names, the family's conversions, the base model's

@@ -1,4 +1,4 @@
-"""A foreign prefix on the keys of a checkpoint, recognised by where the rest of the name fits, and its repair.
+"""Recognise and repair a foreign prefix on the keys of a checkpoint.
 
 A file that was saved from a wrapper (a Lightning module's `net.`, DataParallel's `module.`, torch.compile's
 `_orig_mod.`) holds every tensor under a name that the class does not know. transformers then fills nothing and prints

@@ -1,4 +1,4 @@
-"""The load report: what `from_pretrained` would make of a checkpoint for a task, from the file's header alone.
+"""Predict from a file's header what `from_pretrained` would load for a task.
 
 The class of the task is built from the config on the meta device, the names and shapes of the file come from its
 header; no weight is read. The lists are those that transformers gives with output_loading_info=True and

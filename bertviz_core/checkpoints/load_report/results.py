@@ -1,4 +1,4 @@
-"""Results of a load report: what of a model a checkpoint would fill, told from the file's header alone."""
+"""Results of a load report: which tensors of a model a checkpoint would fill."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -1,4 +1,4 @@
-"""What the head of a task adds to the base model, from two classes built on the meta device; no file is needed."""
+"""List what a task head adds to the base model, from two classes on the meta device; no file is needed."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any

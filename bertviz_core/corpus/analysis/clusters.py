@@ -1,4 +1,4 @@
-"""Clusters of a corpus: k-means or HDBSCAN on its directions, fitted on a sample where rows are many."""
+"""Cluster a corpus by k-means or HDBSCAN on its directions, fitted on a sample of a large one."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""The values of a column as few, so that rows can be coloured or parted by them."""
+"""Group the values of a column into few, for colours and partitions."""
 
 from dataclasses import dataclass
 

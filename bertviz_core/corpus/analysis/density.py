@@ -1,4 +1,4 @@
-"""A map of very many points by its density: points counted on a grid, and the points themselves where they are few."""
+"""Count the points of a large map on a grid; few points are listed themselves."""
 
 import math
 

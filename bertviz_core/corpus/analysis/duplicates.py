@@ -1,4 +1,4 @@
-"""Near duplicates: all pairs of rows whose cosine reaches a threshold, found block by block, as groups."""
+"""Find near duplicates: groups of rows whose cosine reaches a threshold, compared block by block."""
 
 import numpy as np
 from jaxtyping import Float, Int

@@ -1,4 +1,4 @@
-"""Heads over a corpus: mean and spread of what every head does, over a sample of its sentences."""
+"""Compute mean and spread of every head's measures over a sample of a corpus."""
 
 import numpy as np
 from jaxtyping import Float

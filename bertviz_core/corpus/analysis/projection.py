@@ -1,4 +1,4 @@
-"""Every row of a corpus as a point in a plane: principal components of all rows, or UMAP fitted on a sample."""
+"""Project the rows of a corpus into a plane: principal components of all, or UMAP fitted on a sample."""
 
 import numpy as np
 from jaxtyping import Float

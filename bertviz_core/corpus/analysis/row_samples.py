@@ -1,4 +1,4 @@
-"""Rows of a corpus: all of them block by block, or a sample of them with their texts."""
+"""Iterate over the rows of a corpus block by block, or sample some with their texts."""
 
 from collections.abc import Iterator
 

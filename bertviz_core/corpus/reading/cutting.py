@@ -1,4 +1,4 @@
-"""Rows shared out into shards: none of too many rows, none of too many bytes, none empty."""
+"""Cut the rows of an input into shards of limited rows and bytes."""
 
 from collections.abc import Sequence
 

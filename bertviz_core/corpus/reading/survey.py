@@ -1,4 +1,4 @@
-"""An input read once from end to end before anything is embedded: rows, types, what cannot be embedded, shards."""
+"""Survey an input before it is embedded: rows, types, texts that cannot be embedded, shards."""
 
 from collections.abc import Iterator, Sequence
 
@@ -107,14 +107,14 @@ def _first_schema(reader: Reader, places: Sequence[InputPlace]) -> pa.Schema:
     return pa.schema([(name, pa.string()) for name in reader.names(places[0]) or []])
 
 
-def _text_column(schema: pa.Schema, asked: str | None, path: str, notices: list[str]) -> str:
+def _text_column(schema: pa.Schema, requested: str | None, path: str, notices: list[str]) -> str:
     names, texts = list(schema.names), [field.name for field in schema if column_kind(field.type) == "text"]
     if not names:
         raise CorpusError(f"{quoted(path)} has no row; there is nothing to embed.")
-    if asked is not None and asked not in names:
-        raise CorpusError(f"{quoted(path)} has no column {quoted(asked)}; it has {listed(names)}.")
-    if asked is not None:
-        return asked
+    if requested is not None and requested not in names:
+        raise CorpusError(f"{quoted(path)} has no column {quoted(requested)}; it has {listed(names)}.")
+    if requested is not None:
+        return requested
     usual = [name for known in USUAL_COLUMNS for name in texts if name.lower() == known]
     if not usual and not texts:
         raise CorpusError(f"{quoted(path)} has no column of texts; it has {listed(names)}.")

@@ -1,4 +1,4 @@
-"""One type for each column, though an input's files and parts may each have their own."""
+"""Unify the types of a column over an input's files and parts."""
 
 import pyarrow as pa
 
@@ -27,13 +27,13 @@ def joined(first: pa.Schema, second: pa.Schema, path: str, as_text: bool) -> pa.
     types = {field.name: field.type for field in first}
     for field in second:
         known = types.get(field.name, field.type)
-        held = known if known == field.type else _held(known, field.type, as_text)
-        if held is None:
+        common = known if known == field.type else _common_type(known, field.type, as_text)
+        if common is None:
             raise CorpusError(
                 f"The column {quoted(field.name)} of {quoted(path)} has values of several kinds ({known} and "
                 f"{field.type}); write them in one way, or leave the column out."
             )
-        types[field.name] = held
+        types[field.name] = common
     return pa.schema(list(types.items()))
 
 
@@ -42,7 +42,7 @@ def plain(schema: pa.Schema) -> pa.Schema:
     return pa.schema([(each.name, pa.string() if pa.types.is_null(each.type) else each.type) for each in schema])
 
 
-def _held(first: pa.DataType, second: pa.DataType, as_text: bool) -> pa.DataType | None:
+def _common_type(first: pa.DataType, second: pa.DataType, as_text: bool) -> pa.DataType | None:
     """The type that holds the values of two; None where there is none."""
     kinds = {column_kind(each) for each in (first, second) if not pa.types.is_null(each)}
     if len(kinds) > 1:

@@ -1,4 +1,4 @@
-"""Shards made by several processes on this machine, which share its processors and its GPUs."""
+"""Embed shards in several processes on this machine."""
 
 import multiprocessing
 import os

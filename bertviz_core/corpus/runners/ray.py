@@ -1,4 +1,4 @@
-"""Shards made by the workers of a Ray cluster: Ray Data hands each its shards, a pool of actors keeps the model loaded.
+"""Embed shards on a Ray cluster: Ray Data distributes them, a pool of actors keeps the model loaded.
 
 The corpus folder must be on storage that all machines share; what travels is where a shard's rows are, and what became
 of it.
@@ -75,7 +75,7 @@ def _outcomes(work: ShardWork, shards: Sequence[ShardRows], count: int | None) -
     gpus = int(resources.get("GPU", 0))
     workers = min(count or gpus or int(resources.get("CPU", 1)), len(shards))
     items = [{"shard": msgspec.json.encode(shard)} for shard in shards]
-    made = ray.data.from_items(items, override_num_blocks=len(items)).map_batches(
+    outcomes = ray.data.from_items(items, override_num_blocks=len(items)).map_batches(
         ShardActor,
         fn_constructor_args=(work,),
         batch_size=1,
@@ -83,5 +83,5 @@ def _outcomes(work: ShardWork, shards: Sequence[ShardRows], count: int | None) -
         num_gpus=1 if gpus else None,
         num_cpus=None if gpus else 1,
     )
-    for row in made.iter_rows():
+    for row in outcomes.iter_rows():
         yield msgspec.json.decode(row["outcome"], type=ShardOutcome)

@@ -1,4 +1,4 @@
-"""A search index of a corpus: a graph of neighbours (HNSW), made on request, its recall measured and kept with it.
+"""Build and query a search index of a corpus (HNSW); its recall is measured and stored with it.
 
 Hierarchical navigable small worlds: Malkov & Yashunin 2018. A query follows the graph from row to row, so it looks at
 some thousand rows of a million. It may miss some of the nearest, for that and because it keeps every number in one byte
@@ -321,14 +321,14 @@ def _write(path: Path, graph: "Index") -> None:
     write_whole(path, save)
 
 
-def _make_room(kept: Path, max_nbytes: int) -> None:
+def _make_room(current: Path, max_nbytes: int) -> None:
     """Remove indexes, those unused the longest first, until all take at most so many bytes; this one stays."""
-    folders = [(folder.stat().st_mtime_ns, folder) for folder in kept.parent.iterdir() if folder != kept]
-    taken = sum(file.stat().st_size for file in kept.parent.glob("*/*"))
+    folders = [(folder.stat().st_mtime_ns, folder) for folder in current.parent.iterdir() if folder != current]
+    nbytes = sum(file.stat().st_size for file in current.parent.glob("*/*"))
     for _, folder in sorted(folders):
-        if taken <= max_nbytes:
+        if nbytes <= max_nbytes:
             return
-        taken -= sum(file.stat().st_size for file in folder.iterdir())
+        nbytes -= sum(file.stat().st_size for file in folder.iterdir())
         shutil.rmtree(folder, ignore_errors=True)
 
 

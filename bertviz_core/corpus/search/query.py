@@ -1,4 +1,4 @@
-"""A text looked for in a corpus: made a vector as the corpus' own were, compared, and its nearest rows read."""
+"""Search a corpus for a text, encoded as the corpus' own texts were."""
 
 from functools import lru_cache
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Results of a search in a corpus: the rows nearest to a query, what stands in them, and what an index is worth."""
+"""Results of a search in a corpus: nearest rows, their columns, the recall of an index."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

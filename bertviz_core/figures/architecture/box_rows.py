@@ -1,4 +1,4 @@
-"""Rows of boxes one below the other, joined by arrows and residual lines, with sizes and counts in columns beside."""
+"""Draw rows of boxes joined by arrows and residual lines, with sizes and counts beside them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

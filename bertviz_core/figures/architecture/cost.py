@@ -1,4 +1,4 @@
-"""The cost of a text in figures: multiply-adds by length, memory of activations by batch and length."""
+"""Figures of a text's cost: multiply-adds by length, activation memory by batch and length."""
 
 import math
 from functools import partial

@@ -1,4 +1,4 @@
-"""Encoder-only, encoder-decoder and decoder-only models side by side: their layers, and who sees whom in each."""
+"""Draw encoder-only, encoder-decoder and decoder-only models side by side, with their attention masks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Drawings of boxes: shapes and words of one figure, collected in pixels from the top left."""
+"""Collect the shapes and words of a drawing, in pixels from the top left."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

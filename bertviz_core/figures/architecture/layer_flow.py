@@ -1,4 +1,4 @@
-"""What stands in the drawing of one layer: a row per step, top to bottom, with its sizes and parameters."""
+"""Rows of the drawing of one layer: a row per step, with its sizes and parameters."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -115,10 +115,10 @@ def _terms(flow: LayerFlow) -> str:
 
 def _lengths(steps: Sequence[FlowStep], part: str) -> int | None:
     """How many queries or keys there are; None where no step is known to make them."""
-    made = [step for step in steps if step.kind == "projection" and step.part in (part, "query_key_value")]
-    if not made or not made[0].leaves or len(made[0].leaves) < 2:
+    projections = [step for step in steps if step.kind == "projection" and step.part in (part, "query_key_value")]
+    if not projections or not projections[0].leaves or len(projections[0].leaves) < 2:
         return None
-    return made[0].leaves[-1 if _channels_first(made[0]) else -2]
+    return projections[0].leaves[-1 if _channels_first(projections[0]) else -2]
 
 
 def _channels_first(step: FlowStep) -> bool:
@@ -128,16 +128,16 @@ def _channels_first(step: FlowStep) -> bool:
 def _projection_row(steps: Sequence[FlowStep]) -> Row:
     """What makes queries, keys and values, in this order, with what else the attention has before them."""
     order = ("query", "query_key_value", "key", "value")
-    made = sorted((step for step in steps if step.kind == "projection"), key=lambda step: order.index(step.part))
+    projections = sorted((step for step in steps if step.kind == "projection"), key=lambda step: order.index(step.part))
     extras = [step for step in steps if step.kind in ("attention_other", "norm")]
-    boxes = [Box(_projection_name(step), _sizes(step), step.part) for step in made]
+    boxes = [Box(_projection_name(step), _sizes(step), step.part) for step in projections]
     if extras:
         names = [step.name.rpartition(".")[2].replace("_", " ") for step in extras]
         more = f" and {len(names) - MOST_EXTRAS} more" if len(names) > MOST_EXTRAS else ""
         boxes.insert(0, Box(", ".join(names[:MOST_EXTRAS]) + more, "", "attention_other"))
-    times = f"{len(made)} × " if len(made) > 1 and len({step.leaves for step in made}) == 1 else ""
-    leaves = f"{times}{_shape(made[0].leaves)}" if made else ""
-    return Row(tuple(boxes), sum(step.numel for step in (*made, *extras)), leaves)
+    times = f"{len(projections)} × " if len(projections) > 1 and len({step.leaves for step in projections}) == 1 else ""
+    leaves = f"{times}{_shape(projections[0].leaves)}" if projections else ""
+    return Row(tuple(boxes), sum(step.numel for step in (*projections, *extras)), leaves)
 
 
 def _feed_forward_rows(flow: LayerFlow, inside: Sequence[FlowStep]) -> list[Row]:

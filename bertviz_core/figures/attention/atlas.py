@@ -1,4 +1,4 @@
-"""All heads at a glance as one figure: a small map for each, a row per layer and a column per head, one scale."""
+"""Draw the attention of all heads as small maps, a row per layer and a column per head, on one scale."""
 
 from functools import partial
 

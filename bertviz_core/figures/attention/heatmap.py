@@ -1,4 +1,4 @@
-"""One head's attention as a figure: queries by keys, light for little."""
+"""Draw one head's attention as a heatmap of queries by keys."""
 
 from collections.abc import Collection, Sequence
 from functools import partial

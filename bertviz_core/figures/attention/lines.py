@@ -1,4 +1,4 @@
-"""One head's attention as lines: the looking tokens on the left, those looked at on the right, strong lines dark."""
+"""Draw one head's attention as lines from queries to keys."""
 
 from collections.abc import Collection
 from typing import Any

@@ -1,4 +1,4 @@
-"""How pictures of attention are read: their titles and units, a scale with round ticks, where a second text begins."""
+"""Titles, units and colour bars that the figures of attention share."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""Axes of tokens, sentences and numbers: their labels, what fits, and one style for all axes of a figure."""
+"""Axes of tokens, sentences and numbers: labels, thinning, and one style for all axes of a figure."""
 
 import html
 import itertools
@@ -90,8 +90,8 @@ def name_thinned(figure: go.Figure) -> None:
         if (axis.ticklabelstep or 1) > 1 and any(tick_number(str(each)) is None for each in axis.ticktext)
     ]
     for axis in thinned if len(thinned) <= MOST_THINNED else ():
-        said = f"every {ordinal(axis.ticklabelstep)} is named"
-        axis.title.text = f"{axis.title.text}, {said}" if axis.title.text else said
+        note = f"every {ordinal(axis.ticklabelstep)} is named"
+        axis.title.text = f"{axis.title.text}, {note}" if axis.title.text else note
 
 
 def names_lie(axis: Any, unit: float, size: float) -> bool:

@@ -1,4 +1,4 @@
-"""What stands below a figure that is taken away: model, revision, text and the range of its colours."""
+"""Captions of figures in files: model, revision, text and the range of the colours."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Numbers in the cells of a map, wherever there is room for them, black or white by what can be read on the colour."""
+"""Heatmaps with their numbers in the cells, in black or white, where there is room."""
 
 import itertools
 import math

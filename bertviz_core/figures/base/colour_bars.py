@@ -1,4 +1,4 @@
-"""Colour bars whose ticks are round numbers, whatever the cells are coded as."""
+"""Colour bars with round ticks."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

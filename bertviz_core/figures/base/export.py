@@ -1,4 +1,4 @@
-"""A figure as a file that needs nothing else: an HTML page that opens without a network, SVG and PNG with a caption."""
+"""Export a figure as a self-contained HTML page, SVG or PNG with a caption."""
 
 import base64
 import html

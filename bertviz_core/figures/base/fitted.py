@@ -1,4 +1,4 @@
-"""A drawn figure fitted to the width of its place: title, legend, colour bars and labels of axes.
+"""Fit a figure to the width of its place: title, legend, colour bars and axis labels.
 
 Widths of words are reckoned, not measured, so that a figure is the same wherever it is drawn.
 """

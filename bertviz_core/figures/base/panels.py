@@ -1,4 +1,4 @@
-"""Maps of layers by heads beside or below each other, each with its name above it and a colour bar of its own."""
+"""Draw maps of layers by heads beside or below each other, each with a colour bar of its own."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Where the second text of a pair begins: a line between two tokens, and the words beside it."""
+"""Mark where the second text of a pair begins."""
 
 from typing import Any
 

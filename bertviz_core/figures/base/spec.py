@@ -1,4 +1,4 @@
-"""A figure before it is drawn: how it is declared, what it is called, what is seen in it, how it is drawn."""
+"""Declare figures: their name, title, alternative text and drawing function."""
 
 import re
 from collections.abc import Callable

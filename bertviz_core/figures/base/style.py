@@ -1,4 +1,4 @@
-"""The one place that knows colours and type: one colour means one thing in every figure, view and page.
+"""Colours and type of all figures: one colour means one thing in every figure, view and page.
 
 Hues from Okabe and Ito's set for colour-blind readers (2008); labels and order always say the same as the colour.
 """

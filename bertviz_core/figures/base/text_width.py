@@ -1,4 +1,4 @@
-"""How much room words take, by how wide letters are in most typefaces: no figure waits for a browser to measure."""
+"""Estimate the width of text from typical letter widths, without a browser."""
 
 import html
 import re

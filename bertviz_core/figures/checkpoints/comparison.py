@@ -1,4 +1,4 @@
-"""Two checkpoints in pictures: one tensor's values in both, and how far two models are apart on one text."""
+"""Figures of two checkpoints: one tensor's values in both, and their difference on one text."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Where a model's parameters would come from: a bar per component, in its colour, the texture telling the status."""
+"""Draw where a model's parameters would come from: a bar per component, its texture shows the status."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -67,15 +67,15 @@ def _marker(colours: Sequence[str], texture: str, theme: Theme) -> dict[str, obj
 
 def _counts(share: ComponentShare) -> list[str]:
     """The lines above a bar: only what there is."""
-    told = []
+    lines = []
     if share.total and share.matched in (0, share.total):
-        told.append(f"{share.total:,} {'from the file' if share.matched else 'not from the file'}")
+        lines.append(f"{share.total:,} {'from the file' if share.matched else 'not from the file'}")
     elif share.total:
-        told.append(f"{share.matched:,} of {share.total:,} from the file")
+        lines.append(f"{share.matched:,} of {share.total:,} from the file")
     if share.unused_keys:
         keys = "1 key" if share.unused_keys == 1 else f"{share.unused_keys:,} keys"
-        told.append(f"{keys} of the file unused: {share.unused:,} numbers")
-    return told
+        lines.append(f"{keys} of the file unused: {share.unused:,} numbers")
+    return lines
 
 
 def _above(y: float, text: str, theme: Theme) -> dict[str, object]:

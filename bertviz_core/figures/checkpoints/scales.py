@@ -1,4 +1,4 @@
-"""The colours of a map of numbers: even or by powers of ten, and not taken up by a few numbers unlike the others."""
+"""Colour scales of maps of numbers: linear or logarithmic, robust to outliers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -77,11 +77,11 @@ def number_scale(
     if clipped:
         ticks = [tick for tick in round_ticks(low, top) if abs(tick) < 0.9 * top]
         ends = [-top, *ticks, top] if signed else [*ticks, top]
-        said = tick_words(ends)
-        said[-1] = f"≥ {said[-1]}"
+        end_words = tick_words(ends)
+        end_words[-1] = f"≥ {end_words[-1]}"
         if signed:
-            said[0] = f"≤ {said[0]}"
-        bar |= {"tickvals": ends, "ticktext": said}
+            end_words[0] = f"≤ {end_words[0]}"
+        bar |= {"tickvals": ends, "ticktext": end_words}
     colours = diverging(theme) if signed else sequential(theme)
     return NumberScale({"colorscale": colours, "cmin": low, "cmax": top, "colorbar": bar}, largest, logarithmic)
 

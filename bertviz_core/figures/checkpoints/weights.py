@@ -1,4 +1,4 @@
-"""A number of every tensor as a map of places in a layer by layers, and the values of one tensor as a histogram."""
+"""Draw a number of every tensor as a map of modules by layers, and one tensor's values as a histogram."""
 
 import math
 from collections import Counter

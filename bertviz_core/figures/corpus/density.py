@@ -1,4 +1,4 @@
-"""A map of very many points: how many lie in each cell, or which value of a column most of them have."""
+"""Draw a map of very many points: counts per cell, or the most frequent value of a column."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""What heads and layers do over a corpus: maps of head profiles, and probes by layer."""
+"""Figures of heads and layers over a corpus: head profiles, and probes by layer."""
 
 from functools import partial
 
@@ -84,8 +84,8 @@ def corpus_probe_figure(corpus_probe_scores: ProbeScores, best_layer: int) -> Fi
     scores = corpus_probe_scores
     title = f"Which layer tells the {len(scores.classes)} values of {scores.texts} apart? — {scores.model}"
     means = zip(scores.layers, scores.accuracy.mean(axis=1).tolist(), strict=True)
-    told = ", ".join(f"{state_name(state)} {value:.1%}" for state, value in means)
-    alt = f"{title}: accuracy {told}; most frequent value {scores.majority:.1%}"
+    accuracies = ", ".join(f"{state_name(state)} {value:.1%}" for state, value in means)
+    alt = f"{title}: accuracy {accuracies}; most frequent value {scores.majority:.1%}"
     caption = (
         f"{title}. {POOLING_WORDS[scores.pooling].capitalize()} pooling, linear probes on "
         f"{int(scores.counts.sum()):,} texts, {scores.accuracy.shape[1]} held-out parts, seed {scores.seed}; bars: "

@@ -1,4 +1,4 @@
-"""How large groups of near duplicates and clusters are, as bars."""
+"""Draw the sizes of near-duplicate groups and clusters as bars."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""The steps from two vectors to one weight of attention, as boxes that run together."""
+"""Draw the steps from two vectors to one attention weight as boxes."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

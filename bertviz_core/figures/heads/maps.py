@@ -1,4 +1,4 @@
-"""Maps of heads: one product beside many, and the norms of all heads of all layers."""
+"""Draw maps of heads: one product per head, and the norms of all heads of all layers."""
 
 from collections.abc import Sequence
 from functools import partial

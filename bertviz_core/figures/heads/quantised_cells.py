@@ -1,4 +1,4 @@
-"""Large signed maps as whole steps of a symmetric range: a quarter of the bytes of float32 on their way."""
+"""Quantise large signed maps to steps of a symmetric range, a quarter of the bytes of float32."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""One cell of attention as a picture: the chain of its arithmetic, the products that make it, the row it stands in."""
+"""Draw how one attention weight is computed: the chain of its arithmetic, its products, its row."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""A projection's weights as a picture: whole, cut into heads, or its blocks pulled apart."""
+"""Draw a projection's weight matrix: whole, cut into heads, or its blocks pulled apart."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Maps of hidden states: values, one number per token and layer, cosines of every token to every other."""
+"""Heatmaps of hidden states: values, one number per token and layer, cosines between tokens."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Heads removed one after the other: the target, or the share of right answers, in several orders beside each other."""
+"""Draw a target, or the accuracy, as heads are removed one after the other in several orders."""
 
 from collections.abc import Sequence
 from functools import partial

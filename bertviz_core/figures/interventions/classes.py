@@ -1,4 +1,4 @@
-"""Which words speak for and against each class or tag: a map of words by classes."""
+"""Draw which words speak for and against each class or tag, as a map of words by classes."""
 
 from functools import partial
 
@@ -29,25 +29,25 @@ def word_classes_figure(class_attributions: ClassAttributions) -> FigureSpec:
     """The share of every word in every class; the class's clean value stands beside its name."""
     result = class_attributions
     title = f"Which words speak for and against each {result.noun} ({result.measure}) — {result.model}"
-    said = "; ".join(class_words(result, place) for place in range(len(result.labels)))
+    phrases = "; ".join(class_words(result, place) for place in range(len(result.labels)))
     caption = f"{title}. In a word's place stands {result.instead}."
     if len(result.labels) < result.classes:
         several = {"class": "classes", "tag": "tags"}[result.noun]
         caption += f" {len(result.labels)} of {result.classes} {several} are shown."
     if len(result.words) > MOST_WORDS:
         caption += f" The {MOST_WORDS} words with the largest shares of {len(result.words)} are drawn."
-    return FigureSpec(title, f"{title}: {said}", partial(classes_map, result, title), caption)
+    return FigureSpec(title, f"{title}: {phrases}", partial(classes_map, result, title), caption)
 
 
 def class_words(result: ClassAttributions, place: int) -> str:
     """One phrase: a class, its clean value, the strongest word for it and the strongest against it."""
-    told = [
+    parts = [
         f"{result.words[word]} {sign} {decimals(float(result.shares[word, place]), 3)}"
         for word, sign in zip(result.strongest(place), ("for it", "against it"), strict=True)
         if word is not None
     ]
     return (
-        f"{result.labels[place]} {decimals(float(result.clean[place]), 3)}, {', '.join(told) or 'no word changes it'}"
+        f"{result.labels[place]} {decimals(float(result.clean[place]), 3)}, {', '.join(parts) or 'no word changes it'}"
     )
 
 
@@ -60,8 +60,8 @@ def classes_map(result: ClassAttributions, title: str, theme: Theme) -> go.Figur
         theme: colours and typeface.
     """
     strength = np.abs(result.shares).max(axis=1)
-    kept = np.sort(np.argsort(-strength, kind="stable")[:MOST_WORDS])
-    shares, names = result.shares[kept], [token_text(result.words[word]) for word in kept.tolist()]
+    drawn = np.sort(np.argsort(-strength, kind="stable")[:MOST_WORDS])
+    shares, names = result.shares[drawn], [token_text(result.words[word]) for word in drawn.tolist()]
     labels = [token_text(label) for label in result.labels]
     values = [decimals(float(value), 3) for value in result.clean]
     room = theme.pixels - BESIDE

@@ -1,4 +1,4 @@
-"""Maps of layers: the effect of each head, block and layer on a target, and what a patch brings back of it."""
+"""Draw ablation effects and patching results of heads, blocks and layers as maps."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Which words make two texts alike: a map of the tokens of one by those of the other."""
+"""Draw which words make two texts alike, as a map of the tokens of one by those of the other."""
 
 from functools import partial
 

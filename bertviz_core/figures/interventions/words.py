@@ -1,4 +1,4 @@
-"""A text coloured by what its words add to a target, and the words as bars, the greatest share first."""
+"""Draw word attributions as a coloured text and as bars."""
 
 from functools import partial
 
@@ -40,7 +40,7 @@ def word_shares_figure(word_attributions: WordAttributions, word_pieces: TextPie
     """
     title = _title(word_attributions)
     draw = partial(shares_strip, word_attributions, word_pieces, title)
-    return FigureSpec(title, f"{title}: {_told(word_attributions)}", draw, _caption(word_attributions, title))
+    return FigureSpec(title, f"{title}: {_listed_shares(word_attributions)}", draw, _caption(word_attributions, title))
 
 
 @figure("word-bars", "words_bars", "the words that add most to a target or take most from it (TEXT --pair TEXT)")
@@ -50,7 +50,7 @@ def word_bars_figure(word_attributions: WordAttributions) -> FigureSpec:
     caption = _caption(word_attributions, title)
     if len(word_attributions.words) > MOST_BARS:
         caption += f" The {MOST_BARS} largest of {len(word_attributions.words)} are drawn."
-    return FigureSpec(title, f"{title}: {_told(word_attributions)}", draw, caption)
+    return FigureSpec(title, f"{title}: {_listed_shares(word_attributions)}", draw, caption)
 
 
 def shares_strip(result: WordAttributions, pieces: TextPieces, title: str, theme: Theme) -> go.Figure:
@@ -108,15 +108,15 @@ def _title(result: WordAttributions) -> str:
     return f"What each word adds to the {result.title}, {METHOD_WORDS[result.method]}{error} — {result.model}"
 
 
-def _told(result: WordAttributions) -> str:
+def _listed_shares(result: WordAttributions) -> str:
     return ", ".join(f"{result.words[index]} {_written(float(result.shares[index]))}" for index in result.ranked())
 
 
 def _caption(result: WordAttributions, title: str) -> str:
-    said = f"{title}. Clean {decimals(result.clean)} {result.unit}; in a word's place stands {result.instead}"
+    caption = f"{title}. Clean {decimals(result.clean)} {result.unit}; in a word's place stands {result.instead}"
     if result.method == "leave-one-out":
-        return f"{said}."
-    return f"{said}; the shares miss the difference of clean and reference by {digits(result.error, 2)}."
+        return f"{caption}."
+    return f"{caption}; the shares miss the difference of clean and reference by {digits(result.error, 2)}."
 
 
 def _written(value: float) -> str:

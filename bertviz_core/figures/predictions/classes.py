@@ -1,4 +1,4 @@
-"""Classes of a text as bars: probabilities, or the numbers of a head that says numbers."""
+"""Draw the classes of a text as bars of probabilities or numbers."""
 
 from functools import partial
 from typing import Any, Literal

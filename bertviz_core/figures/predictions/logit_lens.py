@@ -1,4 +1,4 @@
-"""The masked-LM head on every layer's states: the best word of each cell on a map of layers and positions."""
+"""Draw the logit lens: the best word of each layer and position."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ OTHERWISE = 150
 """Pixels of the figure's height for all but the map."""
 TURNED_ROW, TALLEST = 23, 800
 """Where tokens stand below each other: pixels of each, and of the highest map that is turned so."""
-TOLD = 3
+HOVERED_WORDS = 3
 """Words that a hover tells."""
 SHORT = 14
 """Characters of each."""
@@ -118,7 +118,7 @@ def lens_map(
     if turned:
         height, across = OTHERWISE + TURNED_ROW * seq, _across(names, theme)
         room = (across / states - FREE, TURNED_ROW - FREE)
-    told = _told(lens, words)
+    hovers = _hover_texts(lens, words)
     figure = go.Figure(layout=layout(theme, escape(title), height=height))
     figure.add_heatmap(
         x=list(range(states if turned else seq)),
@@ -131,7 +131,7 @@ def lens_map(
         colorbar=colours.bar,
         xgap=1 if seq <= 64 else 0,
         ygap=1,
-        customdata=[list(column) for column in zip(*told, strict=True)] if turned else told,
+        customdata=[list(column) for column in zip(*hovers, strict=True)] if turned else hovers,
         hovertemplate=f"position %{{{'y' if turned else 'x'}}}, %{{customdata}}<extra></extra>",
     )
     down = height - OTHERWISE
@@ -166,9 +166,9 @@ def _is_turned(
     return _size(best, *room) is None and _size(best, turned, TURNED_ROW - FREE) is not None
 
 
-def _told(lens: LogitLens, words: Sequence[Sequence[Sequence[str]]]) -> list[list[str]]:
+def _hover_texts(lens: LogitLens, words: Sequence[Sequence[Sequence[str]]]) -> list[list[str]]:
     """What a hover says of every cell: the best words with their probability."""
-    shares = np.exp(lens.top_log_probability[..., :TOLD])
+    shares = np.exp(lens.top_log_probability[..., :HOVERED_WORDS])
     return [
         [
             f"{state_name(entry)}: "
@@ -221,7 +221,7 @@ def _fitted(word: str, size: int, room: float) -> str:
     """The word, or its beginning where it is too long for its cell; "" where too little of it would be left."""
     if text_width(word, size) <= room:
         return word
-    kept = word
-    while kept and text_width(f"{kept}…", size) > room:
-        kept = kept[:-1]
-    return f"{kept}…" if len(kept) >= LEAST_LETTERS else ""
+    beginning = word
+    while beginning and text_width(f"{beginning}…", size) > room:
+        beginning = beginning[:-1]
+    return f"{beginning}…" if len(beginning) >= LEAST_LETTERS else ""

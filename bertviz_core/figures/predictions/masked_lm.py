@@ -1,4 +1,4 @@
-"""Words that a masked-LM head expects: the text with its masks, and the best words at one of its positions."""
+"""Draw a text with its masks, and the best words at one position."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""How well a linear probe tells classes apart from each layer's vectors, and which classes are taken for which."""
+"""Draw the accuracy of linear probes by layer, and confusion matrices."""
 
 from functools import partial
 from typing import Any
@@ -82,8 +82,8 @@ def probe_figure(probe_scores: ProbeScores, probed_layer: int) -> FigureSpec:
     title = f"Which layer tells {len(probe_scores.classes)} classes apart? {pooling.capitalize()} pooling — "
     title += probe_scores.model
     means = zip(probe_scores.layers, probe_scores.accuracy.mean(axis=1).tolist(), strict=True)
-    told = ", ".join(f"{state_name(state)} {value:.1%}" for state, value in means)
-    alt = f"{title}: accuracy {told}; most frequent class {probe_scores.majority:.1%}"
+    accuracies = ", ".join(f"{state_name(state)} {value:.1%}" for state, value in means)
+    alt = f"{title}: accuracy {accuracies}; most frequent class {probe_scores.majority:.1%}"
     caption = (
         f"{title}. Linear probes on {int(probe_scores.counts.sum()):,} texts ({probe_scores.texts}), "
         f"{probe_scores.accuracy.shape[1]} held-out parts, seed {probe_scores.seed}; bars: standard deviation"

@@ -1,4 +1,4 @@
-"""Horizontal bars of scores that may be negative: every number stands at the right of its bar, inside the plot."""
+"""Horizontal bars of scores that may be negative, with the number at the right of each."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""How alike sentences are: every pair as a cell, ordered and with its tree, many as blocks, the nearest to a query."""
+"""Draw similarities of sentences: every pair, with a tree, as blocks, and the nearest to a query."""
 
 from collections.abc import Sequence
 from functools import partial

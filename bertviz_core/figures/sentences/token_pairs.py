@@ -1,4 +1,4 @@
-"""Why two sentences are alike: the cosine as a sum over pairs of their tokens, and what each word adds."""
+"""Draw the cosine of two sentences as a sum over pairs of tokens."""
 
 from collections.abc import Sequence
 from functools import partial

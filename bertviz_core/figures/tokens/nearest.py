@@ -1,4 +1,4 @@
-"""The tokens whose rows of the embedding table are nearest to one token's row."""
+"""Draw the tokens nearest to one token in the embedding table."""
 
 import html
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Targets read from one hidden state: one of its numbers, or its projection on a direction."""
+"""Targets read from one hidden state: one of its values, or its projection on a direction."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -101,16 +101,16 @@ def direction_target(
 
     tokens = _tokens_of(loaded, tokenizer, text, pair, layer, position)
     wide = np.asarray(direction, dtype=np.float64)
-    length, said = float(np.linalg.norm(wide)), _said(name)
+    length, spelled = float(np.linalg.norm(wide)), _named_state(name)
     if not np.isfinite(length) or length == 0:
-        raise TextError(f"A direction is needed, and {said} has length {length}; give another.")
+        raise TextError(f"A direction is needed, and {spelled} has length {length}; give another.")
     unit = torch.tensor(wide / length, dtype=torch.float32, device=loaded.device)
 
     def values(inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]) -> "torch.Tensor":
         state = _state(loaded, layer, inputs, lengths)
         if state.shape[-1] != len(unit):
             raise TextError(
-                f"A hidden state of {loaded.name!r} has {state.shape[-1]:,} numbers, {said} has {len(unit):,}; give "
+                f"A hidden state of {loaded.name!r} has {state.shape[-1]:,} numbers, {spelled} has {len(unit):,}; give "
                 "one of this model."
             )
         return state[:, position].float() @ unit
@@ -120,10 +120,10 @@ def direction_target(
         tokens,
         values,
         name=f"direction:{layer},{position},{name}",
-        title=f"projection of token {position}, {state_name(layer)}, on {said}",
+        title=f"projection of token {position}, {state_name(layer)}, on {spelled}",
         unit="(no unit)",
         layer=layer,
-        notices=(f"Scaled to length 1: {said}; its own length is {decimals(length)}.",),
+        notices=(f"Scaled to length 1: {spelled}; its own length is {decimals(length)}.",),
     )
 
 
@@ -170,7 +170,7 @@ def file_direction(path: str) -> Float[np.ndarray, " hidden"]:
     return vector.astype(np.float64)
 
 
-def _said(name: str) -> str:
+def _named_state(name: str) -> str:
     """Where a direction is from, in a sentence."""
     first, _, second = (quoted(escape_controls(part), 40) for part in name.partition(BETWEEN))
     return f"the way from {first} to {second}" if BETWEEN in name else f"the vector of {first}"

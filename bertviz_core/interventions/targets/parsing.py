@@ -1,4 +1,4 @@
-"""A target by its name, as the command line and an address write it: cosine, class:NAME, word:WORD@POSITION, ..."""
+"""Parse a target's name, as commands and addresses write it: cosine, class:NAME, word:WORD@POSITION, ..."""
 
 from collections.abc import Callable
 from pathlib import Path

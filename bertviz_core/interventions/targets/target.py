@@ -1,4 +1,4 @@
-"""The target: one number for each row of a batch, whose change by an intervention is measured.
+"""Targets: one number per row of a batch, whose change under an intervention is measured.
 
 Every target runs under inference mode and under gradients alike, on the inputs that its caller gives it.
 """
@@ -241,13 +241,13 @@ def answer_target(
         score: torch.Tensor = output["start_logits"][:, first] + output["end_logits"][:, last]
         return score.float()
 
-    said = " ".join(tokens.tokens[first : last + 1])
+    spelled_words = " ".join(tokens.tokens[first : last + 1])
     return build_target(
         head,
         tokens,
         values,
         name=f"answer:{first}-{last}",
-        title=f"start + end logit of {quoted(escape_controls(said), 40)}",
+        title=f"start + end logit of {quoted(escape_controls(spelled_words), 40)}",
         unit="logit",
     )
 

@@ -1,4 +1,4 @@
-"""Probes fitted on frozen vectors: how well each layer tells the classes apart, and the classifier of one layer.
+"""Fit linear probes on frozen vectors, and score every layer by cross-validation.
 
 A probe is multinomial logistic regression on vectors whose dimensions are brought to mean 0 and spread 1
 (scikit-learn's StandardScaler and LogisticRegression), so that one strength of regularisation suits the small vectors
@@ -54,10 +54,10 @@ def layer_vectors(
     encoder, done = SentenceRun(loaded, SentencePlan(pooling), "float32", 0), 0
     vectors = np.zeros((len(layers), len(texts), 0), dtype=np.float32)
     for batch in batches(loaded, [len(row) for row in rows]):
-        made = encoder.all_layers([rows[index] for index in batch], (pooling,), layers)[0]
+        batch_vectors = encoder.all_layers([rows[index] for index in batch], (pooling,), layers)[0]
         if not done:
-            vectors = np.empty((len(layers), len(texts), made.shape[2]), dtype=np.float32)
-        vectors[:, batch] = made
+            vectors = np.empty((len(layers), len(texts), batch_vectors.shape[2]), dtype=np.float32)
+        vectors[:, batch] = batch_vectors
         done += len(batch)
         if progress is not None:
             progress(done, len(texts))

@@ -1,4 +1,4 @@
-"""A probe as a classifier of texts, and as a file: a zip of its weights (safetensors) and of what it is (JSON)."""
+"""Classify texts with a fitted probe, and save it as a zip of weights (safetensors) and metadata (JSON)."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Labelled texts: the example set of this project, typed lines, or two columns of a table; checked before use."""
+"""Read and check labelled texts: the example set, typed lines, or two columns of a table."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -75,8 +75,8 @@ def drawn(labelled: LabelledTexts, count: int, seed: int = 0) -> LabelledTexts:
     """Some of the texts, every choice of as many as likely, in their order; all where there are no more."""
     if count >= len(labelled.texts):
         return labelled
-    kept = sorted(np.random.default_rng(seed).choice(len(labelled.texts), count, replace=False).tolist())
-    texts, labels = ([each[place] for place in kept] for each in (labelled.texts, labelled.labels))
+    chosen = sorted(np.random.default_rng(seed).choice(len(labelled.texts), count, replace=False).tolist())
+    texts, labels = ([each[place] for place in chosen] for each in (labelled.texts, labelled.labels))
     return replace(labelled, texts=tuple(texts), labels=tuple(labels))
 
 
@@ -87,11 +87,11 @@ def column_labels(table: SentenceTable, column: str) -> LabelledTexts:
         TextError: there is no such column; or as `checked`.
     """
     labels = gold_column(table, column)
-    kept = [place for place, label in enumerate(labels) if label]
+    chosen = [place for place, label in enumerate(labels) if label]
     notices = table.notices
-    if missing := len(labels) - len(kept):
+    if missing := len(labels) - len(chosen):
         notices = (*notices, f"{counted(missing, 'row')} without a label left out.")
-    return checked(table.name, [table.sentences[at] for at in kept], [labels[at] for at in kept], notices)
+    return checked(table.name, [table.sentences[at] for at in chosen], [labels[at] for at in chosen], notices)
 
 
 def gold_column(table: SentenceTable, column: str) -> tuple[str, ...]:

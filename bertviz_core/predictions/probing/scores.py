@@ -1,4 +1,4 @@
-"""How often answers are right: accuracy, F1 of every class, classes that are confused, the most confident mistakes."""
+"""Score predictions: accuracy, F1 of every class, confusion matrix, most confident mistakes."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -107,17 +107,17 @@ def _open_answers(predictions: TextPredictions) -> list[str]:
 
 def _spelled(gold: Sequence[str], labels: Sequence[str]) -> tuple[list[str], list[str]]:
     """The gold labels as the classes are spelled, and what a reader must know of them."""
-    given = [label.strip() for label in gold]
+    stripped = [label.strip() for label in gold]
     if not labels:
-        return [_plain(label) for label in given], []
+        return [_plain(label) for label in stripped], []
     by_name = {**{label.casefold(): label for label in reversed(labels)}, **{label: label for label in labels}}
-    numbered = [label for label in given if label and label.casefold() not in by_name]
+    numbered = [label for label in stripped if label and label.casefold() not in by_name]
     places = {str(place): label for place, label in enumerate(labels)}
-    if numbered and len(numbered) == sum(map(bool, given)) and all(label in places for label in numbered):
+    if numbered and len(numbered) == sum(map(bool, stripped)) and all(label in places for label in numbered):
         words = f"The gold labels are numbers and are read as the classes' places: 0 is {quoted(labels[0], 40)}."
-        return [places.get(label, "") for label in given], [words]
+        return [places.get(label, "") for label in stripped], [words]
     unknown = Counter(numbered)
-    spelled = [by_name.get(label, by_name.get(label.casefold(), label)) for label in given]
+    spelled = [by_name.get(label, by_name.get(label.casefold(), label)) for label in stripped]
     if not unknown:
         return spelled, []
     named = ", ".join(quoted(label, 40) for label in list(unknown)[:3])

@@ -1,4 +1,4 @@
-"""One answer for each of many texts, whatever the head: a class, the words at the masks, entities, an answer."""
+"""Predict one answer for each of many texts: a class, the words at the masks, entities, or an answer span."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

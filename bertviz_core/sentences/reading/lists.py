@@ -1,4 +1,4 @@
-"""Lists of sentences as people have them: pasted text, CSV, TSV, Parquet; what was left out or changed is told."""
+"""Read lists of sentences: pasted text, CSV, TSV, Parquet; notices say what was left out or changed."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The vectors of one list in one array, filled from the store and by runs of the model."""
+"""Fill the array of a list's vectors from the store and by running the model."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Keys under which vectors are kept: hashes under a secret of the installation (BLAKE2b, RFC 7693).
+"""Keys of stored vectors: hashes under a secret of the installation (BLAKE2b, RFC 7693).
 
 Without the secret, which never leaves the machine, nobody who has the files can tell whether a guessed sentence is in
 them.

@@ -1,4 +1,4 @@
-"""What the pages of a Parquet file become in memory, read from their own headers.
+"""Bound the memory that the pages of a Parquet file need, from their own headers.
 
 A footer may say anything of the pages, and a reader of Parquet does not compare: it makes room for what the header of
 each page says. A header is a struct in Thrift's compact protocol (https://github.com/apache/parquet-format).

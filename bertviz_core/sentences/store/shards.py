@@ -1,4 +1,4 @@
-"""One shard of the store: a Parquet file of vectors of one length under their keys; and where a key is among many."""
+"""Read and write one shard of the store: a Parquet file of vectors of one length by key."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Sentence vectors kept on disk as Parquet shards, within a limit of bytes."""
+"""Store sentence vectors on disk as Parquet shards, within a limit of bytes."""
 
 import os
 import re
