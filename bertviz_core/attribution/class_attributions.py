@@ -34,7 +34,7 @@ MOST_CLASSES = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassOutputs:
-    """All classes of a head or a probe, and how to get their logits for a batch of rows in one run."""
+    """All classes of a head or a probe, and how to compute their logits for a batch of rows in one run."""
 
     target: Target
     """Its values are the logits of all classes, (batch, classes)."""
@@ -125,7 +125,7 @@ def class_attributions(
     replacement: Replacement = "mask",
     progress: Progress | None = None,
 ) -> ClassAttributions:
-    """The number of each class for the text minus that for the text without a word, for each of its words.
+    """For each word, the value of each class for the text minus that for the text without the word.
 
     The text is run once for each word, whatever the number of classes. Law: the shares of a class are those that
     leave_one_out finds for it alone; in probabilities of which one is right, those of all classes sum to 0.

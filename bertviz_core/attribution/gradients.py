@@ -50,7 +50,7 @@ def integrated_gradients(
     progress: Progress | None = None,
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
 ) -> WordAttributions:
-    """Shares that sum to the target minus that of the text with every word masked, up to the error told with them.
+    """Shares that sum to the target minus that of the fully masked text, up to the completeness error returned.
 
     The error of the sum may be small by chance, so the nodes are doubled until it is under TOLERANCE of the difference
     and no token's share has changed by more than SHARE_TOLERANCE of the largest; a notice says where that is not
@@ -95,7 +95,7 @@ def gradient_x_input(
     progress: Progress | None = None,
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
 ) -> WordAttributions:
-    """The target's gradient at the text times the way from the reference: (x - r) * dF/dx, in one run.
+    """Gradient times difference from the reference, (x - r) * dF/dx, in one run.
 
     Exact for a linear target; otherwise `error` says how far the sum is from what it stands for. Arguments and errors
     are those of integrated_gradients.
@@ -114,14 +114,14 @@ GRADIENT_METHODS: dict[ShareMethod, Callable[..., WordAttributions]] = {
 
 
 def gradient_nbytes(target: Target) -> int:
-    """About how many bytes one run with gradients keeps: the numbers and the attention maps of every layer."""
+    """Approximate bytes that a run with gradients needs for activations and attention maps of all layers."""
     heads = int(getattr(target.loaded.model.config, "num_attention_heads", 0) or 1)
     maps = 2 * NUMBER_NBYTES * heads * len(target.tokens) ** 2
     return target.loaded.num_hidden_layers * (states_nbytes(target.loaded, len(target.tokens)) + maps)
 
 
 class _Path:
-    """The straight way between the word embeddings of a text and of its reference."""
+    """The straight path between the word embeddings of a text and of its reference."""
 
     def __init__(self, target: Target, tokenizer: TextTokenizer, max_gradient_bytes: int) -> None:
         import torch
@@ -157,7 +157,7 @@ class _Path:
         self.difference, self.reference = ends[0] - ends[1], ends[1]
 
     def at(self, nodes: int, progress: Progress | None) -> Float[np.ndarray, " seq"]:
-        """The shares of every token by so many nodes of Gauss and Legendre."""
+        """Shares of every token by Gauss-Legendre quadrature with so many nodes."""
         points, weights = np.polynomial.legendre.leggauss(nodes)
         return self.shares((points + 1) / 2, weights / 2, progress)
 
@@ -221,7 +221,7 @@ class _Path:
         )
 
     def _values(self, embeddings: "torch.Tensor") -> "torch.Tensor":
-        """The target of rows of word embeddings; for one who holds RUN_LOCK."""
+        """The target for rows of word embeddings; the caller holds RUN_LOCK."""
         target, rows = self._target, len(embeddings)
         inputs = target.inputs((target.tokens,) * rows)
         del inputs["input_ids"]

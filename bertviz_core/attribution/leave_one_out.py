@@ -18,7 +18,7 @@ def leave_one_out(
     replacement: Replacement = "mask",
     progress: Progress | None = None,
 ) -> WordAttributions:
-    """The target of the text minus that of the text without a word, for each of its words.
+    """For each word, the target of the text minus that of the text without the word.
 
     Exact by definition: each share is the difference of two runs. The shares need not add up to what all words
     together do, since one word can stand in for another.

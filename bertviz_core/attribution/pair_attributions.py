@@ -62,7 +62,7 @@ def pair_attributions(
     progress: Progress | None = None,
     max_batch_bytes: int = MAX_BATCH_BYTES,
 ) -> PairAttributions:
-    """What every pair of tokens adds to the cosine of two texts; with the reference terms the sum is the cosine.
+    """Contribution of every pair of tokens to the cosine of two texts; with the reference terms they sum to it.
 
     The error of the sum may be small by chance, so the nodes are doubled until it is at most TOLERANCE and no share has
     changed by more than SHARE_TOLERANCE of the largest; a notice says where that is not reached.
@@ -138,13 +138,13 @@ def pair_attributions(
 
 
 def _products(ways: "list[_Way]", nodes: int, progress: Progress | None) -> Float[np.ndarray, "first second"]:
-    """The shares of all pairs of tokens by so many nodes."""
+    """Shares of all pairs of tokens with so many quadrature nodes."""
     parts = [way.parts(nodes, progress) for way in ways]
     return np.asarray(parts[0] @ parts[1].T)
 
 
 class _State(Intervention):
-    """Notes the state that goes into a layer, or puts another in its place."""
+    """Records the hidden state that goes into a layer, or replaces it."""
 
     def __init__(self, layer: int, given: "torch.Tensor | None" = None) -> None:
         self._layer, self._given = layer, given
@@ -158,7 +158,7 @@ class _State(Intervention):
 
 
 class _Way:
-    """The straight way between a text's states at a layer and those of its reference."""
+    """The straight path between a text's hidden states at a layer and those of its reference."""
 
     def __init__(
         self,
@@ -195,7 +195,7 @@ class _Way:
         self.end, self.start = vectors
 
     def parts(self, nodes: int, progress: Progress | None) -> Float[np.ndarray, "seq dimensions"]:
-        """The part of every token in f(text) - f(reference)."""
+        """Contribution of every token to f(text) - f(reference)."""
         import torch
 
         seq, way = len(self.runs.target.tokens), self._end - self._start
@@ -220,7 +220,7 @@ class _Way:
     def _slopes(
         self, states: "torch.Tensor", directions: "torch.Tensor"
     ) -> Float[np.ndarray, "directions rows dimensions"]:
-        """The derivative of f in each direction at each row of states, forwards; what f itself is, is run once."""
+        """Forward-mode derivative of f in each direction at each row of states."""
         import torch
         from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -246,7 +246,7 @@ class _Way:
         return found
 
     def _vectors(self, intervention: Intervention, inputs: "Mapping[str, torch.Tensor]") -> "torch.Tensor":
-        """The sentence vectors of a run, of length 1; for one who holds RUN_LOCK."""
+        """Normalised sentence vectors of a run; the caller holds RUN_LOCK."""
         import torch
 
         runs, loaded, plan = self.runs, self._loaded, self._plan

@@ -26,7 +26,7 @@ INSTEAD: dict[Replacement, str] = {"mask": "the mask token", "drop": "no token"}
 
 
 def text_units(tokens: Tokens, whole_words: bool) -> tuple[Word, ...]:
-    """The words of a text, or its tokens, special ones left out.
+    """Words, or tokens, of a text, special tokens excluded.
 
     Raises:
         TextError: there is none.
@@ -40,12 +40,12 @@ def text_units(tokens: Tokens, whole_words: bool) -> tuple[Word, ...]:
 
 
 def unit_names(tokens: Tokens, units: Iterable[Word]) -> tuple[str, ...]:
-    """Each as the text writes it, or as the vocabulary does."""
+    """Spelling of each unit in the text, or in the vocabulary."""
     return tuple(word.text or " ".join(tokens.tokens[place] for place in word.positions) for word in units)
 
 
 class Remover:
-    """Makes the rows of a text without some of its tokens."""
+    """Builds rows of a text without some of its tokens."""
 
     def __init__(self, target: Target, tokenizer: TextTokenizer, replacement: Replacement) -> None:
         """How words are taken away.
@@ -86,7 +86,7 @@ def has_mask(tokenizer: TextTokenizer) -> bool:
 
 
 def reference_id(tokenizer: TextTokenizer) -> int:
-    """The id of the mask, which stands for a word that is not there.
+    """Id of the mask token, the reference for a missing word.
 
     Raises:
         UnsupportedModelError: the tokenizer has none.
@@ -97,7 +97,7 @@ def reference_id(tokenizer: TextTokenizer) -> int:
 def row_values(
     target: Target, rows: Sequence[ModelRow], progress: Progress | None = None
 ) -> Float[np.ndarray, "rows ..."]:
-    """The target of each row, one number or several; rows of one length run together where the family lets them.
+    """The target of each row, one or several numbers; rows of one length run together where the family allows it.
 
     Args:
         target: the number.

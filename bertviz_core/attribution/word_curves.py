@@ -29,7 +29,7 @@ def word_curves(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> WordCurves:
-    """The target without the k strongest words and with them alone, by each method, beside random orders.
+    """The target without the k strongest words and with them alone, for each method and for random orders.
 
     Law: without any word gone every curve has the clean target; with all gone, that of the reference, a mask at the
     place of every word. To keep the first k of an order is to take the first n - k of its reverse, so that the random
@@ -87,7 +87,7 @@ def word_curves(
 
 
 def _places(known: dict[frozenset[int], int], rows: Iterable[tuple[int, ...]]) -> list[int]:
-    """The place of each set of words that are gone among all sets, each of which is run once."""
+    """Index of each set of removed words among all sets, each of which runs once."""
     return [known.setdefault(frozenset(row), len(known)) for row in rows]
 
 

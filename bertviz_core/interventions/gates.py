@@ -46,7 +46,7 @@ class GateRows:
 
 
 def open_gates(rows: int, layers: int, heads: int, device: str) -> GateRows:
-    """Rows of ones, which change nothing; what is set to 0 in them is taken away."""
+    """Rows of ones, which change nothing; a 0 ablates a part."""
     import torch
 
     return GateRows(
@@ -57,7 +57,7 @@ def open_gates(rows: int, layers: int, heads: int, device: str) -> GateRows:
 
 
 def joined(one: GateRows, other: GateRows) -> GateRows:
-    """The rows of both."""
+    """Concatenate two sets of rows."""
     import torch
 
     return GateRows(
@@ -68,7 +68,7 @@ def joined(one: GateRows, other: GateRows) -> GateRows:
 
 
 def head_gates(removed: Sequence[Sequence[tuple[int, int]]], layers: int, heads: int, device: str) -> GateRows:
-    """A row for each set of (layer, head) that is taken away."""
+    """One row per set of (layer, head), with these heads ablated."""
     gates = open_gates(len(removed), layers, heads, device)
     for row, places in enumerate(removed):
         for layer, head in places:
@@ -97,25 +97,25 @@ class Gated(Intervention):
         }
 
     def state(self, layer: int, state: "torch.Tensor") -> "torch.Tensor":
-        """One row until the rows part."""
+        """A single row until the rows differ."""
         return state.expand(len(self._gates), *state.shape[1:]) if layer == self._shared_from else state
 
     def heads(self, layer: int, output: "torch.Tensor") -> "torch.Tensor":
-        """The heads that are left, and the donors of the others."""
+        """Outputs of the heads, ablated ones replaced by their donors."""
         if not self._used["heads"][layer]:
             return output
         gate = self._rows(self._gates.heads[:, layer, : output.shape[2]], layer)[:, None, :, None]
         return _mixed(output, gate, None if self._means is None else self._means.heads[layer])
 
     def feed_forward(self, layer: int, output: "torch.Tensor") -> "torch.Tensor":
-        """What the block gives, or its donor."""
+        """Output of the block, or its donor."""
         if not self._used["feed_forward"][layer]:
             return output
         gate = self._rows(self._gates.feed_forward[:, layer], layer)[:, None, None]
         return _mixed(output, gate, None if self._means is None else self._means.feed_forward[layer])
 
     def layer(self, layer: int, before: "torch.Tensor", after: "torch.Tensor") -> "torch.Tensor":
-        """What the layer gives, or what went into it."""
+        """Output of the layer, or its input where it is ablated."""
         if not self._used["layers"][layer]:
             return after
         import torch
@@ -125,7 +125,7 @@ class Gated(Intervention):
         return after * gate + (before + mean) * (1 - gate)
 
     def _rows(self, gate: "torch.Tensor", layer: int) -> "torch.Tensor":
-        """The gates of the rows that there are in a layer."""
+        """Gates of the rows present in a layer."""
         return gate[:1] if self._shared_from is not None and layer < self._shared_from else gate
 
 

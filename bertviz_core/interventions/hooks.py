@@ -21,10 +21,10 @@ Hook = Callable[..., Any]
 
 
 class Intervention:
-    """What is done at each part of a run; a child overrides what it changes, by itself nothing is."""
+    """Changes at each part of a run; by default nothing is changed, subclasses override."""
 
     def begin(self) -> None:
-        """A run begins."""
+        """Called when a run begins."""
 
     def value(self, layer: int, value: "torch.Tensor") -> "torch.Tensor":
         """The values (batch, key_heads, seq, value_dim) of a layer; asked of recorded families alone."""
@@ -48,7 +48,7 @@ class Intervention:
 
 
 class _Run:
-    """An intervention as the attention function and the hooks ask it: it counts the calls of a run."""
+    """One run of an intervention, as the attention function and the hooks call it; counts the calls."""
 
     def __init__(self, intervention: Intervention, layers: int) -> None:
         self.intervention = intervention
@@ -71,7 +71,7 @@ class _Run:
         return self.intervention.heads(layer, output) if layer < self._layers else output
 
     def next_layer(self, module: "nn.Module", served: tuple[int, ...], kind: str) -> int | None:
-        """The layer that a call of a module is for; None beyond the last."""
+        """The layer that a call of a module belongs to; None beyond the last."""
         call = self._calls[kind, id(module)]
         self._calls[kind, id(module)] += 1
         return served[call] if call < len(served) else None
@@ -86,7 +86,7 @@ class _Run:
 
 @contextmanager
 def intervening(model: "nn.Module", parts: Parts, layers: int, intervention: Intervention) -> Iterator[None]:
-    """Inside the block this thread's runs of a model are changed; the model is left as it was.
+    """Apply an intervention to this thread's runs of a model inside the block; the model is restored.
 
     Args:
         model: what is run: the base model, or the class with a head around it.
@@ -114,7 +114,7 @@ def _add(hooks: ExitStack, handle: Any) -> None:
 
 
 def _present() -> _Run | None:
-    """The run that is changed; None for another thread's run of the same model."""
+    """The intervention's run; None in another thread."""
     change = present_change()
     return change if isinstance(change, _Run) else None
 

@@ -33,7 +33,7 @@ def reference_texts() -> tuple[str, ...]:
 
 
 def reference_name() -> str:
-    """What the default reference set is called."""
+    """Name of the default reference set."""
     return f"every fourth sentence of the example set {EXAMPLE_SET!r}"
 
 
@@ -98,7 +98,7 @@ def mean_activations(
 
 
 class _Sums(Intervention):
-    """Adds up what every part gives at the tokens of a batch, padding left out."""
+    """Sums of every part's outputs over the tokens of batches, padding excluded."""
 
     def __init__(self) -> None:
         self.lengths: torch.Tensor
@@ -117,7 +117,7 @@ class _Sums(Intervention):
         return after
 
     def means(self, kind: str, tokens: int) -> tuple[np.ndarray, ...]:
-        """One array for each layer."""
+        """One array per layer."""
         totals = self.totals[kind]
         return tuple((totals[layer] / tokens).float().cpu().numpy() for layer in sorted(totals))
 

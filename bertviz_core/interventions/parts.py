@@ -19,7 +19,7 @@ HIDDEN_SIZES = ("hidden_size", "d_model", "dim", "n_embd", "emb_dim")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """Modules of the base model -> the layers that they serve, in the order of their calls in one run."""
+    """Modules of the base model -> the layers they serve, in the order of their calls."""
 
     layers: "dict[nn.Module, tuple[int, ...]]"
     """Whole layers; {} where a family keeps the parts of a layer in lists of their own (XLM)."""
@@ -36,7 +36,7 @@ class Parts:
 
 
 def model_parts(loaded: LoadedModel) -> Parts:
-    """Where a model can be changed; to be called once its attention_source is settled (check_recording).
+    """Find the parts of a model that can be changed; call check_recording first, which settles attention_source.
 
     Raises:
         UnsupportedModelError: it has no attention, or no place where its heads can be told apart.
@@ -59,7 +59,7 @@ def model_parts(loaded: LoadedModel) -> Parts:
 
 
 def _projections(loaded: LoadedModel) -> "tuple[dict[nn.Module, tuple[int, ...]], int, int]":
-    """Modules that the heads' outputs go into, the width of these outputs, and the count of heads."""
+    """Modules that read the heads' outputs, the width of these, and the number of heads."""
     modules: dict[nn.Module, tuple[int, ...]] = {}
     columns = heads = 0
     for layer in range(loaded.num_hidden_layers):
@@ -75,7 +75,7 @@ def _projections(loaded: LoadedModel) -> "tuple[dict[nn.Module, tuple[int, ...]]
 
 
 def _names(loaded: LoadedModel) -> dict[int, list[tuple[str, str]]]:
-    """Of every stored layer its parameters' names and parts, the layers in their order."""
+    """Names and parts of the parameters of every stored layer, in order."""
     classifier = NameClassifier(loaded.model_type, loaded.model.base_model_prefix, wrapped=False)
     blocks: dict[int, list[tuple[str, str]]] = {}
     for name, _ in loaded.model.named_parameters():
@@ -86,7 +86,7 @@ def _names(loaded: LoadedModel) -> dict[int, list[tuple[str, str]]]:
 
 
 def _served(loaded: LoadedModel, stored: int) -> list[tuple[int, ...]]:
-    """Of every stored layer the layers of a pass that it serves; () for none where that is not known."""
+    """Layers of a forward pass that each stored layer serves; () where unknown."""
     if stored == loaded.num_hidden_layers:
         return [(layer,) for layer in range(stored)]
     try:
@@ -97,7 +97,7 @@ def _served(loaded: LoadedModel, stored: int) -> list[tuple[int, ...]]:
 
 
 def _layers(loaded: LoadedModel, names: dict[int, list[tuple[str, str]]]) -> "dict[nn.Module, tuple[int, ...]]":
-    """The module around all parameters of a layer, where there is one."""
+    """The module that holds all parameters of a layer, if there is one."""
     modules: dict[nn.Module, tuple[int, ...]] = {}
     served = _served(loaded, len(names))
     for block, layers in enumerate(served):
@@ -112,7 +112,7 @@ def _layers(loaded: LoadedModel, names: dict[int, list[tuple[str, str]]]) -> "di
 
 
 def _feed_forward(loaded: LoadedModel, names: dict[int, list[tuple[str, str]]]) -> "dict[nn.Module, tuple[int, ...]]":
-    """The one matrix of a feed-forward block that leads back to the width of a hidden state."""
+    """The matrix of a feed-forward block that projects back to the hidden size."""
     config = loaded.model.config
     hidden = next((size for each in HIDDEN_SIZES if isinstance(size := getattr(config, each, None), int)), 0)
     modules: dict[nn.Module, tuple[int, ...]] = {}
@@ -131,14 +131,14 @@ def _feed_forward(loaded: LoadedModel, names: dict[int, list[tuple[str, str]]]) 
 
 
 def is_convolution(module: Any) -> bool:
-    """Whether a linear map is kept as a convolution of width 1, which takes (batch, channels, seq)."""
+    """Whether a linear map is stored as a convolution of width 1, with input (batch, channels, seq)."""
     import torch
 
     return isinstance(module, torch.nn.Conv1d)
 
 
 def _leads_to(module: Any, width: int) -> bool:
-    """Whether a linear map gives vectors of this width, out of wider or narrower ones."""
+    """Whether a linear map has this output width and another input width."""
     shape = tuple(module.weight.shape)
     if len(shape) == 3 and shape[2] == 1:  # a convolution of width 1
         shape = shape[:2]

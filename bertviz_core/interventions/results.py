@@ -83,7 +83,7 @@ class AblationEffects:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EffectComparison:
-    """Effects of several kinds on one target, beside each other."""
+    """Effects of several kinds on one target."""
 
     effects: tuple[AblationEffects, ...]
     """One for each kind."""
@@ -93,7 +93,7 @@ class EffectComparison:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EffectSpread:
-    """Effects of every head over a list of texts: their mean, and how much they differ from text to text."""
+    """Mean and standard deviation of every head's effect over a list of texts."""
 
     model: str
     """Name of the model."""
@@ -119,7 +119,7 @@ class EffectSpread:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointAblation:
-    """Several heads removed together, beside the sum of their single effects."""
+    """Several heads ablated together, compared with the sum of their single effects."""
 
     title: str
     """What the target is."""
@@ -144,7 +144,7 @@ class JointAblation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AblationCurve:
-    """The target, or the share of right answers, as heads go one after the other."""
+    """The target, or the accuracy, as heads are ablated one after the other."""
 
     title: str
     """What is drawn."""

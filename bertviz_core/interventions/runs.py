@@ -31,7 +31,7 @@ WIDTHS = 8
 
 
 class _Heads(Intervention):
-    """Notes how many heads each layer has."""
+    """Records the number of heads of each layer."""
 
     def __init__(self) -> None:
         self.counts: dict[int, int] = {}
@@ -42,7 +42,7 @@ class _Heads(Intervention):
 
 
 class InterventionRuns:
-    """A target made ready to be run with gates: its clean value, and what the model can be changed at."""
+    """A target prepared for runs with gates: its clean value, and the parts that can be changed."""
 
     def __init__(self, target: Target, max_nbytes: int = MAX_BATCH_BYTES) -> None:
         """Runs the unchanged text.
@@ -76,7 +76,7 @@ class InterventionRuns:
 
     @property
     def places(self) -> tuple[tuple[int, int], ...]:
-        """Layer and head of every head."""
+        """(layer, head) of every head."""
         return tuple((layer, head) for layer, count in enumerate(self.head_counts) for head in range(count))
 
     def gates(self, rows: int) -> GateRows:
@@ -90,7 +90,7 @@ class InterventionRuns:
         against: GateRows | None = None,
         progress: Progress | None = None,
     ) -> Float[np.ndarray, " rows"]:
-        """The target under each row of gates, minus that of the row of comparison, which is run in every batch.
+        """The target under each row of gates minus that of an unchanged row, which runs in every batch.
 
         Args:
             gates: a row for each intervention.
@@ -112,33 +112,33 @@ class InterventionRuns:
         return effects
 
     def gated(self, gates: GateRows, means: MeanActivations | None = None) -> "torch.Tensor":
-        """The target under each row of gates; for one who holds RUN_LOCK."""
+        """The target under each row of gates; the caller holds RUN_LOCK."""
         first = gates.first_layer
         if self.shares and first < self.layers:
             return self.run(Gated(gates, means, first), self.target.tokens, 1)
         return self.run(Gated(gates, means), self.target.tokens, len(gates))
 
     def run(self, intervention: Intervention, row: ModelRow, rows: int) -> "torch.Tensor":
-        """The target of a text under an intervention, for `rows` rows of it; for one who holds RUN_LOCK."""
+        """The target of a text under an intervention, for `rows` copies of it; the caller holds RUN_LOCK."""
         inputs = self.target.inputs((row,) * rows)
         with intervening(self.target.model, self.parts, self.layers, intervention):
             return self.target.values(inputs, [len(row)])
 
     @contextmanager
     def removed(self, gates: GateRows, means: MeanActivations | None = None) -> Iterator[None]:
-        """Inside the block every run of this thread is under one row of gates, whatever its text."""
+        """Apply one row of gates to every run of this thread inside the block, whatever its text."""
         with intervening(self.target.model, self.parts, self.layers, Gated(gates, means)):
             yield
 
     @property
     def row_nbytes(self) -> int:
-        """About how many bytes one row takes while a batch runs."""
+        """Approximate bytes of one row while a batch runs."""
         seq = len(self.target.tokens)
         maps = 2 * seq * seq * max(self.head_counts) if self.parts.projections else 0
         return states_nbytes(self.target.loaded, seq) + NUMBER_NBYTES * maps
 
     def _can_share(self) -> bool:
-        """Whether a batch that begins as one row gives what one with all its rows gives, tried with rows of ones."""
+        """Whether a batch that starts as one row gives the same as one with all rows, tried with rows of ones."""
         import torch
 
         if not self.parts.layers or not self.target.last_state:
@@ -151,7 +151,7 @@ class InterventionRuns:
 
 
 def states_nbytes(loaded: LoadedModel, tokens: int) -> int:
-    """About how many bytes the states of one row of so many tokens take inside a layer."""
+    """Approximate bytes of one row's activations inside a layer."""
     config = loaded.model.config
     hidden = int(getattr(config, "hidden_size", 0) or getattr(config, "d_model", 0))
     wide = int(getattr(config, "intermediate_size", 0) or 4 * hidden)
@@ -159,7 +159,7 @@ def states_nbytes(loaded: LoadedModel, tokens: int) -> int:
 
 
 def _parts_inside(target: Target) -> Parts:
-    """The parts of the base model, which the class with the head must contain."""
+    """The base model's parts, checked to be inside the class with the head."""
     parts, inside = model_parts(target.loaded), set(target.model.modules())
     if target.loaded.model in inside:
         return parts
@@ -172,7 +172,7 @@ def _parts_inside(target: Target) -> Parts:
 
 
 def chosen(places: Sequence[tuple[int, int]], runs: InterventionRuns) -> list[tuple[int, int]]:
-    """Heads that were asked for, each once.
+    """The requested heads without duplicates.
 
     Raises:
         TextError: there is no such head.

@@ -193,6 +193,5 @@ def _candidates(part: AnswerWindow, count: int, longest: int) -> list[tuple[int,
 
 
 def _log_sum(parts: list[np.ndarray]) -> float:
-    """Log of the sum of exp over all the parts."""
     values = np.concatenate(parts).astype(np.float64)
     return float(values.max() + np.log(np.exp(values - values.max()).sum()))

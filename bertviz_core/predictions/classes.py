@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def class_predictions(
     head: HeadModel, texts: Sequence[Tokens], progress: Progress | None = None
 ) -> tuple[ClassPrediction, ...]:
-    """The classes of texts or pairs, in their order; run in batches of like length.
+    """Classify texts or pairs; they run in batches of similar length.
 
     Args:
         head: a model with its head for sequence-classification or next-sentence.
@@ -75,7 +75,7 @@ def softmax(logits: np.ndarray) -> Any:
 
 
 def class_place(labels: Sequence[str], label: str, name: str) -> int:
-    """The place of a class among a head's outputs.
+    """Index of a class among a head's outputs.
 
     Raises:
         TextError: there is no such class; `name` says whose they are.
@@ -87,7 +87,7 @@ def class_place(labels: Sequence[str], label: str, name: str) -> int:
 
 
 def check_measure(measure: str, scoring: Scoring, labels: Sequence[str]) -> None:
-    """Whether a class can be told by this measure.
+    """Check that a class can be measured in this way.
 
     Raises:
         TextError: it cannot.
@@ -99,7 +99,7 @@ def check_measure(measure: str, scoring: Scoring, labels: Sequence[str]) -> None
 
 
 def class_number(logits: "torch.Tensor", place: int, measure: str, scoring: Scoring) -> "torch.Tensor":
-    """What is read of one class, (batch,), from logits (batch, classes): logit, probability or lead over the others."""
+    """Logit, probability or margin of one class, (batch,), from logits (batch, classes)."""
     logits = logits.float()
     own = logits[:, place]
     if measure == "probability":

@@ -12,7 +12,7 @@ NEXT_SENTENCE = ("is the next sentence", "is another sentence")
 
 
 def output_names(head: HeadModel, count: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """A name for each of the head's outputs, and what a reader must know about them.
+    """A name for each of the head's outputs, and notices about them.
 
     An output that id2label does not name is called by its number, and one that shares its name gets it added.
     """

@@ -140,7 +140,7 @@ def load_head(
 
 
 def _class_names(task: str, config: Any) -> tuple[str, ...]:
-    """Classes that transformers has of a config for a task."""
+    """Names of the transformers classes for a config and a task."""
     return tuple(each.__name__ for each in classes_of(task_class(task), type(config)))
 
 
@@ -156,7 +156,7 @@ def _check_whole(name: str, task: str, info: Mapping[str, Any]) -> None:
 
 
 def _share_base(model: "PreTrainedModel", base: "PreTrainedModel", task: str) -> str:
-    """Put the base in memory in the place of the model's own, ties included; its path, "" where no place fits."""
+    """Replace the model's own base by the one in memory, tied weights included; its path, "" where none fits."""
     path = next((name for name, module in model.named_modules() if type(module) is type(base) and name), "")
     if not path:
         return ""
@@ -182,7 +182,7 @@ def _share_base(model: "PreTrainedModel", base: "PreTrainedModel", task: str) ->
 
 
 def _own_memory(model: "PreTrainedModel", base: LoadedModel) -> None:
-    """Copy the head, which is still where its file was read to, to the base's device."""
+    """Copy the head from its memory-mapped file to the base's device."""
     shared = {id(tensor) for tensor in (*base.model.parameters(), *base.model.buffers())}
     own = {id(each): each for each in (*model.parameters(), *model.buffers()) if id(each) not in shared}
     copy_tensors(base.name, own.values(), base.device)

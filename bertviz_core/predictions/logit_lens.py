@@ -74,7 +74,7 @@ def logit_lens(
 
 
 class _Cells:
-    """The numbers of every state and position, filled in part by part."""
+    """Arrays of all states and positions, filled chunk by chunk."""
 
     def __init__(self, states: int, seq: int, top: int) -> None:
         shape = (states, seq)
@@ -96,7 +96,7 @@ class _Cells:
         chunk: slice,
         tokens: Tokens,
     ) -> None:
-        """One part of the positions in all states; no more than two distributions are in memory at once."""
+        """Fill one chunk of positions in all states; at most two distributions are in memory at once."""
         import torch
 
         ids = torch.tensor(tokens.input_ids[chunk], device=states[0].device)[:, None]
@@ -116,7 +116,7 @@ class _Cells:
     def _values(
         self, logits: "torch.Tensor", last_log: "torch.Tensor", ids: "torch.Tensor", final: bool
     ) -> "dict[str, torch.Tensor]":
-        """The numbers of some rows of logits (rows, vocab); of the last layer's exactly as the answer has them."""
+        """Numbers of some rows of logits (rows, vocab); those of the last layer are exactly the model's own."""
         import torch
 
         own = logits.gather(1, ids)
@@ -138,12 +138,12 @@ class _Cells:
 
 
 def _products(rows: "torch.Tensor", others: "torch.Tensor") -> "torch.Tensor":
-    """The product of each row with the other of its place; vecdot would write all single products down first."""
+    """Row-wise dot products; vecdot would first write down all single products."""
     return (rows[:, None] @ others[:, :, None])[:, 0, 0]
 
 
 def _states(head: HeadModel, output: Mapping[str, Any], seq: int, norm: Any) -> "list[torch.Tensor]":
-    """The states (seq, hidden) of the embeddings and of every layer, the last as the head reads it."""
+    """Hidden states (seq, hidden) of the embeddings and every layer, the last as the head reads it."""
     import torch
 
     layers, last = list(output.get("hidden_states") or ()), output["last_hidden_state"]
@@ -158,7 +158,7 @@ def _states(head: HeadModel, output: Mapping[str, Any], seq: int, norm: Any) -> 
 
 
 class _FinalNorm:
-    """Looks, while a base is run, for a normalisation outside its layers whose output is its last state."""
+    """Find, during a run, a normalisation outside the layers whose output is the last hidden state."""
 
     def __init__(self, base: Any) -> None:
         self._base = base
@@ -181,7 +181,7 @@ class _FinalNorm:
         return note
 
     def of(self, last: "torch.Tensor") -> tuple[str, Any]:
-        """The name and the module whose output is the last state; ("", None) where none is."""
+        """Name and module whose output is the last state; ("", None) if there is none."""
         for name, module, output in self._outputs:
             if output is last and not name.startswith("embeddings"):
                 return name, module

@@ -27,7 +27,7 @@ MAX_MASKS = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MaskedRow:
-    """A text some of whose tokens are a mask or gone, as bertviz_core.trace.inputs.model_inputs takes it."""
+    """A text with some tokens masked or removed, as an input of bertviz_core.trace.inputs.model_inputs."""
 
     input_ids: Int[np.ndarray, " seq"]
     """Row of the vocabulary of every token."""
@@ -37,12 +37,12 @@ class MaskedRow:
     """As in the text."""
 
     def __len__(self) -> int:
-        """Count of tokens."""
+        """Number of tokens."""
         return len(self.input_ids)
 
 
 def mask_id(tokenizer: TextTokenizer, instead: str = "add it with tokenizer.add_special_tokens") -> int:
-    """The vocabulary's row of the mask.
+    """Id of the mask token.
 
     Args:
         tokenizer: the model's.
@@ -61,14 +61,14 @@ def mask_id(tokenizer: TextTokenizer, instead: str = "add it with tokenizer.add_
 
 
 def masked_row(tokens: Tokens, positions: Iterable[int], mask: int) -> MaskedRow:
-    """The text with a mask at some positions."""
+    """The text with some positions masked."""
     ids = np.array(tokens.input_ids)
     ids[list(positions)] = mask
     return MaskedRow(ids, tokens.token_type_ids, tokens.other_inputs)
 
 
 def check_masks(tokenizer: TextTokenizer, tokens: Tokens, masked: Sequence[int]) -> tuple[int, Any]:
-    """The mask's id, and which positions the text itself has one at.
+    """The mask's id, and a boolean array of the positions where the text itself has a mask.
 
     Raises:
         TextError: a position is outside the text, or there are too many masks.
@@ -88,7 +88,7 @@ def check_masks(tokenizer: TextTokenizer, tokens: Tokens, masked: Sequence[int])
 def predicted_words(
     head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, masked: Sequence[int] = (), top: int = 10
 ) -> WordPrediction:
-    """The best words at every position, and what the original token has there.
+    """Predict the best words at every position, and score the original token there.
 
     Args:
         head: a model with its masked-LM head.
@@ -107,7 +107,7 @@ def predicted_words(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MaskedReading:
-    """What a model makes of a text with masks, before its head is asked for words."""
+    """The output of the base model for a masked text, before the head is applied."""
 
     tokens: Tokens
     """The text, before anything was masked here."""
@@ -120,7 +120,7 @@ class MaskedReading:
 
 
 def read_masked(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, masked: Sequence[int] = ()) -> MaskedReading:
-    """The run of a text some of whose tokens are masked; arguments and errors as predicted_words."""
+    """Run the base on a text with some tokens masked; arguments and errors as `predicted_words`."""
     mask, typed = check_masks(tokenizer, tokens, masked)
     output = WordHead(head).outputs([masked_row(tokens, masked, mask)])
     return MaskedReading(tokens, tuple(masked), typed, output)
@@ -129,7 +129,7 @@ def read_masked(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, maske
 def words_of(
     head: HeadModel, reading: MaskedReading, top: int = 10, positions: Sequence[int] | None = None
 ) -> WordPrediction:
-    """The words of a run at all its positions, or at some: the others then hold NaN, rank 0 and words -1."""
+    """Words at all positions of a run, or at some: the others then hold NaN, rank 0 and words -1."""
     import torch
 
     word_head, tokens, typed = WordHead(head), reading.tokens, reading.typed
@@ -165,7 +165,7 @@ def words_of(
 def word_shift(
     head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, edited: Tokens, position: int, top: int = 8
 ) -> WordShift:
-    """The words at a masked position of a text, and at the same token of its edited version, masked as well.
+    """Compare the words at a masked position of a text with those at the same token of its edited version.
 
     Args:
         head: a model with its masked-LM head.
@@ -202,7 +202,7 @@ def word_shift(
 
 
 def shift_position(tokenizer: TextTokenizer, tokens: Tokens, edited: Tokens) -> int:
-    """The token whose words are compared to begin with: a mask that was typed, else the longest that the edit left."""
+    """The default token to compare: a mask in the text, else the longest token that the edit did not change."""
     unchanged = unchanged_positions(tokens, edited)
     mask = tokenizer.tokenizer.mask_token_id
     typed = [place for place in unchanged if tokens.input_ids[place] == mask]
@@ -211,7 +211,7 @@ def shift_position(tokenizer: TextTokenizer, tokens: Tokens, edited: Tokens) -> 
 
 
 def _log_probabilities(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, position: int) -> np.ndarray:
-    """Of every word at a position that is masked, in nats, as float64."""
+    """Log-probability of every word at a masked position, in nats, float64."""
     word_head = WordHead(head)
     mask, _ = check_masks(tokenizer, tokens, [position])
     output = word_head.outputs([masked_row(tokens, [position], mask)])
@@ -221,7 +221,7 @@ def _log_probabilities(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens
 
 
 def check_top(top: int, most: int) -> int:
-    """The count of words to list, at most the vocabulary's.
+    """The number of words to list, at most the vocabulary's.
 
     Raises:
         TextError: there is nothing to list.
@@ -268,7 +268,7 @@ def _read_only(array: Any) -> Any:
 def compared_word(
     head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, position: int, word: str, masked: Sequence[int] = ()
 ) -> ComparedWord:
-    """How likely a word of one's own is at a position, which is masked for it.
+    """Score a given word at a masked position.
 
     A word of several pieces gets as many masks, and the log-probabilities of its pieces are added up; each is read
     with the others masked, so the sum is comparable between words of the same number of pieces.
@@ -310,7 +310,7 @@ def compared_word(
 
 
 def _widened(row: MaskedRow, position: int, count: int) -> MaskedRow:
-    """The row with a token said several times."""
+    """The row with a token repeated."""
 
     def repeated(values: Any) -> Any:
         return np.concatenate([values[:position], np.repeat(values[position], count), values[position + 1 :]])

@@ -29,7 +29,7 @@ WHOLE_TEXT = ("sequence-classification", "next-sentence")
 
 
 def check_task(head: HeadModel, *tasks: str) -> None:
-    """Refuse a head of another task.
+    """Raise unless the head is of one of these tasks.
 
     Raises:
         UnsupportedModelError: it is of none of these.
@@ -73,14 +73,14 @@ def row_outputs(
 
 
 def groups(head: HeadModel, lengths: Sequence[int]) -> list[list[int]]:
-    """Indices of rows that are run together; one by one for a model without a padding id, which some heads need."""
+    """Indices of rows to run together; single rows for a model without a padding id."""
     if head.task in WHOLE_TEXT:
         return one_length_groups(head.base, lengths)
     return _groups(head.base, lengths)
 
 
 def one_length_groups(base: LoadedModel, lengths: Sequence[int]) -> list[list[int]]:
-    """As groups, with rows of one length in each, so that nothing is padded."""
+    """Groups whose rows all have one length, so that nothing is padded."""
     return [
         list(alike)
         for group in _groups(base, lengths)

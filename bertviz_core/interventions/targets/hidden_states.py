@@ -38,7 +38,7 @@ def state_target(
     position: int,
     dimension: int,
 ) -> Target:
-    """One number of one hidden state, as it is.
+    """One value of one hidden state.
 
     Args:
         loaded: the model.
@@ -81,7 +81,7 @@ def direction_target(
     direction: Float[np.ndarray, " hidden"],
     name: str,
 ) -> Target:
-    """The projection of one hidden state on a direction: its dot product with the vector, scaled to length 1.
+    """Projection of a hidden state on a direction: dot product with the vector, scaled to length 1.
 
     Args:
         loaded: the model.
@@ -130,7 +130,7 @@ def direction_target(
 def text_direction(
     loaded: LoadedModel, tokenizer: TextTokenizer, first: str, second: str, layer: int
 ) -> Float[np.ndarray, " hidden"]:
-    """The mean hidden state of a text less that of another, all their tokens counted: the way from one to the other.
+    """Mean hidden state of one text minus that of another, over all tokens.
 
     Args:
         loaded: the model.
@@ -148,7 +148,7 @@ def text_direction(
 
 
 def file_direction(path: str) -> Float[np.ndarray, " hidden"]:
-    """The vector of a file that np.save wrote.
+    """The vector of a file written by np.save.
 
     Raises:
         TextError: there is no such file, or it holds no vector of numbers.
@@ -171,7 +171,7 @@ def file_direction(path: str) -> Float[np.ndarray, " hidden"]:
 
 
 def _named_state(name: str) -> str:
-    """Where a direction is from, in a sentence."""
+    """The origin of a direction, in words."""
     first, _, second = (quoted(escape_controls(part), 40) for part in name.partition(BETWEEN))
     return f"the way from {first} to {second}" if BETWEEN in name else f"the vector of {first}"
 
@@ -179,7 +179,7 @@ def _named_state(name: str) -> str:
 def _tokens_of(
     loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair: str | None, layer: int, position: int
 ) -> Tokens:
-    """The text as the model reads it, once there are such an entry of the hidden states and such a token."""
+    """Tokenize the text, and check that the hidden state and the token exist."""
     tokens = tokenize(tokenizer, text, pair)
     check_place("hidden state", layer, loaded.num_hidden_layers + 1)
     check_place("token", position, len(tokens))

@@ -39,7 +39,7 @@ Values = Callable[["Mapping[str, torch.Tensor]", Sequence[int]], "torch.Tensor"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """One number of a model's run on a text, and how to get it for a batch of rows."""
+    """A number computed from a run of a model, and how to compute it for a batch of rows."""
 
     name: str
     """As it is asked for: "cosine", "class:NAME", "tag:LABEL@POSITION", "word:WORD@POSITION", "answer:FIRST-LAST",
@@ -66,7 +66,7 @@ class Target:
 
 
 def cosine_target(loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair: str, plan: SentencePlan) -> Target:
-    """The cosine of the text's sentence vector with the pair's, which is held fixed; from -1 to 1.
+    """Cosine of the text's sentence vector with the pair's, which is constant; from -1 to 1.
 
     Args:
         loaded: the model.
@@ -175,7 +175,7 @@ def tag_target(head: HeadModel, tokens: Tokens, label: str, position: int, measu
 
 
 def word_target(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, word: str, position: int) -> Target:
-    """The log-probability in nats of a word at a position of the text, which is read as it stands: masked or not.
+    """Log-probability, in nats, of a word at a position of the text, masked or not.
 
     Args:
         head: a model with its masked-LM head.
@@ -309,7 +309,7 @@ def build_target(
     notices: tuple[str, ...] = (),
     model: Any = None,
 ) -> Target:
-    """A target of a base model, or of a task head around it, read from a hidden state; None is the last."""
+    """Build a target from a base model or a task head and a hidden state, by default the last."""
     head, loaded = (of, of.base) if isinstance(of, HeadModel) else (None, of)
     run = model or of.model
     return Target(
@@ -327,7 +327,7 @@ def build_target(
 
 
 def check_place(what: str, number: int, count: int) -> None:
-    """Refuse what does not exist.
+    """Raise if the layer or position does not exist.
 
     Raises:
         TextError: there is no such place.

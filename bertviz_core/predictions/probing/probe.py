@@ -38,7 +38,7 @@ KINDS: dict[str, type | tuple[type, ...]] = {
 def probe_predictions(
     probe: Probe, loaded: LoadedModel, tokenizer: TextTokenizer, texts: Sequence[str], progress: Progress | None = None
 ) -> tuple[ClassPrediction, ...]:
-    """The classes of texts by a probe, in their order; each names what the probe was fitted on.
+    """Classify texts with a probe; each prediction names what the probe was fitted on.
 
     Args:
         probe: the probe.
@@ -73,7 +73,7 @@ def probe_predictions(
 
 
 def introduction(probe: Probe) -> str:
-    """What a probe is and how far it can be believed, one sentence."""
+    """One sentence about a probe and its accuracy."""
     state = "the embeddings" if probe.layer == 0 else f"layer {probe.layer - 1}"
     return (
         f"A probe fitted here on {counted(probe.count, 'text')} of {quoted(probe.texts, 60)}: {probe.pooling} pooling "
@@ -111,7 +111,7 @@ def probe_bytes(probe: Probe) -> bytes:
 
 
 def read_probe(name: str, data: bytes) -> Probe:
-    """The probe of a file that probe_bytes made.
+    """Read a probe from a file written by `probe_bytes`.
 
     Args:
         name: name of the file.
@@ -133,7 +133,7 @@ def read_probe(name: str, data: bytes) -> Probe:
 
 
 class _BadProbeError(Exception):
-    """What is wrong with a probe's file."""
+    """A probe's file is invalid."""
 
 
 def _members(data: bytes) -> tuple[bytes, bytes]:

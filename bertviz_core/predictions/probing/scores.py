@@ -17,7 +17,7 @@ MAX_CONFUSED = 200
 
 
 def accuracy_table(scores: ProbeScores) -> pd.DataFrame:
-    """A row for every hidden state: means over the held-out parts of what its probe was right in, as shares."""
+    """A row per hidden state: mean accuracy, F1 and control accuracy over the folds, as shares."""
     return pd.DataFrame(
         {
             "hidden state": [state_name(layer) for layer in scores.layers],
@@ -31,7 +31,7 @@ def accuracy_table(scores: ProbeScores) -> pd.DataFrame:
 
 
 def gold_scores(predictions: TextPredictions, gold: Sequence[str]) -> GoldScores:
-    """The predictions beside their gold labels; a text without a label is left out.
+    """Score predictions against gold labels; texts without a label are left out.
 
     A label is taken for the class that it spells but for capitals, and a whole number, where no class is called so, for
     the class of this place, as data sets store them.
@@ -101,12 +101,12 @@ def _scored(
 
 
 def _open_answers(predictions: TextPredictions) -> list[str]:
-    """The answers; words and spans as they are compared: without capitals and with single blanks."""
+    """Free-text answers normalised for comparison: lower case, single spaces."""
     return list(predictions.answers) if predictions.labels else [_plain(each) for each in predictions.answers]
 
 
 def _spelled(gold: Sequence[str], labels: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The gold labels as the classes are spelled, and what a reader must know of them."""
+    """Gold labels in the spelling of the classes, and notices about them."""
     stripped = [label.strip() for label in gold]
     if not labels:
         return [_plain(label) for label in stripped], []
