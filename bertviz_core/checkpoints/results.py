@@ -78,7 +78,7 @@ class TensorStatistics(msgspec.Struct, frozen=True):
 
     @property
     def finite(self) -> int:
-        """Count of finite values."""
+        """Number of finite values."""
         return self.numel - self.nan - self.infinite
 
     @property
@@ -111,7 +111,7 @@ class CheckpointStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One sign that weights were never trained or are broken."""
+    """A sign that weights were never trained or are broken."""
 
     problem: Problem
     """What kind of sign it is."""
@@ -161,7 +161,7 @@ class TensorGrid:
 
 
 class TensorChange(msgspec.Struct, frozen=True):
-    """How far one tensor that both checkpoints hold is from the first to the second."""
+    """The change of one tensor between two checkpoints."""
 
     location: TensorLocation
     """Where it stands in the first model."""
@@ -243,7 +243,7 @@ class ChangeHistograms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Behaviour:
-    """What two models make of one text, layer by layer."""
+    """Comparison of two models on one text, layer by layer."""
 
     first: str
     """Name of the first model."""

@@ -41,7 +41,7 @@ specification, table 1; the fnuz formats as in Noune et al. 2022; OCP microscali
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checkpoint:
-    """A model's files on this machine, ready to be read."""
+    """A model's local files, ready to be read."""
 
     name: str
     """Name that the model was asked for by."""
@@ -84,7 +84,7 @@ class TensorSlice(NamedTuple):
 
 
 def open_checkpoint(source: ModelSource, settings: Settings) -> Checkpoint:
-    """The checkpoint of a model, single file or sharded; its headers are read and checked, no value yet.
+    """Open a model's checkpoint, single file or sharded; headers are checked, no value is read yet.
 
     Raises:
         CheckpointError: the weights are not on this machine, or a file is damaged.
@@ -101,7 +101,7 @@ def rounded_copy(checkpoint: Checkpoint, rounding: Rounding) -> Checkpoint:
 
 
 def tensor_slices(checkpoint: Checkpoint) -> dict[str, TensorSlice]:
-    """Stored name -> where its values are, for every tensor, in the order of the files.
+    """Stored name -> location of its values, for every tensor, in the order of the files.
 
     Raises:
         CheckpointError: a file cannot be read any more.

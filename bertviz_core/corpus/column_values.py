@@ -17,7 +17,7 @@ TRUTHS = {"true": True, "false": False}
 
 
 def column_kind(dtype: pa.DataType) -> ColumnKind:
-    """What the cells of a type are; a dictionary's are what its values are."""
+    """Kind of a type's cells; for a dictionary that of its values."""
     if kinds.is_dictionary(dtype):
         return column_kind(dtype.value_type)
     if kinds.is_string(dtype) or kinds.is_large_string(dtype) or kinds.is_string_view(dtype):
@@ -30,7 +30,7 @@ def column_kind(dtype: pa.DataType) -> ColumnKind:
 
 
 def plain_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
-    """The cells of a column as values of Python; as texts where one of them is none, such as a day after the year 9999.
+    """Cells as Python values; as texts if one cannot be converted, such as a date after the year 9999.
 
     What cannot even be written, such as a time in a time zone that is not known here, is named by its type.
     """
@@ -45,7 +45,7 @@ def plain_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
 
 
 def matching(column: pa.ChunkedArray, name: str, value: str) -> Bool[np.ndarray, " rows"]:
-    """Which cells of a column hold a value; a cell in which nothing stands holds none.
+    """Which cells equal a value; missing cells never do.
 
     Args:
         column: the column.
@@ -63,7 +63,7 @@ def matching(column: pa.ChunkedArray, name: str, value: str) -> Bool[np.ndarray,
 
 
 def _equal(column: pa.ChunkedArray, value: pa.Scalar) -> pa.ChunkedArray:
-    """Which cells equal a value; the values of a dictionary are compared once each, and never unpacked."""
+    """Which cells equal a value; dictionaries are compared once per entry and never unpacked."""
     if not pa.types.is_dictionary(column.type):
         return pc.equal(column, value)
     chunks = [pc.equal(chunk.dictionary, value).take(chunk.indices) for chunk in column.chunks]
@@ -71,7 +71,7 @@ def _equal(column: pa.ChunkedArray, value: pa.Scalar) -> pa.ChunkedArray:
 
 
 def _scalar(dtype: pa.DataType, name: str, value: str) -> pa.Scalar:
-    """A value as the column's cells are."""
+    """The value in the column's type."""
     kind = column_kind(dtype)
     plain = value.strip()
     try:

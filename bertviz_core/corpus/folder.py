@@ -34,13 +34,13 @@ FOOTER_READERS = 8
 
 
 def shard_path(folder: Path, index: int) -> Path:
-    """Where the shard of a number is."""
+    """Path of a shard by its number."""
     return folder / SHARDS_FOLDER / f"part-{index:05d}.parquet"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Corpus:
-    """A corpus whose shards were looked at; nothing of it is in memory but the manifest and the shards' sizes.
+    """An opened corpus; only the manifest and the shards' sizes are in memory.
 
     A shard that is changed or goes while the corpus is open is told when it is next read.
     """
@@ -58,7 +58,7 @@ class Corpus:
 
     @property
     def rows(self) -> int:
-        """Count of rows."""
+        """Number of rows."""
         return self.manifest.rows
 
     @property
@@ -67,7 +67,7 @@ class Corpus:
         return self.manifest.dimensions
 
     def vectors(self) -> VectorFile:
-        """All vectors, (rows, dimensions) in the manifest's number format, read from their file as they are sliced.
+        """All vectors, (rows, dimensions) in the manifest's format, read from their file as they are sliced.
 
         The file is made of the shards where it is missing or of another size.
 
@@ -97,7 +97,7 @@ class Corpus:
             yield start, np.asarray(vectors[start : start + size], dtype=np.float32)
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """A column whole, in the order of the rows; texts as dictionaries of each row group.
+        """A whole column in row order; texts as dictionaries per row group.
 
         Raises:
             CorpusError: there is none of this name, or a shard cannot be read.
@@ -137,7 +137,7 @@ class Corpus:
         return pa.concat_tables(parts).take(pa.array(back))
 
     def mask(self, where: str) -> Bool[np.ndarray, " rows"]:
-        """Which rows have a value in a column.
+        """Which rows have this value in a column.
 
         Args:
             where: "column=value", the value a number for a column of numbers, true or false, a day or time, a text;
@@ -176,7 +176,7 @@ class Corpus:
 
 
 def open_corpus(path: Path) -> Corpus:
-    """The corpus in a folder, when all of it is there.
+    """Open a complete corpus.
 
     Raises:
         CorpusError: the folder holds no corpus, one that is not finished or of another format version, or a shard is
@@ -194,7 +194,7 @@ def open_corpus(path: Path) -> Corpus:
 
 
 def write_vectors(corpus: Corpus) -> None:
-    """Make the file of all vectors out of the shards, one after the other.
+    """Write the file of all vectors from the shards.
 
     Raises:
         CorpusError: a shard cannot be read, or the disk refuses.
@@ -219,7 +219,7 @@ def write_vectors(corpus: Corpus) -> None:
 
 
 def opened(path: Path, manifest: Manifest) -> Corpus:
-    """The corpus of a manifest, its shards looked at.
+    """The corpus of a manifest, its shards checked.
 
     Raises:
         CorpusError: as open_corpus, but for a corpus that is not finished.
@@ -260,7 +260,7 @@ def opened(path: Path, manifest: Manifest) -> Corpus:
 
 
 def _check_present(path: Path, manifest: Manifest) -> None:
-    """Refuse a folder with fewer shards than its manifest says, before any of them is opened.
+    """Raise if there are fewer shards than the manifest states.
 
     Raises:
         CorpusError: names the first that is missing.
@@ -284,7 +284,7 @@ def _columns(manifest: Manifest, footer: "FileMetaData") -> dict[str, ColumnKind
 
 
 def _shard_trouble(manifest: Manifest, footer: "FileMetaData", first: "FileMetaData") -> str:
-    """What of a shard is not as the manifest says; "" where all is."""
+    """How a shard differs from the manifest; "" if it does not."""
     schema = footer.schema.to_arrow_schema()
     own = [name for name in OWN_COLUMNS if name != TEXT_COLUMN or manifest.text_column is not None]
     if schema.names != [*(column.name for column in manifest.columns), *own]:
@@ -301,7 +301,7 @@ def _shard_trouble(manifest: Manifest, footer: "FileMetaData", first: "FileMetaD
 
 
 def _vector_file(path: Path) -> VectorFile | None:
-    """The file of all vectors; None where there is none that is whole."""
+    """The file of all vectors; None if there is no complete one."""
     try:
         return VectorFile(path)
     except (OSError, ValueError, OverflowError):

@@ -77,7 +77,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class InputRange:
-    """Rows of one input file that stand behind each other."""
+    """Consecutive rows of one input file."""
 
     file: int
     """Number of the file among the input's."""
@@ -89,7 +89,7 @@ class InputRange:
 
 @dataclass(frozen=True, slots=True)
 class ShardRows:
-    """Where the rows of one shard come from."""
+    """Input rows of one shard."""
 
     index: int
     """Number of the shard."""
@@ -101,7 +101,7 @@ class ShardRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InputSurvey:
-    """What an input holds, found out by reading it once."""
+    """Contents of an input, learned by reading it once."""
 
     files: tuple[InputFile, ...]
     """Its files in their order."""
@@ -121,7 +121,7 @@ class InputSurvey:
 
 @dataclass(frozen=True, slots=True)
 class ShardOutcome:
-    """What became of one shard."""
+    """The outcome of one shard."""
 
     index: int
     """Number of the shard."""

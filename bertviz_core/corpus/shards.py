@@ -28,7 +28,7 @@ from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShardWork:
-    """All that a shard needs to be made, in whatever process."""
+    """All that embedding a shard needs, in any process."""
 
     folder: Path
     """The corpus folder, the same for all who work on it."""
@@ -46,15 +46,15 @@ class ShardWork:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoder:
-    """A model made ready for a corpus."""
+    """A model prepared for a corpus."""
 
     loaded: LoadedModel
     tokenizer: TextTokenizer
     plan: SentencePlan
 
 
-def shard_made(work: ShardWork, shard: ShardRows) -> ShardOutcome:
-    """Make one shard; what a user can cause is said in the outcome, so that it passes from process to process.
+def embed_shard(work: ShardWork, shard: ShardRows) -> ShardOutcome:
+    """Embed one shard; a BertvizError is part of the outcome, so that it passes between processes.
 
     The model is loaded once in a process. Texts of like length are run together, and the rows are written in the order
     of the input.
@@ -66,20 +66,20 @@ def shard_made(work: ShardWork, shard: ShardRows) -> ShardOutcome:
         return ShardOutcome(shard.index, 0, (), str(error))
 
 
-def shards_made(work: ShardWork, shards: Sequence[ShardRows]) -> Iterator[ShardOutcome]:
-    """Make shards in this process, one after the other: the runner "local"."""
+def embed_shards(work: ShardWork, shards: Sequence[ShardRows]) -> Iterator[ShardOutcome]:
+    """Embed shards one after the other in this process: the runner "local"."""
     for shard in shards:
-        yield shard_made(work, shard)
+        yield embed_shard(work, shard)
 
 
 def vectors_of(encoder: Encoder, texts: list[str], manifest: Manifest, batch_tokens: int | None) -> SentenceVectors:
-    """The vectors of some texts as the corpus has them, before they are rounded.
+    """Vectors of some texts before they are rounded.
 
     Raises:
         CorpusError: there is no memory for even one text.
         BertvizError: as bertviz_core.sentences.encoding.sentence_vectors.
     """
-    with _memory_told(encoder.loaded.device):
+    with _memory_errors_explained(encoder.loaded.device):
         return sentence_vectors(
             encoder.loaded, encoder.tokenizer, texts, encoder.plan, manifest.run_dtype, batch_tokens=batch_tokens
         )
@@ -87,7 +87,7 @@ def vectors_of(encoder: Encoder, texts: list[str], manifest: Manifest, batch_tok
 
 @lru_cache(maxsize=1)
 def _encoder(model: str, manifest: Manifest, settings: Settings) -> Encoder:
-    """The model of a corpus, loaded.
+    """Load the model of a corpus.
 
     Raises:
         CorpusError: this machine has other weights under its name.
@@ -142,8 +142,8 @@ def _rounded(vectors: np.ndarray, manifest: Manifest) -> np.ndarray:
 
 
 @contextmanager
-def _memory_told(device: str) -> Iterator[None]:
-    """A sentence where there is no memory even for one text."""
+def _memory_errors_explained(device: str) -> Iterator[None]:
+    """Raise with advice where memory does not suffice for one text."""
     try:
         yield
     except (MemoryError, RuntimeError, OutOfMemoryError) as error:

@@ -84,7 +84,7 @@ def refusal(path: Path, error: OSError) -> CorpusError:
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Hold a folder's lock; it ends with the process that holds it, however that ends.
+    """Hold a folder's lock, which ends with the process.
 
     Raises:
         CorpusError: another process holds it, or the folder cannot be written to.
@@ -107,7 +107,7 @@ def only_writer(folder: Path) -> Iterator[None]:
 
 
 def read_footer(path: Path) -> "FileMetaData":
-    """The footer of a shard, which stands at its end, so that a file that was cut off has none.
+    """Read the footer at a shard's end; a truncated file has none.
 
     Raises:
         CorpusError: the shard is missing or damaged, or declares more than a shard ever holds.
@@ -131,7 +131,7 @@ def read_shard(path: Path, columns: Sequence[str], row_groups: Sequence[int] | N
 
 
 def stored_nbytes(path: Path) -> int:
-    """Bytes of a file that were written: a hole in it, which takes no room on the disk, is none of them.
+    """Bytes that a file takes on the disk; holes are not counted.
 
     Raises:
         CorpusError: it cannot be read.
@@ -144,7 +144,7 @@ def stored_nbytes(path: Path) -> int:
 
 
 def unpacked(table: pa.Table) -> pa.Table:
-    """A table of few rows with its texts in the cells themselves.
+    """A small table with its dictionaries decoded.
 
     Raises:
         CorpusError: they take too much memory.
@@ -203,7 +203,7 @@ def _damaged(path: Path, error: Exception) -> CorpusError:
 
 
 def _check_footer(handle: BinaryIO) -> None:
-    """Refuse a footer that is longer than any is.
+    """Raise if a footer is implausibly long.
 
     Raises:
         ValueError: with its length.
@@ -219,7 +219,7 @@ def _check_footer(handle: BinaryIO) -> None:
 def _check_sizes(
     path: Path, handle: BinaryIO, footer: "FileMetaData", columns: Sequence[str], row_groups: Sequence[int]
 ) -> None:
-    """Refuse to read columns that take too much, by what the footer declares and by the headers of their pages.
+    """Raise if columns would take too much memory, by the footer and the headers of their pages.
 
     Raises:
         CorpusError: with both sizes.
@@ -261,7 +261,7 @@ def _check_most(path: Path, nbytes: int, most: int) -> None:
 
 
 def _width(physical_type: str, length: int, longest: int) -> int:
-    """Most bytes that a value takes in memory; of a text outside a dictionary as many as the longest one."""
+    """Most bytes of a value in memory; for plain texts those of the longest one."""
     if physical_type == "FIXED_LEN_BYTE_ARRAY":
         return max(1, length)
     return WIDTHS.get(physical_type, 8) + (longest if physical_type == "BYTE_ARRAY" else 0)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def plan_layer(loaded: LoadedModel, plan: SentencePlan) -> int:
-    """Entry of hidden_states that a plan pools.
+    """Index of the hidden state that a plan pools.
 
     Raises:
         TextError: the model has no such entry, or the pooler is asked for below the last.
@@ -50,10 +50,10 @@ def plan_layer(loaded: LoadedModel, plan: SentencePlan) -> int:
 
 
 class SentenceRun:
-    """A model made ready to turn batches of tokenized sentences into vectors by one plan."""
+    """A model prepared to encode batches of tokenized sentences by one plan."""
 
     def __init__(self, loaded: LoadedModel, plan: SentencePlan, dtype: SentenceDtype, skipped: int) -> None:
-        """Converts the weights where another format is asked for.
+        """Convert the weights if another format is requested.
 
         Args:
             loaded: the model, in float32.
@@ -72,13 +72,13 @@ class SentenceRun:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What a reader must know about the batches, one sentence each."""
+        """Notices about the batches, one sentence each."""
         if self._room is None:
             return ()
         return (f"Memory was short: batches were halved, to at most {counted(self._room, 'token')}.",)
 
     def vectors(self, batch: Sequence[SentenceRow]) -> Float[np.ndarray, "batch dimensions"]:
-        """The vectors of a batch; one for which there is no memory is halved, and so are those like it that follow.
+        """Vectors of a batch; if memory runs out the batch is halved, and later ones of its size too.
 
         Raises:
             BertvizError: as bertviz_core.sentences.encoding.sentence_vectors.
@@ -107,7 +107,7 @@ class SentenceRun:
     def all_layers(
         self, batch: Sequence[SentenceRow], poolings: Sequence[Pooling], layers: Sequence[int]
     ) -> Float[np.ndarray, "poolings layers batch hidden"]:
-        """The bare vectors under every pooling and layer; NaN where there is none.
+        """Pooled vectors for every pooling and layer; NaN where there is none.
 
         Raises:
             BertvizError: as `vectors`.
@@ -137,7 +137,7 @@ def plan_vectors(
     skipped: int = 0,
     model: "PreTrainedModel | None" = None,
 ) -> "torch.Tensor":
-    """The vectors (batch, dimensions) of a run, before they are normalised and cut; gradients flow through them.
+    """Vectors (batch, dimensions) before normalisation and truncation; gradients flow through them.
 
     To be called by one who holds RUN_LOCK and has had check_recording look at the model.
 
@@ -192,7 +192,7 @@ def _lengths(batch: Sequence[SentenceRow]) -> list[int]:
 
 
 def _in_bfloat16(model: "PreTrainedModel") -> "PreTrainedModel":
-    """A converted copy; quicker than autocast, which converts the weights anew in every batch."""
+    """A converted copy; faster than autocast, which converts the weights in every batch."""
     import torch
 
     with RUN_LOCK:
@@ -275,7 +275,7 @@ def sentence_vectors(
 
 
 def fingerprint(loaded: LoadedModel, tokenizer: TextTokenizer, plan: SentencePlan, dtype: SentenceDtype) -> bytes:
-    """What sets all vectors made in one way apart from those made in another: model, plan, limit and format."""
+    """Identifies how vectors are made: model, plan, limit and format."""
     parts = (
         loaded.name, loaded.revision, loaded.model_type, dtype, plan.pooling, plan_layer(loaded, plan), plan.normalize,
         plan.prompt, plan.include_prompt, limited(tokenizer, plan).limit.tokens, plan.lower_case, plan.truncate_dim,

@@ -15,7 +15,7 @@ WITH_SIDE_FILE = (".npy", ".csv")
 
 
 def about(vectors: SentenceVectors) -> dict[str, Any]:
-    """What made the vectors: model, revision, pooling, layer and the rest, as plain values."""
+    """Metadata of the vectors as plain values: model, revision, pooling, layer and more."""
     return {
         "model": vectors.model,
         "revision": vectors.revision,
@@ -31,7 +31,7 @@ def about(vectors: SentenceVectors) -> dict[str, Any]:
 
 
 def about_json(vectors: SentenceVectors) -> bytes:
-    """What made the vectors as JSON."""
+    """Metadata of the vectors as JSON."""
     return json.dumps(about(vectors), indent=2, ensure_ascii=False).encode() + b"\n"
 
 

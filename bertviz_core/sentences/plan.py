@@ -86,7 +86,7 @@ class SentenceConfig(NamedTuple):
 
 
 def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
-    """How the checkpoint wants its sentences made into vectors; the mean where it says nothing, and says so.
+    """The checkpoint's own plan; mean pooling, with a notice, if it has none.
 
     Raises:
         CheckpointError: the weights are not here, or a file of the modules is damaged.
@@ -172,7 +172,7 @@ def offered_prompts(plan: SentencePlan) -> tuple[str, ...]:
 
 
 def sentence_config(folder: Path) -> SentenceConfig:
-    """The settings in a checkpoint's folder; none where it has no such files.
+    """Read the settings in a checkpoint's folder; empty ones if it has no such files.
 
     Raises:
         CheckpointError: a file is damaged, or not the folder's own, or a prompt is too long.
@@ -200,7 +200,7 @@ def sentence_config(folder: Path) -> SentenceConfig:
 
 
 class _ModuleReader:
-    """What the modules behind the encoder come to, taken one by one."""
+    """Reads the modules behind the encoder one by one."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -212,7 +212,7 @@ class _ModuleReader:
         self.broken = False  # a module could not be followed, so dense layers after it cannot be either
 
     def take(self, class_name: str, module_folder: str) -> None:
-        """The next module, by the name of its class."""
+        """Read the next module, by its class name."""
         name = class_name.rpartition(".")[2] if class_name.startswith(LIBRARY_PREFIX) else ""
         first, self.first = self.first, False
         if first and name == "Transformer":
@@ -291,7 +291,7 @@ def _count(value: Any) -> int | None:
 
 
 def _not_followed(length_config: Mapping[str, Any]) -> list[str]:
-    """Settings of the newer files that change what the model reads or gives."""
+    """Settings of newer files that change the model's input or output and are not supported."""
     notices = []
     task = length_config.get("transformer_task", VECTOR_TASK)
     if task != VECTOR_TASK:
@@ -319,7 +319,7 @@ def _not_followed(length_config: Mapping[str, Any]) -> list[str]:
 
 
 def _encoder_notices(source: ModelSource, folder: Path) -> Iterator[str]:
-    """What the checkpoint's encoder is, in sentence-transformers, that it is not here."""
+    """Notices on how the checkpoint's encoder differs in sentence-transformers."""
     model_type, config = source.model_type, source.config
     if config.get("is_encoder_decoder", "decoder_layers" in config) and model_type not in ENCODERS_ALONE:
         yield (
@@ -331,7 +331,7 @@ def _encoder_notices(source: ModelSource, folder: Path) -> Iterator[str]:
 
 
 def _prompt_note(prompt: str) -> str:
-    """A sentence about the prompt, behind others; nothing without one."""
+    """A sentence about the prompt; "" without one."""
     return f" Each sentence is prefixed with {quoted(prompt)}." if prompt else ""
 
 

@@ -24,7 +24,7 @@ SENTENCE_OUTPUT = "sentence_embedding"
 
 
 def dense_layer(folder: Path, module_folder: str) -> tuple[DenseLayer | None, str]:
-    """A dense layer of a checkpoint, or None and why it is not followed.
+    """Read a dense layer of a checkpoint; None and a reason if it is not supported.
 
     Args:
         folder: the checkpoint's folder.
@@ -54,7 +54,7 @@ def dense_layer(folder: Path, module_folder: str) -> tuple[DenseLayer | None, st
 
 
 def applied(vectors: "torch.Tensor", dense: tuple[DenseLayer, ...]) -> "torch.Tensor":
-    """The vectors (rows, dimensions) behind the dense layers: activation(vectors @ weight.T + bias), one by one.
+    """Apply dense layers to vectors (rows, dimensions): activation(vectors @ weight.T + bias).
 
     Raises:
         CheckpointError: a layer does not take vectors of this width.
@@ -106,7 +106,7 @@ def _read(folder: Path, module_folder: str, activation: str) -> DenseLayer:
 
 
 def offered_poolings(first_token: str | None, has_pooler: bool, own: Pooling) -> tuple[Pooling, ...]:
-    """The poolings that a model can be asked for, in one order: its own too where it is none of the usual ones.
+    """Poolings that a model offers, in a fixed order, its own included.
 
     A model without a special token in front of its texts (GPT-2, T5) has none that could stand for the whole, and one
     without a pooler has no output of it.

@@ -51,7 +51,7 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class ComponentShare:
-    """Parameters of one component by where they would come from; the first three add up to the component."""
+    """Parameters of one component by origin; the first three counts add up to the component."""
 
     name: str
     """"embeddings", "encoder", "decoder", "pooler" or "task head"."""
@@ -74,7 +74,7 @@ class ComponentShare:
 
 @dataclass(frozen=True, slots=True)
 class PrefixRepair:
-    """One change of the names in the file after which more of it fits."""
+    """A change of prefix after which more of the file fits."""
 
     action: Action
     """What is done to the front of a name."""
@@ -103,7 +103,7 @@ class PrefixRepair:
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """What `from_pretrained` would make of a checkpoint for one task; nothing was loaded for it."""
+    """What `from_pretrained` would load of a checkpoint for one task; nothing is loaded for it."""
 
     model: str
     """Name under which the model was asked for."""
@@ -182,7 +182,7 @@ class HeadNode:
 
 @dataclass(frozen=True, slots=True)
 class HeadDifference:
-    """What the head of a task adds to the base model, and what of the base model the class leaves out."""
+    """What a task head adds to the base model, and what of the base the class leaves out."""
 
     model: str
     """Name under which the model was asked for."""

@@ -65,7 +65,7 @@ def source_head_difference(source: ModelSource, task: str, num_labels: int | Non
 
 
 class _Descendants:
-    """What is below each module of the class with the head."""
+    """Descendants of each module of the class with the head."""
 
     def __init__(self, ledger: Ledger, known: Mapping[str, str]) -> None:
         self.rows = {row.name: row for row in ledger.parameters}

@@ -17,7 +17,7 @@ OTHER, MISSING = "other", "no value"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnValues:
-    """The value of a column in every row, as places in a short list."""
+    """Values of a column as codes into a short list."""
 
     names: tuple[str, ...]
     """The values, the most frequent first; behind them one for all others and one for no value, where there are any."""
@@ -26,7 +26,7 @@ class ColumnValues:
 
 
 def column_values(column: pa.ChunkedArray, named: int = NAMED) -> ColumnValues:
-    """A column's values as places in a list of few, the most frequent first, of equally frequent ones by their name.
+    """Encode a column by its most frequent values, ties by name.
 
     Numbers of more than `named` different values become as many ranges that hold equally many rows each.
 
@@ -55,7 +55,7 @@ def column_values(column: pa.ChunkedArray, named: int = NAMED) -> ColumnValues:
 def _listed(
     names: list[str], order: Int[np.ndarray, " occurring"], codes: Int[np.ndarray, " rows"], known: int, named: int
 ) -> ColumnValues:
-    """Codes by frequency; behind the named ones one for the others and one for no value."""
+    """Codes by frequency; after the named values one for the others and one for missing values."""
     place_of = np.full(known + 1, -1, dtype=np.int64)
     place_of[order] = np.minimum(np.arange(len(order)), named)
     if len(order) > named:
@@ -67,7 +67,7 @@ def _listed(
 
 
 def _ranges(numbers: Float[np.ndarray, " rows"], missing: Bool[np.ndarray, " rows"], named: int) -> ColumnValues:
-    """Numbers as ranges with equally many rows each, from the least to the greatest."""
+    """Numbers binned into ranges of equally many rows."""
     known = numbers[~missing]
     edges = np.unique(np.quantile(known, np.linspace(0, 1, named + 1)))
     if len(edges) < 2:

@@ -27,7 +27,7 @@ Reader = LineFiles | ParquetFiles
 
 
 def survey(address: str, column: str | None, rows_per_shard: int, max_characters: int) -> InputSurvey:
-    """What an input holds, and how it is cut into shards; the memory for it does not grow with the rows.
+    """Survey an input and cut it into shards, in memory that does not grow with the rows.
 
     Args:
         address: a path, a folder, a pattern, or an address that fsspec knows.
@@ -63,7 +63,7 @@ def survey(address: str, column: str | None, rows_per_shard: int, max_characters
 
 
 def reader_for(files: tuple[InputFile, ...]) -> Reader:
-    """What reads files of their ending.
+    """The reader for files of this ending.
 
     Raises:
         CorpusError: they have several endings, or one that is not read.
@@ -73,7 +73,7 @@ def reader_for(files: tuple[InputFile, ...]) -> Reader:
 
 
 def shard_table(survey: InputSurvey, shard: ShardRows) -> pa.Table:
-    """The rows of a shard with the input's columns, in the survey's types.
+    """Rows of a shard with the input's columns, in the survey's types.
 
     Raises:
         CorpusError: the input is gone, cannot be read, or has changed since it was looked at.
@@ -98,7 +98,7 @@ def shard_table(survey: InputSurvey, shard: ShardRows) -> pa.Table:
 
 
 def _first_schema(reader: Reader, places: Sequence[InputPlace]) -> pa.Schema:
-    """The columns of the first file that has a row, or of the first file."""
+    """Columns of the first file with a row, or of the first file."""
     if isinstance(reader, ParquetFiles):
         return reader.schema(places[0])
     for where in places:
@@ -145,7 +145,7 @@ def _batches(reader: Reader, where: InputPlace, most: int) -> "Iterator[tuple[li
 
 
 def _check_texts(table: pa.Table, name: str, path: str, before: int, most: int) -> None:
-    """Refuse what cannot be embedded, by its row.
+    """Raise for a text that cannot be embedded, naming its row.
 
     Raises:
         CorpusError: the column holds no texts, a row has none, or one of too many characters.
@@ -182,7 +182,7 @@ def _sizes(reader: Reader, positions: Sequence[int], table: pa.Table, name: str)
 
 
 def _columns(schema: pa.Schema, text_column: str, notices: list[str]) -> tuple[CorpusColumn, ...]:
-    """The columns beside the texts; one that has the name of a corpus' own column gets another, and a notice."""
+    """Columns besides the texts; one with a reserved name is renamed, with a notice."""
     others = [field for field in schema if field.name != text_column]
     if len(others) > MAX_COLUMNS:
         raise CorpusError(

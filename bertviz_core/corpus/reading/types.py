@@ -8,7 +8,7 @@ from bertviz_core.text import quoted
 
 
 def joined(first: pa.Schema, second: pa.Schema, path: str, as_text: bool) -> pa.Schema:
-    """The columns of both, each with a type that holds the values of both.
+    """Columns of both schemas, each with a common type.
 
     Whole numbers and others become numbers, nothing becomes whatever the other is, and values of different kinds
     become texts.
@@ -38,12 +38,12 @@ def joined(first: pa.Schema, second: pa.Schema, path: str, as_text: bool) -> pa.
 
 
 def plain(schema: pa.Schema) -> pa.Schema:
-    """The columns with the types under which a corpus keeps them: those of nothing at all as texts."""
+    """Columns with the types in which a corpus stores them; columns without values become texts."""
     return pa.schema([(each.name, pa.string() if pa.types.is_null(each.type) else each.type) for each in schema])
 
 
 def _common_type(first: pa.DataType, second: pa.DataType, as_text: bool) -> pa.DataType | None:
-    """The type that holds the values of two; None where there is none."""
+    """The common type of two; None if there is none."""
     kinds = {column_kind(each) for each in (first, second) if not pa.types.is_null(each)}
     if len(kinds) > 1:
         return pa.string() if kinds == {"text", "time"} or (as_text and "other" not in kinds) else None

@@ -11,26 +11,26 @@ from typing import Any
 import msgspec
 
 from bertviz_core.corpus.results import ShardOutcome, ShardRows
-from bertviz_core.corpus.shards import ShardWork, shard_made
+from bertviz_core.corpus.shards import ShardWork, embed_shard
 from bertviz_core.errors import CorpusError
 from bertviz_core.text import first_line, quoted
 
 
 class ShardActor:
-    """What every worker runs: it keeps the work, and through it the model."""
+    """A worker that keeps the work, and through it the model."""
 
     def __init__(self, work: ShardWork) -> None:
         """Keep the work."""
         self._work = work
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[bytes]]:
-        """Make the shards of a batch."""
+        """Embed a batch of shards."""
         shards = [msgspec.json.decode(raw, type=ShardRows) for raw in batch["shard"]]
-        return {"outcome": [msgspec.json.encode(shard_made(self._work, shard)) for shard in shards]}
+        return {"outcome": [msgspec.json.encode(embed_shard(self._work, shard)) for shard in shards]}
 
 
 def run(work: ShardWork, shards: Sequence[ShardRows], count: int | None, address: str | None) -> Iterator[ShardOutcome]:
-    """Make shards; the outcome of each when it is made, in no order.
+    """Embed shards; yields outcomes as they complete, in no order.
 
     Args:
         work: what all shards share.

@@ -17,7 +17,7 @@ MAX_CONFUSED = 200
 
 
 def accuracy_table(scores: ProbeScores) -> pd.DataFrame:
-    """A row per hidden state: mean accuracy, F1 and control accuracy over the folds, as shares."""
+    """A row per hidden state: accuracy, macro-F1, control task and selectivity, as shares averaged over the folds."""
     return pd.DataFrame(
         {
             "hidden state": [state_name(layer) for layer in scores.layers],

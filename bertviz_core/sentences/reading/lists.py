@@ -46,7 +46,7 @@ def read_sentences(name: str, data: bytes | str | Path, settings: Settings, colu
 def read_upload(
     name: str, data: bytes, settings: Settings, column: str | None, still_wanted: Callable[[], bool] | None = None
 ) -> SentenceTable:
-    """The sentences of a stranger's file, as read_sentences; read in a process of its own, under limits.
+    """Read an uploaded file as `read_sentences` does, in a process of its own, under limits.
 
     Args:
         name: name of the file.

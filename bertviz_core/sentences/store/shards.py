@@ -21,12 +21,12 @@ KEY, VECTOR, TOKENS, TRUNCATED = COLUMNS = ("key", "vector", "tokens", "truncate
 
 
 class DamagedShardError(Exception):
-    """A file is no shard of the store, or not whole; its words say why."""
+    """The file is no complete shard of the store; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredVectors:
-    """Vectors of some sentences and what is kept beside them."""
+    """Vectors of sentences with their token counts."""
 
     vectors: Float[np.ndarray, "sentences dimensions"]
     """float32."""
@@ -37,7 +37,7 @@ class StoredVectors:
 
     @classmethod
     def joined(cls, parts: "Sequence[StoredVectors]") -> "StoredVectors":
-        """Several of one length as one, in their order."""
+        """Concatenate vectors of one length."""
         return cls(
             np.concatenate([part.vectors for part in parts]),
             np.concatenate([part.tokens for part in parts]),
@@ -46,7 +46,7 @@ class StoredVectors:
 
 
 def write_shard(path: Path, keys: UInt64[np.ndarray, "sentences 2"], stored: StoredVectors) -> None:
-    """Write a shard, whole.
+    """Write a shard atomically.
 
     Raises:
         OSError: the disk refuses.
@@ -63,7 +63,7 @@ def write_shard(path: Path, keys: UInt64[np.ndarray, "sentences 2"], stored: Sto
 
 
 def shard_keys(path: Path) -> UInt64[np.ndarray, "sentences 2"]:
-    """The keys of a shard, in the order of its rows.
+    """Keys of a shard, in the order of its rows.
 
     Raises:
         FileNotFoundError: it is not there any more.
@@ -75,7 +75,7 @@ def shard_keys(path: Path) -> UInt64[np.ndarray, "sentences 2"]:
 
 
 def shard_rows(path: Path, rows: Int[np.ndarray, " rows"] | None = None) -> StoredVectors:
-    """Some rows of a shard in the order asked for, or all; only the row groups that hold them are read.
+    """Some rows of a shard in the given order, or all; only their row groups are read.
 
     Raises:
         FileNotFoundError: it is not there any more.
@@ -131,7 +131,7 @@ def _is_shard(file: "ParquetFile") -> bool:
 
 
 class KeyIndex:
-    """Where the vectors of keys are among the shards; of a key that two shards hold, in the one that comes later."""
+    """Finds the shard and row of keys; of duplicates the later shard counts."""
 
     def __init__(self, keys_of: Mapping[str, UInt64[np.ndarray, "sentences 2"]]) -> None:
         """An index of shards, name -> keys, in the order in which they were made."""
