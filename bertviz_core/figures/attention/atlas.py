@@ -22,13 +22,7 @@ LEVELS = 255
 
 
 def atlas_heatmap(atlas: AttentionAtlas, title: str, theme: Theme) -> go.Figure:
-    """Every head's map beside and below the others, from 0 to the largest weight of all.
-
-    Args:
-        atlas: the maps, or their max-pools.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """Every head's map beside and below the others, from 0 to the largest weight of all."""
     maps = _pooled(atlas.thumbnails)
     layers, heads, rows, columns = maps.shape
     lifted = len(atlas.queries) > LIFTED

@@ -16,13 +16,7 @@ BAR, LINE = 24, 21
 
 
 def share_bars(shares: Sequence[ComponentShare], title: str, theme: Theme) -> go.Figure:
-    """One bar per component of the model, cut by where its parameters come from; counts and what is unused above it.
-
-    Args:
-        shares: components in the order of the data's way through the model.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """One bar per component of the model, cut by where its parameters come from; counts and what is unused above it."""
     words = [_counts(share) for share in shares]
     slot = BAR + 8 + LINE * max((len(lines) for lines in words), default=1)
     figure = go.Figure(layout=layout(theme, escape(title), barmode="stack"))
@@ -91,13 +85,7 @@ SIGNS: dict[HeadMark, str] = {"same": "", "changed": "", "added": "+", "removed"
 
 
 def head_tree(difference: HeadDifference, title: str, theme: Theme) -> go.Figure:
-    """One line per module and parameter: name, class or shape, count; + is added, − the base model alone has.
-
-    Args:
-        difference: the lines.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """One line per module and parameter: name, class or shape, count; + is added, − the base model alone has."""
     nodes = difference.nodes[:MAX_LINES]
     places = list(range(len(nodes)))
     figure = go.Figure(layout=layout(theme, escape(title)))

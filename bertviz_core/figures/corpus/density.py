@@ -20,14 +20,7 @@ STEPS = 255
 
 
 def density_map(density: MapDensity, axes: Sequence[str], title: str, theme: Theme) -> go.Figure:
-    """Points in each cell, on the scale of log(1 + points), so that sparse parts are seen beside dense ones.
-
-    Args:
-        density: counts of a window.
-        axes: titles of the two axes.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """Points in each cell, on the scale of log(1 + points), so that sparse parts are seen beside dense ones."""
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
     most = int(density.counts.max(initial=0))
     top = float(np.log1p(most)) or 1.0

@@ -34,15 +34,7 @@ FINE = 0.1
 def profile_maps(
     profile: HeadProfile, measures: tuple[HeadMeasure, ...], chosen: HeadMeasure, title: str, theme: Theme
 ) -> go.Figure:
-    """Mean of a measure and its spread over the sentences: two maps of layers by heads, each with a scale from 0.
-
-    Args:
-        profile: the numbers.
-        measures: what its first axis holds.
-        chosen: the measure that is drawn.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """Mean of a measure and its spread over the sentences: two maps of layers by heads, each with a scale from 0."""
     place, unit = measures.index(chosen), MEASURE_NAMES[chosen][1]
     maps = (("mean", profile.mean[place]), ("standard deviation", profile.spread[place]))
     panels = []

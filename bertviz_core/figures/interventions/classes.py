@@ -52,13 +52,7 @@ def class_words(result: ClassAttributions, place: int) -> str:
 
 
 def classes_map(result: ClassAttributions, title: str, theme: Theme) -> go.Figure:
-    """Words from top to bottom in the order of the text, classes from left to right, on one scale around 0.
-
-    Args:
-        result: shares of every word in every class.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """Words from top to bottom in the order of the text, classes from left to right, on one scale around 0."""
     strength = np.abs(result.shares).max(axis=1)
     drawn = np.sort(np.argsort(-strength, kind="stable")[:MOST_WORDS])
     shares, names = result.shares[drawn], [token_text(result.words[word]) for word in drawn.tolist()]

@@ -71,14 +71,7 @@ def effect_columns(effects: AblationEffects) -> tuple[Float[np.ndarray, "layers 
 
 
 def effects_map(comparison: EffectComparison, place: tuple[int, int], title: str, theme: Theme) -> go.Figure:
-    """The kinds side by side, on a narrow page below each other: layers from the first one at the top, heads beside.
-
-    Args:
-        comparison: one result for each kind.
-        place: layer and head that is marked.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """The kinds side by side, on a narrow page below each other: layers from the first one at the top, heads beside."""
     values, names = effect_columns(comparison.effects[0])
     (layers, columns), kinds = values.shape, len(comparison.effects)
     offsets = [(kind * (layers + 2), 0) if theme.slim else (0, kind * (columns + 1)) for kind in range(kinds)]
@@ -146,13 +139,7 @@ def patched_states_figure(patches: ActivationPatching) -> FigureSpec:
 
 
 def patched_states_map(patches: ActivationPatching, title: str, theme: Theme) -> go.Figure:
-    """Layers by positions; 0 changes nothing, 1 gives the clean text's number.
-
-    Args:
-        patches: with states.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """Layers by positions; 0 changes nothing, 1 gives the clean text's number."""
     values = np.zeros((1, 1), dtype=np.float32) if patches.states is None else patches.states
     figure = _signed_map(values, round_limit(float(np.abs(values).max())), "share", title, theme)
     figure.update_traces(
@@ -181,13 +168,7 @@ def patched_heads_figure(patches: ActivationPatching) -> FigureSpec:
 
 
 def patched_heads_map(patches: ActivationPatching, title: str, theme: Theme) -> go.Figure:
-    """Layers by heads, all positions of a head copied; 0 changes nothing, 1 gives the clean text's number.
-
-    Args:
-        patches: of two texts.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """Layers by heads, all positions of a head copied; 0 changes nothing, 1 gives the clean text's number."""
     limit = round_limit(float(np.nanmax(np.abs(patches.heads))))
     figure = _signed_map(patches.heads, limit, "share", title, theme)
     figure.update_traces(selector={"type": "heatmap"}, hovertemplate="layer %{y}, head %{x}: %{z:.3f}<extra></extra>")

@@ -44,13 +44,7 @@ def pair_ledger_figure(pair_attributions: PairAttributions) -> FigureSpec:
 
 
 def ledger_map(ledger: PairAttributions, title: str, theme: Theme) -> go.Figure:
-    """Tokens of the first text from top to bottom, of the second from left to right, on one scale around 0.
-
-    Args:
-        ledger: of two texts.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """Tokens of the first text from top to bottom, of the second from left to right, on one scale around 0."""
     names, others = token_labels(ledger.first), token_labels(ledger.second)
     height = min(MOST, max(LEAST, AROUND + ROW * len(names)))
     limit = round_limit(float(np.abs(ledger.shares).max()))

@@ -58,13 +58,7 @@ def curve_areas(result: WordCurves) -> tuple[tuple[str, float, float], ...]:
 
 
 def curve_plots(result: WordCurves, title: str, theme: Theme) -> go.Figure:
-    """Both plots on one scale: lines of the methods, the band of the random orders from least to greatest.
-
-    Args:
-        result: the curves.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """Both plots on one scale: lines of the methods, the band of the random orders from least to greatest."""
     rows, columns = (2, 1) if theme.narrow else (1, 2)
     figure = make_subplots(rows, columns, shared_yaxes="all", horizontal_spacing=0.06, vertical_spacing=0.2)
     figure.update_layout(layout(theme, escape(title), height=STACKED if theme.narrow else HEIGHT))

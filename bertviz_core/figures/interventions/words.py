@@ -54,14 +54,7 @@ def word_bars_figure(word_attributions: WordAttributions) -> FigureSpec:
 
 
 def shares_strip(result: WordAttributions, pieces: TextPieces, title: str, theme: Theme) -> go.Figure:
-    """The coloured text with its scale.
-
-    Args:
-        result: share of every word.
-        pieces: the text in its tokens.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """The coloured text with its scale."""
     values = result.per_token()
     scale, limit = diverging(theme), round_limit(float(np.nanmax(np.abs(values))))
     known = {place: value for place, value in enumerate(values.tolist()) if not np.isnan(value)}
@@ -77,13 +70,7 @@ def shares_strip(result: WordAttributions, pieces: TextPieces, title: str, theme
 
 
 def shares_bars(result: WordAttributions, title: str, theme: Theme) -> go.Figure:
-    """A bar for each word.
-
-    Args:
-        result: share of every word.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """A bar for each word."""
     strongest = set(np.argsort(-np.abs(result.shares), kind="stable")[:MOST_BARS].tolist())
     order = [index for index in result.ranked() if index in strongest]
     shares = result.shares[order].tolist()

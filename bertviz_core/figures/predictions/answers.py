@@ -118,15 +118,7 @@ def span_logs(prediction: AnswerPrediction, window: int, longest: int) -> Float[
 
 
 def answer_map(prediction: AnswerPrediction, window: int, longest: int, title: str, theme: Theme) -> go.Figure:
-    """The spans of one window: a row for each first token, a column for each last one, dark for likely.
-
-    Args:
-        prediction: the answers.
-        window: which part of the context.
-        longest: most tokens of an answer.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """The spans of one window: a row for each first token, a column for each last one, dark for likely."""
     part = prediction.windows[window]
     places = np.flatnonzero(part.context)
     logs, names = span_logs(prediction, window, longest), [token_text(part.tokens[place]) for place in places]

@@ -97,15 +97,7 @@ def lens_colours(lens: LogitLens, measure: LensMeasure, theme: Theme) -> LensCol
 def lens_map(
     lens: LogitLens, words: Sequence[Sequence[Sequence[str]]], measure: LensMeasure, title: str, theme: Theme
 ) -> go.Figure:
-    """The map, the embeddings on top (at the left where it is turned), with the best word in every cell with room.
-
-    Args:
-        lens: of the text.
-        words: of each cell, best first.
-        measure: what the colours are.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """The map, the embeddings on top (at the left where it is turned), with the best word in every cell with room."""
     states, seq = lens.rank.shape
     colours, names = lens_colours(lens, measure, theme), token_labels(lens.tokens)
     rows = [state_name(entry) for entry in range(states)]

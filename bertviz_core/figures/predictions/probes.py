@@ -26,14 +26,7 @@ ROW, AROUND, BAR, LONGEST = 34, 170, 170, 130
 
 
 def accuracy_lines(scores: ProbeScores, layer: int, title: str, theme: Theme) -> go.Figure:
-    """Accuracy, macro-F1 and the control task over the layers, each with its spread over the held-out parts.
-
-    Args:
-        scores: of every layer.
-        layer: entry of hidden_states that is chosen.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """Accuracy, macro-F1 and the control task over the layers, each with its spread over the held-out parts."""
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
     accuracy, other = theme.colours["task head"], theme.colours["layer_norm"]
     for name, values, colour, dash, symbol in (

@@ -37,14 +37,7 @@ def surprise_figure(pseudo_likelihood: PseudoLikelihood, text_pieces: TextPieces
 
 
 def surprise_strip(result: PseudoLikelihood, pieces: TextPieces, title: str, theme: Theme) -> go.Figure:
-    """The coloured text with its scale.
-
-    Args:
-        result: surprise of every token.
-        pieces: the text in its tokens.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """The coloured text with its scale."""
     scale, limit = sequential(theme), round_limit(float(np.nanmax(result.surprise)))
     values = dict(enumerate(result.surprise.tolist()))
     fills = {
