@@ -85,7 +85,7 @@ def _attention_rows(flow: LayerFlow, steps: Sequence[FlowStep]) -> list[Row]:
 
 
 def scores_formula(flow: LayerFlow) -> str:
-    """How scores become weights, with the factor that the run told."""
+    """Formula from scores to weights, with the scaling of the run."""
     factor = flow.scaling
     if factor is None:
         return "softmax(query · key)"
@@ -106,7 +106,7 @@ def _window(window: Window | None) -> str:
 
 
 def _terms(flow: LayerFlow) -> str:
-    """What else changes the scores."""
+    """Further terms of the scores."""
     relative = "plus terms for the distance" if "relative" in flow.positions else ""
     rotary = "query and key rotated by position" if "rotary" in flow.positions else ""
     unscaled = "not divided by √d" if flow.scaling is not None and isclose(flow.scaling, 1, rel_tol=1e-6) else ""
@@ -114,7 +114,7 @@ def _terms(flow: LayerFlow) -> str:
 
 
 def _lengths(steps: Sequence[FlowStep], part: str) -> int | None:
-    """How many queries or keys there are; None where no step is known to make them."""
+    """Numbers of queries or keys; None if no step is known to make them."""
     projections = [step for step in steps if step.kind == "projection" and step.part in (part, "query_key_value")]
     if not projections or not projections[0].leaves or len(projections[0].leaves) < 2:
         return None
@@ -126,7 +126,7 @@ def _channels_first(step: FlowStep) -> bool:
 
 
 def _projection_row(steps: Sequence[FlowStep]) -> Row:
-    """What makes queries, keys and values, in this order, with what else the attention has before them."""
+    """The projections to queries, keys and values, with what precedes them."""
     order = ("query", "query_key_value", "key", "value")
     projections = sorted((step for step in steps if step.kind == "projection"), key=lambda step: order.index(step.part))
     extras = [step for step in steps if step.kind in ("attention_other", "norm")]
@@ -170,7 +170,7 @@ def _projection_name(step: FlowStep) -> str:
 
 
 def _sizes(step: FlowStep) -> str:
-    """Width that goes in and width that comes out."""
+    """Input and output width."""
     if not step.enters or not step.leaves or step.kind in ("norm", "activation"):
         return ""
     axis = -2 if _channels_first(step) and len(step.enters) > 1 else -1
@@ -182,7 +182,7 @@ def _shape(shape: Shape | None) -> str:
 
 
 def layer_title(flow: LayerFlow) -> str:
-    """What is drawn, in a few words."""
+    """A short title of the drawing."""
     return f"Layer {flow.layer} on {flow.seq:,} {'token' if flow.seq == 1 else 'tokens'} — {flow.model}"
 
 

@@ -21,12 +21,12 @@ NOT_IN_STREAM = "read inside the layers"
 
 
 def model_stack(architecture: Architecture, ledger: Ledger, theme: Theme) -> go.Figure:
-    """The model from the token ids at the top to its outputs at the bottom."""
+    """Draw the model from token ids at the top to outputs at the bottom."""
     return draw_rows(stack_picture(architecture, ledger), theme)
 
 
 def stack_picture(architecture: Architecture, ledger: Ledger) -> Picture:
-    """The rows of the stack; what stands on the way of the tokens, and in which order, is what a run told."""
+    """Rows of the stack; order and data flow are those recorded in a run."""
     facts = architecture.facts
     rows = [*_embedding_rows(facts, ledger)]
     sums = []
@@ -49,7 +49,7 @@ def _module(row: Parameter) -> str:
 
 
 def _embedding_rows(facts: ModelFacts | None, ledger: Ledger) -> list[Row]:
-    """Tables whose rows are added, then what the sum passes; without a run, the tables and nothing of their order."""
+    """Embedding tables that are added, then the modules behind the sum; without a run, unordered tables."""
     rows = _counted(ledger, EMBEDDINGS)
     tables = [row for row in rows if len(row.shape) == 2]
     if facts is None:
@@ -184,7 +184,7 @@ def _block_box(architecture: Architecture, kind: str, layer_facts: LayerFacts) -
 def _unordered_rows(
     architecture: Architecture, count: LayerCount, layer_facts: LayerFacts | None, group: str
 ) -> list[Row]:
-    """What a layer holds, no order drawn."""
+    """Contents of a layer without an order."""
     gated = layer_facts or LayerFacts(count.component, count.layer, (), None, gated=False)
     parts = (
         (_block_box(architecture, "attention", gated) if count.attention else None, count.attention),
@@ -224,7 +224,7 @@ def _top_rows(architecture: Architecture, ledger: Ledger) -> list[Row]:
 
 
 def _words(path: str) -> str:
-    """A module's own name in words."""
+    """A module's name in words."""
     names = [name for name in path.split(".") if not name.isdecimal()]
     return names[-1].replace("_", " ") if names else "model"
 

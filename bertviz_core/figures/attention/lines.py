@@ -72,7 +72,7 @@ def attention_lines(
 
 
 def _run(queries: np.ndarray, keys: np.ndarray, strength: float, colour: str) -> dict[str, Any]:
-    """Lines of like weight as one trace, a gap behind each."""
+    """Lines of similar weight as one trace, separated by gaps."""
     gap = np.full(len(queries), np.nan, dtype=np.float32)
     return {
         "x": np.tile(np.array([0, 1, np.nan], dtype=np.float32), len(queries)),

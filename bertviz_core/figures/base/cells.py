@@ -34,7 +34,7 @@ def colour_at(scale: Sequence[Sequence[float | str]], share: float) -> str:
 
 
 def number_size(words: Sequence[Sequence[str]], across: float, down: float) -> int | None:
-    """Height of the letters in which every number has room in its cell; None where none is large enough to be read.
+    """Font size at which every number fits its cell; None if none is legible.
 
     Args:
         words: the numbers, rows of columns.
@@ -50,7 +50,7 @@ def number_size(words: Sequence[Sequence[str]], across: float, down: float) -> i
 
 
 def _finer(form: str, values: Float[np.ndarray, "rows columns"]) -> str:
-    """A form with digits behind the point, or with as many as tell the numbers apart; counts are whole."""
+    """The format with as many decimals as distinguish the numbers; counts stay whole."""
     fixed, finite = re.fullmatch(r"(.*\.)([1-9]\d*)f", form), values[np.isfinite(values)]
     spread = float(np.ptp(finite)) if finite.size else 0.0
     if fixed is None or spread == 0:
@@ -68,7 +68,7 @@ def cell_numbers(
     axes: tuple[str, str] = ("x", "y"),
     first_column: int = 0,
 ) -> go.Figure:
-    """The figure, with its numbers in the cells of a map where all of them have room; else as it is.
+    """Add the numbers to the cells of a map if all of them fit.
 
     The cells are those of a heatmap, one unit of an axis each, the first at 0. What is no number stays empty.
 
@@ -140,7 +140,7 @@ def add_cells(
 
 
 def _written(value: float, form: str) -> str:
-    """The number as it stands in a cell, with a real minus, none before 0; "" for what is no number."""
+    """The formatted number with a real minus, none before 0; "" for NaN."""
     if not np.isfinite(value):
         return ""
     written = f"{value:{form}}"

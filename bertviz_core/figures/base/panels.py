@@ -109,7 +109,7 @@ def _add_map(
     grid: PanelGrid,
     theme: Theme,
 ) -> None:
-    """One map, its colour bar, the numbers in its cells and its name."""
+    """Add one map with colour bar, cell numbers and name."""
     number, (left, bottom, width) = _number(index), place
     bar = {
         **{"x": left + width, "xanchor": "left", "len": grid.tall, "lenmode": "fraction"},
@@ -138,7 +138,7 @@ def _add_map(
 def _axes(
     panel: Panel, index: int, place: tuple[float, float, float], tall: float, named: str
 ) -> dict[str, dict[str, Any]]:
-    """The axes of heads and of layers."""
+    """Axes of heads and layers."""
     number, (left, bottom, width), (layers, heads) = _number(index), place, panel.cells.shape
     return {
         f"xaxis{number}": {
@@ -166,7 +166,7 @@ def _number(index: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PairSizes:
-    """Pixels of two maps, which stand beside each other and, on a phone, below each other."""
+    """Sizes of two maps, side by side or on a phone below each other."""
 
     least: int
     """Of all rows at least."""
@@ -181,7 +181,7 @@ ROW, MOST, BELOW, ABOVE = 30, 420, 60, 84
 
 
 def pair_grid(layers: int, sizes: PairSizes, theme: Theme) -> PanelGrid:
-    """Places of two maps of so many layers."""
+    """The grid of two maps with so many layers."""
     rows = max(sizes.least, min(MOST, ROW * layers))
     lines = 2 if theme.slim else 1
     height = ABOVE + lines * (rows + BELOW)

@@ -37,7 +37,7 @@ MOST_GAPS = 64
 
 
 def histogram_pair(histograms: ChangeHistograms, models: tuple[str, str], title: str, theme: Theme) -> go.Figure:
-    """One tensor in two checkpoints: on the left its values in both, on the right the differences."""
+    """One tensor in two checkpoints: values on the left, differences on the right."""
     figure = go.Figure(layout=layout(theme, escape(title), height=380, bargap=0))
     for model, histogram, colour, dash in zip(
         models,
@@ -77,7 +77,7 @@ def histogram_pair(histograms: ChangeHistograms, models: tuple[str, str], title:
 
 
 def divergence_map(divergences: Float[np.ndarray, "layers heads"], title: str, theme: Theme) -> go.Figure:
-    """Jensen-Shannon divergence of every head; 0 is the paper, the scale ends at the largest there is."""
+    """Jensen-Shannon divergence of every head, on a scale from 0 to the largest."""
     layers, heads = divergences.shape
     rows = min(ROW_HEIGHT * layers, MOST_ROWS)
     top = float(divergences.max(initial=0)) or float(np.log(2))
@@ -92,7 +92,7 @@ def divergence_map(divergences: Float[np.ndarray, "layers heads"], title: str, t
 
 
 def state_names(states: int) -> list[str]:
-    """What the entries of hidden_states are: the embeddings, then what comes out of each layer."""
+    """Names of the hidden states: embeddings, then the output of each layer."""
     return ["embeddings", *(f"after layer {layer}" for layer in range(states - 1))]
 
 
@@ -122,7 +122,7 @@ def token_cosine_map(
 
 
 def _outline(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
-    """The upper edge of a histogram's bars as a line."""
+    """Upper outline of a histogram as a line."""
     x = np.repeat(histogram.edges, 2)
     return x, np.concatenate([[0], np.repeat(histogram.counts, 2), [0]])
 
@@ -147,7 +147,7 @@ def change_figure(
 
 
 def most_changed(comparison: CheckpointComparison) -> str:
-    """The tensor shown to begin with: the one that moved most."""
+    """The default tensor: the one with the largest change."""
     parameters = [each for each in comparison.tensors if not each.location.is_buffer]
     finite = [each for each in parameters if math.isfinite(each.relative_change) and each.first_norm > 0]
     return max(finite or parameters or comparison.tensors, key=lambda each: each.relative_change).name

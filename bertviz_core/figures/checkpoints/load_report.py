@@ -50,7 +50,7 @@ def share_bars(shares: Sequence[ComponentShare], title: str, theme: Theme) -> go
 
 
 def _marker(colours: Sequence[str], texture: str, theme: Theme) -> dict[str, object]:
-    """Solid, or lines of the colour on the paper: a texture is told apart without seeing colours."""
+    """Solid, or hatched in the colour, so that the status shows without colour."""
     if not texture:
         return {"color": list(colours), "line": {"color": theme.edge, "width": 1}}
     # The encoder is neutral ground for its parts: too pale for lines.
@@ -60,7 +60,7 @@ def _marker(colours: Sequence[str], texture: str, theme: Theme) -> dict[str, obj
 
 
 def _counts(share: ComponentShare) -> list[str]:
-    """The lines above a bar: only what there is."""
+    """Lines above a bar."""
     lines = []
     if share.total and share.matched in (0, share.total):
         lines.append(f"{share.total:,} {'from the file' if share.matched else 'not from the file'}")

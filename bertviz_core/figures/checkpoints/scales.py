@@ -20,7 +20,7 @@ FAINTEST = 0.12
 
 @dataclass(frozen=True, slots=True)
 class NumberScale:
-    """How numbers become colours."""
+    """Maps numbers to colours."""
 
     axis: dict[str, Any]
     """Settings of the colour axis."""
@@ -30,7 +30,7 @@ class NumberScale:
     """Whether colours count powers of ten."""
 
     def drawn(self, values: Float[np.ndarray, "rows columns"]) -> Float32[np.ndarray, "rows columns"]:
-        """What a heatmap draws: the numbers, or their places on a logarithmic scale from 0 to 1."""
+        """Heatmap values: the numbers, or their positions on a logarithmic scale from 0 to 1."""
         if self.logarithmic:
             with np.errstate(divide="ignore"):
                 places = 1 + np.log10(np.abs(values) / self.largest) / DECADES
@@ -47,7 +47,7 @@ class NumberScale:
 def number_scale(
     numbers: Sequence[float], unit: str, theme: Theme, signed: bool = False, logarithmic: bool = False
 ) -> NumberScale:
-    """The scale of these numbers.
+    """Choose the scale of these numbers.
 
     An even one ends at Tukey's fence, the third quartile and one and a half times the distance of the quartiles (1977,
     Exploratory Data Analysis), where a number lies far beyond: the bar then says "and more".
@@ -87,7 +87,7 @@ def number_scale(
 
 
 def _fence(sizes: Float[np.ndarray, " numbers"]) -> float:
-    """Where an even scale ends: at the largest number, or at the fence where that lies far beyond."""
+    """Upper end of a linear scale: the maximum, or the outlier fence if that is far below."""
     largest = float(sizes.max(initial=0))
     some = sizes[sizes > 0]
     if len(some) < 4:

@@ -48,7 +48,7 @@ def hits_figure(corpus_hits: CorpusHits) -> FigureSpec:
 
 
 def _words(hit: CorpusHit) -> str:
-    """What stands beside a hit: its text, or its columns where the corpus keeps none."""
+    """Label of a hit: its text, or its columns if the corpus stores none."""
     if hit.text is not None:
         return hit.text
     return ", ".join(f"{name}: {value}" for name, value in hit.columns.items()) or "no text kept"

@@ -28,7 +28,7 @@ MOST_STATES = 16
 
 
 class CodedValues(NamedTuple):
-    """Values as they go over the wire."""
+    """Values as they are sent to the browser."""
 
     cells: Float[np.ndarray, "seq window"]
     """float32, or int16 where there are many."""
@@ -41,7 +41,7 @@ class CodedValues(NamedTuple):
 
 
 def bytes_per_cell(cells: int) -> int:
-    """4 where every cell is drawn as it is, 2 where there are too many for that."""
+    """4 for float32 cells, 2 where there are too many for that."""
     return 4 if cells <= EXACT_CELLS else 2
 
 
