@@ -18,7 +18,7 @@ from bertviz_core.corpus.results import ColumnKind, Manifest
 from bertviz_core.corpus.writing import MAX_NBYTES, read_footer, read_shard, stored_nbytes, unpacked, write_whole
 from bertviz_core.errors import CorpusError
 from bertviz_core.sentences.store.vector_rows import VectorFile
-from bertviz_core.tables.row_groups import row_group_rows
+from bertviz_core.tables.row_groups import row_group_rows, take_from_groups
 from bertviz_core.text import counted, quoted
 
 if TYPE_CHECKING:
@@ -156,13 +156,7 @@ class Corpus:
     def _rows(self, shard: int, places: Int[np.ndarray, " places"], columns: Sequence[str]) -> pa.Table:
         """Some rows of a shard, by their place in it, in the order given."""
         counts = row_group_rows(read_footer(shard_path(self.path, shard)))
-        starts = np.concatenate([[0], np.cumsum(counts)])
-        groups = np.searchsorted(starts, places, side="right") - 1
-        read = np.unique(groups)
-        table = self._table(shard, columns, read.tolist())
-        # What is read begins with the first group wanted, and those between that are not wanted are not in it.
-        offsets = np.concatenate([[0], np.cumsum(np.asarray(counts)[read])])
-        return unpacked(table.take(pa.array(places - starts[groups] + offsets[np.searchsorted(read, groups)])))
+        return unpacked(take_from_groups(counts, places, lambda groups: self._table(shard, columns, groups)))
 
     def _table(self, shard: int, columns: Sequence[str], row_groups: list[int] | None = None) -> pa.Table:
         """Some columns of a shard, of all its row groups or of some."""

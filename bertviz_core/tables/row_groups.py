@@ -1,6 +1,6 @@
 """Rows of a Parquet file by their numbers, however the file is cut into row groups."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -38,16 +38,29 @@ def check_counts(footer: "FileMetaData") -> None:
 
 def take_rows(file: "ParquetFile", columns: Sequence[str], rows: Int[np.ndarray, " rows"]) -> "pa.Table":
     """Some rows in the order asked for; only the row groups that hold them are read."""
+    counts = row_group_rows(file.metadata)
+    return take_from_groups(counts, rows, lambda read: file.read_row_groups(read, list(columns), use_threads=False))
+
+
+def take_from_groups(
+    counts: Sequence[int], rows: Int[np.ndarray, " rows"], read: Callable[[list[int]], "pa.Table"]
+) -> "pa.Table":
+    """Some rows in the given order, from the row groups that hold them.
+
+    Args:
+        counts: rows of each row group.
+        rows: numbers of the rows in the file.
+        read: reads row groups by their numbers.
+    """
     import pyarrow as pa
 
-    counts = row_group_rows(file.metadata)
     starts = np.cumsum([0, *counts])
     groups = np.searchsorted(starts, rows, side="right") - 1
-    read = np.unique(groups)
-    table = file.read_row_groups(read.tolist(), list(columns), use_threads=False)
-    # What is read begins with the first group wanted, and those between that are not wanted are not in it.
-    offsets = np.cumsum([0, *(counts[group] for group in read.tolist())])
-    return table.take(pa.array(rows - starts[groups] + offsets[np.searchsorted(read, groups)]))
+    wanted = np.unique(groups)
+    table = read(wanted.tolist())
+    # The table begins with the first wanted group and leaves out the groups between that are not wanted.
+    offsets = np.cumsum([0, *(counts[group] for group in wanted.tolist())])
+    return table.take(pa.array(rows - starts[groups] + offsets[np.searchsorted(wanted, groups)]))
 
 
 class ParquetFiles:
