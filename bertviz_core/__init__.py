@@ -1,4 +1,4 @@
-"""What is in a BERT-family model, and what it does with a text: open_model, open_corpus and their results."""
+"""Look inside BERT-family models: open_model, open_corpus and their results."""
 
 from importlib import import_module
 from os import PathLike
@@ -20,7 +20,7 @@ LATER = {
     "Result": "bertviz_core.api.results.base",
     "Saveable": "bertviz_core.api.own_model",
 }
-"""Public classes that need torch or pandas -> their module, imported when they are first used."""
+"""Public classes -> their modules, which are imported when first used."""
 
 
 def open_model(
@@ -30,20 +30,19 @@ def open_model(
     device: str | None = None,
     tokenizer: "Saveable | None" = None,
 ) -> "Model":
-    """A model, ready to be asked; its weights are loaded by the first question that needs them.
+    """Open a model; its weights are loaded when they are first needed.
 
-    A model object of your own is copied into a temporary folder as it is now: it is not changed by any question, and
-    what is changed in it later is seen when it is opened again.
+    A model object of transformers is copied into a temporary folder: it is never modified, and later changes to it have
+    no effect until it is opened again.
 
     Args:
-        name: a bundled model ("all-MiniLM-L6-v2"), a folder as a text or a path, a catalogue name
+        name: a bundled model ("all-MiniLM-L6-v2"), the path of a folder, a name of the catalogue
             ("bert-base-uncased"), a Hub id, or a model object of transformers.
-        task: the class that is counted and asked: "base", "masked-lm", "next-sentence", "pretraining",
+        task: the task of the class to use: "base", "masked-lm", "next-sentence", "pretraining",
             "sequence-classification", "token-classification", "question-answering" or "multiple-choice"; by default
-            the one that the checkpoint names.
-        device: where it runs: "auto" (a GPU where there is one), "cpu", "cuda", "cuda:1" or "mps"; by default what
-            INSIDE_BERT_DEVICE says.
-        tokenizer: of a model object, its tokenizer.
+            that of the class named by the checkpoint.
+        device: "auto" (a GPU if there is one), "cpu", "cuda", "cuda:1" or "mps"; INSIDE_BERT_DEVICE by default.
+        tokenizer: the tokenizer of a model object.
 
     Raises:
         BertvizError: there is no such model, task or device, or it may not be opened here.
@@ -53,7 +52,7 @@ def open_model(
 
 
 def open_corpus(folder: "str | PathLike[str]") -> "OpenedCorpus":
-    """A corpus folder, as the command `corpus embed` makes it: its facts, its vectors [rows, dimensions], a search.
+    """Open a corpus folder created by the command `corpus embed`.
 
     Raises:
         BertvizError: there is no corpus in the folder, or its model may not be opened here.

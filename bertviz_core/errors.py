@@ -1,37 +1,37 @@
-"""Errors that a user can cause (what was asked for, what was found, what to do), and how long work is ended."""
+"""Errors that a user can cause, and the cancellation of long work."""
 
 from collections.abc import Callable
 
 Progress = Callable[[int, int], None]
-"""Called as progress(done, total), in the units of the work; what it raises, such as SupersededError, ends the work."""
+"""Called as progress(done, total); may raise, for example SupersededError, to stop the work."""
 
 
 class Named(str):
-    """Name of a parameter inside the message of an error; each face spells it in its own way (`layer`, `--layer`)."""
+    """Name of a parameter in an error message; each interface spells it in its own way (`layer`, `--layer`)."""
 
     __slots__ = ()
 
 
 class BertvizError(Exception):
-    """An error that a user can act on; its message is shown in the page, on the command line and in Python.
+    """An error that a user can act on: its message states what was requested, what was found, and what to do.
 
-    The message may come in parts, joined as they stand; a `Named` among them is the name of one.
+    The arguments are parts of the message, which are concatenated; a `Named` is the name of a parameter.
     """
 
     def __str__(self) -> str:
-        """The message, parameters named as they are in Python."""
+        """The message, with parameters spelled as in Python."""
         return "".join(map(str, self.args))
 
     def spelled(self, spell: Callable[[str], str]) -> str:
-        """The message with every parameter's name as `spell` writes it."""
+        """The message, with parameters spelled by `spell`."""
         return "".join(spell(part) if isinstance(part, Named) else str(part) for part in self.args)
 
     meant = ""
-    """Name of the model that may have been meant; "" where none is near."""
+    """Name of a similar model; "" if there is none."""
 
 
 class ModelNotFoundError(BertvizError):
-    """No model of this name is found, or it may not be opened here."""
+    """There is no model of this name, or it may not be opened here."""
 
 
 class CheckpointError(BertvizError):
@@ -44,15 +44,15 @@ class MissingFilesError(CheckpointError):
     `model` is its name, `what` is "weights" or "tokenizer".
     """
 
-    def __init__(self, model: str, what: str, words: str) -> None:
-        """The error for a model whose files are missing."""
-        super().__init__(words)
+    def __init__(self, model: str, what: str, message: str) -> None:
+        """Create the error for the files of a model."""
+        super().__init__(message)
         self.model = model
         self.what = what
 
 
 class UnsupportedModelError(BertvizError):
-    """The model is known, but does not support what was asked for."""
+    """The model does not support the request."""
 
 
 class HubError(BertvizError):
@@ -64,15 +64,15 @@ class TextError(BertvizError):
 
 
 class NoDifferenceError(TextError):
-    """A target is the same for two texts, so that no patch can bring back a difference."""
+    """A target has the same value for two texts, so that patching cannot restore a difference."""
 
 
 class OutOfMemoryError(TextError):
-    """There is not memory enough for a run; one of fewer or shorter texts needs less."""
+    """There is not enough memory for a run; fewer or shorter texts need less."""
 
 
 class CorpusError(BertvizError):
-    """A corpus folder is missing, incomplete or damaged, or cannot be made of this input or at this place."""
+    """A corpus folder is missing, incomplete or damaged, or cannot be created."""
 
 
 class LessonError(BertvizError):
@@ -84,15 +84,15 @@ class BusyError(BertvizError):
 
 
 class SupersededError(Exception):
-    """The result is no longer wanted, because a newer request replaced this one; no user ever sees this."""
+    """A newer request replaced this one; never shown to users."""
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether memory was refused.
+    """Whether an error means that memory could not be allocated.
 
-    Python, NumPy and C++ raise MemoryError, torch a RuntimeError that says so, and a run of ours OutOfMemoryError.
+    Python, NumPy and C++ raise MemoryError, torch a RuntimeError, and trace.forward OutOfMemoryError.
     """
-    words = f"{type(error).__name__} {error}".lower()
+    message = f"{type(error).__name__} {error}".lower()
     refusals = (
         "outofmemory",
         "out of memory",
@@ -103,5 +103,5 @@ def is_out_of_memory(error: BaseException) -> bool:
         "start new thread",
     )
     return isinstance(error, (MemoryError, OutOfMemoryError)) or (
-        isinstance(error, RuntimeError) and any(each in words for each in refusals)
+        isinstance(error, RuntimeError) and any(each in message for each in refusals)
     )

@@ -1,4 +1,4 @@
-"""What may be opened here, and how much: settings from the environment, one row each.
+"""Settings from environment variables.
 
 `python -m bertviz_core.settings` prints the table of the README ("Configuration").
 """
@@ -29,35 +29,35 @@ MIB, GIB = 1024**2, 1024**3
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How the text of a variable is read."""
+    """How the value of a variable is parsed."""
 
     parse: Callable[[str], Any]
-    """The value of a text that is not empty; ValueError for nonsense."""
+    """Parse a text that is not empty; raises ValueError if it is invalid."""
     meant: str
-    """What to write instead of nonsense; {default} is the setting's default."""
+    """Description of valid values; {default} is the default of the setting."""
     blank_is_empty: bool = True
-    """Whether a text of blanks counts as none, which leaves the default."""
+    """Whether a blank text means the default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One variable of the environment."""
+    """An environment variable."""
 
     default: Any
-    """The value where the variable is not set, or a function that returns it."""
+    """The default value, or a function that returns it."""
     kind: Kind
     help: str
-    """Its meaning, as the README has it."""
+    """Its description in the README."""
     shown: str = ""
-    """The default as the README has it; empty where that follows from the value."""
+    """The default in the README; empty to derive it from the value."""
     name: str = ""
-    """The variable; empty for INSIDE_BERT_ and the field's name."""
+    """The variable; empty for INSIDE_BERT_ and the name of the field."""
 
     def value(self, name: str) -> Any:
         """The value in the environment.
 
         Raises:
-            BertvizError: the variable's text is nonsense: what it is, and what to write.
+            BertvizError: the variable is invalid.
         """
         text = os.environ.get(name, "")
         default = self.default() if callable(self.default) else self.default
@@ -71,7 +71,7 @@ class Setting:
             raise BertvizError(f"{name} is set to {shown}; write {meant}.") from error
 
     def line(self, name: str) -> str:
-        """Its line in the README's table."""
+        """Its row in the table of the README."""
         shown = self.shown or f"`{int(self.default) if isinstance(self.default, bool) else self.default}`"
         if name.endswith("_BYTES"):
             unit, word = (GIB, "GiB") if self.default >= GIB else (MIB, "MiB")
@@ -87,7 +87,7 @@ def _switch(text: str) -> bool:
 
 
 def _count(most: int = 10**18 - 1) -> Kind:
-    """A whole number above 0."""
+    """A positive integer."""
 
     def parse(text: str) -> int:
         digits = text.strip()
@@ -100,7 +100,7 @@ def _count(most: int = 10**18 - 1) -> Kind:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """Names parted by commas; a text that names nothing is no way to allow everything."""
+    """Comma-separated names; an empty list is invalid, since it would allow everything."""
     names = tuple(each.strip() for each in text.split(",") if each.strip())
     if not names:
         raise ValueError
@@ -108,7 +108,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _words(pattern: str) -> Callable[[str], tuple[str, ...]]:
-    """Words in lower case, parted by commas or blanks, each of which matches the pattern."""
+    """Lower-case words that match a pattern, separated by commas or blanks."""
 
     def parse(text: str) -> tuple[str, ...]:
         words = tuple(word for word in re.split(r"[\s,]+", text.strip().lower()) if word)
@@ -130,7 +130,7 @@ def _frame_ancestors(text: str) -> tuple[str, ...]:
 
 
 def _device(text: str) -> str:
-    """A device as it may be asked for; whether it is there is seen where torch is (bertviz_core.models.device)."""
+    """The syntax of a device; bertviz_core.models.device checks whether it is available."""
     device = text.strip().lower()
     if not DEVICE.fullmatch(device):
         raise ValueError
@@ -156,7 +156,7 @@ ADDRESS = Kind(_endpoint, f"an address such as {HUB_ENDPOINT}")
 
 
 def _cores() -> int:
-    """Processors of this machine, 4 at most: a reading takes a moment, and memory while it lasts."""
+    """Processors of this machine, at most 4."""
     return min(4, os.cpu_count() or 1)
 
 
@@ -167,13 +167,13 @@ def _vector_store_dir() -> Path:
 
 
 def setting(default: Any, kind: Kind, help: str, shown: str = "", name: str = "") -> Any:
-    """The field of a setting, with what Setting says of it."""
+    """A dataclass field with a Setting as metadata."""
     return field(metadata={"setting": Setting(default, kind, help, shown, name)})
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of one process; each line is a variable of the environment."""
+    """The settings of a process, one field per environment variable."""
 
     models_dir: Path = setting(
         Path("models"), FOLDER, "folder whose subfolders are offered as models", shown="`models` (image: `/models`)"
@@ -285,7 +285,7 @@ class Settings:
         "layers, blocks or groups that one entry of a config may ask for, and an eighth of its experts",
     )
     max_labels: int = setting(MAX_LABELS, COUNT, "labels that a config may name")
-    # All but a few mixtures of experts of 7 billion parameters and more, which are too large to be run by default.
+    # Sufficient for all but mixtures of experts with 7 billion parameters and more, which are too large by default.
     max_modules: int = setting(5_000, COUNT, "modules that are built from a config")
     child_bytes: int = setting(
         GIB,
@@ -293,7 +293,7 @@ class Settings:
         "memory that a process reading an uploaded file may ask for; below 400 MiB it cannot read Parquet. A "
         "tokenizer in a process of its own may ask for 1 GiB at least",
     )
-    # What a clock and a machine can do; other limits may be as large as one likes.
+    # Bounded above, unlike the other limits.
     child_seconds: int = setting(
         20, _count(3600), "processor seconds that such a process may take, up to 3600; by the clock three times as many"
     )
@@ -305,14 +305,14 @@ class Settings:
     )
     hub_endpoint: str = setting(HUB_ENDPOINT, ADDRESS, "address of the Hub", shown="the Hub's own", name="HF_ENDPOINT")
     any_folder: bool = False
-    """Whether a path may be opened that is not below models_dir (the command line)."""
+    """Whether paths outside models_dir may be opened (on the command line)."""
 
     @classmethod
     def from_environment(cls, any_folder: bool = False) -> "Settings":
         """Settings from the variables INSIDE_BERT_... (README, "Configuration") and HF_ENDPOINT.
 
         Raises:
-            BertvizError: a switch is neither on nor off, a limit is no count, or an address is none.
+            BertvizError: a variable is invalid.
         """
         values = {name: row.value(variable) for name, (variable, row) in rows().items()}
         if values["isolate_models"] is None:
@@ -321,13 +321,13 @@ class Settings:
 
 
 def rows() -> dict[str, tuple[str, Setting]]:
-    """Each setting's variable and row by the field that it fills."""
-    found: dict[str, Setting] = {each.name: each.metadata["setting"] for each in fields(Settings) if each.metadata}
-    return {name: (row.name or f"INSIDE_BERT_{name.upper()}", row) for name, row in found.items()}
+    """Name of a field -> its variable and setting."""
+    declared: dict[str, Setting] = {each.name: each.metadata["setting"] for each in fields(Settings) if each.metadata}
+    return {name: (row.name or f"INSIDE_BERT_{name.upper()}", row) for name, row in declared.items()}
 
 
 def table() -> str:
-    """The README's table of the settings."""
+    """The table of settings in the README."""
     lines = (row.line(variable) for variable, row in rows().values())
     return "\n".join(("| variable | default | meaning |", "| --- | --- | --- |", *lines))
 

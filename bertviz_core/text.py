@@ -1,17 +1,17 @@
-"""Text made safe and readable: control characters escaped, names quoted, surrogates repaired, counts and excerpts."""
+"""Format text: escape control characters, quote names, repair surrogates, format counts and numbers."""
 
 import unicodedata
 from collections.abc import Mapping
 
 JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f") | {chr(code) for code in range(0xE0020, 0xE0080)}
-"""Join emoji or letters, choose how they look, or spell a flag; alone they have no picture."""
+"""Joiners, variation selectors and tags, which are invisible alone."""
 FORMULA_SIGNS = tuple("=+-@\t\r\n＝＋－＠")
-"""A spreadsheet runs a cell that begins with one of these, some of them in their wide form or behind a blank too."""
+"""Spreadsheets evaluate a cell that starts with one of these."""
 ESCAPED_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 def escape_controls(text: str) -> str:
-    """The text with control and direction characters as codes such as U+202E, so that they act on nothing."""
+    """The text with control and direction characters replaced by codes such as U+202E."""
     only_joiners = all(character in JOINERS for character in text)
     return "".join(
         _code(character) if _is_hidden(character) and (only_joiners or character not in JOINERS) else character
@@ -20,7 +20,7 @@ def escape_controls(text: str) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """The text, or its beginning and the count of what is left out."""
+    """The text, or its beginning and the number of omitted characters."""
     rest = len(text) - most
     return text if rest <= 0 else f"{text[:most]}… ({rest:,} more characters)"
 
@@ -31,19 +31,19 @@ def counted(count: int, noun: str) -> str:
 
 
 def ordinal(number: int) -> str:
-    """The number as a place in a row: 1st, 22nd, 113th."""
+    """The ordinal number: 1st, 22nd, 113th."""
     ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number:,}{'th' if number % 100 in (11, 12, 13) else ending}"
 
 
 def digits(value: float, count: int = 4) -> str:
-    """A number with so many digits at most and a real minus: −0.001234, 7e−8."""
+    """A number with at most `count` significant digits and a minus sign (U+2212): −0.001234, 7e−8."""
     word, _, power = f"{value:.{count}g}".partition("e")
     return (f"{word}e{int(power)}" if power else word).replace("-", "−")
 
 
 def decimals(value: float, places: int = 4) -> str:
-    """A number with its decimals; one that they would show as 0 with its first two digits: 6.4e−7."""
+    """A number with fixed decimals, or in scientific notation if they would all be 0: 6.4e−7."""
     word = f"{value:.{places}f}"
     if value and not float(word):
         digits, _, power = f"{value:.1e}".partition("e")
@@ -52,17 +52,17 @@ def decimals(value: float, places: int = 4) -> str:
 
 
 def measured(value: float, unit: str) -> str:
-    """A number with its decimals and its unit; a cosine has none."""
+    """A number with fixed decimals and its unit, if it has one."""
     return decimals(value) if unit in ("cosine", "(no unit)") else f"{decimals(value)} {unit}"
 
 
 def formula_safe(text: str) -> str:
-    """The text, with an apostrophe in front where a spreadsheet would run it as a formula."""
+    """The text, with a leading apostrophe if a spreadsheet would evaluate it as a formula."""
     return f"'{text}" if text.startswith(FORMULA_SIGNS) else text
 
 
 def is_right_to_left(text: str) -> bool:
-    """Whether the first character that has a direction is written from right to left."""
+    """Whether the first character with a direction is right-to-left."""
     directions = (unicodedata.bidirectional(character) for character in text)
     return next((direction != "L" for direction in directions if direction in ("L", "R", "AL")), False)
 

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from bertviz_core.errors import BertvizError, CheckpointError, TextError
+from bertviz_core.lazy_imports import transformers
+from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.opened import ModelCopy, OpenedModel
 from bertviz_core.settings import Settings
 from bertviz_core.text import first_line
@@ -57,17 +59,13 @@ def saved_copy(model: Saveable, tokenizer: Saveable | None) -> SavedModel:
         CheckpointError: the model cannot write itself.
         BertvizError: the disk refuses.
     """
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
-    from bertviz_core.models.skeleton import quietly
-
     name = type(model).__name__
-    if not isinstance(model, PreTrainedModel):
+    if not isinstance(model, transformers.PreTrainedModel):
         raise TextError(
             f"name is an object of {name}, which is no model of transformers; give a PreTrainedModel, such as "
             "AutoModel.from_pretrained returns, or the name or folder of a model."
         )
-    if not isinstance(tokenizer, PreTrainedTokenizerBase):
+    if not isinstance(tokenizer, transformers.PreTrainedTokenizerBase):
         came = "none was given" if tokenizer is None else f"an object of {type(tokenizer).__name__} was given"
         raise TextError(
             f"A model object needs a tokenizer of transformers, and {came}: open_model(model, tokenizer=tokenizer)."

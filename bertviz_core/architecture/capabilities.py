@@ -1,4 +1,4 @@
-"""What a model has and lacks, in words: each from its parameters or from what a run of its modules tells."""
+"""Describe the capabilities of a model, from its parameters and the dataflow of its modules."""
 
 from collections import Counter
 
@@ -28,7 +28,7 @@ TYPES = {
 
 
 def capabilities(source: ModelSource, ledger: Ledger, facts: ModelFacts | None) -> tuple[Capability, ...]:
-    """What this model has and lacks; what cannot be derived is left out."""
+    """The capabilities of a model; what cannot be derived is left out."""
     derived = () if facts is None else (*_of_run(facts, ledger), _attention_maps(facts, source.model_type))
     return (
         *_class(source, ledger),
@@ -41,18 +41,18 @@ def capabilities(source: ModelSource, ledger: Ledger, facts: ModelFacts | None) 
 
 
 def has_pooler(ledger: Ledger) -> bool:
-    """Whether there is a pooler among the parameters."""
+    """Whether the ledger has a pooler."""
     return any(component.name == "pooler" for component in ledger.components)
 
 
 def layer_facts(facts: ModelFacts) -> tuple[LayerFacts, ...]:
-    """The layers of the encoder, or of a decoder that stands alone."""
+    """The layers of the encoder, or of a decoder-only model."""
     encoder = tuple(row for row in facts.layers if row.stack == "encoder")
     return encoder or facts.layers
 
 
 def window_words(window: Window) -> str:
-    """How far a token sees, in a few words."""
+    """Description of a window."""
     if window.before == window.after:
         return f"{window.before:,} tokens to each side"
     after = "" if not window.after else f" and {window.after:,} after it"
@@ -79,7 +79,7 @@ def _pooler(ledger: Ledger, facts: ModelFacts | None) -> Capability:
 
 
 def _of_run(facts: ModelFacts, ledger: Ledger) -> tuple[Capability, ...]:
-    """What the run tells of types, positions, normalisation, feed-forward and windows."""
+    """Token types, positions, normalisation, feed-forward and windows, from the dataflow."""
     layers = layer_facts(facts)
     answers = [_types(facts), _positions(facts)]
     orders = {row.order for row in layers}

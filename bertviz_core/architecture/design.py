@@ -1,19 +1,16 @@
-"""Whether a model is an encoder, a decoder or both, from its modules, its config and transformers' own tables."""
+"""Determine whether a model is an encoder, a decoder or both."""
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bertviz_core.architecture.cost.multiply_adds import windows
 from bertviz_core.architecture.results import LM_HEAD, NEXT_TOKEN, Design, DesignKind
 from bertviz_core.architecture.structure.results import ModelFacts, Order, Window
+from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.families import family
 from bertviz_core.models.transformers_internals import is_stateful
 from bertviz_core.parameters.results import Ledger
-
-if TYPE_CHECKING:
-    import torch
-    from transformers import PreTrainedConfig, PreTrainedModel
 
 HEADS = (
     ("ForMaskedLM", "masked-LM head", "a score for every word"),
@@ -29,25 +26,25 @@ HEADS = (
     ("ForConditionalGeneration", LM_HEAD, NEXT_TOKEN),
     ("ForPreTraining", "pre-training heads", "what pre-training asks for"),
 )
-"""(end of the name of a class, its head, what the head gives), the first that fits."""
+"""(suffix of a class name, its head, output of the head); the first match counts."""
 PAST_THE_POOLER = ("masked-LM head", "token classification head", "question answering head", LM_HEAD)
-"""Heads that read the tokens' vectors, even where their class has a pooler."""
+"""Heads that read the vectors of the tokens even if the class has a pooler."""
 CROSS_ATTENTION = re.compile(r"cross|encoder_attn|encdec|enc_dec", re.I)
-"""What families call the modules of their cross-attention."""
+"""Names of cross-attention modules."""
 
 
-def design_of(model: "PreTrainedModel", ledger: Ledger, facts: ModelFacts | None = None) -> Design:
-    """The design of a model; its values are not needed.
+def design_of(model: "transformers.PreTrainedModel", ledger: Ledger, facts: ModelFacts | None = None) -> Design:
+    """The design of a model, from its modules and config; values are not needed.
 
     Args:
-        model: the class, on whatever device.
+        model: the model, on any device.
         ledger: its parameters.
-        facts: what a run of the class tells; without it no windows are told.
+        facts: dataflow of the class; without it windows are unknown.
     """
     config = model.config
     kind = _kind(model, ledger)
     layers = [(row.component, row.applications) for row in ledger.layers]
-    # Some families call the layers of a decoder that stands alone "decoder", others give them no such name.
+    # Some families name the layers of a decoder-only model "decoder", others do not.
     runs = {stack: sum(times for name, times in layers if name == stack) for stack in ("encoder", "decoder")}
     alone = sum(runs.values())
     both = kind == "encoder-decoder"
@@ -55,7 +52,7 @@ def design_of(model: "PreTrainedModel", ledger: Ledger, facts: ModelFacts | None
         CROSS_ATTENTION.search(row.name) for row in ledger.parameters
     )
     local = [] if facts is None else [window for window in windows(facts) if window is not None]
-    pooler, head, given = _outputs(ledger, kind)
+    pooler, head, output = _outputs(ledger, kind)
     return Design(
         kind=kind,
         encoder_layers=runs["encoder"] if both else alone if kind == "encoder" else 0,
@@ -69,7 +66,7 @@ def design_of(model: "PreTrainedModel", ledger: Ledger, facts: ModelFacts | None
         decoder_norm=_ends_with_norm(facts, ledger, kind, "decoder"),
         pooler=pooler,
         head=head,
-        given=given,
+        output=output,
     )
 
 
@@ -78,7 +75,7 @@ def _most_common(local: list[Window]) -> Window | None:
 
 
 def _ends_with_norm(facts: ModelFacts | None, ledger: Ledger, kind: DesignKind, stack: str) -> bool:
-    """Whether the vectors of a stack's last layer pass a normalisation before they are handed out."""
+    """Whether a normalisation follows the last layer of a stack."""
     if facts is None or (kind != "encoder-decoder" and kind != stack):
         return False
     behind = {"encoder": facts.encoder_behind, "decoder": facts.decoder_behind}
@@ -88,66 +85,62 @@ def _ends_with_norm(facts: ModelFacts | None, ledger: Ledger, kind: DesignKind, 
 
 
 def _outputs(ledger: Ledger, kind: DesignKind) -> tuple[bool, str, str]:
-    """(whether what comes out has passed a pooler, the head in words, what comes out)."""
+    """(whether the output passes a pooler, name of the head, description of the output)."""
     components = {component.name for component in ledger.components}
     pooler, vectors = "pooler" in components, "a vector per token"
     if "task head" not in components and not any(row.component == "task head" for row in ledger.parameters):
         return pooler, "", f"{vectors} and one for the text" if pooler else vectors
     words = (each[1:] for each in HEADS if ledger.architecture.endswith(each[0]))
-    head, given = next(words, ("task head", "what its task asks for"))
+    head, output = next(words, ("task head", "what its task asks for"))
     if kind == "decoder" and head == "masked-LM head":
-        head, given = LM_HEAD, NEXT_TOKEN
-    return pooler and head not in PAST_THE_POOLER, head, given
+        head, output = LM_HEAD, NEXT_TOKEN
+    return pooler and head not in PAST_THE_POOLER, head, output
 
 
-def _kind(model: "PreTrainedModel", ledger: Ledger) -> DesignKind:
+def _kind(model: "transformers.PreTrainedModel", ledger: Ledger) -> DesignKind:
     config = model.config
     if config.is_encoder_decoder and any(component.name == "decoder" for component in ledger.components):
         return "encoder-decoder"
     return "decoder" if _is_causal(model, config) else "encoder"
 
 
-def _is_causal(model: "PreTrainedModel", config: "PreTrainedConfig") -> bool:
-    """Whether a token sees only itself and those before it.
+def _is_causal(model: "transformers.PreTrainedModel", config: "transformers.PreTrainedConfig") -> bool:
+    """Whether attention is causal.
 
-    The first that says something decides: a config that switches causal masks off (transformers.masking_utils), the
-    attention modules where they all say the same, the config's own word, and at last whether the family has a class
-    that predicts the next token and none that fills in masked ones.
+    Decided, in this order, by a config that disables causal masks (transformers.masking_utils), by attention modules
+    that agree, by further entries of the config, and by whether the family has a class for causal but none for masked
+    language modelling.
     """
-    from transformers.models.auto.modeling_auto import (
-        MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
-        MODEL_FOR_MASKED_LM_MAPPING_NAMES,
-    )
-
     if getattr(config, "is_causal", True) is False:
         return False
-    answers = _modules_say(model)
+    answers = _module_flags(model)
     if len(answers) == 1:
         return answers.pop()
-    predicts_next = config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    classes = transformers.models.auto.modeling_auto
+    predicts_next = config.model_type in classes.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
     if "is_decoder" in _fields(config) and config.is_decoder:
-        return predicts_next  # ConvBERT takes the word and attends as ever
+        return predicts_next  # ConvBERT accepts the entry without effect
     if "causal" in _fields(config):  # XLM and FlauBERT (Lample and Conneau 2019, section 3.2)
         return bool(config.causal)
     if "attn_type" in _fields(config):  # XLNet (Yang et al. 2019): without a permutation it sees everything
         return bool(config.attn_type == "uni")
-    return predicts_next and config.model_type not in MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    return predicts_next and config.model_type not in classes.MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 
-def _modules_say(model: "torch.nn.Module") -> set[bool]:
-    """What the attention modules say of themselves, those of cross-attention aside; empty where they say nothing."""
+def _module_flags(model: "torch.nn.Module") -> set[bool]:
+    """Values of is_causal among the self-attention modules."""
     answers = (
         getattr(module, "is_causal", None) for path, module in model.named_modules() if not CROSS_ATTENTION.search(path)
     )
     return {bool(answer) for answer in answers if answer is not None}
 
 
-def _fields(config: "PreTrainedConfig") -> Any:
-    """Names of the values that the family's config takes; any other value in a file is not looked at."""
+def _fields(config: "transformers.PreTrainedConfig") -> Any:
+    """Fields of the config class; other entries of a file have no effect."""
     return getattr(type(config), "__dataclass_fields__", {})
 
 
 def _order(facts: ModelFacts | None) -> Order:
-    """Where the normalisations of all layers stand; "" where they differ."""
+    """Position of the normalisations; "" if the layers differ."""
     orders = {row.order for row in facts.layers} if facts else set()
     return orders.pop() if len(orders) == 1 else ""

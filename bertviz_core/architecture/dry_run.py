@@ -1,89 +1,85 @@
-"""A model without its values, run all the same: shapes, operations and bytes are true, numbers are not.
+"""Run a model without its weights, for shapes, operations and bytes.
 
-Most families run on torch's meta device, in a tenth of a second and without memory. Code that looks at a value, such
-as the sum of a mask, stops there; such a family is run on the processor with every weight a view of the same zeros, so
-that it needs no weights either, only the time of a run.
+Most families run on the meta device, in a tenth of a second and without memory. Code that reads values, such as the sum
+of a mask, fails there; such a family is run on the CPU, with every weight a view of the same zeros.
 """
 
 import inspect
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bertviz_core.architecture.results import DeviceMode
 from bertviz_core.errors import TextError, UnsupportedModelError
+from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.skeleton import build_skeleton, quietly
 from bertviz_core.text import first_line
 from bertviz_core.trace.inputs import ModelRow, model_inputs, reset_model_state
 
-if TYPE_CHECKING:
-    import torch
-    from transformers import PreTrainedModel
-
 PROBE_TOKENS = 13
-"""Tokens of the run that finds out how a family can be run: no size that a model has, and not even."""
+"""Tokens of a trial run; an odd number that is not a size of any model."""
 MAX_WEIGHT_TOKENS = 3 * 10**11
-"""Weights times tokens that a run on the processor may take, some seconds."""
+"""Limit of weights times tokens for a run on the CPU, some seconds."""
 ROUTED_MODULES = ("router", "experts")
-"""Modules whose shapes hang on values: a token is sent to one of several."""
+"""Modules whose shapes depend on values, since tokens are routed to experts."""
 MAX_KNOWN_MODES = 256
 _known_modes: dict[str, tuple[DeviceMode, bool]] = {}
-"""How what was asked for before can be run; finding it out takes a run."""
+"""Cache of how classes can be run."""
 CLASSIFIER = "ForSequenceClassification"
 READERS = (CLASSIFIER, "ForQuestionAnswering")
-"""Ends of the names of encoder-decoder classes whose decoder reads the text once more."""
+"""Suffixes of encoder-decoder classes whose decoder also reads the text."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlainRow:
-    """A text of so many tokens where there is no tokenizer."""
+    """A text of a given number of tokens, without a tokenizer."""
 
     input_ids: Any
-    """Row of the vocabulary of every token."""
+    """Vocabulary ids."""
     token_type_ids: None = None
-    """None: nothing is said."""
+    """No token types."""
     other_inputs: Mapping[str, Any] = field(default_factory=dict)
     """No further ids."""
 
     def __len__(self) -> int:
-        """Count of tokens."""
+        """Number of tokens."""
         return len(self.input_ids)
 
 
 class DryWay(NamedTuple):
-    """How a class can be run without its values."""
+    """How a class can be run without weights."""
 
     device_mode: DeviceMode
-    """On the meta device, or with every weight 0."""
+    """On the meta device, or with zero weights."""
     masked: bool
-    """Whether it is given an attention mask."""
+    """Whether it is called with an attention mask."""
     token: int
-    """Row of the vocabulary of a token that is no padding."""
+    """Id of a token other than padding."""
     last_token: int
-    """Row of the vocabulary of the last token of a text."""
+    """Id of the last token of a text."""
     decoder_tokens: int
-    """Tokens that a decoder is given; 0 where the class has none, or makes them from the text."""
+    """Tokens of the decoder input; 0 if there is none, or the decoder reads the text."""
 
 
 @dataclass(slots=True, eq=False)
 class DryModel:
-    """A model without values that can be run; serves one caller."""
+    """A model without weights that can be run; not shared between callers."""
 
     name: str
     """Name of the model."""
-    model: "PreTrainedModel"
-    """On the meta device, or with every weight a view of the same zeros."""
+    model: "transformers.PreTrainedModel"
+    """The model, on the meta device or with zero weights."""
     device_mode: DeviceMode
     """Which of the two."""
     masked: bool
-    """Whether it is given an attention mask."""
+    """Whether it is called with an attention mask."""
 
     def inputs(self, rows: list[ModelRow]) -> "dict[str, torch.Tensor]":
-        """What the model is given for some texts of equal length."""
+        """Inputs for texts of equal length."""
         device = "meta" if self.device_mode == "meta" else "cpu"
         reset_model_state(self.model, len(rows[0]))
         return _inputs(self.name, self.model, device, rows, self.masked)
@@ -92,7 +88,7 @@ class DryModel:
         """One forward pass.
 
         Raises:
-            TextError: the run would take too long where it cannot be made on the meta device.
+            TextError: a run on the CPU would take too long.
             UnsupportedModelError: the family cannot be run on a text alone.
         """
         tokens = sum(ids.numel() for key, ids in inputs.items() if key == "input_ids")
@@ -109,7 +105,7 @@ class DryModel:
 
 
 def dry_model(name: str, config: Mapping[str, Any], task: str = "base") -> DryModel:
-    """The class that a config describes, without values, in the way in which it can be run.
+    """Build the class of a config without weights, in a way in which it can be run.
 
     Args:
         name: name of the model.
@@ -118,7 +114,7 @@ def dry_model(name: str, config: Mapping[str, Any], task: str = "base") -> DryMo
 
     Raises:
         TextError: even a short run would take too long.
-        UnsupportedModelError: the family cannot be run without its values.
+        UnsupportedModelError: the family cannot be run without weights.
     """
     model, key = _eager(name, config, task), json.dumps([config, task], default=str)
     if key in _known_modes:
@@ -144,11 +140,7 @@ def dry_model(name: str, config: Mapping[str, Any], task: str = "base") -> DryMo
 
 
 def dry_way(name: str, config: Mapping[str, Any], task: str = "base") -> DryWay:
-    """The way in which dry_model runs a class.
-
-    Raises:
-        BertvizError: as dry_model.
-    """
+    """How dry_model runs a class; raises the errors of dry_model."""
     dry = dry_model(name, config, task)
     row = plain_row(dry.model, 2)
     decoder = dry.inputs([row]).get("decoder_input_ids")
@@ -157,11 +149,7 @@ def dry_way(name: str, config: Mapping[str, Any], task: str = "base") -> DryWay:
 
 
 def runnable_task(name: str, config: Mapping[str, Any], task: str) -> str:
-    """The task, or "base" where its class cannot be run on a text alone and the family's base class can.
-
-    Raises:
-        BertvizError: as dry_model for the base class.
-    """
+    """The task, or "base" if only the base class can be run on a text; raises the errors of dry_model."""
     try:
         dry_model(name, config, task)
     except UnsupportedModelError:
@@ -172,11 +160,11 @@ def runnable_task(name: str, config: Mapping[str, Any], task: str) -> str:
     return task
 
 
-def plain_row(model: "PreTrainedModel", seq: int) -> PlainRow:
-    """A text of seq tokens that are no padding.
+def plain_row(model: "transformers.PreTrainedModel", seq: int) -> PlainRow:
+    """A text of `seq` tokens other than padding.
 
     Raises:
-        UnsupportedModelError: the vocabulary has none.
+        UnsupportedModelError: there is no such token.
     """
     config: Any = model.config
     pad, vocab = getattr(config, "pad_token_id", None), getattr(config, "vocab_size", None) or 2
@@ -191,34 +179,32 @@ def plain_row(model: "PreTrainedModel", seq: int) -> PlainRow:
     return PlainRow(ids)
 
 
-def _with_device_mode(name: str, model: "PreTrainedModel", device_mode: DeviceMode, masked: bool) -> DryModel:
+def _with_device_mode(
+    name: str, model: "transformers.PreTrainedModel", device_mode: DeviceMode, masked: bool
+) -> DryModel:
     if device_mode == "zeros":
         _fill_with_zeros(model)
     return DryModel(name, model, device_mode, masked)
 
 
 def _probe(dry: DryModel) -> None:
-    import torch
-
     with torch.no_grad():
         dry.run(dry.inputs([plain_row(dry.model, PROBE_TOKENS)]))
 
 
-def _eager(name: str, config: Mapping[str, Any], task: str) -> "PreTrainedModel":
+def _eager(name: str, config: Mapping[str, Any], task: str) -> "transformers.PreTrainedModel":
     model = build_skeleton(name, config, task).eval()
     with quietly():
         try:
             model.set_attn_implementation("eager")
-        except ValueError:  # a family without a choice has one way, and that is what is wanted
+        except ValueError:  # the family has no other implementation
             return model
     return model
 
 
 def _inputs(
-    name: str, model: "PreTrainedModel", device: str, rows: list[ModelRow], masked: bool
+    name: str, model: "transformers.PreTrainedModel", device: str, rows: list[ModelRow], masked: bool
 ) -> "dict[str, torch.Tensor]":
-    import torch
-
     config: Any = model.config
     loaded = LoadedModel(name, "", config.model_type, model, device, "float32", False, "none", ())
     inputs = model_inputs(loaded, rows)
@@ -234,22 +220,17 @@ def _inputs(
     return inputs
 
 
-def _forward(name: str, model: "PreTrainedModel", inputs: "dict[str, torch.Tensor]") -> Any:
+def _forward(name: str, model: "transformers.PreTrainedModel", inputs: "dict[str, torch.Tensor]") -> Any:
     try:
         return model(**inputs)
-    except Exception as error:  # the library raises whatever a missing value leads to
+    except Exception as error:  # a missing value may lead to any exception
         raise UnsupportedModelError(
             f"{name!r} ({model.config.model_type}) cannot be run on a text alone: {first_line(error)}"
         ) from error
 
 
-def _fill_with_zeros(model: "PreTrainedModel") -> None:
-    """Give every parameter and buffer the value 0 without the memory: all are views of the same zeros.
-
-    Each has its cells one behind the other, as a real one has: what copies a weight to turn it does so here, too.
-    """
-    import torch
-
+def _fill_with_zeros(model: "transformers.PreTrainedModel") -> None:
+    """Replace all parameters by contiguous views of the same zeros, and buffers by zeros."""
     weights = list(model.parameters())
     zeros = _untouched_zeros(max((weight.numel() * weight.element_size() for weight in weights), default=0))
     views: dict[int, torch.nn.Parameter] = {}
@@ -262,13 +243,7 @@ def _fill_with_zeros(model: "PreTrainedModel") -> None:
 
 
 def _untouched_zeros(nbytes: int) -> "torch.Tensor":
-    """So many zeros, which take no memory until they are written (numpy asks for them with calloc).
-
-    Raises:
-        UnsupportedModelError: the process may not have so many addresses.
-    """
-    import torch
-
+    """Zeros that take no memory until they are written (NumPy allocates them with calloc)."""
     try:
         return torch.from_numpy(np.zeros(nbytes, dtype=np.uint8))
     except MemoryError as error:

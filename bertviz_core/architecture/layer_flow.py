@@ -1,4 +1,4 @@
-"""The data's way through one layer, read off a run: which steps it takes, in which order, with which sizes."""
+"""Derive the steps of a layer with their sizes, in the order of a run."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,24 +11,24 @@ from bertviz_core.parameters.results import Ledger, Parameter
 
 ACTIVATION_WORDS = ("gelu", "relu", "silu", "swish", "mish", "tanh", "sigmoid", "activation", "geglu")
 UNDRAWN_CLASSES = ("Dropout", "StableDropout", "Identity")
-"""Modules without parameters that a drawing leaves out."""
+"""Modules without parameters that are not drawn."""
 
 
 def layer_flow(
     tree: ModuleTree, ledger: Ledger, run: ShapeRun, model: Architecture, facts: ModelFacts | None, layer: int
 ) -> LayerFlow:
-    """The steps of one stored layer in the order in which a run took them.
+    """The steps of a stored layer in the order of a run.
 
     Args:
         tree: the module tree, not folded.
         ledger: the ledger of the same class.
         run: shapes of a run of the same class.
         model: sizes of the model.
-        facts: what a run of the same class tells; without it the steps stand in the order of the run.
-        layer: zero-based index among the stored layers of the encoder, or of a decoder that stands alone.
+        facts: dataflow of the same class; without it the blocks are unknown.
+        layer: zero-based index among the stored layers of the encoder, or of a decoder-only model.
 
     Raises:
-        UnsupportedModelError: no layers are found among the names, so there is no way through one.
+        UnsupportedModelError: the layers are not modules of their own.
     """
     module_paths = layer_paths(ledger, model.model_type)
     rows = {row.paths[0]: row for row in tree.rows}
@@ -44,20 +44,20 @@ def layer_flow(
     hidden = entering[0][1][-1] if entering else model.hidden_size
     stack = stack_of(ledger)
     counts = {row.layer: row for row in ledger.layers if row.component == stack}
-    told = facts.layer(stack, layer) if facts else None
-    attention = told.attention if told else None
+    known_facts = facts.layer(stack, layer) if facts else None
+    attention = known_facts.attention if known_facts else None
     return LayerFlow(
         model=tree.model,
         title=model.title,
         layer=layer,
         paths=tuple(paths),
         class_name=", ".join(rows[path].class_name for path in paths),
-        order=told.order if told else "",
-        blocks=_drawn_blocks(told, steps, paths),
+        order=known_facts.order if known_facts else "",
+        blocks=_drawn_blocks(known_facts, steps, paths),
         steps=steps,
         softmax=attention is not None and attention.softmax,
         scaling=attention.scaling if attention else None,
-        gated=told is not None and told.gated,
+        gated=known_facts is not None and known_facts.gated,
         activation=str(model.hidden_act or ""),
         num_attention_heads=model.num_attention_heads,
         head_dim=model.head_dim,
@@ -74,7 +74,7 @@ def layer_flow(
 def layer_steps(
     paths: Sequence[str], rows: Mapping[str, ModuleRow], parameters: Sequence[Parameter], run: ShapeRun
 ) -> tuple[FlowStep, ...]:
-    """One step per module that holds parameters itself, or is an activation, in the order of the run."""
+    """A step for each module with parameters of its own and for each activation, in the order of the run."""
     own: dict[str, list[Parameter]] = {}
     for row in parameters:
         own.setdefault(row.name.rpartition(".")[0], []).append(row)
@@ -82,7 +82,7 @@ def layer_steps(
     for module, shapes in run.modules.items():
         around = next((path for path in paths if module == path or module.startswith(f"{path}.")), "")
         if not around or (module == around and len(paths) == 1) or module not in rows:
-            continue  # BigBird makes modules anew when it goes over to full attention
+            continue  # BigBird replaces modules when it switches to full attention
         own_parameters = own.get(module, [])
         kind, part = _kind(rows[module].class_name, own_parameters, leaf=not _has_children(module, run))
         if kind:
@@ -103,10 +103,7 @@ def layer_steps(
 
 
 def _activations_behind(steps: Sequence[FlowStep]) -> list[FlowStep]:
-    """The steps in order; an activation that all layers share is heard in the first alone, and stands behind its map.
-
-    XLM's layers use one function: it is heard before anything else of a later layer.
-    """
+    """Move an activation module that layers share (XLM) behind its map; its hook runs before the rest of a layer."""
     ordered = list(steps)
     while ordered and ordered[0].kind == "activation":
         first = ordered[0]
@@ -131,10 +128,10 @@ def _has_children(module: str, run: ShapeRun) -> bool:
 
 
 def _kind(class_name: str, parameters: Sequence[Parameter], leaf: bool) -> tuple[str, str]:
-    """(kind of step, part of the layer); ("", "") for what is no step of its own."""
+    """(kind of step, part of the layer); ("", "") for modules that are not a step."""
     parts = {row.part for row in parameters}
     if not leaf and all(len(row.shape) == 1 for row in parameters):
-        return "", ""  # biases that a module adds to what the ones inside it give
+        return "", ""  # a module that adds biases to the output of its children
     if not parameters:
         lower = class_name.lower()
         if not leaf or class_name in UNDRAWN_CLASSES or "dropout" in lower or "rotary" in lower:
@@ -151,9 +148,9 @@ def _kind(class_name: str, parameters: Sequence[Parameter], leaf: bool) -> tuple
     return kinds.get(part, part if part == "attention_other" else "other"), part
 
 
-def _drawn_blocks(told: LayerFacts | None, steps: Sequence[FlowStep], paths: Sequence[str]) -> tuple[Block, ...]:
-    """The blocks with the names of their steps; none where they leave out a step, or stand side by side."""
-    if told is None or not told.order or told.order == "parallel":
+def _drawn_blocks(known_facts: LayerFacts | None, steps: Sequence[FlowStep], paths: Sequence[str]) -> tuple[Block, ...]:
+    """The blocks with the names of their steps; none if they are parallel or do not cover all steps."""
+    if known_facts is None or not known_facts.order or known_facts.order == "parallel":
         return ()
     cut = len(paths[0]) + 1 if len(paths) == 1 else 0
     blocks = tuple(
@@ -169,7 +166,7 @@ def _drawn_blocks(told: LayerFacts | None, steps: Sequence[FlowStep], paths: Seq
                 )
             ),
         )
-        for block in told.blocks
+        for block in known_facts.blocks
     )
     known = {name for block in blocks for name in (*block.modules, *block.norms_behind)}
     return blocks if all(step.name in known or step.kind in ("activation", "mixing") for step in steps) else ()

@@ -1,4 +1,4 @@
-"""Which modules make each layer, by the names of their parameters."""
+"""Find the modules of each layer by the names of their parameters."""
 
 from collections.abc import Sequence
 
@@ -7,15 +7,15 @@ from bertviz_core.parameters.results import Ledger
 
 
 def layer_paths(ledger: Ledger, model_type: str, stack: str = "") -> dict[int, tuple[str, ...]]:
-    """Dotted paths of the modules that make each layer: mostly one; several where a family lists its parts one by one.
+    """Dotted paths of the modules of each layer: usually one, several if a family has a list for each part.
 
-    XLM has a list of attentions, one of feed-forward blocks and two of normalisations; CANINE has, beside its deep
-    encoder, two short ones: of lists that number the same layers those count that reach as far as the longest.
+    XLM has a list of attentions, one of feed-forward blocks and two of normalisations; CANINE has two short encoders
+    besides the deep one. Only the longest lists count.
 
     Args:
         ledger: parameters of the class.
         model_type: its family.
-        stack: "encoder" or "decoder"; the one whose layers are drawn by default.
+        stack: "encoder" or "decoder"; stack_of(ledger) by default.
     """
     lists: dict[str, dict[int, str]] = {}
     stack = stack or stack_of(ledger)
@@ -33,10 +33,10 @@ def layer_paths(ledger: Ledger, model_type: str, stack: str = "") -> dict[int, t
 
 
 def stack_of(ledger: Ledger) -> str:
-    """The component whose layers are drawn: the encoder's, or those of a decoder that stands alone."""
+    """The component whose layers are drawn: the encoder, or the decoder of a decoder-only model."""
     return "encoder" if any(row.component == "encoder" for row in ledger.layers) else "decoder"
 
 
 def below(name: str, paths: Sequence[str]) -> bool:
-    """Whether a name stands below one of these modules."""
+    """Whether a name belongs to one of these modules."""
     return any(name.startswith(f"{path}.") for path in paths)

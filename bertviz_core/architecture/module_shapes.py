@@ -1,44 +1,40 @@
-"""Shapes through every module that a run without values calls, heard by hooks."""
+"""Record the shapes through every module in a run without weights."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bertviz_core.architecture.dry_run import DryModel, dry_model, plain_row
 from bertviz_core.architecture.results import ModuleShape, Shape, ShapeRun
+from bertviz_core.lazy_imports import torch
 from bertviz_core.trace.inputs import ModelRow
-
-if TYPE_CHECKING:
-    import torch
 
 ModuleCapture = dict[str, ModuleShape]
 
 
 def module_shapes(name: str, config: Mapping[str, Any], row: ModelRow | int, task: str = "base") -> ShapeRun:
-    """Shapes through every module that a run on one text calls; equal to those of a run with the weights.
+    """Shapes through every module in a run on a text, equal to those of a run with weights.
 
-    An encoder-decoder model gets one token for its decoder to begin with.
+    The decoder of an encoder-decoder model has one token.
 
     Args:
         name: name of the model.
         config: its config.
-        row: the text's tokens, or how many there are where there is no tokenizer.
+        row: the tokens of the text, or their number.
         task: task of the class.
 
     Raises:
-        TextError: the tokens are not this model's.
-        UnsupportedModelError: the family cannot be run without its values.
+        TextError: the tokens do not belong to this model.
+        UnsupportedModelError: the family cannot be run without weights.
     """
     dry = dry_model(name, config, task)
     return shapes_of(dry, plain_row(dry.model, row) if isinstance(row, int) else row)
 
 
 def shapes_of(dry: DryModel, row: ModelRow) -> ShapeRun:
-    """Shapes through the modules of a model without values; see module_shapes."""
-    import torch
-
+    """Shapes through the modules of a dry model; see module_shapes."""
     inputs = dry.inputs([row])
     with torch.no_grad(), capture_modules(dry.model) as capture:
         dry.run(inputs)
@@ -48,7 +44,7 @@ def shapes_of(dry: DryModel, row: ModelRow) -> ShapeRun:
 
 @contextmanager
 def capture_modules(model: "torch.nn.Module") -> Iterator[ModuleCapture]:
-    """What is heard of every module meanwhile, by path, in the order in which the modules are entered."""
+    """Record the shapes of every module inside the block, by path, in the order of the calls."""
     capture: ModuleCapture = {}
     paths: dict[int, list[str]] = {}
     modules = {}
@@ -70,7 +66,7 @@ def capture_modules(model: "torch.nn.Module") -> Iterator[ModuleCapture]:
 def _capture_hooks(
     capture: ModuleCapture, paths: list[str], module: "torch.nn.Module"
 ) -> tuple[Callable[..., None], ...]:
-    # Some families share one activation among all their models, so that a run elsewhere would be heard here.
+    # Some families share an activation module among all their models, so that hooks also see other threads.
     thread = get_ident()
     names = list(inspect.signature(module.forward).parameters)
 
@@ -94,9 +90,7 @@ def _capture_hooks(
 
 
 def _shapes(value: Any) -> Iterator[Shape]:
-    """Shapes of all tensors in what a module was given or gave."""
-    import torch
-
+    """Shapes of all tensors in a nested value."""
     if isinstance(value, torch.Tensor):
         yield tuple(value.shape)
     elif isinstance(value, Mapping):

@@ -1,42 +1,40 @@
-"""The module tree as PyTorch prints it, repeated layers folded, with the parameters of every module.
+"""Build the module tree as PyTorch prints it, with repeated layers folded, and the parameters of every module.
 
-What is printed and what is folded follows torch.nn.Module.__repr__ and torch.nn.ModuleList.__repr__ (PyTorch 2): equal
-neighbours in a ModuleList become one line "(0-11): 12 x BertLayer(".
+Printing and folding follow torch.nn.Module.__repr__ and torch.nn.ModuleList.__repr__ (PyTorch 2): equal neighbours in a
+ModuleList become one line "(0-11): 12 x BertLayer(".
 """
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bertviz_core.architecture.results import ModuleRow, ModuleTree, ModuleWeight
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.skeleton import build_skeleton
 from bertviz_core.models.torch_internals import children_of
 from bertviz_core.parameters.components import ATTENTION_PARTS
 from bertviz_core.parameters.ledger import module_ledger
 from bertviz_core.parameters.results import Ledger, Parameter
 
-if TYPE_CHECKING:
-    import torch
-
 INDENT = "  "
 
 
 def module_tree(name: str, config: Mapping[str, Any], task: str = "base", fold: bool = True) -> ModuleTree:
-    """The module tree of the class that a config describes, built on the meta device without weights.
+    """The module tree of the class of a config, built on the meta device.
 
     Raises:
-        BertvizError: no such model can be built.
+        BertvizError: the model cannot be built.
     """
     return tree_of(name, build_skeleton(name, config, task), fold)
 
 
 def tree_of(name: str, module: "torch.nn.Module", fold: bool = True) -> ModuleTree:
-    """The module tree of a model in memory; the model's own row counts what the ledger counts.
+    """The module tree of a model in memory; the row of the model has the total of its ledger.
 
     Args:
         name: name of the model.
         module: a transformers model, with its config.
-        fold: whether equal neighbours in a list stand in one row, as print(model) has them.
+        fold: whether equal neighbours in a list are one row, as in print(model).
     """
     ledger = module_ledger(name, module)
     rows = tuple(_RowBuilder(ledger, fold).rows(module, ("",), "", None, 0, 1))
@@ -44,7 +42,7 @@ def tree_of(name: str, module: "torch.nn.Module", fold: bool = True) -> ModuleTr
 
 
 def printed(tree: ModuleTree) -> str:
-    """The text of print(model), where the tree is folded."""
+    """The text of print(model) for a folded tree."""
     lines: list[str] = []
     open_rows: list[ModuleRow] = []
     for row in (*tree.rows, None):
@@ -62,7 +60,7 @@ def printed(tree: ModuleTree) -> str:
 
 
 class _RowBuilder:
-    """Makes the rows of one model; a module's count is the sum over the parameters below its paths."""
+    """Builds the rows of a model; the count of a module is the sum over the parameters below its paths."""
 
     def __init__(self, ledger: Ledger, fold: bool) -> None:
         self.fold = fold
@@ -87,7 +85,7 @@ class _RowBuilder:
         depth: int,
         repeats: int,
     ) -> Iterator[ModuleRow]:
-        """The row of a module and of all inside it; paths are those of all modules that it stands for."""
+        """The rows of a module and its children; paths are those of all modules that a row represents."""
         children = [] if module is None else list(self._children(module))
         head, extra, closes = _words(module, bool(children))
         yield ModuleRow(
@@ -114,9 +112,7 @@ class _RowBuilder:
             yield from self.rows(child, below, child_id, row_id, depth + 1, len(names))
 
     def _children(self, module: "torch.nn.Module") -> "Iterator[tuple[list[str], torch.nn.Module | None]]":
-        """(names, module) of what is inside; several names where equal neighbours are folded."""
-        import torch
-
+        """(names, module) of the children; several names for folded ones."""
         if not _own_words(module):
             return
         if not (self.fold and type(module).__repr__ is torch.nn.ModuleList.__repr__):
@@ -138,14 +134,12 @@ class _RowBuilder:
 
 
 def _own_words(module: "torch.nn.Module") -> bool:
-    """Whether a module prints as torch's modules do, with the modules inside one by one."""
-    import torch
-
+    """Whether a module has the standard representation with its children."""
     return type(module).__repr__ in (torch.nn.Module.__repr__, torch.nn.ModuleList.__repr__)
 
 
 def _text(module: "torch.nn.Module | None") -> str:
-    """What a module prints; its classes where that needs values, as the quantized modules of I-BERT do."""
+    """The repr of a module; its class names if that needs values, as for the quantized modules of I-BERT."""
     try:
         return repr(module)
     except RuntimeError:
@@ -155,7 +149,7 @@ def _text(module: "torch.nn.Module | None") -> str:
 
 
 def _words(module: "torch.nn.Module | None", has_children: bool) -> tuple[str, tuple[str, ...], bool]:
-    """(first line, further lines, whether a bracket closes it on a line of its own)."""
+    """(first line, further lines, whether a closing bracket has its own line)."""
     if module is None or not _own_words(module):
         head, *rest = _text(module).split("\n")
         head = f"{type(module).__name__}(...)" if head.startswith(":") else head
@@ -170,7 +164,7 @@ def _words(module: "torch.nn.Module | None", has_children: bool) -> tuple[str, t
 
 
 def _part(names: Sequence[str] | set[str]) -> str:
-    """The one component or part that a module serves, its own normalisation aside; "" where it serves several."""
+    """The only component or part of a module, apart from its normalisation; "" for several."""
     parts = set(names) - {"layer_norm"} or set(names)
     if len(parts) == 1:
         (only,) = parts

@@ -9,154 +9,154 @@ from bertviz_core.architecture.structure.results import Block, ModelFacts, Order
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """One thing that a model has or lacks."""
+    """A property of a model."""
 
     name: str
-    """What is asked, such as "Pooler"."""
+    """Name of the property, such as "Pooler"."""
     answer: str
-    """What this model has, such as "yes", "no", "rotary", "12 applications of 1 block"."""
+    """Its value, such as "yes", "no", "rotary", "12 applications of 1 block"."""
     note: str
-    """One sentence on what it means."""
+    """Its meaning, one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """The sizes of one model, from its config and its ledger; None where the family has no such size."""
+    """The sizes of a model; None if the family has no such size."""
 
     model: str
-    """Name under which the model was asked for."""
+    """Name under which the model was requested."""
     title: str
-    """The family in prose."""
+    """Display name of the family."""
     model_type: str
     """Hugging Face's word for the family."""
     architecture: str
-    """Class whose parameters are there."""
+    """Class of the model."""
     kind: str
-    """Where it comes from: "bundled", "local", "catalogue", "cache", "hub"."""
+    """Its source: "bundled", "local", "catalogue", "cache" or "hub"."""
     num_hidden_layers: int | None
-    """Layers that a forward pass runs."""
+    """Layers of a forward pass."""
     num_attention_heads: int | None
     """Heads of a layer."""
     head_dim: int | None
-    """Numbers of a query, key or value vector of one head."""
+    """Size of a query, key or value vector."""
     hidden_size: int | None
-    """Numbers of a token's vector between layers."""
+    """Size of a hidden state."""
     embedding_size: int | None
-    """Numbers of a word's vector in the embedding table."""
+    """Size of a row of the vocabulary table."""
     intermediate_size: int | None
-    """Numbers in the middle of the feed-forward block."""
+    """Intermediate size of the feed-forward block."""
     vocab_size: int | None
-    """Tokens in the vocabulary."""
+    """Size of the vocabulary."""
     max_position_embeddings: int | None
-    """Positions that the config states."""
+    """Positions according to the config."""
     type_vocab_size: int | None
-    """Token types (segments); 0 where the family has none."""
+    """Token types (segments); 0 if the family has none."""
     hidden_act: str | None
     """Activation of the feed-forward block."""
     config_class: str
-    """Class that the config names; "" where it names none."""
+    """Class named by the config; "" if there is none."""
     has_pooler: bool
     """Whether a pooler follows the last layer."""
     facts: ModelFacts | None
-    """What a run of its modules tells; None where they cannot be run without weights."""
+    """Facts from its dataflow; None if it cannot be run without weights."""
     capabilities: tuple[Capability, ...]
-    """What this model has and lacks, in words."""
+    """Properties of the model."""
 
 
 DesignKind = Literal["encoder", "encoder-decoder", "decoder"]
-"""Who sees whom: every token all others; both; every token itself and those before."""
+"""Bidirectional attention, both, or causal attention."""
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """Which stacks a model has and how far their tokens see."""
+    """The stacks of a model and their attention."""
 
     kind: DesignKind
-    """Which of the three."""
+    """Kind of model."""
     encoder_layers: int
-    """Layers of the encoder that one run passes; 0 for a decoder alone."""
+    """Layers of the encoder in a forward pass; 0 for a decoder-only model."""
     decoder_layers: int
-    """Layers of the decoder that one run passes; 0 for an encoder alone."""
+    """Layers of the decoder in a forward pass; 0 for an encoder-only model."""
     cross_attention: bool
-    """Whether the decoder attends to vectors of an encoder, its own or another model's."""
+    """Whether the decoder attends to an encoder, its own or that of another model."""
     mixes: bool
-    """Whether its layers mix tokens in another way than attention (Fourier transform, recurrence), in part at least."""
+    """Whether some of its layers mix tokens without attention (Fourier transform, recurrence)."""
     local_layers: int
-    """Layers of the encoder, or of a decoder that stands alone, in which a token sees a window of neighbours only."""
+    """Layers with local attention."""
     order: Order = ""
-    """Where the normalisations of its layers stand; "" where they differ or are not told."""
+    """Position of the normalisations; "" if the layers differ or it is unknown."""
     window: Window | None = None
-    """How far a token sees in most of the local layers; None where there are none."""
+    """Window of most local layers; None if there are none."""
     encoder_norm: bool = False
     """Whether a normalisation follows the encoder's last layer."""
     decoder_norm: bool = False
     """Whether a normalisation follows the decoder's last layer."""
     pooler: bool = False
-    """Whether what comes out has passed a pooler."""
+    """Whether the output passes a pooler."""
     head: str = ""
-    """What its task head is, in words; "" for a class without one."""
-    given: str = "a vector per token"
-    """What comes out, in words."""
+    """Display name of its task head; "" for a class without one."""
+    output: str = "a vector per token"
+    """Description of the output."""
 
 
 LM_HEAD, NEXT_TOKEN = "language model head", "the next token"
-"""The head of a model that writes, and what it gives."""
+"""The head of a generative model, and its output."""
 DeviceMode = Literal["meta", "zeros"]
-"""How a model without its values was run: on torch's meta device, or with every weight a shared 0."""
+"""How a model was run without weights: on the meta device, or with zero weights."""
 Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleWeight:
-    """One parameter that a module holds itself."""
+    """A parameter of a module."""
 
     name: str
     """Name in the module, such as "weight"."""
     shape: Shape
     """Size of every axis."""
     tied_to: str | None
-    """Name of the parameter whose values it shares; counted there, not here."""
+    """Name of the parameter that it is tied to, which is counted instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleRow:
-    """One module of the printed tree, or a run of equal ones that stand folded into one."""
+    """A module of the tree, or several equal ones that are folded."""
 
     id: str
-    """Dotted path, unique; the number of a fold is a range ("encoder.layer.0-11"); "" is the model itself."""
+    """Unique dotted path, with a range for folded modules ("encoder.layer.0-11"); "" for the model itself."""
     parent: str | None
-    """The id of the module around it; None for the model itself."""
+    """The id of its parent; None for the model itself."""
     depth: int
-    """Modules around it: 0 for the model itself."""
+    """Depth in the tree; 0 for the model itself."""
     name: str
-    """Its own part of the path."""
+    """Last part of the path."""
     class_name: str
     """Class of the module."""
     repeats: int
-    """How many equal modules the row stands for; 1 for a module of its own."""
+    """Number of modules that it represents."""
     paths: tuple[str, ...]
-    """Dotted paths of all modules that the row stands for, folds around it included."""
+    """Dotted paths of all modules that it represents, including those of folded parents."""
     head: str
-    """What PyTorch prints on its line behind the name and the repeats."""
+    """Its line in print(model), without name and repeats."""
     extra: tuple[str, ...]
-    """Lines that PyTorch prints below the head, before the modules inside."""
+    """Further lines in print(model) before its children."""
     closes: bool
-    """Whether a bracket closes it on a line of its own."""
+    """Whether its closing bracket has its own line."""
     numel: int
-    """Parameters of all modules that it stands for, tied and shared ones counted once; children and own weights add
-    up to it."""
+    """Parameters of all modules that it represents, tied and shared ones counted once: the sum over its children and
+    own weights."""
     weights: tuple[ModuleWeight, ...]
-    """Parameters that the (first) module holds itself, not those of the modules inside."""
+    """Parameters of the (first) module without those of its children."""
     part: str
-    """Component or part of a layer that it belongs to, as figures colour it; "" for several."""
+    """Component or part of a layer, for its colour; "" for several."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleTree:
-    """All modules of a model, each behind the one around it."""
+    """All modules of a model; parents come before their children."""
 
     model: str
-    """Name under which the model was asked for."""
+    """Name under which the model was requested."""
     architecture: str
     """Class of the model."""
     rows: tuple[ModuleRow, ...]
@@ -167,38 +167,38 @@ class ModuleTree:
 
 @dataclass(frozen=True, slots=True)
 class ModuleShape:
-    """Shapes that went through one module in a run; inputs and outputs are those of its first call."""
+    """Shapes through a module in a run; inputs and outputs are those of its first call."""
 
     inputs: tuple[tuple[str, Shape], ...]
-    """(name of the argument, shape) of every tensor that went in, in the order of the call."""
+    """(argument name, shape) of every input tensor."""
     outputs: tuple[Shape, ...]
-    """Shape of every tensor that came out."""
+    """Shape of every output tensor."""
     entered: tuple[Shape, ...]
-    """Shape of the first tensor that went in, call by call; () for a call without one."""
+    """Shape of the first input tensor of every call; () for a call without one."""
 
     @property
     def calls(self) -> int:
-        """How many times the run called it."""
+        """Number of calls."""
         return len(self.entered)
 
 
 @dataclass(frozen=True, slots=True)
 class ShapeRun:
-    """Shapes through all modules that one run called, the batch axis first."""
+    """Shapes through all modules in a run, with the batch axis first."""
 
     modules: Mapping[str, ModuleShape]
-    """Dotted path -> shapes, in the order in which the modules were entered."""
+    """Dotted path -> shapes, in the order of the calls."""
     seq: int
     """Tokens of the text."""
     device_mode: DeviceMode
     """How the model was run."""
     decoder_tokens: int
-    """Tokens given to the decoder; 0 for a model without one."""
+    """Tokens of the decoder; 0 for a model without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlowStep:
-    """One step of a layer, in the order of the run."""
+    """A step of a layer."""
 
     kind: str
     """"norm", "projection", "attention_output", "attention_other", "feed_forward", "activation", "mixing", "other"."""
@@ -207,60 +207,60 @@ class FlowStep:
     class_name: str
     """Class of the module."""
     part: str
-    """Part of the layer, as figures colour it."""
+    """Part of the layer, for its colour."""
     weights: tuple[Shape, ...]
     """Shapes of its parameters."""
     numel: int
-    """Parameters in it."""
+    """Number of parameters."""
     enters: Shape | None
-    """Shape that goes in, the batch axis left out; None where it was not told."""
+    """Input shape without the batch axis; None if unknown."""
     leaves: Shape | None
-    """Shape that comes out, the batch axis left out."""
+    """Output shape without the batch axis."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayerFlow:
-    """The data's way through one layer."""
+    """The dataflow of a layer."""
 
     model: str
     """Name of the model."""
     title: str
-    """The family in prose."""
+    """Display name of the family."""
     layer: int
     """Zero-based index among the stored layers."""
     paths: tuple[str, ...]
-    """Dotted paths of the modules that make the layer; several where a family lists its parts one by one."""
+    """Dotted paths of the modules of the layer; several if a family has a list for each part."""
     class_name: str
-    """Class of the layer's module, or of each of them."""
+    """Class of the module, or of each of them."""
     order: Order
-    """Where the normalisations stand; "" where the steps follow no chain of residual connections."""
+    """Position of the normalisations; "" if the residual connections are not known."""
     steps: tuple[FlowStep, ...]
-    """Every step that has parameters or is an activation, in the order of the run."""
+    """Steps with parameters, and activations, in the order of the run."""
     blocks: tuple[Block, ...]
-    """Its blocks and the normalisations around them; empty where the steps stand in the order of the run."""
+    """Its blocks with their normalisations; empty if they are not known."""
     softmax: bool
-    """Whether attention is the ordinary one: softmax over the products of queries and keys."""
+    """Whether it has ordinary softmax attention."""
     scaling: float | None
-    """Factor of every product of a query and a key; None where it is not told."""
+    """Factor of the product of query and key; None if unknown."""
     gated: bool
-    """Whether the feed-forward block multiplies two halves, one of them behind the activation."""
+    """Whether the feed-forward block is gated."""
     activation: str
     """Name of the activation."""
     num_attention_heads: int | None
     """Heads."""
     head_dim: int | None
-    """Numbers of a query, key or value vector of one head."""
+    """Size of a query, key or value vector."""
     hidden: int | None
-    """Numbers of a token's vector that enters the layer."""
+    """Size of the input vectors."""
     window: Window | None
-    """How far a token sees; None for all of the text."""
+    """Attention window; None for full attention."""
     positions: tuple[Position, ...]
-    """How positions enter in this layer: "relative", "rotary"."""
+    """Positions in this layer: "relative", "rotary"."""
     seq: int
     """Tokens of the text."""
     vectors: int
-    """Vectors that enter the layer: one per token, fewer where a family pools, more where it pads."""
+    """Number of input vectors: one per token, fewer after pooling, more with padding."""
     applications: int
-    """How many times one run passes this layer."""
+    """Applications of the layer in a forward pass."""
     total: int
     """Parameters of the layer."""

@@ -1,4 +1,4 @@
-"""The sizes of a model, in the numbers that every page shows: from its config and its parameters."""
+"""Determine the sizes of a model from its config and its parameters."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,18 +23,18 @@ SIZES: Mapping[str, Sequence[str]] = {
     "head_dim": ("head_dim", "d_head", "d_kv"),
     "hidden_act": ("hidden_act", "hidden_activation", "activation", "activation_function", "feed_forward_proj"),
 }
-"""Size -> the words that families use for it in their configs."""
+"""Size -> names of its config entry in different families."""
 
 
 def describe(source: ModelSource, ledger: Ledger, facts: ModelFacts | None = None) -> Architecture:
     """The sizes and capabilities of a model.
 
     Args:
-        source: where it comes from.
+        source: its source.
         ledger: its parameters.
-        facts: what a run of the class of these parameters tells; without it nothing is said of that.
+        facts: dataflow of the class; without it fewer capabilities are known.
     """
-    of_text = source.config.get("text_config")  # of a model that also sees or hears
+    of_text = source.config.get("text_config")  # of a multimodal model
     config = {**of_text, **source.config} if isinstance(of_text, Mapping) else source.config
     sizes = {name: _size(config, words) for name, words in SIZES.items()}
     applications = layer_applications(config)
@@ -76,13 +76,13 @@ def _size(config: Mapping[str, Any], words: Sequence[str]) -> Any:
 
 
 def _table_rows(ledger: Ledger, word: str) -> int | None:
-    """Rows of the embedding table whose name has this word."""
+    """Rows of the embedding table with this word in its name."""
     shapes = [row.shape for row in ledger.parameters if row.component == "embeddings" and word in row.name]
     return next((shape[0] for shape in shapes if len(shape) == 2), None)
 
 
 def _middle(ledger: Ledger, hidden: int | None) -> int | None:
-    """Width inside the last layer's feed-forward block, where the config leaves it out as GPT-2's may."""
+    """Width of the feed-forward block of the last layer, if the config (GPT-2) does not have it."""
     shapes = [row.shape for row in ledger.parameters if row.part == "feed_forward" and len(row.shape) == 2]
     others = [size for size in shapes[-1] if size != hidden] if shapes else []
     return others[0] if len(others) == 1 else None

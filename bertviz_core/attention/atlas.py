@@ -1,6 +1,6 @@
-"""All heads at a glance, and one head of a very long text: max-pooled maps, and four measures of what a head does.
+"""Compute max-pooled attention maps and measures of all heads, and a pooled map of one head of a very long text.
 
-The rows of a map are computed in tiles, so that the whole map of a long text is never in memory.
+Rows are computed in tiles, so that the whole map of a long text is never in memory.
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ from bertviz_core.trace.results import Trace
 
 MEASURES = ("entropy", "distance", "special_share", "diagonal_share")
 SMALLEST_PROBABILITY = np.finfo(np.float32).tiny
-"""Instead of 0 in a logarithm, whose product with 0 is 0."""
+"""Replaces 0 in a logarithm."""
 MAX_THUMBNAIL_SIDE, MAX_MAP_SIDE = 64, 512
-"""Most rows and columns of a thumbnail, and of one head's picture."""
+"""Maximum rows and columns of a thumbnail, and of the map of one head."""
 
 
 def attention_atlas(
@@ -38,16 +38,16 @@ def attention_atlas(
 
     Args:
         trace: the run.
-        options: what is merged, hidden and cut out; the default shows all tokens.
+        options: how tokens are merged, hidden and selected; the default shows all tokens.
         value_norms: ||f(x_j)|| of every layer, head and key, for weights "value-weighted".
-        max_side: most rows and columns of a thumbnail.
+        max_side: maximum rows and columns of a thumbnail.
         progress: called after every head; may raise to stop the work.
-        layer_maps: whole maps of all layers, of weights "rollout" (left out, they are computed) or "value-zeroing".
+        layer_maps: maps of all layers for weights "rollout" (computed by default) or "value-zeroing".
 
     Raises:
-        UnsupportedModelError: this model's attention is not known.
-        TextError: nothing is left to be shown, or the text is too long for rollout.
-        ValueError: norms or maps of value zeroing that are missing.
+        UnsupportedModelError: the attention of this model is not known.
+        TextError: no tokens are left to show, or the text is too long for rollout.
+        ValueError: norms or maps of value zeroing are missing.
     """
     options = options or MapOptions()
     selection = select_entries(trace.tokens, options)
@@ -80,22 +80,21 @@ def pooled_map(
     query_range: tuple[int, int] | None = None,
     key_range: tuple[int, int] | None = None,
 ) -> PooledMap:
-    """One head's map of a text of any length as a picture of limited size, each cell the largest of its block.
+    """The map of one head, max-pooled to a limited size.
 
-    The softmax is taken over the whole row also where a range of keys is shown. Rows are computed in tiles, so that the
-    whole map is never in memory.
+    The softmax is taken over the whole row even if a range of keys is shown.
 
     Args:
         trace: the run.
         layer: zero-based.
         head: zero-based.
-        max_side: most rows and columns of the picture.
-        query_range: first token of the rows, and the one behind the last; None for all.
-        key_range: the same for the columns.
+        max_side: maximum rows and columns.
+        query_range: tokens of the rows, end exclusive; None for all.
+        key_range: tokens of the columns.
 
     Raises:
-        UnsupportedModelError: this model's attention is not known.
-        ValueError: no such layer or head, or a range that is empty or leaves the text.
+        UnsupportedModelError: the attention of this model is not known.
+        ValueError: there is no such layer or head, or a range is empty or exceeds the text.
     """
     seq = len(trace.tokens)
     (top, bottom), (left, right) = query_range or (0, seq), key_range or (0, seq)
@@ -111,12 +110,10 @@ def pooled_map(
 
 
 def pool_starts(length: int, side: int) -> Int[np.ndarray, " blocks"]:
-    """First index of every block when length entries are cut into at most side blocks, the longer blocks first.
-
-    The cut of np.array_split: sizes differ by at most 1.
+    """Start index of every block when entries are split into at most `side` blocks, like np.array_split.
 
     Raises:
-        ValueError: no block to cut into.
+        ValueError: side is less than 1.
     """
     if side < 1:
         raise ValueError(f"a picture of {side} cells a side")
@@ -127,10 +124,7 @@ def pool_starts(length: int, side: int) -> Int[np.ndarray, " blocks"]:
 
 
 def max_pool(cells: Float[np.ndarray, "rows columns"], side: int, axis: int) -> Float[np.ndarray, "fewer cells"]:
-    """The largest value of every block of rows (axis 0) or columns (axis 1); the cells themselves where they are few.
-
-    NaN stays NaN.
-    """
+    """The maximum of every block of rows (axis 0) or columns (axis 1); NaN propagates."""
     length = cells.shape[axis]
     starts = pool_starts(length, side)
     if len(starts) == length:
@@ -145,7 +139,7 @@ def max_pool(cells: Float[np.ndarray, "rows columns"], side: int, axis: int) -> 
 def _thumbnails_and_measures(
     trace: Trace, selection: MapSelection, source: RowSource, norms: Float[np.ndarray, "heads seq"] | None, side: int
 ) -> tuple[Float[np.ndarray, "heads rows columns"], Float[np.ndarray, "heads measures"]]:
-    """Thumbnails and measures of some neighbouring heads; columns are pooled per tile, rows at the end."""
+    """Thumbnails and measures of consecutive heads; columns are pooled per tile, rows at the end."""
     narrow: list[list[np.ndarray]] = []
     sums: list[list[np.ndarray]] = []
     for tokens, entries in selection.tiles():
@@ -162,12 +156,12 @@ def _thumbnails_and_measures(
 def measure_sums(
     rows: Float[np.ndarray, "rows seq"], first: int, special: Bool[np.ndarray, " seq"]
 ) -> Float[np.ndarray, " measures"]:
-    """Sums over some neighbouring rows of the four measures, the first of them of this query; to be added up."""
+    """Sums of the four measures over consecutive rows, starting at query `first`."""
     count, seq = rows.shape
     logs = np.maximum(rows, SMALLEST_PROBABILITY)
     np.log(logs, out=logs)
     ramp = np.abs(np.arange(1 - seq, seq, dtype=np.float32))
-    # Row i of the view is |i - j| for all j: no array of its own.
+    # Row i of the view is |i - j| for all j, without a copy.
     steps = np.lib.stride_tricks.sliding_window_view(ramp, seq)[::-1][first : first + count]
     entropy = -np.einsum("ij,ij->i", rows, logs).sum(dtype=np.float64)
     distance = np.einsum("ij,ij->i", rows, steps).sum(dtype=np.float64)
@@ -177,19 +171,19 @@ def measure_sums(
 
 
 def mean_measures(sums: Float[np.ndarray, " measures"], seq: int) -> Float[np.ndarray, " measures"]:
-    """Sums over all queries as means; entropy between 0 and ln(seq) even after rounding."""
+    """Turn sums over all queries into means; entropy is clipped to [0, ln(seq)]."""
     means = (sums / max(seq, 1)).astype(np.float32)
     means[0] = np.clip(means[0], 0, log(max(seq, 1)))
     return means
 
 
 def _head_measures(measures: Float[np.ndarray, "layers heads measures"]) -> HeadMeasures:
-    """Measures of all heads, each as its own array."""
+    """Measures of all heads as separate arrays."""
     return HeadMeasures(*(np.ascontiguousarray(measures[..., which]) for which in range(len(MEASURES))))
 
 
 def _report(progress: Progress | None, layer: int, batch: slice, shape: Sequence[int]) -> None:
-    """Progress the progress of each head of a batch, of so many layers and heads."""
+    """Report each head of a batch."""
     if progress:
         for head in range(batch.start, batch.stop):
             progress(layer * shape[1] + head + 1, shape[0] * shape[1])

@@ -1,4 +1,4 @@
-"""What the rows and columns of a map stand for: readable tokens or whole words, texts of a pair, punctuation."""
+"""Label the rows and columns of attention maps: readable tokens or words, texts of a pair, punctuation."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from jaxtyping import Int
 
 from bertviz_core.attention.results import Axis, Block
 from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.subwords.reference_tokenizers import byte_characters
 from bertviz_core.trace.word_alignment import Word
 from bertviz_core.trace.word_alignment import words as words_of
 
@@ -24,19 +25,18 @@ WORDS_RULE = (
 PUNCTUATION_RULE = "Punctuation is what consists of nothing but Unicode punctuation (P) and symbols (S)."
 BYTE_LEVEL_SPACES, PIECE_SPACE = ("\u0120", "\u010a"), "\u2581"
 SPACE, NEW_LINE = "\u2423", "\u21b5"
-"""What stands for a token that is nothing but white space."""
+"""Labels of white space tokens."""
 
 
 def blocks_of(tokens: Tokens) -> tuple[Block, ...]:
-    """The parts that a map of these tokens has: ("all",), or for a pair all five (see SIDES_RULE)."""
+    """The blocks of a map: ("all",), or all five for a pair (see SIDES_RULE)."""
     return BLOCKS if len(set(text_sides(tokens).tolist())) > 1 else BLOCKS[:1]
 
 
 def text_sides(tokens: Tokens) -> Int[np.ndarray, " seq"]:
-    """0 for a token of text A, 1 of text B, by SIDES_RULE.
+    """0 for tokens of text A, 1 for those of text B (see SIDES_RULE).
 
-    Neither token types nor separators are needed, so that RoBERTa, which has no types and two separators between the
-    texts, is cut like BERT.
+    Works without token types and with any number of separators, as in RoBERTa.
     """
     sides, current = [], 0
     for text in tokens.sequence:
@@ -46,20 +46,20 @@ def text_sides(tokens: Tokens) -> Int[np.ndarray, " seq"]:
 
 
 def token_groups(tokens: Tokens, words: bool) -> Axis:
-    """All tokens in their order, or where words are wanted each word (trace.words) as one entry."""
+    """An axis of all tokens, or of all words (trace.word_alignment)."""
     if not words:
         count = len(tokens)
         return Axis(tuple(readable(tokens, position) for position in range(count)), tuple((at,) for at in range(count)))
-    found = words_of(tokens)
-    return Axis(tuple(_label(tokens, word) for word in found), tuple(word.positions for word in found))
+    aligned = words_of(tokens)
+    return Axis(tuple(_label(tokens, word) for word in aligned), tuple(word.positions for word in aligned))
 
 
 def readable(tokens: Tokens, position: int) -> str:
-    """A token as one reads it: bytes as the characters that they are, without the marks of a space before it.
+    """A token in readable form: bytes decoded, without the mark for a preceding space.
 
-    Byte-level vocabularies spell every byte as a sign, also the space before a word and each byte of a letter that is
-    not ASCII; SentencePiece spells the space alone. A token that is a part of a character is shown as the whole of it.
-    WordPiece's "##" stays, since it says that the token continues a word.
+    Byte-level vocabularies spell every byte as a character, including spaces and the bytes of non-ASCII letters;
+    SentencePiece marks spaces only. A token that is part of a character is shown as that character. The "##" of
+    WordPiece stays, since it means that the token continues a word.
     """
     token = tokens.tokens[position]
     if token.isspace():
@@ -68,12 +68,12 @@ def readable(tokens: Tokens, position: int) -> str:
         return token
     if token.startswith(PIECE_SPACE):
         return token.lstrip(PIECE_SPACE) or SPACE
-    found = _of_bytes(token)
-    if found is None:
+    raw = _of_bytes(token)
+    if raw is None:
         return token
     inside = surface(tokens, [position])
     try:
-        decoded = found.decode()
+        decoded = raw.decode()
     except UnicodeDecodeError:
         known, written = inside.casefold(), token.casefold()
         return token if known.isascii() or known in written or written in known else inside
@@ -83,7 +83,7 @@ def readable(tokens: Tokens, position: int) -> str:
 
 
 def is_punctuation(tokens: Tokens, positions: Sequence[int]) -> bool:
-    """Whether a token or word is nothing but punctuation and symbols; a special token is none."""
+    """Whether a token or word consists of punctuation and symbols only; False for special tokens."""
     if tokens.special[list(positions)].any():
         return False
     spelling = surface(tokens, positions) or "".join(_bare(tokens.tokens[position]) for position in positions)
@@ -91,7 +91,7 @@ def is_punctuation(tokens: Tokens, positions: Sequence[int]) -> bool:
 
 
 def surface(tokens: Tokens, positions: Sequence[int]) -> str:
-    """What the text has in the place of neighbouring tokens of one text; "" where the tokenizer does not say."""
+    """The characters of consecutive tokens of a text; "" if the tokenizer provides no offsets."""
     sequence = tokens.sequence[positions[0]]
     if tokens.offsets is None or sequence is None:
         return ""
@@ -101,7 +101,7 @@ def surface(tokens: Tokens, positions: Sequence[int]) -> str:
 
 
 def _label(tokens: Tokens, word: Word) -> str:
-    """The word as the text has it; a special token, and a word without a place, as the tokenizer spells it."""
+    """The characters of a word; the spelling of a special token, and of a word without offsets."""
     if len(word.positions) == 1 and (not word.text or tokens.special[word.positions[0]]):
         return readable(tokens, word.positions[0])
     return word.text or "".join(tokens.tokens[position] for position in word.positions)
@@ -109,20 +109,18 @@ def _label(tokens: Tokens, word: Word) -> str:
 
 @cache
 def _byte_of() -> dict[str, int]:
-    """The character by which byte-level vocabularies spell each byte (Radford et al. 2019, bytes_to_unicode)."""
-    plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(0x100) if byte not in plain]
-    return {chr(byte): byte for byte in plain} | {chr(0x100 + place): byte for place, byte in enumerate(others)}
+    """Character -> byte in byte-level vocabularies."""
+    return {character: byte for byte, character in enumerate(byte_characters())}
 
 
 def _of_bytes(token: str) -> bytes | None:
-    """The bytes that a byte-level vocabulary spells like this; None where one of the characters is not of its kind."""
-    found = [_byte_of().get(character) for character in token]
-    return bytes(byte for byte in found if byte is not None) if None not in found else None
+    """The bytes of a token of a byte-level vocabulary; None if a character does not stand for a byte."""
+    decoded = [_byte_of().get(character) for character in token]
+    return bytes(byte for byte in decoded if byte is not None) if None not in decoded else None
 
 
 def _bare(token: str) -> str:
-    """A token without the marks by which vocabularies tell beginnings and ends of words."""
+    """A token without the marks for the beginning and end of words."""
     for mark in (*BYTE_LEVEL_SPACES, PIECE_SPACE, "##"):
         token = token.removeprefix(mark) if len(token) > len(mark) else token
     for mark in ("</w>", "@@"):

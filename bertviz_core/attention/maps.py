@@ -1,4 +1,4 @@
-"""One head's attention map: words merged, tokens hidden, a part of a pair cut out, and nothing renormalised."""
+"""Compute the attention map of one head, with words merged and tokens hidden, without renormalisation."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.trace.results import Tokens, Trace
 
 RowSource = Callable[[slice], np.ndarray]
-"""Of some neighbouring heads the rows (heads, rows, seq) of some neighbouring queries, over all tokens."""
+"""Returns the rows (heads, rows, seq) of a slice of queries, over all tokens."""
 NORMS_RULE = (
     "A cell is the weight times the length of what the head hands over from the key's token, ||alpha f(x)|| with "
     "f(x) = (x W_v + b_v) W_o of that head (Kobayashi et al. 2020, section 3); in the scale of the model's vectors."
@@ -23,14 +23,14 @@ NORMS_RULE = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MapSelection:
-    """How rows over all tokens become rows of a map."""
+    """How rows over all tokens are merged and selected for a map."""
 
     axis: Axis
     """All entries, shown or not."""
     starts: Int[np.ndarray, " entries"]
     """First token of every entry."""
     sizes: Int[np.ndarray, " entries"]
-    """Count of its tokens."""
+    """Number of its tokens."""
     queries: Bool[np.ndarray, " entries"]
     """Whether the entry is shown as a row."""
     keys: Bool[np.ndarray, " entries"]
@@ -42,7 +42,7 @@ class MapSelection:
         return Axis(tuple(self.axis.labels[i] for i in indices), tuple(self.axis.positions[i] for i in indices))
 
     def tiles(self, cells: int = MAX_TILE_CELLS) -> Iterator[tuple[slice, slice]]:
-        """(tokens, entries) of neighbouring rows, no word cut in two, each of about so many cells at most."""
+        """Slices (tokens, entries) of consecutive rows of whole words, each with about this many cells at most."""
         seq = int(self.sizes.sum())
         ends = self.starts + self.sizes
         first = 0
@@ -55,10 +55,7 @@ class MapSelection:
     def apply(
         self, rows: Float[np.ndarray, "rows seq"], entries: slice, norms: Float[np.ndarray, " seq"] | None = None
     ) -> tuple[Float[np.ndarray, "queries keys"], Float[np.ndarray, " queries"]]:
-        """Of one tile the shown cells, and per shown row the sum over the keys that are not shown.
-
-        Where norms are given, every column is multiplied with that of its key first.
-        """
+        """The shown cells of a tile, and the sum over the hidden keys of each row; norms are factors of the columns."""
         cells = rows if norms is None else rows * norms
         if len(self.starts) < cells.shape[1]:
             starts, sizes = self.starts[entries], self.sizes[entries]
@@ -79,23 +76,23 @@ def attention_map(
     value_norms: Float[np.ndarray, "heads seq"] | None = None,
     layer_map: Float[np.ndarray, "seq seq"] | None = None,
 ) -> AttentionMap:
-    """The attention of a head under some options; every row with the share that lies on keys which are not shown.
+    """The attention of a head, with the share of every row that lies on hidden keys.
 
-    Shown and hidden share of a row add up to what the row has over all tokens: 1 for all but value-weighted
-    ones. Merging words keeps that sum (WORDS_RULE); nothing is renormalised.
+    The shown and hidden shares of a row add up to the sum of the row over all tokens: 1 for all weights but
+    "value-weighted". Merging words keeps that sum (WORDS_RULE); nothing is renormalised.
 
     Args:
         trace: the run.
-        layer: zero-based; for rollout the last layer that is included.
-        head: zero-based; None for rollout and value zeroing, which take all heads together.
-        options: what is merged, hidden and cut out; the default shows all tokens.
+        layer: zero-based; for rollout the last layer included.
+        head: zero-based; None for rollout and value zeroing, which combine all heads.
+        options: how tokens are merged, hidden and selected; the default shows all tokens.
         value_norms: ||f(x_j)|| of every head of this layer and every key, for weights "value-weighted" (NORMS_RULE).
-        layer_map: the whole map of this layer, of weights "rollout" (left out, it is computed) or "value-zeroing".
+        layer_map: the map of this layer for weights "rollout" (computed by default) or "value-zeroing".
 
     Raises:
-        UnsupportedModelError: this model's attention is not known.
-        TextError: nothing is left to be shown, or the text is too long for rollout.
-        ValueError: no such layer or head, or norms or a map of value zeroing that are missing.
+        UnsupportedModelError: the attention of this model is not known.
+        TextError: no tokens are left to show, or the text is too long for rollout.
+        ValueError: there is no such layer or head, or norms or a map of value zeroing are missing.
     """
     options = options or MapOptions()
     selection = select_entries(trace.tokens, options)
@@ -117,10 +114,10 @@ def attention_map(
 
 
 def select_entries(tokens: Tokens, options: MapOptions) -> MapSelection:
-    """What is merged, shown and hidden of these tokens under some options.
+    """Apply options to tokens.
 
     Raises:
-        TextError: the text has no such part, or nothing is left to be shown.
+        TextError: the text has no such block, or no tokens are left to show.
     """
     if options.block not in blocks_of(tokens):
         raise TextError(f"The part {options.block!r} was asked for, but there is one text only; give a pair of texts.")
@@ -144,10 +141,10 @@ def select_entries(tokens: Tokens, options: MapOptions) -> MapSelection:
 def row_source(
     trace: Trace, layer: int, heads: slice | None, layer_map: Float[np.ndarray, "seq seq"] | None = None
 ) -> RowSource:
-    """Where rows of some neighbouring heads come from, before anything is merged or hidden; None is the layer's map.
+    """A source of the rows of consecutive heads, or of layer_map if heads is None.
 
     Raises:
-        ValueError: the layer's map is missing, or of another text.
+        ValueError: layer_map is missing, or belongs to another text.
     """
     if heads is None:
         if layer_map is None or layer_map.shape != (len(trace.tokens),) * 2:
@@ -159,10 +156,10 @@ def row_source(
 def key_norms(
     trace: Trace, heads: slice | None, options: MapOptions, value_norms: Float[np.ndarray, "heads seq"] | None
 ) -> Float[np.ndarray, "some seq"] | None:
-    """What the columns of some neighbouring heads are multiplied with; None where cells stay weights.
+    """Factors of the columns of consecutive heads; None unless weights are "value-weighted".
 
     Raises:
-        ValueError: norms are missing, or of another text.
+        ValueError: norms are missing, or belong to another text.
     """
     if heads is None or options.weights != "value-weighted":
         return None
@@ -177,7 +174,7 @@ def _added(
     sizes: Int[np.ndarray, " entries"],
     axis: int,
 ) -> Float[np.ndarray, "fewer cells"]:
-    """Rows (axis 0) or columns (axis 1) of each entry added up: the first of each, then the second of longer ones."""
+    """Sum the rows (axis 0) or columns (axis 1) of each entry."""
     sums: np.ndarray = cells.take(starts, axis=axis)
     for step in range(1, int(sizes.max())):
         longer = np.flatnonzero(sizes > step)

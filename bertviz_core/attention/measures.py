@@ -1,4 +1,4 @@
-"""What every head does on a text, as numbers that can be averaged over many texts: a head's profile."""
+"""Compute measures of every head on a text, which can be averaged over many texts."""
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -17,7 +17,7 @@ PROFILE_MEASURES: tuple[HeadMeasure, ...] = (
     "next_share",
     "diagonal_share",
 )
-"""Those by which heads are told apart in Clark et al. 2019, What Does BERT Look At?, sections 3.1 to 3.3."""
+"""The measures of Clark et al. 2019, What Does BERT Look At?, sections 3.1 to 3.3."""
 
 
 def head_profile(trace: Trace) -> Float[np.ndarray, "measures layers heads"]:
@@ -48,7 +48,7 @@ def head_profile(trace: Trace) -> Float[np.ndarray, "measures layers heads"]:
 def _profile_sums(
     rows: Float[np.ndarray, "rows seq"], start: int, special: Bool[np.ndarray, " seq"]
 ) -> Float[np.ndarray, " measures"]:
-    """Sums over some neighbouring queries, the first of them at `start`."""
+    """Sums over consecutive queries, starting at `start`."""
     entropy, distance, on_special, diagonal = measure_sums(rows, start, special)
     first = float(rows[:, 0].sum(dtype=np.float64)) if special[:1].any() else 0.0
     before, after = (float(np.trace(rows, start + step, dtype=np.float64)) for step in (-1, 1))

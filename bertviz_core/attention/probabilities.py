@@ -1,4 +1,4 @@
-"""Attention probabilities of any layer and head of a Trace, computed on demand."""
+"""Compute the attention probabilities of any layer and head of a Trace."""
 
 from collections.abc import Iterator
 from math import prod
@@ -12,13 +12,13 @@ from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.trace.results import Trace
 
 MAX_TILE_CELLS = 2**21
-"""Cells that are computed at once: 8 MiB, which stay in a processor's cache; all of a text up to 1,448 tokens."""
+"""Cells computed at once: 8 MiB, which fit into a CPU cache; sufficient for a text of 1,448 tokens."""
 MAX_CACHED_CELLS = 2**16
-"""Cells that are gone over several times in a row, 256 KiB."""
+"""Cells of a block for repeated passes, 256 KiB."""
 BLAS = ThreadpoolController()
-"""The libraries by which NumPy multiplies matrices."""
+"""The BLAS libraries of NumPy."""
 BLAS_LOCK = Lock()
-"""The number of BLAS threads is one for the whole process: two threads that both restore it would mix it up."""
+"""Held while the number of BLAS threads, a global setting, is changed."""
 
 
 def attention_probs(trace: Trace, layer: int, head: int | None = None) -> Float[np.ndarray, "*heads seq seq"]:
@@ -44,7 +44,7 @@ def attention_probs(trace: Trace, layer: int, head: int | None = None) -> Float[
 
 
 def attention_rows(trace: Trace, layer: int, head: int, rows: slice) -> Float[np.ndarray, "rows seq"]:
-    """The rows of some neighbouring queries of attention_probs, at the cost of these rows alone.
+    """Rows of attention_probs for consecutive queries, at the cost of these rows only.
 
     Raises:
         UnsupportedModelError: this model's attention is not known; says why.
@@ -55,7 +55,7 @@ def attention_rows(trace: Trace, layer: int, head: int, rows: slice) -> Float[np
 
 
 def attention_block(trace: Trace, layer: int, heads: slice, rows: slice) -> Float[np.ndarray, "heads rows seq"]:
-    """Rows of some neighbouring heads of a layer; together they cost less than one by one.
+    """Rows of consecutive heads of a layer; faster than one by one.
 
     Raises:
         UnsupportedModelError: this model's attention is not known; says why.
@@ -68,14 +68,14 @@ def attention_block(trace: Trace, layer: int, heads: slice, rows: slice) -> Floa
 
 
 def head_batches(heads: int, seq: int, cells: int = MAX_TILE_CELLS) -> Iterator[slice]:
-    """So many heads cut into slices of as many as fit one tile with all their rows, at least one."""
+    """Slices of as many heads as fit into one tile, at least one."""
     step = max(1, cells // max(seq * seq, 1))
     for first in range(0, heads, step):
         yield slice(first, min(first + step, heads))
 
 
 def row_tiles(seq: int, start: int = 0, stop: int | None = None, cells: int = MAX_TILE_CELLS) -> Iterator[slice]:
-    """The queries from start to stop cut into as few slices as keep each below so many cells, the last one shorter."""
+    """Slices of the queries from start to stop with a limited number of cells each."""
     step = max(1, cells // max(seq, 1))
     end = seq if stop is None else stop
     for first in range(start, end, step):
@@ -83,7 +83,7 @@ def row_tiles(seq: int, start: int = 0, stop: int | None = None, cells: int = MA
 
 
 def require_attention(trace: Trace) -> None:
-    """Refuse a trace without attention.
+    """Check that a trace has attention.
 
     Raises:
         UnsupportedModelError: the trace has no attention; the message says why.

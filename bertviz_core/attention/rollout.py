@@ -1,14 +1,15 @@
-"""Attention followed through the layers: where a vector would come from if attention weights were all there is."""
+"""Compute attention rollout."""
 
 import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.attention.probabilities import attention_block, head_batches, row_tiles
 from bertviz_core.errors import TextError
+from bertviz_core.lazy_imports import torch
 from bertviz_core.trace.results import Trace
 
 MAX_NBYTES = 512 * 1024**2
-"""Of all layers together; a map of 2,048 tokens has 16 MiB."""
+"""Memory limit for the maps of all layers; a map of 2,048 tokens has 16 MiB."""
 ROLLOUT_RULE = (
     "Per layer the mean over the heads, half of it and half of the token itself for the residual connection, rows "
     "normalised to sum to 1; the layers multiplied up to this one (Abnar & Zuidema 2020, section 3). It leaves out "
@@ -17,22 +18,20 @@ ROLLOUT_RULE = (
 
 
 def attention_rollout(trace: Trace, last: int | None = None) -> Float[np.ndarray, "layers seq seq"]:
-    """Shares of the input tokens (columns) in every token's vector (rows) after each layer; every row sums to 1.
+    """Attention rollout: shares of the input tokens (columns) in every token (rows) after each layer; rows sum to 1.
 
     R_0 = A_0, R_l = A_l R_(l-1) with A_l = (mean over heads + identity) / 2, its rows normalised to sum to 1 (Abnar &
     Zuidema 2020, section 3). No unit.
 
     Args:
         trace: the run.
-        last: the last layer that is wanted; None for all.
+        last: the last layer to compute; None for all.
 
     Raises:
-        UnsupportedModelError: this model's attention is not known.
+        UnsupportedModelError: the attention of this model is not known.
         TextError: the text is too long.
         ValueError: there is no such layer.
     """
-    import torch
-
     seq = len(trace.tokens)
     layers = trace.num_hidden_layers if last is None else last + 1
     if layers * seq * seq * 4 > MAX_NBYTES:
@@ -54,7 +53,7 @@ def attention_rollout(trace: Trace, last: int | None = None) -> Float[np.ndarray
 
 
 def _mixed(trace: Trace, layer: int) -> Float[np.ndarray, "seq seq"]:
-    """Half the mean over the heads, half the token itself, rows normalised to sum to 1."""
+    """Half the mean over the heads, half the identity, rows normalised to sum to 1."""
     seq, heads = len(trace.tokens), max(trace.num_attention_heads, 1)
     mixed = np.zeros((seq, seq), dtype=np.float32)
     for batch in head_batches(heads, seq):

@@ -1,15 +1,14 @@
-"""Which tokens a token's new vector depends on: one token's value after the other is set to zero in one layer.
+"""Compute value zeroing: the effect of each token's value vector on the output of a layer.
 
-Unlike the weights this sees what a value holds, the residual connection, the normalisations and the feed-forward block
-of the layer; like them it sees one layer only.
+Unlike attention weights it accounts for the values, the residual connection, the normalisations and the feed-forward
+block of the layer.
 """
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.errors import Progress, UnsupportedModelError
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.recording import changing
@@ -19,9 +18,6 @@ from bertviz_core.trace.inputs import model_inputs, reset_model_state
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.verification import check_recording
-
-if TYPE_CHECKING:
-    import torch
 
 RULE = (
     "The value of one token is set to zero in this layer, for all heads; a cell is the cosine distance that this moves "
@@ -37,23 +33,21 @@ def value_zeroing(
     progress: Progress | None = None,
     max_nbytes: int = MAX_BATCH_BYTES,
 ) -> Float[np.ndarray, "seq seq"]:
-    """How far each token's vector behind a layer (rows) moves without each token's value (columns); rows sum to 1.
+    """Relative change of each token's output of a layer (rows) without each token's value (columns); rows sum to 1.
 
-    C_ij = 1 - cos(x_i without the value of j, x_i), divided by the sum of its row; a row that nothing moves is 0.
+    C_ij = 1 - cos(x_i without the value of j, x_i), divided by the sum of its row; a row without any change is 0.
 
     Args:
         loaded: the model.
         tokens: the text.
         layer: zero-based.
         progress: called as progress(tokens done, tokens); may raise to stop the work.
-        max_nbytes: about how many bytes a batch may take.
+        max_nbytes: approximate memory limit of a batch.
 
     Raises:
-        UnsupportedModelError: the family's values are not known.
+        UnsupportedModelError: the values of the family are not accessible.
         ValueError: there is no such layer.
     """
-    import torch
-
     layers, seq = loaded.num_hidden_layers, len(tokens)
     if not 0 <= layer < layers:
         raise ValueError(f"layer {layer} of {layers}")
@@ -78,7 +72,7 @@ def value_zeroing(
 
 
 def require_values(loaded: LoadedModel) -> None:
-    """Refuse a model whose values are not known.
+    """Check that the values of a model can be modified.
 
     Raises:
         UnsupportedModelError: the model computes attention in its own code.
@@ -96,7 +90,7 @@ class _ZeroedValues:
     """Sets the value of one token to zero in each row of a batch, in one layer."""
 
     def __init__(self, layer: int, places: "list[int | None]") -> None:
-        """The layer, and for each row the token; None for a row that stays as it is."""
+        """`places` has the token to zero for each row of the batch; None for an unchanged row."""
         self._layer, self._places, self._calls = layer, places, 0
 
     def value(self, value: "torch.Tensor") -> "torch.Tensor":

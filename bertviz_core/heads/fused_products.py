@@ -1,7 +1,6 @@
-"""One matrix is many heads: a projection computed as one product and as one product per head; how long both take."""
+"""Compare a projection computed as one product with one product per head, in values and time."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -9,42 +8,37 @@ from jaxtyping import Float
 from bertviz_core.heads.layer_inputs import capture_layer_io
 from bertviz_core.heads.projections import Projection, layer_projections
 from bertviz_core.heads.results import Block, FusedVsPerHead, LayerRun, ProductTimes
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.trace.cost import one_thread, shortest
 from bertviz_core.trace.recorded_arrays import to_numpy
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.run import RUN_LOCK
 
-if TYPE_CHECKING:
-    import torch
-
 ATTEMPTS = 4
-"""Rounds of timing, as long as what comes out cannot be right."""
+"""Maximum rounds of timing until the result is plausible."""
 LEAST_RATIO, MOST_RATIO_PER_HEAD = 0.5, 4.0
-"""Many small products do the same multiplications as the large one: half its time is less than they can take, and four
-times the large one's time for each of them is more. Beyond, something else was measured."""
+"""Bounds for a plausible ratio of both times: small products do the same multiplications as the large one."""
 
 
 def compare_fused_and_per_head(
     loaded: LoadedModel, tokens: Tokens, layer: int, block: Block = "query", run: LayerRun | None = None
 ) -> FusedVsPerHead:
-    """One projection of a layer computed twice on its real inputs: as one product that is cut, and as one per head.
+    """Compute a projection on its real inputs as one product and as one product per head.
 
-    Law: (x W^T + b) cut into heads equals x W_h^T + b_h of every head, since a product works row by row.
+    (x W^T + b) split into heads equals x W_h^T + b_h of every head.
 
     Args:
         loaded: the model.
-        tokens: the text, by its own tokenizer.
+        tokens: the text, tokenized by the model's tokenizer.
         layer: zero-based.
         block: query, key or value.
-        run: what capture_layer_io gave for these tokens and this layer, if it is known already.
+        run: the result of capture_layer_io for these tokens and this layer, if available.
 
     Raises:
         UnsupportedModelError: the family has no such projections, or needs more than a text.
-        ValueError: there is no such layer, or the block is the output, whose heads are summed and not concatenated.
+        ValueError: there is no such layer, or the block is the output, whose heads are summed.
     """
-    import torch
-
     if block == "output":
         raise ValueError("the output projection sums the heads")
     run = run or capture_layer_io(loaded, tokens, layer)
@@ -65,20 +59,17 @@ def compare_fused_and_per_head(
 
 
 def time_products(loaded: LoadedModel, products: FusedVsPerHead) -> ProductTimes | None:
-    """How long both ways take now, each the shortest of several runs on one thread; None where no round was plausible.
+    """Time both computations on one thread, the shortest of several runs; None if no round was plausible.
 
-    A round whose ratio cannot be that of the two computations (see LEAST_RATIO) is taken again, up to four times; what
-    was shortest before counts on, since nothing makes a product faster than it is.
+    A round with an implausible ratio (see LEAST_RATIO) is repeated up to four times.
 
     Args:
         loaded: the model of the products.
-        products: what compare_fused_and_per_head gave.
+        products: the result of compare_fused_and_per_head.
 
     Raises:
         UnsupportedModelError: the family has no such projections.
     """
-    import torch
-
     one, many, runs = float("inf"), float("inf"), 0
     with RUN_LOCK, torch.inference_mode(), one_thread():
         works = _both_products(loaded, products.layer, products.block, products.inputs)
@@ -91,7 +82,7 @@ def time_products(loaded: LoadedModel, products: FusedVsPerHead) -> ProductTimes
 
 
 def plausible(fused_seconds: float, per_head_seconds: float, heads: int) -> bool:
-    """Whether both durations can be those of the same multiplications, done at once and head by head."""
+    """Whether both durations are plausible for the same multiplications."""
     return 0 < LEAST_RATIO * fused_seconds <= per_head_seconds <= MOST_RATIO_PER_HEAD * heads * fused_seconds
 
 
@@ -102,10 +93,8 @@ def _side_by_side(cut: Float[np.ndarray, "heads seq dim"]) -> Float[np.ndarray, 
 def _both_products(
     loaded: LoadedModel, layer: int, block: Block, vectors: Float[np.ndarray, "seq hidden"]
 ) -> "tuple[Callable[[], torch.Tensor], Callable[[], torch.Tensor]]":
-    """The large product, cut into heads; and the small products, from a contiguous block of weights per head."""
-    import torch
-    from torch.nn.functional import linear
-
+    """Functions for the large product, split into heads, and for the small products of contiguous blocks."""
+    linear = torch.nn.functional.linear
     projections = layer_projections(loaded, layer)
     projection: Projection = getattr(projections, block)
     heads = projections.heads if block == "query" else projections.key_heads

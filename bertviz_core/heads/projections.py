@@ -1,42 +1,40 @@
-"""Finds the four projections of an attention layer in any family, as matrices whose rows are what comes out.
+"""Find the four projections of an attention layer in any family, as matrices (output, input).
 
-Their names tell them (parameters/components.py); what differs is how they are kept: one Linear each, one for all three
-(ModernBERT, GPT-2, DeBERTa), transposed (GPT-2), as a convolution of width 1 (SqueezeBERT), as a bare tensor (XLNet).
+They are recognised by name (parameters/components.py) and stored as one Linear each, one for all three (ModernBERT,
+GPT-2, DeBERTa), transposed (GPT-2), as a convolution of width 1 (SqueezeBERT), or as a bare tensor (XLNet).
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.heads.results import StoredMatrix
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.parameters.naming import NameClassifier
 
-if TYPE_CHECKING:
-    import torch
-
 HEAD_COUNT_ATTRIBUTES = ("num_attention_heads", "num_heads", "n_heads", "n_head")
 KEY_HEAD_COUNT_ATTRIBUTES = ("num_key_value_heads", "num_kv_heads", "kv_heads")
 CROSS_ATTENTION = ("crossattention", "cross_attn", "encoder_attn", "EncDecAttention")
-"""Attention to another text, which an encoder has not got."""
+"""Names of cross-attention, which an encoder does not have."""
 ProjectionNames = Mapping[str, list[str]]
 
 
 class Projection(NamedTuple):
-    """One matrix of a layer and where it is applied."""
+    """A matrix of a layer and the module that applies it."""
 
     weight: "torch.Tensor"
     """(rows, columns); y = x @ weight.T + bias."""
     bias: "torch.Tensor | None"
     module: Any
-    """The module that applies it, or that holds it as a bare tensor."""
+    """The module that applies it, or owns the bare tensor."""
     bare: bool
-    """Whether it is a bare tensor, so that nobody can listen to its product alone."""
+    """Whether it is a bare tensor, so that a hook cannot record its product."""
     rows: "torch.Tensor | None"
-    """Rows of the module's product that are this projection's; None for all."""
+    """Rows of this projection in the product of the module; None for all."""
     bias_behind: bool
-    """Whether the bias is not the module's own and is added behind its product (DeBERTa)."""
+    """Whether the bias is added after the module (DeBERTa)."""
     stored: StoredMatrix
 
 
@@ -50,7 +48,7 @@ class LayerProjections(NamedTuple):
     heads: int
     key_heads: int
     shared_with: tuple[int, ...]
-    """Layers that apply these weights; in a run, the layer's place among them tells its call from theirs."""
+    """Layers that apply these weights, in the order of their calls."""
 
 
 def layer_projections(loaded: LoadedModel, layer: int) -> LayerProjections:
@@ -84,7 +82,7 @@ def layer_projections(loaded: LoadedModel, layer: int) -> LayerProjections:
 
 
 def _blocks(loaded: LoadedModel) -> list[ProjectionNames]:
-    """Of every stored layer the names of its projections by part, the layers in their order."""
+    """Names of the projections of every stored layer, by part."""
     classifier = NameClassifier(loaded.model_type, loaded.model.base_model_prefix, wrapped=False)
     blocks: dict[int, dict[str, list[str]]] = {}
     for name, _ in loaded.model.named_parameters():
@@ -107,7 +105,7 @@ def _blocks(loaded: LoadedModel) -> list[ProjectionNames]:
 
 
 def _users(loaded: LoadedModel, blocks: int) -> list[tuple[int, ...]]:
-    """Of every stored layer the layers of a pass that use it (ALBERT: Lan et al. 2020, section 3.1)."""
+    """The layers of a forward pass that use each stored layer (ALBERT: Lan et al. 2020, section 3.1)."""
     layers = loaded.num_hidden_layers
     if blocks == layers:
         return [(layer,) for layer in range(layers)]
@@ -120,20 +118,20 @@ def _users(loaded: LoadedModel, blocks: int) -> list[tuple[int, ...]]:
 
 
 def _attention_modules(loaded: LoadedModel, name: str) -> list[Any]:
-    """The modules around a projection, the nearest first, and the model's config, which tells what they do not."""
+    """The modules around a projection, nearest first, and the config of the model."""
     path = name.split(".")
     depths = range(len(path) - 1, max(len(path) - 4, 0), -1)
     return [*(loaded.model.get_submodule(".".join(path[:depth])) for depth in depths), loaded.model.config]
 
 
 def _count(modules: list[Any], attributes: Sequence[str], default: int) -> int:
-    """The first count of heads that a module says."""
+    """The first count of heads among the attributes of the modules."""
     counts = (getattr(module, attribute, None) for module in modules for attribute in attributes)
     return next((count for count in counts if isinstance(count, int) and count > 0), default)
 
 
 def _projection(loaded: LoadedModel, part: str, names: list[str], least_columns: int = 0) -> Projection:
-    """The one matrix among some parameters, with its bias."""
+    """The only matrix among these parameters, with its bias."""
     tensors = {name: loaded.model.get_parameter(name) for name in names}
     matrices = [name for name in names if tensors[name].ndim > 1]
     if least_columns:
@@ -151,8 +149,6 @@ def _projection(loaded: LoadedModel, part: str, names: list[str], least_columns:
 
 def _matrix(module: Any, weight: "torch.Tensor", bare: bool, output: bool) -> "tuple[torch.Tensor, str]":
     """A stored weight as (rows, columns), and how it was read."""
-    import torch
-
     if isinstance(module, torch.nn.Conv1d) and not bare:
         # Each group of rows reads its own group of columns; the others stand as zeros.
         wide = torch.zeros(len(weight), module.in_channels, dtype=weight.dtype, device=weight.device)
@@ -173,8 +169,6 @@ def _fused(
     loaded: LoadedModel, names: ProjectionNames, heads: int, key_heads: int
 ) -> tuple[Projection, Projection, Projection]:
     """Query, key and value out of the one matrix that holds all three, in the order of the family."""
-    import torch
-
     whole = _projection(loaded, "query_key_value", names["query_key_value"])
     total, order = len(whole.weight), family(loaded.model_type).fused
     if not order:

@@ -1,4 +1,4 @@
-"""Results of looking into the heads of a layer: projections cut into heads, norms, what a run gave them."""
+"""Results about heads: projections by head, norms, breakdowns of attention scores."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ import numpy as np
 from jaxtyping import Float
 
 Positions = Literal["as projected", "rotated", "changed"]
-"""What happens to query and key between projection and product: nothing but a factor; a rotation, which keeps their
-length (rotary positions); something else."""
+"""How query and key are changed between projection and product: only by a factor; by a rotation, which preserves their
+length (rotary positions); otherwise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreBreakdown:
-    """How one attention weight comes about, from two vectors to a probability, every number on the way."""
+    """All numbers from two vectors to an attention weight."""
 
     query_input: Float[np.ndarray, " hidden"]
     """x_i: the vector of the query token."""
@@ -25,67 +25,67 @@ class ScoreBreakdown:
     key_projected: Float[np.ndarray, " head_dim"]
     """The head's rows of W_k times x_j, plus bias."""
     positions: Positions
-    """What happens to both before they are multiplied."""
+    """How both are changed before the product."""
     query_factor: float
-    """What the query is multiplied with before the product; 1 in most families, head_dim ** -0.5 in ESM."""
+    """Factor of the query before the product; 1 in most families, head_dim ** -0.5 in ESM."""
     projection_difference: float | None
-    """Largest difference between what was computed here and what the model multiplied: of the numbers, or of the
-    vectors' lengths where they were rotated; None where the model's are not known."""
+    """Largest difference between the vectors computed here and those of the model, of values, or of lengths if they are
+    rotated; None if those of the model are unknown."""
     query: Float[np.ndarray, " head_dim"]
-    """q_i as it is multiplied."""
+    """q_i in the product."""
     key: Float[np.ndarray, " head_dim"]
-    """k_j as it is multiplied."""
+    """k_j in the product."""
     products: Float[np.ndarray, " head_dim"]
-    """q_i k_i, number by number."""
+    """Elementwise product of q_i and k_j."""
     total: float
     """Their sum, the dot product."""
     scaling: float
-    """What the sum is multiplied with, 1 / sqrt(head_dim) in most families."""
+    """Factor of the sum, 1 / sqrt(head_dim) in most families."""
     scaled: float
     """total * scaling."""
     added: float
-    """What is added to it; -inf for a masked key."""
+    """Added term; -inf for a masked key."""
     added_name: str
-    """What it is that is added; "" where nothing is added to any key of this query."""
+    """Name of the added term; "" if nothing is added for this query."""
     is_remainder: bool
-    """Whether the added term is not read from the model but worked out backwards from its weights."""
+    """Whether the added term is inferred from the model's weights."""
     added_peak: float
-    """Largest absolute finite value that is added to a key of this query."""
+    """Largest finite magnitude of the added terms for this query."""
     score: float
-    """scaled + added; of a remainder only differences within the row have a meaning."""
+    """scaled + added; for a remainder only differences within the row are meaningful."""
     scores: Float[np.ndarray, " seq"]
     """The score of every key for this query."""
     weights: Float[np.ndarray, " seq"]
-    """softmax(scores): the row of attention, sums to 1."""
+    """softmax(scores), which sums to 1."""
     model_weights: Float[np.ndarray, " seq"]
-    """The same row in the attention map that the other pages show."""
+    """The same row of the attention map."""
     max_difference: float
-    """Largest absolute difference of the two rows."""
+    """Largest difference of the two rows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadOutput:
-    """What a head makes of its row of weights: a mix of values, and what it adds to the residual stream."""
+    """Output of a head for a row of weights: mixed values, and their contribution to the residual stream."""
 
     values: Float[np.ndarray, "seq value_dim"]
-    """v_j of every token, of this head."""
+    """v_j of every token."""
     mix: Float[np.ndarray, " value_dim"]
     """sum over j of weight_j v_j."""
     head_output: Float[np.ndarray, " output_hidden"]
-    """The head's columns of W_o times the mix: this head's part of the layer's attention output."""
+    """The head's columns of W_o times the mix: its part of the attention output."""
     head_norms: Float[np.ndarray, " heads"]
     """Length of that part for every head, at the same query."""
     mix_difference: float | None
-    """Largest difference of the mixes of all heads to what the model hands to W_o; None where it cannot be recorded."""
+    """Largest difference of all mixes from the recorded input of W_o; None if it cannot be recorded."""
     output_difference: float | None
-    """Largest difference of the sum over all heads, plus bias and rest, to what W_o really gave."""
+    """Largest difference of the sum over all heads, plus bias and rest, from the recorded output of W_o."""
     rest_norm: float
-    """Length of what comes out of W_o from no head's mix (a convolution beside or behind attention); 0 mostly."""
+    """Length of the part of the output that belongs to no head (a convolution); usually 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellBreakdown:
-    """One cell of attention: layer, head, query token and key token."""
+    """Breakdown of one attention weight."""
 
     model: str
     """Name of the model."""
@@ -94,40 +94,40 @@ class CellBreakdown:
     head: int
     """Zero-based."""
     key_head: int
-    """Which key and value head this head uses; the same number unless heads share them."""
+    """Key and value head of this head; the same number unless heads share them."""
     query_position: int
     """Position of the query token."""
     key_position: int
     """Position of the key token."""
     score: ScoreBreakdown
-    """From two vectors to one weight."""
+    """Breakdown of the weight."""
     output: HeadOutput
-    """From the row of weights to the head's output."""
+    """Breakdown of the output of the head."""
 
 
 Block = Literal["query", "key", "value", "output"]
 BLOCKS: tuple[Block, ...] = ("query", "key", "value", "output")
-"""The four matrices of an attention layer, in this order wherever an axis runs over them."""
+"""The four matrices of an attention layer, in the order of every axis over them."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredMatrix:
-    """Where one of the four matrices stands in the checkpoint."""
+    """How one of the four matrices is stored."""
 
     name: str
     """Name of the parameter."""
     shape: tuple[int, ...]
-    """Its shape as it is stored."""
+    """Its stored shape."""
     form: str
-    """How the matrix is read out of it, such as "as stored", "rows 0 to 767 of 2,304"."""
+    """How the matrix is obtained, such as "as stored", "rows 0 to 767 of 2,304"."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadProjections:
-    """The projections of one layer, cut into heads the way the model cuts them; rows are what comes out.
+    """The projections of a layer, split into heads; rows are outputs.
 
-    Side by side the blocks are the matrix again: row r of W_q is row r % head_dim of head r // head_dim, column c of
-    W_o is column c % value_dim of head c // value_dim.
+    Row r of W_q is row r % head_dim of head r // head_dim; column c of W_o is column c % value_dim of head
+    c // value_dim.
     """
 
     model: str
@@ -135,29 +135,29 @@ class HeadProjections:
     layer: int
     """Zero-based."""
     shared_with: tuple[int, ...]
-    """All layers that use these same weights, this one included; more than one only where a family shares them."""
+    """All layers that use these weights, including this one."""
     query: Float[np.ndarray, "heads head_dim hidden"]
     """W_q by rows."""
     key: Float[np.ndarray, "key_heads head_dim key_hidden"]
-    """W_k by rows; key_heads divides heads where several heads share one."""
+    """W_k by rows; key_heads divides heads if heads share key heads."""
     value: Float[np.ndarray, "key_heads value_dim value_hidden"]
     """W_v by rows."""
     output: Float[np.ndarray, "heads output_hidden value_dim"]
     """W_o by columns."""
     query_bias: Float[np.ndarray, "heads head_dim"] | None
-    """Added to every query; None where the family has none."""
+    """Bias of W_q; None if there is none."""
     key_bias: Float[np.ndarray, "key_heads head_dim"] | None
-    """Added to every key."""
+    """Bias of W_k."""
     value_bias: Float[np.ndarray, "key_heads value_dim"] | None
-    """Added to every value."""
+    """Bias of W_v."""
     output_bias: Float[np.ndarray, " output_hidden"] | None
-    """Added once behind all heads; no head has a part of it."""
+    """Bias of W_o, which belongs to no head."""
     output_rest: Float[np.ndarray, "output_hidden rest"]
-    """Columns of W_o that read no head (ConvBERT's convolutions); none in most families."""
+    """Columns of W_o that belong to no head (ConvBERT's convolutions); none in most families."""
     norms: Float[np.ndarray, "heads blocks"]
     """Frobenius norm of each head's block of W_q, W_k, W_v, W_o; a shared key head counts for each of its heads."""
     stored: Mapping[Block, StoredMatrix]
-    """Where each of BLOCKS stands in the checkpoint."""
+    """How each of BLOCKS is stored."""
 
     @property
     def num_heads(self) -> int:
@@ -166,16 +166,16 @@ class HeadProjections:
 
     @property
     def head_dim(self) -> int:
-        """Numbers in a query or key of one head."""
+        """Size of a query or key vector."""
         return int(self.query.shape[1])
 
     def blocks(self, block: Block) -> np.ndarray:
-        """One of the four matrices, cut: an array with a first axis of heads (or key heads)."""
-        cut: np.ndarray = getattr(self, block)
-        return cut
+        """One of the four matrices, with a first axis of heads (or key heads)."""
+        blocks: np.ndarray = getattr(self, block)
+        return blocks
 
     def matrix(self, block: Block) -> np.ndarray:
-        """One of the four matrices whole again, rows being what comes out: the inverse of the cut."""
+        """One of the four matrices as a whole; rows are outputs."""
         blocks = self.blocks(block)
         if block != "output":
             return blocks.reshape(-1, blocks.shape[-1])
@@ -183,28 +183,28 @@ class HeadProjections:
         return np.concatenate([columns, self.output_rest], axis=1) if self.output_rest.size else columns
 
     def bias(self, block: Block) -> np.ndarray | None:
-        """The bias that belongs to one of the four matrices; None where there is none."""
+        """The bias of one of the four matrices; None if there is none."""
         bias: np.ndarray | None = getattr(self, f"{block}_bias")
         return bias
 
 
 @dataclass(frozen=True, slots=True)
 class HeadParameters:
-    """How many numbers one head has, and what the layer's projections have in all."""
+    """Number of parameters of a head and of the projections of its layer."""
 
     per_head: Mapping[Block, int]
-    """Of each of BLOCKS, its bias included (the output's bias belongs to no head)."""
+    """Parameters of each of BLOCKS for one head, including its bias (the output bias belongs to no head)."""
     heads: Mapping[Block, int]
-    """How many such blocks there are; fewer for key and value where heads share them."""
+    """Number of such blocks; fewer for key and value if heads share them."""
     outside_heads: int
-    """Parameters of the four projections that belong to no head: the output's bias, columns that read no head."""
+    """Parameters that belong to no head: the output bias, further columns of W_o."""
     total: int
     """Parameters of the four projections: the sum of per_head x heads, and outside_heads."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FusedVsPerHead:
-    """The same numbers twice: one large product that is cut, and one small product per head, side by side."""
+    """A projection computed as one product that is split, and as one product per head."""
 
     model: str
     """Name of the model."""
@@ -213,46 +213,46 @@ class FusedVsPerHead:
     block: Block
     """Which projection: query, key or value."""
     inputs: Float[np.ndarray, "seq hidden"]
-    """What really enters the projection for this text: the vectors of all tokens."""
+    """Recorded inputs of the projection."""
     fused: Float[np.ndarray, "heads seq dim"]
-    """inputs @ W^T + b in one product, then cut."""
+    """inputs @ W^T + b in one product, then split."""
     per_head: Float[np.ndarray, "heads seq dim"]
-    """inputs @ W_h^T + b_h, a product for each head."""
+    """inputs @ W_h^T + b_h for each head."""
     max_difference: float
-    """Largest absolute difference of the two; float32 rounding at most."""
+    """Largest difference of the two; rounding only."""
     model_difference: float | None
-    """Largest absolute difference of `fused` to what the model itself computed; None where it cannot be recorded."""
+    """Largest difference of `fused` from the recorded output; None if it cannot be recorded."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProductTimes:
-    """How long both ways took, measured once on one thread; another measurement gives other numbers."""
+    """Durations of both computations on one thread."""
 
     fused_seconds: float
-    """Shortest duration of the large product and its cut."""
+    """Shortest duration of the large product."""
     per_head_seconds: float
     """Shortest duration of all small products together."""
     runs: int
-    """How often each was run."""
+    """Number of repetitions."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LayerRun:
-    """What one layer's projections were given for a text, and what they gave, as the model itself ran them."""
+    """Recorded inputs and outputs of the projections of a layer."""
 
     query_input: Float[np.ndarray, "seq hidden"]
-    """What enters W_q; behind the normalisation where a layer normalises first."""
+    """Input of W_q, after the normalisation of a pre-norm layer."""
     key_input: Float[np.ndarray, "seq key_hidden"]
-    """What enters W_k."""
+    """Input of W_k."""
     value_input: Float[np.ndarray, "seq value_hidden"]
-    """What enters W_v."""
+    """Input of W_v."""
     query: Float[np.ndarray, "seq rows"] | None
-    """What W_q gave, not yet cut; None where the family applies it as a bare tensor, which no hook can record."""
+    """Output of W_q; None if it is a bare tensor, which a hook cannot record."""
     key: Float[np.ndarray, "seq key_rows"] | None
-    """What W_k gave."""
+    """Output of W_k."""
     value: Float[np.ndarray, "seq value_rows"] | None
-    """What W_v gave."""
+    """Output of W_v."""
     mixed: Float[np.ndarray, "seq columns"] | None
-    """What enters W_o: the mixes of all heads side by side."""
+    """Input of W_o: the concatenated outputs of all heads."""
     output: Float[np.ndarray, "seq output_hidden"] | None
-    """What W_o gave, its bias included."""
+    """Output of W_o, including its bias."""

@@ -1,4 +1,4 @@
-"""One attention score and one head's output broken down, in float64, from weights and inputs or as recorded."""
+"""Break down an attention score and the output of a head into their factors, in float64."""
 
 from typing import NamedTuple
 
@@ -15,39 +15,39 @@ from bertviz_core.models.loading import LoadedModel
 from bertviz_core.trace.results import Trace
 
 ROUNDING_TOLERANCE = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 6e-2}
-"""Relative difference of two ways to compute one vector, by the run's number format; more is another computation."""
+"""Number format -> tolerated relative difference of two computations of a vector."""
 MASKED_BELOW = -1e30
-"""What is added to a score to blank it out, whatever number a family takes for minus infinity."""
+"""Additive masks below this value count as minus infinity."""
 Rows = Float[np.ndarray, "heads seq"]
 
 
 class Vectors(NamedTuple):
-    """Queries, keys and values of a layer as they are multiplied, and how they come from the projections."""
+    """Queries, keys and values of a layer, and how they relate to the projections."""
 
     query: Float[np.ndarray, "heads seq head_dim"]
     key: Float[np.ndarray, "key_heads seq head_dim"]
     value: Float[np.ndarray, "key_heads seq value_dim"]
     positions: Positions
     factor: float
-    """What the projected query is multiplied with."""
+    """Factor of the projected query."""
     difference: float | None
-    """Largest difference to what was recorded, of numbers or of lengths; None where nothing was."""
+    """Largest difference from the recorded vectors, of values or lengths; None if nothing was recorded."""
 
 
 class ScoreRows(NamedTuple):
-    """One query of every head against all keys."""
+    """Scores of one query with all keys, for every head."""
 
     scaled: Rows
     added: Rows
     scaling: float
     name: str
-    """What is added; "" for nothing."""
+    """Name of the added term; "" for nothing."""
     is_remainder: bool
-    """Whether what is added was worked out backwards from the model's weights."""
+    """Whether the added term was inferred from the model's weights."""
 
 
 class LayerHeads(NamedTuple):
-    """What all cells of one layer and text share."""
+    """Data shared by all cells of a layer and text."""
 
     projections: HeadProjections
     run: LayerRun
@@ -69,11 +69,11 @@ def break_down_cell(
     key_position: int,
     heads: LayerHeads | None = None,
 ) -> CellBreakdown:
-    """Every number on the way to one attention weight, and from there to the head's output for this query.
+    """Break down one attention weight and the output of its head for this query.
 
-    Law: softmax of the scores is the row of the model's attention, and the sum of the outputs of all heads, plus the
-    bias, is the output of the layer's attention. A family that computes attention in code of its own may add terms to
-    the product of query and key; they are worked out backwards from its weights and named as a remainder.
+    The softmax of the scores is the model's attention row, and the outputs of all heads plus the bias add up to the
+    output of the attention layer. If a family adds terms to the product of query and key in its own code, they are
+    inferred from its weights and reported as a remainder.
 
     Args:
         loaded: the model of the trace.
@@ -82,10 +82,10 @@ def break_down_cell(
         head: zero-based.
         query_position: position of the query token.
         key_position: position of the key token.
-        heads: what layer_heads gave for this trace and layer, if it is known already.
+        heads: the result of layer_heads for this trace and layer, if available.
 
     Raises:
-        UnsupportedModelError: this model's attention or its projections are not known; says why.
+        UnsupportedModelError: the attention or the projections of this model are not known.
         ValueError: there is no such layer, head or token.
     """
     seq = len(trace.tokens)
@@ -110,7 +110,7 @@ def break_down_cell(
 
 
 def layer_heads(loaded: LoadedModel, trace: Trace, layer: int) -> LayerHeads:
-    """The projections of a layer and what they were given for the trace's text, for any number of cells.
+    """The projections of a layer and their inputs for the text of a trace.
 
     Raises:
         UnsupportedModelError: the family has no such projections, or keeps them in a way that is not known.
@@ -120,7 +120,7 @@ def layer_heads(loaded: LoadedModel, trace: Trace, layer: int) -> LayerHeads:
 
 
 def layer_vectors(trace: Trace, layer: int, projections: HeadProjections, run: LayerRun) -> Vectors:
-    """Queries, keys and values from inputs and weights; those that were recorded where positions changed them."""
+    """Queries, keys and values from inputs and weights; the recorded ones if positions changed them."""
     query = projected(run.query_input, projections.query, projections.query_bias)
     key = projected(run.key_input, projections.key, projections.key_bias)
     value = projected(run.value_input, projections.value, projections.value_bias)
@@ -144,7 +144,7 @@ def layer_vectors(trace: Trace, layer: int, projections: HeadProjections, run: L
 
 
 def score_rows(loaded: LoadedModel, trace: Trace, layer: int, vectors: Vectors, position: int) -> ScoreRows:
-    """Scaled products of one query of every head with all keys, and what is added to them before the softmax."""
+    """Scaled products of one query with all keys, and the terms added before the softmax, for every head."""
     if trace.attentions is None:
         return _recorded_rows(trace, layer, vectors, position)
     scaling = content_scaling(loaded, vectors.query.shape[-1])
@@ -152,10 +152,10 @@ def score_rows(loaded: LoadedModel, trace: Trace, layer: int, vectors: Vectors, 
 
 
 def content_scaling(loaded: LoadedModel, head_dim: int) -> float:
-    """What the product of query and key is multiplied with in a family whose scaling is not recorded.
+    """Factor of the product of query and key if it was not recorded.
 
-    1 / sqrt(head_dim) (Vaswani et al. 2017, section 3.2.1); DeBERTa divides by sqrt(head_dim x kinds of products), the
-    product of the contents counted among them (He et al. 2021, section 3.1).
+    1 / sqrt(head_dim) (Vaswani et al. 2017, section 3.2.1); DeBERTa divides by sqrt(head_dim x kinds of products),
+    including the content product (He et al. 2021, section 3.1).
     """
     of_positions = set(getattr(loaded.model.config, "pos_att_type", None) or ()) & {"c2p", "p2c"}
     return float((head_dim * (1 + len(of_positions))) ** -0.5)
@@ -166,7 +166,7 @@ def projected(
     blocks: Float[np.ndarray, "heads dim hidden"],
     bias: Float[np.ndarray, "heads dim"] | None,
 ) -> Float[np.ndarray, "heads seq dim"]:
-    """Every head's vectors of all tokens: its block of rows times the inputs, plus its bias."""
+    """Projected vectors of all tokens for every head."""
     vectors: np.ndarray = inputs.astype(np.float64) @ blocks.astype(np.float64).transpose(0, 2, 1)
     return vectors if bias is None else vectors + bias[:, None]
 
@@ -217,7 +217,7 @@ def _score(
 def _head_output(
     trace: Trace, projections: HeadProjections, run: LayerRun, vectors: Vectors, cell: _Cell, weights: Rows
 ) -> HeadOutput:
-    """The mix of all heads for one query, through W_o, beside what the model itself gave to W_o and got from it."""
+    """The mixed values of all heads for one query and their outputs, compared with the recorded ones."""
     position = cell.query_position
     values = np.repeat(vectors.value, len(weights) // len(vectors.value), axis=0)
     mixes = np.einsum("hs,hsd->hd", weights, values)
@@ -228,7 +228,7 @@ def _head_output(
         model_mixes, side_by_side = run.mixed[position].astype(np.float64), mixes.reshape(-1)
         difference = model_mixes[: mixes.size] - side_by_side
         mix_difference = float(np.abs(difference).max())
-        # What the family puts beside or behind the mixes; rounding alone is none of it.
+        # More than rounding: terms that the family adds to the mixed values.
         if mix_difference > ROUNDING_TOLERANCE.get(trace.dtype, 1e-4) * max(1.0, float(np.abs(model_mixes).max())):
             _refuse_other_mixes(trace, mix_difference)
             rest = merge_columns(projections.output) @ difference
@@ -247,11 +247,7 @@ def _head_output(
 
 
 def _refuse_other_mixes(trace: Trace, difference: float) -> None:
-    """Refuse heads whose mixes are not what the model hands to W_o, unless the family is known to add to them.
-
-    Raises:
-        UnsupportedModelError: the projections were cut in another way than the family does, or it does more with them.
-    """
+    """Refuse a family that passes something unknown to W_o."""
     row = family(trace.model_type)
     if not row.beside_heads:
         raise UnsupportedModelError(
@@ -263,9 +259,9 @@ def _refuse_other_mixes(trace: Trace, difference: float) -> None:
 def _relation(
     projected: Float[np.ndarray, "heads seq dim"], recorded: Float[np.ndarray, "heads seq dim"], tolerance: float
 ) -> tuple[Positions, float, float]:
-    """How the vectors that are multiplied come from the projected ones, by which factor, and how far off they are.
+    """How the recorded vectors relate to the projected ones, by which factor, and their difference.
 
-    A rotation keeps the length of every vector (Su et al. 2021, section 3.4.2).
+    A rotation preserves the length of every vector (Su et al. 2021, section 3.4.2).
     """
     factor = float(np.linalg.norm(recorded) / (np.linalg.norm(projected) or 1.0))
     if abs(factor - 1) < tolerance:
@@ -280,7 +276,7 @@ def _relation(
 
 
 def _recorded_rows(trace: Trace, layer: int, vectors: Vectors, position: int) -> ScoreRows:
-    """Products of one query with all keys, and what the recorded mask or bias adds to them."""
+    """Products of one query with all keys, and the recorded mask or bias."""
     scaling = float((trace.scaling or ())[layer])
     scaled = _content(vectors, position) * scaling
     mask = (trace.masks or ())[layer]
@@ -295,9 +291,9 @@ def _recorded_rows(trace: Trace, layer: int, vectors: Vectors, position: int) ->
 
 
 def _remainder_rows(trace: Trace, layer: int, vectors: Vectors, position: int, scaling: float) -> ScoreRows:
-    """Products of one query with all keys, and what must be added to them to give the model's own weights.
+    """Products of one query with all keys, and the remainder that leads to the model's own weights.
 
-    A softmax does not feel what is added to a whole row, so the remainder is known up to its mean, which is made 0.
+    A softmax is invariant to a constant, so the remainder is chosen with mean 0.
     """
     if trace.attentions is None:
         raise ValueError("a trace without attention maps")

@@ -1,6 +1,6 @@
-"""The weights of the heads of a layer: its projections cut into heads and put together again, norms, value norms.
+"""Split the projections of a layer into heads, and compute their norms and value norms.
 
-Vaswani et al. (2017), section 3.2.2, write a projection per head; libraries keep one matrix for all heads of a layer.
+Vaswani et al. (2017), section 3.2.2, define one projection per head; libraries store one matrix for all heads.
 """
 
 import math
@@ -20,7 +20,7 @@ def split_rows(matrix: Float[np.ndarray, "rows columns"], heads: int) -> Float[n
     """W_q, W_k or W_v as one block of rows per head, a view.
 
     Raises:
-        ValueError: the rows are no multiple of the heads.
+        ValueError: the rows are not a multiple of the heads.
     """
     return matrix.reshape(heads, _share(len(matrix), heads), matrix.shape[1])
 
@@ -29,13 +29,13 @@ def split_columns(matrix: Float[np.ndarray, "rows columns"], heads: int) -> Floa
     """W_o as one block of columns per head, a view; merge_columns is its inverse.
 
     Raises:
-        ValueError: the columns are no multiple of the heads.
+        ValueError: the columns are not a multiple of the heads.
     """
     return matrix.reshape(len(matrix), heads, _share(matrix.shape[1], heads)).transpose(1, 0, 2)
 
 
 def merge_columns(blocks: Float[np.ndarray, "heads rows dim"]) -> Float[np.ndarray, "rows columns"]:
-    """The blocks of all heads side by side: the matrix that split_columns cut."""
+    """The inverse of split_columns."""
     return blocks.transpose(1, 0, 2).reshape(blocks.shape[1], -1)
 
 
@@ -47,7 +47,7 @@ def _share(size: int, heads: int) -> int:
 
 
 def head_projections(loaded: LoadedModel, layer: int) -> HeadProjections:
-    """W_q, W_k, W_v by rows and W_o by columns, one block per head, as the model cuts them.
+    """W_q, W_k and W_v split by rows and W_o by columns, one block per head.
 
     Raises:
         UnsupportedModelError: the family has no such projections, or keeps them in a way that is not known.
@@ -98,10 +98,10 @@ def _norms(projections: LayerProjections) -> Float[np.ndarray, "heads blocks"]:
 
 
 def block_norms(loaded: LoadedModel) -> Float[np.ndarray, "layers heads blocks"]:
-    """Frobenius norm, sqrt of the sum of squares, of every head's block of W_q, W_k, W_v, W_o in every layer.
+    """Frobenius norm of every head's block of W_q, W_k, W_v and W_o in every layer.
 
-    Squared and summed over the heads they give the squared norm of the whole matrix. Layers that share weights have
-    the same row; where layers have different numbers of heads, what is not there is NaN.
+    The sum of their squares over the heads is the squared norm of the whole matrix. Missing heads of layers with fewer
+    heads are NaN.
 
     Raises:
         UnsupportedModelError: the family has no such projections, or keeps them in a way that is not known.
@@ -119,7 +119,7 @@ def block_norms(loaded: LoadedModel) -> Float[np.ndarray, "layers heads blocks"]
 
 
 def head_parameters(projections: HeadProjections) -> HeadParameters:
-    """How many numbers a head has, and how they add up to the four projections of its layer."""
+    """Number of parameters of a head, and of the four projections of its layer."""
     per_head: dict[Block, int] = {}
     heads: dict[Block, int] = {}
     for block in BLOCKS:
@@ -134,8 +134,8 @@ def head_parameters(projections: HeadProjections) -> HeadParameters:
 def value_norms(loaded: LoadedModel, trace: Trace, layer: int) -> Float[np.ndarray, "heads seq"]:
     """Norm of W_o^h v_j for every head and token: ||f(x)|| of Kobayashi et al. (2020).
 
-    Multiplied by the attention weight it is the norm of what token j adds to token i through head h. The bias of the
-    output, which belongs to no head, is left out.
+    Multiplied by the attention weight it is the norm of the contribution of token j to token i through head h. The
+    output bias, which belongs to no head, is left out.
 
     Raises:
         UnsupportedModelError: the family has no such projections, or keeps them in a way that is not known.
@@ -151,7 +151,7 @@ def value_norms(loaded: LoadedModel, trace: Trace, layer: int) -> Float[np.ndarr
             values = values + projections.value_bias[:, None]
     values = np.repeat(values, projections.num_heads // len(values), axis=0)
     output = projections.output.astype(np.float64)
-    # |O v|^2 = v^T (O^T O) v: no vector of the hidden size is made for each head and token.
+    # |O v|^2 = v^T (O^T O) v avoids a vector of the hidden size for each head and token.
     gram = output.transpose(0, 2, 1) @ output
     squares = np.einsum("hsd,hde,hse->hs", values, gram, values, optimize=True)
     norms: np.ndarray = np.sqrt(np.maximum(squares, 0)).astype(np.float32)

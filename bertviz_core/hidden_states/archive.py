@@ -1,4 +1,4 @@
-"""All hidden states of a run as one file."""
+"""Export the hidden states of a run."""
 
 from io import BytesIO
 from typing import Any
@@ -12,8 +12,8 @@ from bertviz_core.trace.results import Trace
 def hidden_states_npz(trace: Trace) -> bytes:
     """All hidden states of a run as a NumPy archive; np.load reads it without pickle.
 
-    Arrays: hidden_states (states, seq, hidden) float32 as the model's output of that name has them, states (their
-    names, entry by entry), tokens, input_ids and special by position, sequence (0 and 1 for the first and second text,
+    Arrays: hidden_states (states, seq, hidden) float32, states (the name of each
+    entry), tokens, input_ids and special by position, sequence (0 and 1 for the first and second text,
     -1 for an added token), model, revision, and pooler_output where the model has a pooler.
     """
     tokens, buffer = trace.tokens, BytesIO()

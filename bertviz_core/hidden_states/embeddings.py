@@ -1,15 +1,16 @@
-"""How entry 0 of the hidden states is made: rows of the embedding tables, their sum, its normalisation, and a check."""
+"""Recompute the embedding block and the pooler, and find nearest rows of the vocabulary table."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from bertviz_core.errors import SupersededError, UnsupportedModelError
 from bertviz_core.hidden_states.results import EmbeddingSum, NearestRows, PoolerCheck
+from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.trace.forward import forward
@@ -18,31 +19,25 @@ from bertviz_core.trace.recorded_arrays import to_numpy
 from bertviz_core.trace.results import Trace
 from bertviz_core.trace.run import RUN_LOCK
 
-if TYPE_CHECKING:
-    import torch
-    from transformers import PreTrainedModel
-
 CHUNK_ROWS = 16_384
-"""Rows of the vocabulary table that are compared at once."""
+"""Rows of the vocabulary table compared at once."""
 POSITION_TABLES = ("embeddings.position_embeddings", "position_embeddings", "embed_positions", "wpe")
 NORMS = (
     *("embeddings.LayerNorm", "embeddings.layer_norm", "embeddings.norm"),
     *("layer_norm_emb", "layernorm_embedding", "word_embeddings_layernorm"),
 )
 PROJECTIONS = ("embeddings_project", "encoder.embedding_hidden_mapping_in", "embeddings.projection")
-"""Where the common vocabulary of names has each part of the embedding block; the first that is there counts."""
+"""Usual names of the modules of the embedding block; the first match is used."""
 SUM_TOLERANCE = 1e-4
-"""Float32 rounding of a sum of four vectors, through a normalisation; anything beyond is another computation."""
+"""Tolerance for the rounding of the sum and its normalisation in float32."""
 
 
 def embedding_sum(loaded: LoadedModel, trace: Trace) -> EmbeddingSum:
-    """Word + position + type vectors of every token, their sum, its normalisation, and whether they give entry 0.
+    """Recompute the embeddings of all tokens as word + position + type, and compare them with entry 0 of hidden_states.
 
     Raises:
-        UnsupportedModelError: the model has no vocabulary table to look words up in.
+        UnsupportedModelError: the model has no vocabulary table.
     """
-    import torch
-
     row = family(loaded.model_type)
     with torch.inference_mode():
         ids = torch.tensor(trace.tokens.input_ids, device=loaded.device)
@@ -77,12 +72,10 @@ def embedding_sum(loaded: LoadedModel, trace: Trace) -> EmbeddingSum:
 
 
 def pooler_check(loaded: LoadedModel, trace: Trace) -> PoolerCheck | None:
-    """The pooler's Linear and tanh computed again on the first token; None where the model has no such pooler.
+    """Recompute pooler_output = tanh(weight @ last_hidden_state[0] + bias); None if the model has no such pooler.
 
-    Law (Devlin et al. 2019, appendix A): pooler_output = tanh(weight @ last_hidden_state[0] + bias).
+    Devlin et al. 2019, appendix A.
     """
-    import torch
-
     if trace.pooler_output is None:
         return None
     pooler = getattr(loaded.model, "pooler", None)
@@ -97,13 +90,11 @@ def pooler_check(loaded: LoadedModel, trace: Trace) -> PoolerCheck | None:
 
 
 def nearest_rows(loaded: LoadedModel, token_id: int, count: int = 10) -> NearestRows:
-    """The rows of the vocabulary table with the largest cosine to one row; what has a zero row has cosine 0.
+    """The rows of the vocabulary table with the largest cosine to a row; a zero row has cosine 0.
 
     Raises:
         ValueError: there is no such row.
     """
-    import torch
-
     table = word_table(loaded)
     if not 0 <= token_id < len(table):
         raise ValueError(f"row {token_id} of {len(table)}")
@@ -126,7 +117,7 @@ def word_table(loaded: LoadedModel) -> "torch.Tensor":
     """The vocabulary table (vocab, width).
 
     Raises:
-        UnsupportedModelError: the model has none, being made of characters or hashes.
+        UnsupportedModelError: the model has none (it embeds characters or hashes).
     """
     table = input_table(loaded.model)
     if table is None:
@@ -143,52 +134,49 @@ def _word(loaded: LoadedModel, ids: "torch.Tensor") -> "torch.Tensor":
 def _position(
     loaded: LoadedModel, trace: Trace
 ) -> "tuple[Int[np.ndarray, ' seq'] | None, Float[torch.Tensor, 'seq width'] | None]":
-    """Rows that a run looks up in the position table, and what the table gives for them; no ids for a computed one.
+    """Row numbers and vectors that a run looks up in the position table; no numbers for computed positions.
 
-    Which row the first token gets (0, 2, the one behind the padding id) is the family's affair and is not guessed.
+    They are observed rather than computed, since families start at different rows (0, 2, the one after the padding id).
     """
     table = _part(loaded, POSITION_TABLES)
     if table is None:
         return None, None
-    given: list[torch.Tensor] = []
+    outputs: list[torch.Tensor] = []
     with RUN_LOCK:
         inputs = model_inputs(loaded, (trace.tokens,))
         reset_model_state(loaded.model, len(trace.tokens))  # first, since it may replace modules
-        with _listening(table, given) as row_numbers, suppress(_TablePassedError):
+        with _listening(table, outputs) as row_numbers, suppress(_TablePassedError):
             forward(loaded, inputs)
-    if not given:
+    if not outputs:
         return None, None
     seq = len(trace.tokens)
-    vectors = given[0].reshape(-1, given[0].shape[-1])[:seq].float()
+    vectors = outputs[0].reshape(-1, outputs[0].shape[-1])[:seq].float()
     rows = row_numbers[0].reshape(-1)[:seq] if row_numbers else None
     return (None if rows is None else rows.cpu().numpy()), vectors
 
 
 class _TablePassedError(SupersededError):
-    """The table has been asked: the rest of the run is not needed."""
+    """Ends the run after the position table was used."""
 
 
 @contextmanager
-def _listening(table: "torch.nn.Module", given: "list[torch.Tensor]") -> "Iterator[list[torch.Tensor]]":
-    """Put what a module gives first into `given` and end the run; what comes out are the rows looked up in it."""
-    import torch
-    from torch.overrides import TorchFunctionMode
-
+def _listening(table: "torch.nn.Module", outputs: "list[torch.Tensor]") -> "Iterator[list[torch.Tensor]]":
+    """Collect the first output of a module and end the run; yields the row numbers looked up in it."""
     row_numbers: list[torch.Tensor] = []
     weight, thread = getattr(table, "weight", None), get_ident()
 
-    class _Lookups(TorchFunctionMode):
+    class _Lookups(torch.overrides.TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             if func is torch.nn.functional.embedding and weight is not None and args[1] is weight:
                 row_numbers.append(args[0])
             return func(*args, **(kwargs or {}))
 
-    def hear(module: Any, args: tuple[Any, ...], output: Any) -> None:
+    def record(module: Any, args: tuple[Any, ...], output: Any) -> None:
         if get_ident() == thread:
-            given.append(output[0] if isinstance(output, tuple) else output)
+            outputs.append(output[0] if isinstance(output, tuple) else output)
             raise _TablePassedError
 
-    hook = table.register_forward_hook(hear)
+    hook = table.register_forward_hook(record)
     try:
         with _Lookups():
             yield row_numbers
@@ -197,9 +185,7 @@ def _listening(table: "torch.nn.Module", given: "list[torch.Tensor]") -> "Iterat
 
 
 def _token_type(loaded: LoadedModel, trace: Trace, ids: "torch.Tensor") -> "torch.Tensor | None":
-    """Rows of the type table; row 0 for all where the model was not told types, unless that is a word's row."""
-    import torch
-
+    """Rows of the token type table; row 0 if there are no types, unless the table is the vocabulary."""
     table = _part(loaded, (family(loaded.model_type).type_table,))
     types = trace.tokens.token_type_ids
     if table is None or (types is None and table is loaded.model.get_input_embeddings()):
@@ -216,21 +202,19 @@ def _constant(loaded: LoadedModel, terms: tuple[tuple[str, int], ...], word: "to
     return sum(rows[1:], rows[0]).expand_as(word).clone() if rows else None
 
 
-def part_path(model: "PreTrainedModel", names: Sequence[str]) -> str:
-    """Path of the first of some modules in a model, or in the model within it that reads the text; "" for none."""
-    from transformers import PreTrainedModel
-
+def part_path(model: "transformers.PreTrainedModel", names: Sequence[str]) -> str:
+    """Path of the first of these modules in a model, or in its inner text model; "" if there is none."""
     modules = dict(model.named_modules())
     words = next((path for path, module in modules.items() if module is _input_module(model)), "")
-    around = [path for path, module in modules.items() if isinstance(module, PreTrainedModel)]
+    around = [path for path, module in modules.items() if isinstance(module, transformers.PreTrainedModel)]
     paths = (f"{path}.{name}".lstrip(".") for path in around if words.startswith(path) for name in names)
     return next((path for path in paths if path in modules), "")
 
 
-def _input_module(model: "PreTrainedModel") -> Any:
+def _input_module(model: "transformers.PreTrainedModel") -> Any:
     try:
         return model.get_input_embeddings()
-    except NotImplementedError:  # made of characters or hashes
+    except NotImplementedError:  # it embeds characters or hashes
         return None
 
 
@@ -240,7 +224,7 @@ def _part(loaded: LoadedModel, names: tuple[str, ...]) -> Any:
 
 
 def _applied(module: Any, vectors: "torch.Tensor") -> "torch.Tensor":
-    if module is None or getattr(module, "quant_mode", False):  # I-BERT's whole numbers need their scale beside them
+    if module is None or getattr(module, "quant_mode", False):  # I-BERT's integers need a scale
         return vectors
     result = module(vectors.to(next(module.parameters()).dtype)[None])
     output: torch.Tensor = (result[0] if isinstance(result, tuple) else result)[0].float()
@@ -248,8 +232,6 @@ def _applied(module: Any, vectors: "torch.Tensor") -> "torch.Tensor":
 
 
 def _ends_in_tanh(loaded: LoadedModel) -> bool:
-    import torch
-
     pooler = getattr(loaded.model, "pooler", None)
     if loaded.model_type == "mobilebert":
         return bool(getattr(pooler, "do_activate", False))
@@ -258,9 +240,7 @@ def _ends_in_tanh(loaded: LoadedModel) -> bool:
 
 
 def _trigram(model: Any, vectors: "torch.Tensor", ids: "torch.Tensor") -> "torch.Tensor":
-    """MobileBERT (Sun et al. 2020, section 3.1): the next, the own and the previous narrow vector, mapped to one."""
-    import torch
-
+    """MobileBERT (Sun et al. 2020, section 3.1): a linear map of the next, the own and the previous narrow vector."""
     block = model.embeddings
     if block.trigram_input:
         edge = torch.zeros_like(vectors[:1])
@@ -270,7 +250,7 @@ def _trigram(model: Any, vectors: "torch.Tensor", ids: "torch.Tensor") -> "torch
 
 
 def _token_dropout(model: Any, vectors: "torch.Tensor", ids: "torch.Tensor") -> "torch.Tensor":
-    """ESM: masked tokens are zeroed, the others scaled as in its training, where 12 % were masked."""
+    """ESM: masked tokens are zeroed, the others scaled as in training with 12 % masked."""
     block = model.embeddings
     if not block.token_dropout:
         return vectors
@@ -280,9 +260,7 @@ def _token_dropout(model: Any, vectors: "torch.Tensor", ids: "torch.Tensor") -> 
 
 
 def _side_by_side(model: Any, vectors: "torch.Tensor", ids: "torch.Tensor") -> "torch.Tensor":
-    """RoCBert without shapes and pronunciations: row 0 of both tables beside the word, mapped to one."""
-    import torch
-
+    """RoCBert without shapes and pronunciations: a linear map of the word and row 0 of both tables."""
     block = model.embeddings
     if block.map_inputs_layer is None:
         return vectors
@@ -297,4 +275,4 @@ WORD_STEPS: Mapping[str, Callable[[Any, "torch.Tensor", "torch.Tensor"], "torch.
     "mobilebert": _trigram,
     "roc_bert": _side_by_side,
 }
-"""What a family does to the rows of the vocabulary table before they enter the sum."""
+"""Model type -> function applied to the rows of the vocabulary table before the sum."""

@@ -1,4 +1,4 @@
-"""Norms, similarities and projections of hidden states; pure functions on arrays, entry 0 is the embedding output."""
+"""Compute norms, similarities and projections of hidden states; entry 0 is the embedding output."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ def norms(hidden_states: Float[np.ndarray, "states seq hidden"]) -> Float[np.nda
 def cosine(
     first: Float[np.ndarray, "*rows hidden"], second: Float[np.ndarray, "*rows hidden"]
 ) -> Float[np.ndarray, "*rows"]:
-    """Cosine of the vectors of two arrays, row by row, -1 to 1; 0 where one of them is zero."""
+    """Row-wise cosine of two arrays, -1 to 1; 0 for zero vectors."""
     return np.asarray(np.clip(np.einsum("...h,...h->...", unit(first), unit(second)), -1, 1))
 
 
@@ -40,12 +40,12 @@ def unit(vectors: Float[np.ndarray, "*rows hidden"]) -> Float[np.ndarray, "*rows
 
 
 def cosine_to_previous(hidden_states: Float[np.ndarray, "states seq hidden"]) -> Float[np.ndarray, "layers seq"]:
-    """Cosine of every token's vector to its own one entry before; row i is layer i, from its input to its output."""
+    """Cosine between the input and the output of each layer, for every token."""
     return cosine(hidden_states[1:], hidden_states[:-1])
 
 
 def change_by_layer(hidden_states: Float[np.ndarray, "states seq hidden"]) -> Float[np.ndarray, "layers seq"]:
-    """Cosine distance, 1 - cosine, of every token's vector before and after a layer: 0 where only its length changed.
+    """Cosine distance, 1 - cosine, between the input and output of a layer; 0 if only the length changes.
 
     Row i is layer i; 1 is a right angle, 2 the opposite direction.
     """
@@ -53,12 +53,12 @@ def change_by_layer(hidden_states: Float[np.ndarray, "states seq hidden"]) -> Fl
 
 
 def cosine_to_embedding(hidden_states: Float[np.ndarray, "states seq hidden"]) -> Float[np.ndarray, "states seq"]:
-    """Cosine of every token's vector to its own embedding output; row 0 is 1 wherever that is not zero."""
+    """Cosine of every token's vector with its embedding output; row 0 is 1 for nonzero vectors."""
     return cosine(hidden_states, np.broadcast_to(hidden_states[0], hidden_states.shape))
 
 
 def token_cosines(hidden_states: Float[np.ndarray, "states seq hidden"]) -> Float[np.ndarray, "states seq seq"]:
-    """Cosine of every token to every other at every entry: symmetric, the diagonal 1 wherever a vector is not zero."""
+    """Cosine of all pairs of tokens at every entry: symmetric, with diagonal 1 for nonzero vectors."""
     units = unit(hidden_states)
     return np.asarray(np.clip(units @ units.transpose(0, 2, 1), -1, 1))
 
@@ -66,7 +66,7 @@ def token_cosines(hidden_states: Float[np.ndarray, "states seq hidden"]) -> Floa
 def outlier_dimensions(
     hidden_states: Float[np.ndarray, "states seq hidden"], z: float = OUTLIER_Z, share: float = OUTLIER_SHARE
 ) -> OutlierDimensions:
-    """The dimensions that stand far out in many tokens of some entry.
+    """The dimensions with outlying values in many tokens of an entry.
 
     z is taken over the values of one token: (value - mean) / standard deviation. With n dimensions no |z| can be larger
     than (n - 1) / sqrt(n), so a model of fewer than 38 dimensions has none by the rule of 6.
@@ -84,7 +84,7 @@ def outlier_dimensions(
 
 
 def largest_value(state: Float[np.ndarray, "seq hidden"]) -> LargestValue:
-    """The number of largest magnitude in one entry of the hidden states."""
+    """The value of largest magnitude in an entry of the hidden states."""
     token, dimension = (int(place) for place in np.unravel_index(np.abs(state).argmax(), state.shape))
     own = state[token].astype(np.float64)
     value, spread = float(own[dimension]), float(own.std())
@@ -92,7 +92,7 @@ def largest_value(state: Float[np.ndarray, "seq hidden"]) -> LargestValue:
 
 
 def first_tokens(tokens: Tokens, most: int = 8) -> list[int]:
-    """Positions of the text's first tokens, half of them of a pair's second text; special ones only where all are."""
+    """Positions of the first tokens of the text, half of them of the second text of a pair, without special tokens."""
     texts = [
         [place for place, sequence in enumerate(tokens.sequence) if sequence == text and not tokens.special[place]]
         for text in (0, 1)
@@ -102,10 +102,9 @@ def first_tokens(tokens: Tokens, most: int = 8) -> list[int]:
 
 
 def token_paths(hidden_states: Float[np.ndarray, "states seq hidden"], components: int = 2) -> TokenPaths:
-    """Every token's way through the layers along the directions of largest variance of all entries together.
+    """Paths of all tokens through the layers in the principal components of all entries.
 
-    Principal components by singular values of the centred states; the sign of a direction is chosen so that its largest
-    entry is positive, so that the same states always give the same picture. Directions beyond the rank are zero.
+    The sign of a component is chosen so that its largest entry is positive. Components beyond the rank are zero.
 
     Raises:
         UnsupportedModelError: the states hold NaN or infinity.
@@ -134,13 +133,13 @@ def token_paths(hidden_states: Float[np.ndarray, "states seq hidden"], component
 def compare_word(
     word: str, first: Trace, first_positions: Sequence[int], second: Trace, second_positions: Sequence[int]
 ) -> WordComparison:
-    """Cosine of two occurrences of a word at every entry of the hidden states, its pieces averaged.
+    """Cosine of two occurrences of a word at every entry of the hidden states, averaged over its tokens.
 
-    At the static embedding the same pieces have cosine 1; what the curve loses below 1 is what the texts around them
-    made of the word (entry 0 already knows the position).
+    The static embeddings of the same tokens have cosine 1; a lower cosine is the effect of the context (and of the
+    position, from entry 0 on).
 
     Raises:
-        ValueError: no positions, or traces of models of different shape.
+        ValueError: there are no positions, or the models differ in shape.
     """
     if not first_positions or not second_positions:
         raise ValueError("a word without tokens")
@@ -157,7 +156,7 @@ def compare_word(
 def inside_polygon(
     points: Float[np.ndarray, "points 2"], corners: Float[np.ndarray, "corners 2"]
 ) -> Bool[np.ndarray, " points"]:
-    """Whether each point is inside a closed line: a ray to the right meets it an odd number of times."""
+    """Whether each point is inside a polygon, by the even-odd rule."""
     x, y = points.astype(np.float64).T
     odd = np.zeros(len(points), dtype=np.bool_)
     for (from_x, from_y), (to_x, to_y) in zip(corners, np.roll(corners, -1, axis=0), strict=True):

@@ -1,4 +1,4 @@
-"""Where a word stands in a text, in characters and in tokens, whatever the tokenizer takes for a word."""
+"""Find the occurrences of a word in a text, in characters and tokens."""
 
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -7,20 +7,19 @@ from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.word_alignment import SPACE_MARKS
 
 UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN", "BOPOMOFO", "JAVANESE")
-"""First word of the Unicode names of letters whose scripts write words without spaces between them."""
+"""First words of the Unicode names of letters in scripts without spaces between words."""
 
 
 def occurrences(tokens: Tokens, word: str) -> tuple[tuple[int, ...], ...]:
-    """Token positions of every occurrence of a word in the text and its pair, in order; () where it does not occur.
+    """Token positions of every occurrence of a word in the text and its pair.
 
-    The word is looked for in the characters of the text, upper and lower case alike, where no letter or digit of the
-    same word stands before or behind it; its tokens are those that cover any of its characters. A tokenizer that does
-    not tell the characters of its tokens is read by the spelling of its tokens instead.
+    The search is case-insensitive and matches whole words; the tokens of an occurrence are those that cover any of its
+    characters. If the tokenizer provides no offsets, the spelling of the tokens is searched.
     """
     if tokens.offsets is None:
         text, owners = _spelled_out(tokens)
-        found = (sorted({owners[place] for place in range(*span)}) for span in word_spans(text, word))
-        return tuple(tuple(positions) for positions in found)
+        matches = (sorted({owners[place] for place in range(*span)}) for span in word_spans(text, word))
+        return tuple(tuple(positions) for positions in matches)
     places: list[tuple[int, ...]] = []
     for sequence, text in enumerate((tokens.text, tokens.pair or "")):
         own = [
@@ -30,16 +29,13 @@ def occurrences(tokens: Tokens, word: str) -> tuple[tuple[int, ...], ...]:
         ]
         for start, end in word_spans(text, word):
             covering = tuple(position for position, (low, high) in own if low < min(end, high) and start < high)
-            if covering:  # a text may have been cut before it
+            if covering:  # the text may be truncated
                 places.append(covering)
     return tuple(places)
 
 
 def word_spans(text: str, word: str) -> Iterator[tuple[int, int]]:
-    """First character and the one behind the last of every occurrence of a word in a text, upper and lower case alike.
-
-    Accents are compared as they are seen, whether a letter and its accent are one character or two.
-    """
+    """Character spans, end exclusive, of every occurrence of a word; ignores case and the composition of accents."""
     wanted = "".join(letter for letter, _ in _folded(word.strip()))
     letters = list(_folded(text))
     whole, places = "".join(letter for letter, _ in letters), [place for _, place in letters]
@@ -58,14 +54,14 @@ def word_spans(text: str, word: str) -> Iterator[tuple[int, int]]:
 
 
 def _folded(text: str) -> Iterator[tuple[str, int]]:
-    """The letters of a text without their case, accents by themselves, each with the place of its character."""
+    """The case-folded, decomposed characters of a text, each with the index of its character."""
     for place, character in enumerate(text):
         for letter in unicodedata.normalize("NFD", character.casefold()):
             yield letter, place
 
 
 def _one_word(before: str, behind: str) -> bool:
-    """Whether two neighbouring characters belong to one word; "" stands for the end of the text."""
+    """Whether two consecutive characters belong to one word; "" is the end of the text."""
     return all(_in_word(each) for each in (before, behind)) and not any(_unspaced(each) for each in (before, behind))
 
 
@@ -78,10 +74,10 @@ def _unspaced(character: str) -> bool:
 
 
 def _spelled_out(tokens: Tokens) -> tuple[str, Sequence[int]]:
-    """The text as its tokens spell it, and the token that each character is from.
+    """The text spelled by its tokens, and the token of each character.
 
-    A space parts two pieces unless their spelling joins them: "##" in front, "@@" behind, a vocabulary that marks the
-    beginnings (U+2581, U+0120) or the ends ("</w>") of words, or one of single characters.
+    Tokens are separated by a space unless their spelling joins them: a "##" prefix, an "@@" suffix, a vocabulary that
+    marks the beginning (U+2581, U+0120) or end ("</w>") of words, or one of single characters.
     """
     own = [
         (position, token)

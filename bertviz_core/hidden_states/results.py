@@ -7,119 +7,119 @@ from jaxtyping import Float, Int
 
 
 def state_name(entry: int) -> str:
-    """What an entry of hidden_states is called: "embeddings" for entry 0, "after layer 5" for entry 6."""
+    """Name of an entry of hidden_states: "embeddings" for entry 0, "after layer 5" for entry 6."""
     return "embeddings" if entry == 0 else f"after layer {entry - 1}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OutlierDimensions:
-    """Dimensions whose values stand far out in many tokens."""
+    """Dimensions with outlying values in many tokens."""
 
     dimensions: Int[np.ndarray, " found"]
     """Zero-based indices, the most outlying first."""
     share: Float[np.ndarray, "states found"]
-    """Per entry of hidden_states the share of tokens in which the dimension stands out, 0 to 1."""
+    """Share of tokens in which the dimension is outlying, 0 to 1, for each entry of hidden_states."""
     peak: Float[np.ndarray, " found"]
     """Largest |z| of the dimension over all tokens and entries, in standard deviations of a token's own values."""
     rule: str
-    """The rule, one sentence."""
+    """Definition, one sentence."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LargestValue:
-    """The number of largest magnitude among some hidden states."""
+    """The value of largest magnitude among hidden states."""
 
     token: int
     """Position of its token."""
     dimension: int
     """Its dimension."""
     value: float
-    """The number itself."""
+    """The value."""
     deviations: float
-    """How far it lies from the mean of its token's own values, in standard deviations of these."""
+    """Its distance from the mean of the values of its token, in standard deviations."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenPaths:
-    """All hidden states in a few dimensions, by one PCA for all layers."""
+    """All hidden states projected by one PCA for all layers."""
 
     points: Float[np.ndarray, "states seq components"]
     """Coordinates of every token at every entry of hidden_states."""
     explained: Float[np.ndarray, " components"]
     """Share of the variance along each component, 0 to 1, descending."""
     components: Float[np.ndarray, "components hidden"]
-    """Directions of unit length, the entry of largest size positive."""
+    """Unit vectors with a positive entry of largest magnitude."""
     center: Float[np.ndarray, " hidden"]
-    """Mean of all hidden states, taken off before the projection."""
+    """Mean of all hidden states, subtracted before the projection."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordComparison:
-    """One word's occurrences in two texts, compared layer by layer."""
+    """Comparison of a word in two texts, layer by layer."""
 
     word: str
-    """The word as it was asked for."""
+    """The word."""
     first_positions: tuple[int, ...]
     """Tokens of the occurrence in the first text."""
     second_positions: tuple[int, ...]
     """Tokens of the occurrence in the second text."""
     cosine: Float[np.ndarray, " states"]
-    """Cosine of the two occurrences at every entry of hidden_states, pieces of a word averaged."""
+    """Cosine of the two occurrences at every entry of hidden_states, averaged over the tokens of the word."""
     static_cosine: float | None
-    """Cosine of their rows in the embedding table: 1.0, being the same rows; None where the pieces differ."""
+    """Cosine of their rows in the embedding table: 1.0 for the same tokens; None if the tokens differ."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EmbeddingSum:
-    """How the embedding block makes entry 0 of hidden_states: a sum of rows of tables, normalised, maybe projected."""
+    """The embedding block: a sum of rows of tables, normalised and possibly projected."""
 
     word: Float[np.ndarray, "seq width"]
-    """Rows of the vocabulary table, as they enter the sum."""
+    """Rows of the vocabulary table."""
     position: Float[np.ndarray, "seq width"] | None
-    """Rows of the position table; None for a family that tells positions in another way."""
+    """Rows of the position table; None if the family has none."""
     token_type: Float[np.ndarray, "seq width"] | None
-    """Rows of the token type table; None for a family without."""
+    """Rows of the token type table; None if the family has none."""
     other: Float[np.ndarray, "seq width"] | None
-    """Further vectors that the family adds (see note); None where there are none."""
+    """Further vectors (see note); None if there are none."""
     total: Float[np.ndarray, "seq width"]
     """The sum of the above."""
     normalized: Float[np.ndarray, "seq width"] | None
-    """The sum after the block's normalisation; None for a family without one (GPT-2, T5)."""
+    """The sum after the normalisation; None for a family without one (GPT-2, T5)."""
     norm_class: str
     """Class of that normalisation, such as "LayerNorm"; "" for a family without one."""
     output: Float[np.ndarray, "seq hidden"]
-    """The sum after the normalisation and the projection to hidden_size, where the block has them."""
+    """Output of the block, after normalisation and projection."""
     projected: bool
-    """Whether the block projects the vectors to hidden_size."""
+    """Whether the block projects to hidden_size."""
     position_ids: Int[np.ndarray, " seq"] | None
-    """Row of the position table of every token."""
+    """Row of the position table for every token."""
     max_difference: float
-    """max |output - hidden_states[0]|: 0 up to rounding where the sum tells all."""
+    """max |output - hidden_states[0]|; 0 up to rounding if the sum is complete."""
     exact: bool
-    """Whether that difference is mere rounding."""
+    """Whether that difference is rounding."""
     note: str
-    """What else the family does; "" where the sum, the norm and the projection are all."""
+    """Further steps of the family; "" if there are none."""
 
     @property
     def parts(self) -> dict[str, Float[np.ndarray, "seq width"]]:
-        """Name -> the vectors that are added."""
+        """Name -> summand."""
         named = {"word": self.word, "position": self.position, "token type": self.token_type, "other": self.other}
         return {name: vectors for name, vectors in named.items() if vectors is not None}
 
     @property
     def norm_name(self) -> str:
-        """The normalisation in prose: "layer norm", else its class; "" for a family without one."""
+        """Display name of the normalisation; "" for a family without one."""
         return "layer norm" if self.norm_class == "LayerNorm" else self.norm_class
 
     @property
     def steps(self) -> str:
-        """How the vectors are made, such as "word + position, then layer norm, then a projection"."""
+        """The steps, such as "word + position, then layer norm, then a projection"."""
         behind = (self.norm_name, "a projection" if self.projected else "")
         return ", then ".join((" + ".join(self.parts), *filter(None, behind)))
 
     @property
     def inexact(self) -> str:
-        """That the sum is not all of what the family does, one sentence; "" where it is."""
+        """A sentence if the sum is not complete; "" if it is."""
         if self.exact:
             return ""
         return (
@@ -130,29 +130,29 @@ class EmbeddingSum:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolerCheck:
-    """The pooler computed again from its weights."""
+    """The pooler recomputed from its weights."""
 
     cls: Float[np.ndarray, " hidden"]
-    """Last hidden state of the first token, the pooler's input."""
+    """Last hidden state of the first token."""
     linear: Float[np.ndarray, " pooled"]
-    """Weight times input plus bias."""
+    """weight @ cls + bias."""
     output: Float[np.ndarray, " pooled"]
-    """tanh of that."""
+    """tanh(linear)."""
     max_difference: float
     """max |output - pooler_output|."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NearestRows:
-    """Rows of the vocabulary table nearest to one row, that row left out."""
+    """Nearest neighbours of a row of the vocabulary table."""
 
     token_id: int
-    """The row asked about."""
+    """The row."""
     norm: float
     """Its Euclidean length."""
     ids: Int[np.ndarray, " found"]
-    """The nearest rows, the nearest first."""
+    """Its neighbours, nearest first."""
     cosine: Float[np.ndarray, " found"]
-    """Their cosines to the row."""
+    """Their cosines with the row."""
     norms: Float[np.ndarray, " found"]
     """Their Euclidean lengths."""

@@ -1,4 +1,4 @@
-"""`python -m bertviz_core.isolation.child`: one function under limits, for bertviz_core.isolation.run."""
+"""`python -m bertviz_core.isolation.child`: run a function under limits, for bertviz_core.isolation.run."""
 
 import os
 import sys
@@ -9,6 +9,9 @@ from importlib import import_module
 from bertviz_core.errors import BertvizError
 from bertviz_core.isolation.walls import confine_files, confine_process
 
+with suppress(ModuleNotFoundError):  # Windows, where no child is started, but its constants are read
+    import resource
+
 TASKS = frozenset(
     {
         "bertviz_core.architecture.dataflow.trial.answered",
@@ -16,24 +19,23 @@ TASKS = frozenset(
         "bertviz_core.trace.isolated.child.answered",
     }
 )
-"""The functions that may be asked for by name: bytes in, bytes out."""
+"""The functions that may be run, from bytes to bytes."""
 CONFINE_THEMSELVES = frozenset(
     {"bertviz_core.architecture.dataflow.trial.answered", "bertviz_core.trace.isolated.child.answered"}
 )
-"""Those whose first request names the files that are theirs; to the others none but their libraries are open."""
+"""Those that restrict file access themselves, after a first request names their files; the others may only read
+libraries."""
 ANSWER, REFUSAL, OUT_OF_MEMORY, TOO_LARGE, OTHER = b"A", b"R", b"M", b"L", b"X"
-"""The first byte that a child writes: what the rest is."""
+"""The first byte of an answer: its kind."""
 NICE, OPEN_FILES = 10, 64
 SERVE, FRAME = "serve", 8
-"""The argument of a child that answers more than once; the bytes that tell the length of a request or an answer."""
+"""The argument for a child that serves many requests; bytes of the length before each request and answer."""
 
 
 def set_limits(memory_nbytes: int, processor_s: int, file_nbytes: int, serves: bool = False) -> None:
-    """Bind this process for good; the seconds of one that serves are set anew for each request."""
-    import resource
-
+    """Limit the resources of this process; one that serves gets new processor seconds for each request."""
     os.nice(NICE)
-    # Where memory is short, the system ends this process and not the server.
+    # If memory runs out, the system kills this process rather than the server.
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write("1000")
     for limit, most in (
@@ -41,7 +43,7 @@ def set_limits(memory_nbytes: int, processor_s: int, file_nbytes: int, serves: b
         (resource.RLIMIT_FSIZE, file_nbytes),
         (resource.RLIMIT_NOFILE, OPEN_FILES),
         (resource.RLIMIT_AS, memory_nbytes),
-        # Elsewhere threads count as processes, and Linux has a better wall (bertviz_core.isolation.walls).
+        # On Linux threads count as processes; see bertviz_core.isolation.walls for its protection.
         *([(resource.RLIMIT_NPROC, 0)] if sys.platform == "darwin" else []),
     ):
         _bind(limit, most, most)
@@ -49,9 +51,7 @@ def set_limits(memory_nbytes: int, processor_s: int, file_nbytes: int, serves: b
 
 
 def _bind(limit: int, soft: int, hard: int) -> None:
-    """Set a limit, never above one that is set already."""
-    import resource
-
+    """Set a limit, but never raise it."""
     _, most = resource.getrlimit(limit)
     if most != resource.RLIM_INFINITY:
         soft, hard = min(soft, most), most if hard == resource.RLIM_INFINITY else min(hard, most)
@@ -59,7 +59,7 @@ def _bind(limit: int, soft: int, hard: int) -> None:
 
 
 def run(task: str, request: bytes, answer_nbytes: int) -> bytes:
-    """What a task answers to a request, its kind in front."""
+    """The answer of a task to a request, after its kind."""
     try:
         module, _, name = task.rpartition(".") if task in TASKS else ("", "", "")
         answer: bytes = getattr(import_module(module), name)(request)
@@ -67,15 +67,13 @@ def run(task: str, request: bytes, answer_nbytes: int) -> bytes:
         return REFUSAL + f"{type(error).__name__}\0{error}".encode("utf-8", "replace")[:answer_nbytes]
     except MemoryError:
         return OUT_OF_MEMORY
-    except BaseException as error:  # a stranger's file may lead to anything; the parent says so in a sentence
+    except BaseException as error:  # an untrusted file may lead to any exception; the parent reports it
         return OTHER + type(error).__name__.encode()
     return ANSWER + answer if len(answer) <= answer_nbytes else TOO_LARGE
 
 
 def serve(task: str, answer_nbytes: int, processor_s: int, target: int) -> None:
-    """Answer one request after the other until there are no more; each is its length in eight bytes, and itself."""
-    import resource
-
+    """Answer requests until the input ends; each is preceded by its length in eight bytes."""
     while len(length := sys.stdin.buffer.read(FRAME)) == FRAME:
         request = sys.stdin.buffer.read(int.from_bytes(length, "big"))
         _bind(resource.RLIMIT_CPU, int(time.process_time()) + 1 + processor_s, resource.RLIM_INFINITY)
@@ -90,7 +88,7 @@ def _write(target: int, answer: bytes) -> None:
 
 
 def main() -> None:
-    """Run the task that the arguments name; what libraries print goes nowhere."""
+    """Run the task given by the arguments; the output of libraries is discarded."""
     task, memory_nbytes, processor_s, answer_nbytes, file_nbytes = sys.argv[1], *map(int, sys.argv[2:6])
     serves = sys.argv[6:] == [SERVE]
     set_limits(memory_nbytes, processor_s, file_nbytes, serves)
@@ -104,7 +102,7 @@ def main() -> None:
         serve(task, answer_nbytes, processor_s, target)
     else:
         _write(target, run(task, sys.stdin.buffer.read(), answer_nbytes))
-    os._exit(0)  # nothing of a stranger's is taken apart in an orderly way, which could take long
+    os._exit(0)  # without destructors, which could take long
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""A stranger's config is first built in a process under limits; here is built what passed.
+"""Try an untrusted config in a process under limits before its model is built here.
 
-That process also tells what it read off the modules, so that this is not read a second time among other readers.
-Whether a config is tried, the terms say on which it was opened (bertviz_core.isolation.sanitized.terms).
+The process also returns the dataflow that it derived, so that this is not repeated here. Whether a config is tried
+depends on the terms with which it was opened (bertviz_core.isolation.sanitized.terms).
 """
 
 from collections.abc import Mapping
@@ -20,41 +20,41 @@ from bertviz_core.text import quoted
 
 TASK = "bertviz_core.architecture.dataflow.trial.answered"
 LIBRARIES_NBYTES = 1280 * 1024**2
-"""Of a process's address space, what torch and transformers take."""
+"""Address space of torch and transformers."""
 FILE_NBYTES = 1024**2
-"""Of a file; torch tries on its import whether it can write one."""
+"""Maximum size of a written file; torch writes one on import."""
 ANSWER_NBYTES = 1024**2
 
 
 class Preparation(msgspec.Struct, frozen=True, tag=True):
-    """What a process is given first: it imports its libraries, and writes to one folder alone from then on."""
+    """The first request: import libraries, and restrict writes to one folder."""
 
     scratch: str
 
 
 class BuildRequest(msgspec.Struct, frozen=True, tag=True):
-    """What to build."""
+    """Build a model."""
 
     name: str
-    """The model's name, for messages."""
+    """Name of the model, for error messages."""
     config: dict[str, Any]
     """Its config.json."""
     task: str
-    """The task whose class is built."""
+    """Task of the class."""
     max_modules: int
     max_layers: int
     max_labels: int
 
 
 def config_trial(name: str, config: Mapping[str, Any], task: str) -> bytes | None:
-    """What the process told that built the model of a config first, packed; None where it need not be tried.
+    """Build the model of a config in another process and return its packed answer; None if no trial is needed.
 
-    The verdict is kept by the content of the config, and by the name that stands in its sentence.
+    Answers and failures are cached by the content of the config and the name of the model.
 
     Raises:
-        CheckpointError: it takes too much, or its values do not fit together.
+        CheckpointError: it needs too many resources, or its values are inconsistent.
         UnsupportedModelError: the family has no class for the task.
-        BusyError: all processes are at work on other models for longer than a trial may take.
+        BusyError: all processes are busy for too long.
     """
     terms = terms_of(config)
     settings = terms.trial
@@ -70,20 +70,20 @@ def config_trial(name: str, config: Mapping[str, Any], task: str) -> bytes | Non
 
 
 def warm_trials(settings: Settings) -> None:
-    """Have a process ready for the first trial, where the settings ask for trials."""
+    """Start a process for the first trial, if models are isolated."""
     if settings.isolate_models:
         trials_of(_limits(settings)).warm()
 
 
 @lru_cache(maxsize=4)
 def trials_of(limits: Limits) -> Pool:
-    """The processes that build models of strangers under these limits."""
+    """The processes for trials under these limits."""
     busy = "Other models are being tried at this moment; try again in a minute."
     return Pool(TASK, limits, lambda folder: msgspec.msgpack.encode(Preparation(str(folder))), busy)
 
 
 def _limits(settings: Settings) -> Limits:
-    """What a process may take that builds a model."""
+    """Limits of a process that builds a model."""
     limits = Limits.of(settings, ANSWER_NBYTES)
     return replace(limits, memory_nbytes=limits.memory_nbytes + LIBRARIES_NBYTES, file_nbytes=FILE_NBYTES)
 

@@ -1,4 +1,4 @@
-"""What is said to a child that serves, and what it answers: each its length in eight bytes, and itself."""
+"""Requests to and answers of a serving child, preceded by their length in eight bytes."""
 
 import os
 import select
@@ -12,18 +12,18 @@ from bertviz_core.isolation.run import CHUNK_NBYTES, STEP_S, Limits, Wanted, too
 
 
 def write_frame(child: "subprocess.Popen[bytes]", request: bytes) -> None:
-    """Give a child a request; nothing happens where it has ended."""
-    with suppress(OSError, ValueError):  # a child that has ended needs no more of it
+    """Send a request to a child; no effect if it has ended."""
+    with suppress(OSError, ValueError):  # the child has ended
         if child.stdin:
             child.stdin.write(len(request).to_bytes(FRAME, "big") + request)
             child.stdin.flush()
 
 
 def read_frame(child: "subprocess.Popen[bytes]", limits: Limits, wanted: Wanted) -> tuple[bytes, int | None]:
-    """One answer, and the exit status of a child that ended before it was whole; None for one that goes on.
+    """Read an answer; the second value is the exit status if the child ended before it was complete, otherwise None.
 
     Raises:
-        ChildTimeoutError: it takes too long by the clock.
+        ChildTimeoutError: the wall time was exceeded.
         SupersededError: the answer is no longer wanted.
     """
     output = child.stdout.fileno() if child.stdout else -1

@@ -1,4 +1,4 @@
-"""No request to the Hub while a library works on a stranger's files, whatever these or the library ask for."""
+"""Block requests to the Hub while a library processes untrusted files."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,13 +7,15 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
+import huggingface_hub
+
 _UNPLUGGED: ContextVar[bool] = ContextVar("unplugged", default=False)
 _GUARDING = Lock()
 
 
 @contextmanager
 def unplugged() -> Iterator[None]:
-    """This thread without the Hub: what asks for it meanwhile is told that it is offline."""
+    """Block requests of this thread to the Hub inside the block."""
     guard_requests()
     before = _UNPLUGGED.set(True)
     try:
@@ -23,27 +25,25 @@ def unplugged() -> Iterator[None]:
 
 
 def guard_requests() -> None:
-    """Have the Hub's client ask before every request; once, and before its first, since it starts a new connection."""
+    """Install the check in the client of the Hub, once; its session is replaced."""
     with _GUARDING:
         _guard()
 
 
 @cache
 def _guard() -> None:
-    from huggingface_hub import get_session, set_client_factory
-
-    usual = get_session()
+    usual = huggingface_hub.get_session()
     hooks = usual.event_hooks
     guarded = {**hooks, "request": [_refuse, *hooks["request"]]}
 
     def client() -> Any:
         return type(usual)(event_hooks=guarded, follow_redirects=usual.follow_redirects, timeout=usual.timeout)
 
-    set_client_factory(client)
+    huggingface_hub.set_client_factory(client)
 
 
 def _refuse(request: Any) -> None:
     if _UNPLUGGED.get():
-        from huggingface_hub.errors import OfflineModeIsEnabled
-
-        raise OfflineModeIsEnabled(f"{request.url.host} is not asked while a model's files are read.")
+        raise huggingface_hub.errors.OfflineModeIsEnabled(
+            f"{request.url.host} is not contacted while a model's files are read."
+        )

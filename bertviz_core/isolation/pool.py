@@ -1,4 +1,4 @@
-"""The children that stay, and what came of their work: answers and refusals, kept for whoever asks the same again."""
+"""Pools of child processes, and a cache of their answers and failures."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -14,24 +14,24 @@ from bertviz_core.isolation.run import ChildError, ChildTimeoutError, Limits
 from bertviz_core.isolation.warm_child import Spare
 from bertviz_core.isolation.worker import Worker
 
-KEPT, KEPT_NBYTES = 1024, 16 * 1024**2
-"""Verdicts that are kept, and the bytes of their answers together; a sentence each, or 5 kB for 12 layers."""
+MAX_VERDICTS, MAX_VERDICTS_NBYTES = 1024, 16 * 1024**2
+"""Maximum number of cached verdicts, and of the bytes of their answers."""
 
 
 class Pool:
-    """Workers of one task, any of which can answer; each has a folder of its own that it may write to."""
+    """Workers of a task; each has a folder of its own that it may write to."""
 
     def __init__(self, task: str, limits: Limits, prepare: Callable[[Path], bytes], busy: str) -> None:
-        """No process yet; the first request starts one.
+        """Create a pool; processes are started on demand.
 
         Args:
-            task: the function's dotted name, one of bertviz_core.isolation.child.TASKS.
-            limits: what a process may take, and how many there are.
-            prepare: the request that a process is given first, from the folder that it may write to.
-            busy: the sentence for those who find all of them at work for longer than a request may take.
+            task: dotted name of the function, one of bertviz_core.isolation.child.TASKS.
+            limits: limits of a process, and the number of processes.
+            prepare: returns the first request to a process for its folder.
+            busy: message of BusyError.
         """
         self._wait_s, self._busy = limits.wall_s, busy
-        # The one used last is taken first: it has its libraries in memory.
+        # Last in, first out: the worker used last has its libraries in memory.
         self._workers: LifoQueue[Worker] = LifoQueue()
         self._scratch = TemporaryDirectory(prefix="inside-bert-", ignore_cleanup_errors=True)
         for number in range(limits.children):
@@ -40,12 +40,12 @@ class Pool:
             self._workers.put(Worker(task, prepare(folder), limits))
 
     def ask(self, request: bytes) -> bytes:
-        """The answer of the first process that is free.
+        """Send a request to the first free process and return its answer.
 
         Raises:
-            ChildError: there is no answer: why.
-            BertvizError: what the function refused, as it said it.
-            BusyError: all processes are at work for longer than a request may take.
+            ChildError: the process failed to answer.
+            BertvizError: raised by the function.
+            BusyError: all processes are busy for too long.
         """
         worker = self._taken()
         try:
@@ -54,12 +54,12 @@ class Pool:
             self._workers.put(worker)
 
     def warm(self) -> None:
-        """Start a process and have it import its libraries, which the first request would wait for."""
+        """Start a process and import its libraries ahead of the first request."""
         worker = self._taken()
         try:
             worker.prepared()
         except (ChildError, errors.BertvizError):
-            return  # the first request tells its reader
+            return  # the first request reports it
         finally:
             self._workers.put(worker)
 
@@ -72,50 +72,49 @@ class Pool:
 
 @lru_cache(maxsize=16)
 def spare_of(task: str, limits: Limits) -> Spare:
-    """Where a child of a task under limits may stand ready; empty until it is filled."""
+    """The spare child of a task under limits; not started until it is filled."""
     return Spare(task, limits)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of a request."""
+    """The outcome of a request."""
 
     answer: bytes
-    """What the process told; empty where it refused."""
+    """The answer; empty after a failure."""
     refusal: errors.BertvizError | None
-    """Why it told nothing."""
+    """The failure."""
 
 
 class Verdicts:
-    """Answers and refusals by what was asked; those used longest ago make room."""
+    """Cache of answers and failures by request; the oldest are dropped."""
 
     def __init__(self) -> None:
-        """None yet."""
-        self._kept: OrderedDict[Hashable, Verdict] = OrderedDict()
+        """Create an empty cache."""
+        self._cached: OrderedDict[Hashable, Verdict] = OrderedDict()
         self._lock = Lock()
 
     def of(
         self,
         key: Hashable,
         ask: Callable[[], bytes],
-        why: Callable[[ChildError], errors.BertvizError],
-        refusals_alone: bool = False,
+        as_error: Callable[[ChildError], errors.BertvizError],
+        failures_only: bool = False,
     ) -> bytes:
-        """The answer to a request, which is not asked again where the verdict is kept.
+        """The cached or new answer to a request.
 
         Args:
-            key: what the answer follows from.
-            ask: asks a child.
-            why: the refusal where a child came to no answer.
-            refusals_alone: whether each answer is asked for anew, because a child keeps more than it answers. A child
-                that took too long is then refused for good; else the clock alone is no verdict, since it says as much
-                of the machine.
+            key: identifies the request.
+            ask: sends the request to a child.
+            as_error: the error for the user if a child failed to answer.
+            failures_only: whether to cache only failures, because a child keeps state besides its answer. Timeouts are
+                cached only then, since they also depend on the load of the machine.
 
         Raises:
-            BertvizError: the refusal.
+            BertvizError: the failure.
         """
         with self._lock:
-            verdict = self._kept.get(key)
+            verdict = self._cached.get(key)
         if verdict is None:
             try:
                 verdict = Verdict(ask(), None)
@@ -124,10 +123,10 @@ class Verdicts:
             except errors.BertvizError as error:
                 verdict = Verdict(b"", error)
             except ChildError as error:
-                verdict = Verdict(b"", why(error))
-                if isinstance(error, ChildTimeoutError) and not refusals_alone:
-                    raise why(error) from error
-            if verdict.refusal is not None or not refusals_alone:
+                verdict = Verdict(b"", as_error(error))
+                if isinstance(error, ChildTimeoutError) and not failures_only:
+                    raise as_error(error) from error
+            if verdict.refusal is not None or not failures_only:
                 self._keep(key, verdict)
         if verdict.refusal is not None:
             raise type(verdict.refusal)(*verdict.refusal.args)
@@ -135,10 +134,13 @@ class Verdicts:
 
     def _keep(self, key: Hashable, verdict: Verdict) -> None:
         with self._lock:
-            self._kept[key] = verdict
-            while len(self._kept) > KEPT or sum(len(each.answer) for each in self._kept.values()) > KEPT_NBYTES:
-                self._kept.popitem(last=False)
+            self._cached[key] = verdict
+            while len(self._cached) > MAX_VERDICTS or self._nbytes() > MAX_VERDICTS_NBYTES:
+                self._cached.popitem(last=False)
+
+    def _nbytes(self) -> int:
+        return sum(len(verdict.answer) for verdict in self._cached.values())
 
 
 VERDICTS = Verdicts()
-"""Of all requests whose answer follows from what was asked, in this process."""
+"""The cache of this process."""

@@ -1,7 +1,7 @@
-"""The one door to a checkpoint's files: regular files inside a model's own folder, and no others.
+"""Open the files of a checkpoint safely: only regular files inside the folder of the model.
 
-A folder comes from a stranger: a name in it may be a link to any file of this machine, a pipe that never ends or a
-device. What is opened is looked at before (where it really is, how large) and once more when it is open.
+In an untrusted folder a name may be a link to any file of this machine, a pipe that never ends, or a device. Files are
+checked before they are opened and again afterwards.
 """
 
 import errno
@@ -13,65 +13,63 @@ from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
 from tokenize import TokenError
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import orjson
 
 from bertviz_core.errors import CheckpointError, ModelNotFoundError
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
-if TYPE_CHECKING:
-    import numpy as np
-
 CONFIG_FILE = "config.json"
 CONFIG_NBYTES = 8 * 1024**2
-"""Most bytes of a config: a million labels fit, and nothing that fills the memory when it is parsed."""
+"""Maximum size of a config; sufficient for a million labels."""
 MAX_VALUES = 500_000
-"""Most values of a small JSON file: each takes ten times its bytes in memory, and empty lists need two."""
+"""Maximum number of values of a small JSON file; in memory they take ten times the size of the file."""
 INDEX_NBYTES = 64 * 1024**2
-"""Most bytes of a list of shards."""
+"""Maximum size of a list of shards."""
 VOCABULARY_NBYTES = 64 * 1024**2
-"""Most bytes of one file of a tokenizer; the largest known, of a quarter of a million words, have half of it."""
+"""Maximum size of a tokenizer file; the largest known ones, with 250,000 words, have half of it."""
 DENSE_NBYTES = 512 * 1024**2
-"""Most bytes of a dense layer behind the pooling."""
+"""Maximum size of a dense layer after pooling."""
 HEADER_NBYTES = 10_000
-"""Most bytes of the header of an array, as of NumPy, which reads all that it announces before it compares."""
+"""Maximum size of the header of an array, as in NumPy, which reads it completely before checking the size."""
 MOST_NUMBERS = 2**48
-"""Most numbers along an axis of an array."""
+"""Maximum size of an axis of an array."""
 HEADER_ERRORS = (TokenError, SyntaxError, TypeError, RecursionError, MemoryError)
-"""What NumPy raises besides ValueError for a header, which it reads as words of Python."""
+"""Exceptions of NumPy for an invalid header besides ValueError, since it is parsed as Python code."""
 OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-"""Opening a pipe would wait for one who writes."""
+"""Without O_NONBLOCK, opening a pipe would wait for a writer."""
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-"""What became a link since it was looked at is not followed."""
+"""Do not follow a file that was replaced by a link after the check."""
 
 
 def present(folder: Path, name: str) -> bool:
-    """Whether a folder has an entry of this name, of whatever kind; own_file says whether it may be read."""
+    """Whether a folder has an entry of this name, of any kind; own_file checks whether it may be read."""
     return os.path.lexists(folder / name)
 
 
 def own_file(folder: Path, name: str) -> Path:
-    """Where a file of a model's folder may be opened: no link, or what a link leads to.
+    """The path of a file of a model, with links resolved.
 
     Args:
-        folder: the model's folder.
-        name: the file's name in it, with "/" between the parts.
+        folder: the folder of the model.
+        name: the name of the file in it, with "/" between the parts.
 
     Raises:
-        CheckpointError: it is not there, is no regular file, or lies outside the model's own folder.
+        CheckpointError: it does not exist, is not a regular file, or is outside the folder of the model.
     """
     parts = PurePosixPath(name)
     if not name.isprintable() or "\\" in name or parts.is_absolute() or ".." in parts.parts:
         raise CheckpointError(f"{quoted(name)} is outside the checkpoint's folder; name a file inside it.")
     if len(parts.parts) == 1 and _is_regular(folder / name):
-        return folder / name  # no link, so it lies where its name says
+        return folder / name  # not a link
     try:
         root = folder.resolve(strict=True)
         target = (root / name).resolve(strict=True)
         mode = target.stat().st_mode
-    except (OSError, RuntimeError) as error:  # a link that leads to itself
+    except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself
         raise _unreadable(name, error) from error
     if not any(target.is_relative_to(allowed) for allowed in _allowed_folders(root)):
         raise CheckpointError(f"{quoted(name)} is a link out of the model's own folder; copy the file itself there.")
@@ -80,7 +78,7 @@ def own_file(folder: Path, name: str) -> Path:
 
 
 def is_own_file(folder: Path, name: str) -> bool:
-    """Whether a folder has a file of this name that own_file would give."""
+    """Whether own_file accepts a file."""
     try:
         own_file(folder, name)
     except CheckpointError:
@@ -89,14 +87,14 @@ def is_own_file(folder: Path, name: str) -> bool:
 
 
 def open_regular(path: Path, flags: int = 0) -> BufferedReader:
-    """An ordinary file, open for reading: no pipe that waits for one who writes, no device that never ends.
+    """Open a regular file for reading, but no pipe or device.
 
     Args:
-        path: where it is.
-        flags: further flags of os.open.
+        path: the file.
+        flags: further flags for os.open.
 
     Raises:
-        OSError: it cannot be opened, or is no ordinary file.
+        OSError: it cannot be opened, or is not a regular file.
     """
     descriptor = os.open(path, OPEN_FLAGS | flags)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -105,15 +103,13 @@ def open_regular(path: Path, flags: int = 0) -> BufferedReader:
     return os.fdopen(descriptor, "rb")
 
 
-def npy_header(file: BufferedReader) -> "tuple[tuple[int, ...], bool, np.dtype[Any]]":
-    """Shape, order (whether Fortran's) and type of the array that np.save wrote; the file stands before its values.
+def npy_header(file: BufferedReader) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, Fortran order and dtype of an npy file; the file position is then at its values.
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is no such file, holds Python objects, or is of a version that is for names in records alone.
+        ValueError: it is not an npy file of version 1 or 2, or contains Python objects.
     """
-    import numpy as np
-
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     version = np.lib.format.read_magic(file)
     if version not in readers:
@@ -135,10 +131,10 @@ def npy_header(file: BufferedReader) -> "tuple[tuple[int, ...], bool, np.dtype[A
 
 @contextmanager
 def opened(folder: Path, name: str) -> Iterator[BufferedReader]:
-    """A file of a model's folder, open for reading.
+    """Open a file of a model for reading.
 
     Raises:
-        CheckpointError: as own_file; or it cannot be read.
+        CheckpointError: own_file rejects it, or it cannot be read.
     """
     path = own_file(folder, name)
     try:
@@ -149,10 +145,10 @@ def opened(folder: Path, name: str) -> Iterator[BufferedReader]:
 
 
 def read_file(folder: Path, name: str, limit: int) -> bytes:
-    """The bytes of a small file of a model's folder.
+    """The bytes of a small file of a model.
 
     Raises:
-        CheckpointError: as opened; or it has more bytes than the limit.
+        CheckpointError: it cannot be read, or is larger than the limit.
     """
     with opened(folder, name) as file:
         size = os.fstat(file.fileno()).st_size
@@ -163,10 +159,10 @@ def read_file(folder: Path, name: str, limit: int) -> bytes:
 
 
 def check_size(name: str, size: int, limit: int) -> None:
-    """Refuse a file that is larger than its kind ever is.
+    """Check the size of a file.
 
     Raises:
-        CheckpointError: with both sizes.
+        CheckpointError: it is larger than the limit.
     """
     if size > limit:
         raise CheckpointError(
@@ -175,10 +171,10 @@ def check_size(name: str, size: int, limit: int) -> None:
 
 
 def check_values(name: str, raw: bytes, most: int = MAX_VALUES) -> None:
-    """Refuse JSON of more values than a small file ever has, before any of it is parsed.
+    """Check the number of values of JSON before it is parsed, by its punctuation.
 
     Raises:
-        CheckpointError: with both counts; signs inside texts count too.
+        CheckpointError: there are more than `most`.
     """
     count = sum(map(raw.count, (b",", b"[", b"{")))
     if count > most:
@@ -189,15 +185,15 @@ def check_values(name: str, raw: bytes, most: int = MAX_VALUES) -> None:
 
 
 def parsed_json(name: str, raw: bytes, most: int | None = None) -> Any:
-    """What some JSON means, read as transformers reads it: whole numbers of any length.
+    """Parse JSON like transformers, with integers of any size.
 
     Args:
-        name: the file's name, for messages.
+        name: the name of the file, for error messages.
         raw: its bytes.
-        most: how many values it may list; None for any.
+        most: maximum number of values; None for any.
 
     Raises:
-        CheckpointError: it is no JSON, or lists more values.
+        CheckpointError: it is not valid JSON, or has more values.
     """
     if most is not None:
         check_values(name, raw, most)
@@ -210,10 +206,10 @@ def parsed_json(name: str, raw: bytes, most: int | None = None) -> Any:
 
 
 def json_object(file: str, raw: bytes) -> dict[str, Any]:
-    """The JSON object in some bytes of a file.
+    """Parse a JSON object.
 
     Raises:
-        CheckpointError: it is no JSON, or no object.
+        CheckpointError: it is not a JSON object.
     """
     try:
         parsed = orjson.loads(raw)
@@ -225,16 +221,16 @@ def json_object(file: str, raw: bytes) -> dict[str, Any]:
 
 
 def local_folder(name: str, settings: Settings) -> Path | None:
-    """The folder that a name means; None where there is none. A name cannot lead out of the models folder."""
+    """The folder with this name inside the models folder (or, if settings permit, any path); None if there is none."""
     try:
         return _named_folder(name, settings)
-    except (OSError, RuntimeError):  # a name too long for a file, a link to itself, the home of a user who is not there
+    except (OSError, RuntimeError):  # a name that is too long, a link to itself, an unknown user
         return None
 
 
 def _named_folder(name: str, settings: Settings) -> Path | None:
     if settings.any_folder:
-        folder = Path(name).expanduser().absolute()  # it is linked to from elsewhere, and a notebook may change its own
+        folder = Path(name).expanduser().absolute()  # a notebook may change its working directory
         if folder.is_dir():
             return folder
         if name.startswith(("/", "./", "../", "~")):
@@ -256,7 +252,7 @@ def _named_folder(name: str, settings: Settings) -> Path | None:
 
 
 def _allowed_folders(root: Path) -> tuple[Path, ...]:
-    """The folder itself; a snapshot in the Hub's cache is links into the blobs of its own repository."""
+    """The folder itself, and for a snapshot in the Hub cache the blobs that it links to."""
     repository = root.parent.parent
     if root.parent.name == "snapshots" and repository.name.startswith("models--"):
         return root, repository / "blobs"

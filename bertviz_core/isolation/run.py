@@ -1,8 +1,8 @@
-"""Untrusted files are read in a child process with limits, so that a failure stays there.
+"""Process untrusted files in a child process with limits.
 
-The child (bertviz_core.isolation.child) is a fresh interpreter that sets its own limits before it reads a byte, runs
-one function of a list, and answers in bytes. Its processor seconds and memory are the system's to keep, its time by the
-clock and the size of its answer are kept here. Nothing that it answers is ever run or unpickled.
+The child (bertviz_core.isolation.child) is a fresh interpreter that limits itself before it reads any input, runs one
+of a fixed list of functions, and answers in bytes. The system enforces its processor time and memory; its wall time and
+the size of its answer are enforced here. Answers are never executed or unpickled.
 """
 
 import os
@@ -23,14 +23,14 @@ from bertviz_core.isolation.child import ANSWER, OTHER, OUT_OF_MEMORY, REFUSAL, 
 from bertviz_core.settings import Settings
 
 STEP_S = 0.1
-"""How often a waiting parent asks whether the answer is still wanted."""
+"""Interval at which the parent checks whether the answer is still wanted."""
 CHUNK_NBYTES = 1 << 16
 PASSED_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH")
-"""Of the server's environment, which may hold secrets, the child gets what an interpreter needs."""
+"""Environment variables that are passed to the child; others may contain secrets."""
 ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
     "PYTHONDONTWRITEBYTECODE": "1",
-    # Pools of threads and of memory that libraries reserve would count against the limit of memory.
+    # Thread and memory pools of libraries count towards the memory limit.
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "MALLOC_ARENA_MAX": "2",
     "OMP_NUM_THREADS": "1",
@@ -43,29 +43,29 @@ Wanted = Callable[[], bool]
 
 
 class ChildError(Exception):
-    """A child came to no answer; its text says why, and goes on behind "could not be read: "."""
+    """A child failed to answer; the message continues "could not be read: "."""
 
 
 class ChildTimeoutError(ChildError):
-    """It took too long by the clock, which says as much of the machine as of what was read."""
+    """A child exceeded its wall time, which also depends on the load of the machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a child may take."""
+    """Limits of a child."""
 
     memory_nbytes: int
-    """Bytes of its address space."""
+    """Address space in bytes."""
     processor_s: int
-    """Seconds of one processor."""
+    """Processor time in seconds."""
     wall_s: float
-    """Seconds by the clock, and as many before for its turn."""
+    """Wall time in seconds, and the longest wait for a free child."""
     answer_nbytes: int
-    """Bytes of its answer."""
+    """Size of an answer in bytes."""
     children: int
-    """Children that may run at once, whoever asks."""
+    """Number of children that may run at once."""
     file_nbytes: int = 0
-    """Bytes of a file that it may write."""
+    """Size of a written file in bytes."""
 
     @classmethod
     def of(cls, settings: Settings, answer_nbytes: int) -> "Limits":
@@ -75,17 +75,17 @@ class Limits:
 
 
 def run_limited(task: str, request: bytes, limits: Limits, still_wanted: Wanted | None = None) -> bytes:
-    """The answer of one of our functions to untrusted bytes.
+    """Run a function on untrusted bytes in a child process.
 
     Args:
-        task: the function's dotted name, one of bertviz_core.isolation.child.TASKS.
-        request: what it is given.
-        limits: what it may take.
-        still_wanted: asked many times a second; the child is killed where it answers no or raises.
+        task: dotted name of the function, one of bertviz_core.isolation.child.TASKS.
+        request: its input.
+        limits: limits of the child.
+        still_wanted: polled many times a second; the child is killed when it returns False or raises.
 
     Raises:
-        ChildError: there is no answer: why.
-        BertvizError: what the function refused, as it said it; or too many others wait for a child.
+        ChildError: the child failed to answer.
+        BertvizError: raised by the function; BusyError if all children are busy for too long.
         SupersededError: the answer is no longer wanted.
     """
     if task not in TASKS:
@@ -116,15 +116,15 @@ def _acquire_slot(slots: BoundedSemaphore, limits: Limits, wanted: Wanted) -> No
 
 
 def command(task: str, limits: Limits) -> list[str]:
-    """The command of a child for one of our functions under limits."""
+    """The command line of a child."""
     numbers = limits.memory_nbytes, limits.processor_s, limits.answer_nbytes, limits.file_nbytes
     return [sys.executable, "-s", "-m", "bertviz_core.isolation.child", task, *map(str, numbers)]
 
 
 def started(command: list[str]) -> "subprocess.Popen[bytes]":
-    """A child of ours, in a session of its own so that all of it can be ended, with pipes to it and from it."""
+    """Start a child with pipes, in a session of its own, so that its process group can be killed."""
     environment = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ} | ENVIRONMENT
-    return subprocess.Popen(  # noqa: S603  # our own interpreter and our own module, no word of a stranger
+    return subprocess.Popen(  # noqa: S603  # our own interpreter and module; no untrusted arguments
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -136,24 +136,28 @@ def started(command: list[str]) -> "subprocess.Popen[bytes]":
 
 
 def ended(child: "subprocess.Popen[bytes]") -> None:
-    """End a child and what it may have started, if it has not ended."""
+    """Kill a child and its process group."""
     with suppress(OSError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
 
 
 def closed(child: "subprocess.Popen[bytes]") -> None:
-    """End a child, and close the pipes to it and from it."""
+    """Kill a child and close its pipes."""
     ended(child)
+    _close_pipes(child)
+
+
+def _close_pipes(child: "subprocess.Popen[bytes]") -> None:
     for pipe in (child.stdin, child.stdout):
         with suppress(OSError):
             pipe.close() if pipe else None
 
 
 def _exchange(task: str, request: bytes, limits: Limits, wanted: Wanted) -> tuple[bytes, int | None]:
-    """What a child wrote, and its exit status; None where it had to be killed.
+    """The output of a child and its exit status; None if it had to be killed.
 
-    Two threads write and read, so that neither side waits for the other with its pipe full.
+    Two threads write and read, to avoid a deadlock with full pipes.
     """
     child = started(command(task, limits))
     answer = bytearray()
@@ -173,14 +177,12 @@ def _exchange(task: str, request: bytes, limits: Limits, wanted: Wanted) -> tupl
         ended(child)
         for thread in threads:
             thread.join()
-        for pipe in (child.stdin, child.stdout):
-            with suppress(OSError):
-                pipe.close() if pipe else None
+        _close_pipes(child)
     return bytes(answer), status
 
 
 def _watch(reader: Thread, until: float, limits: Limits, wanted: Wanted) -> None:
-    """Wait until the child has said all it has to say."""
+    """Wait until the child has closed its output."""
     while reader.is_alive():
         reader.join(STEP_S)
         if not wanted():
@@ -190,7 +192,7 @@ def _watch(reader: Thread, until: float, limits: Limits, wanted: Wanted) -> None
 
 
 def too_long(limits: Limits) -> ChildTimeoutError:
-    """The error for a child that takes too long by the clock."""
+    """The error for a child that exceeded its wall time."""
     return ChildTimeoutError(
         f"that takes more than {limits.wall_s:,.0f} seconds (three times INSIDE_BERT_CHILD_SECONDS)"
     )
@@ -198,13 +200,13 @@ def too_long(limits: Limits) -> ChildTimeoutError:
 
 def _write(child: "subprocess.Popen[bytes]", request: bytes) -> None:
     if child.stdin:
-        with suppress(OSError):  # a child that has ended needs no more of it
+        with suppress(OSError):  # the child has ended
             child.stdin.write(request)
             child.stdin.close()
 
 
 def _collect(child: "subprocess.Popen[bytes]", answer: bytearray, most: int) -> None:
-    """Read into answer until the child closes its end, or until it is more than the most."""
+    """Read into `answer` until the child closes its output, or the answer is too large."""
     while child.stdout and len(answer) <= most:
         chunk = os.read(child.stdout.fileno(), CHUNK_NBYTES)
         if not chunk:
@@ -213,11 +215,11 @@ def _collect(child: "subprocess.Popen[bytes]", answer: bytearray, most: int) -> 
 
 
 def answer_of(written: bytes, status: int | None, limits: Limits) -> bytes:
-    """The answer in what a child wrote.
+    """Parse the output of a child.
 
     Raises:
-        ChildError: there is none.
-        BertvizError: it is a refusal.
+        ChildError: there is no answer.
+        BertvizError: raised by the function.
     """
     kind, content = written[:1], written[1:]
     if len(content) > limits.answer_nbytes or kind == TOO_LARGE:
@@ -237,11 +239,11 @@ def answer_of(written: bytes, status: int | None, limits: Limits) -> bytes:
 
 
 def _refuse(content: bytes) -> NoReturn:
-    """Raise the refusal that a child sent: a class of ours and its sentence."""
-    name, _, words = content.decode("utf-8", "replace").partition("\0")
+    """Raise the error that a child sent."""
+    name, _, message = content.decode("utf-8", "replace").partition("\0")
     kind = getattr(errors, name, None)
     plain = isinstance(kind, type) and issubclass(kind, errors.BertvizError) and kind is not errors.MissingFilesError
-    raise kind(words) if kind is not None and plain else errors.BertvizError(words)
+    raise kind(message) if kind is not None and plain else errors.BertvizError(message)
 
 
 def _mib(nbytes: int) -> str:

@@ -1,7 +1,7 @@
-"""What a process may no longer ask of Linux: a filter of system calls (seccomp), for bertviz_core.isolation.walls.
+"""A system call filter (seccomp) for bertviz_core.isolation.walls.
 
-Refused is what leads out of the process: sockets, other programs and processes, other processes' memory, signals to
-them, mounts, keys, and changes to files that Landlock does not know. Everything else, threads too, stays as it was.
+It blocks sockets, starting programs and processes, access and signals to other processes, mounts, keys, and changes to
+files that Landlock does not cover. Everything else, including threads, is permitted.
 """
 
 import ctypes
@@ -15,15 +15,15 @@ SET_FILTER, ALL_THREADS, SECCOMP = 1, 1, {"x86_64": 317, "aarch64": 277}
 GET_ACTION = 2
 ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050000, 0x80000000
 LOAD, IF_EQUAL, IF_AT_LEAST, IF_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-"""Operations of the kernel's packet filter (linux/bpf_common.h); a condition names how many lines to skip."""
+"""Operations of the kernel's packet filter (linux/bpf_common.h); conditions have the number of lines to skip."""
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
-"""Where these stand in struct seccomp_data."""
+"""Offsets in struct seccomp_data."""
 CODES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-"""Machine -> the kernel's number of its calling convention (linux/audit.h)."""
+"""Architecture -> its number in linux/audit.h."""
 X32 = 0x40000000
-"""From here on x86_64 has its calls a second time."""
+"""First number of the x32 calls on x86_64."""
 THREAD = 0x00010000
-"""CLONE_THREAD: what is made is a thread of this process."""
+"""CLONE_THREAD."""
 
 REFUSED: dict[str, tuple[int, ...]] = {
     "x86_64": (

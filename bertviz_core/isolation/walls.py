@@ -1,8 +1,8 @@
-"""Walls around a process that reads strangers' files: it can reach nothing but what it was given.
+"""Confine a process that reads untrusted files.
 
-No new privileges, a filter of system calls (bertviz_core.isolation.syscalls) and Landlock, each where Linux has it;
-none of them needs root or another package. A process behind Landlock also cannot look into one that is not: its
-memory, its environment. What is missing on this system, `missing` says; what it has and refuses is an error.
+Uses no_new_privs, a system call filter (bertviz_core.isolation.syscalls) and Landlock, as far as Linux supports them;
+none of them needs root or another package. A process under Landlock cannot inspect the memory or environment of one
+that is not. `missing` lists what the system does not support; a supported mechanism that fails is an error.
 """
 
 import ctypes
@@ -13,19 +13,21 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
+
 from bertviz_core.isolation.syscalls import filter_available, refuse_calls
 
 NO_NEW_PRIVILEGES = 38
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
-"""Landlock's system calls, the same on all machines."""
+"""System calls of Landlock, the same on all architectures."""
 VERSION_FLAG, PATH_BENEATH = 1, 1
 READ_FILE, WRITE_FILE, READ_FOLDER, TRUNCATE = 1 << 2, 1 << 1, 1 << 3, 1 << 14
 ALL_FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
-"""Version of Landlock -> every right over files that it knows; those between have those of the one before."""
+"""Landlock version -> all its file access rights; versions in between have those of the previous one."""
 TCP, TCP_VERSION = 0b11, 4
-"""Binding and connecting, and the version that knows them."""
+"""Bind and connect, and the first version that supports them."""
 SCOPES, SCOPES_VERSION = 0b11, 6
-"""Abstract sockets and signals to others, and the version that knows them."""
+"""Abstract sockets and signals, and the first version that supports them."""
 PLACES = (
     *("/usr", "/lib", "/lib64", "/nix/store", "/etc/ld.so.cache", "/etc/localtime", "/etc/ssl/certs"),
     *(
@@ -41,29 +43,29 @@ PLACES = (
         "/sys/fs/cgroup",
     ),
 )
-"""What an interpreter and its libraries read of a system."""
+"""System files that an interpreter and its libraries read."""
 ROOT = Path(__file__).parents[2]
-"""The folder that bertviz_core is in; of a checkout nothing else is read, since secrets may lie there."""
+"""The folder of bertviz_core; other files of a checkout are not readable, since they may contain secrets."""
 
 
 def missing() -> tuple[str, ...]:
-    """Names of the walls that this system does not have."""
+    """Names of the mechanisms that this system does not support."""
     walls = (("seccomp", filter_available()), ("Landlock", landlock_version() > 0))
     return tuple(name for name, there in walls if not there)
 
 
 def landlock_version() -> int:
-    """The version of Landlock that this system has; 0 for none."""
+    """The Landlock version of this system; 0 for none."""
     if sys.platform != "linux":
         return 0
     return max(int(_call(CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint(VERSION_FLAG))), 0)
 
 
 def confine_process() -> None:
-    """From now on this process starts no other, opens no socket, and reaches into no other process.
+    """Prevent this process from starting others, opening sockets, and accessing other processes.
 
     Raises:
-        OSError: the system has a wall and refuses to raise it.
+        OSError: a supported mechanism fails.
     """
     if sys.platform != "linux":
         return
@@ -75,16 +77,16 @@ def confine_process() -> None:
 
 
 def confine_files(read: Iterable[Path] = (), scratch: Path | None = None) -> None:
-    """From now on this process opens its libraries and some files for reading, and writes below one folder alone.
+    """Restrict this process to reading its libraries and some files, and to writing to one folder.
 
     Args:
         read: further files and folders that it may read.
-        scratch: the folder that it may write to, which its temporary files then go to; None for none.
+        scratch: the folder for its temporary files; None for none.
 
     Raises:
-        OSError: the system has Landlock and refuses to raise it.
+        OSError: Landlock is supported, but fails.
     """
-    # A library that only asks where temporary files would go is told a place where there are none.
+    # Some libraries look up the temporary folder without using it.
     tempfile.tempdir = str(scratch or os.devnull)
     version = landlock_version()
     if not version:
@@ -105,9 +107,7 @@ def confine_files(read: Iterable[Path] = (), scratch: Path | None = None) -> Non
 
 
 def _libraries() -> list[Path]:
-    """Where the interpreter, its libraries and this package are."""
-    import msgspec
-
+    """Folders of the interpreter, its libraries and this package."""
     beside = Path(msgspec.__file__).parents[1]
     searched = [Path(entry) for entry in sys.path if entry and Path(entry).resolve() != ROOT]
     loaded = [Path(entry) for entry in os.environ.get("LD_LIBRARY_PATH", "").split(":") if entry]
@@ -115,7 +115,7 @@ def _libraries() -> list[Path]:
 
 
 def _allow(ruleset: int, path: Path, rights: int) -> None:
-    """Let the process do something with a file, or with all that is below a folder; nothing where there is none."""
+    """Grant rights on a file or folder, if it exists."""
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""A child ahead of need: it has its libraries imported before the first request comes that waits for them."""
+"""A spare child process that has imported its libraries ahead of the first request."""
 
 import subprocess
 import weakref
@@ -10,15 +10,15 @@ from bertviz_core.isolation.run import ChildError, Limits, closed, command, star
 
 
 class Spare:
-    """One child that serves, for the next worker of its kind; another takes its place when it is taken."""
+    """A started child for the next worker of its kind; it is replaced when taken."""
 
     def __init__(self, task: str, limits: Limits) -> None:
-        """No child yet.
+        """Create a holder without a child.
 
         Args:
-            task: the function's dotted name, one of bertviz_core.isolation.child.TASKS; it imports its libraries when
-                it is given an empty request.
-            limits: what the child may take.
+            task: dotted name of the function, one of bertviz_core.isolation.child.TASKS; an empty request makes it
+                import its libraries.
+            limits: limits of the child.
         """
         self.task, self.limits = task, limits
         self._children: list[subprocess.Popen[bytes]] = []
@@ -26,7 +26,7 @@ class Spare:
         weakref.finalize(self, _close_all, self._children)
 
     def fill(self) -> None:
-        """Start a child where there is none, and give it the empty request; its answer is not waited for."""
+        """Start a child if there is none, and send it an empty request without waiting for the answer."""
         with self._lock:
             if not self._children:
                 child = started([*command(self.task, self.limits), SERVE])
@@ -34,7 +34,7 @@ class Spare:
                 write_frame(child, b"")
 
     def taken(self) -> "subprocess.Popen[bytes] | None":
-        """The child, once it is ready; None where there is none, or it came to no good end."""
+        """The child, once it is ready; None if there is none or it failed."""
         with self._lock:
             child = self._children.pop() if self._children else None
         if child is None:

@@ -1,4 +1,4 @@
-"""A child under limits that stays: it answers one request after the other, can be ended, and comes back when asked."""
+"""A child process that serves many requests, and is restarted on demand."""
 
 import subprocess
 import weakref
@@ -12,25 +12,25 @@ from bertviz_core.isolation.run import ChildError, Limits, Wanted, answer_of, cl
 from bertviz_core.isolation.warm_child import Spare
 
 IDLE_WORKERS = 2
-"""How many more children may wait for a request than may read files at once."""
+"""Idle children in addition to those that may run at once."""
 _USED: "OrderedDict[int, weakref.ref[Worker]]" = OrderedDict()
 _USED_LOCK = Lock()
 
 
 class Worker:
-    """A child that keeps what its first request prepared; a new one is prepared alike where it had to be ended.
+    """A child that is prepared by a first request; after it was killed, a new one is prepared in the same way.
 
-    Of all workers those used last keep their child, as many as the limits allow and a few that wait.
+    Only the workers used last keep their child, as many as the limits allow plus IDLE_WORKERS.
     """
 
     def __init__(self, task: str, prepare: bytes, limits: Limits, spare: Spare | None = None) -> None:
-        """A worker without a child; the first request starts it.
+        """Create a worker; the first request starts its child.
 
         Args:
-            task: the function's dotted name, one of bertviz_core.isolation.child.TASKS.
-            prepare: the request that each child is given first.
-            limits: what a child may take; its seconds count for each request anew.
-            spare: where a child of the same task and limits may stand ready.
+            task: dotted name of the function, one of bertviz_core.isolation.child.TASKS.
+            prepare: the first request to each child.
+            limits: limits of a child; its seconds apply to each request.
+            spare: holds a started child of the same task and limits.
         """
         self._task, self._prepare, self._limits, self._spare = task, prepare, limits, spare
         self._lock = Lock()
@@ -38,22 +38,22 @@ class Worker:
         weakref.finalize(self, _end_all, self._children)
 
     def prepared(self) -> bytes:
-        """The answer to the request that prepares a child, which is started for that.
+        """Start a child and return its answer to the first request.
 
         Raises:
-            ChildError: there is none: why.
-            BertvizError: what the function refused, as it said it.
+            ChildError: the child failed to answer.
+            BertvizError: raised by the function.
         """
         with self._lock:
             _end_all(self._children)
             return self._start()
 
     def ask(self, request: bytes, still_wanted: Wanted | None = None) -> bytes:
-        """The answer to a request.
+        """Send a request and return the answer.
 
         Raises:
-            ChildError: there is no answer: why. The child is ended; the next request starts another.
-            BertvizError: what the function refused, as it said it.
+            ChildError: the child failed to answer and was killed; the next request starts another.
+            BertvizError: raised by the function.
             SupersededError: the answer is no longer wanted.
         """
         with self._lock:
@@ -64,7 +64,7 @@ class Worker:
             return self._exchange(request, still_wanted or (lambda: True))
 
     def end(self) -> None:
-        """End the child, unless it is at work; the next request starts another."""
+        """Kill the child unless it is busy; the next request starts another."""
         if self._lock.acquire(blocking=False):
             try:
                 _end_all(self._children)
@@ -99,7 +99,7 @@ class Worker:
 
 
 def _note(worker: Worker, most: int) -> None:
-    """Put a worker last in the order of use; those used longest ago lose their child."""
+    """Mark a worker as used last, and end the children of those used longest ago."""
     with _USED_LOCK:
         _USED[id(worker)] = weakref.ref(worker)
         _USED.move_to_end(id(worker))

@@ -1,65 +1,58 @@
-"""Where models run: the device that the settings ask for, looked for on this machine."""
+"""Choose the device that models run on."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from bertviz_core.errors import BertvizError, CheckpointError, is_out_of_memory
+from bertviz_core.lazy_imports import torch
 from bertviz_core.text import first_line
 
-if TYPE_CHECKING:
-    import torch
-
 AUTO = "auto"
-"""The best device that this machine has."""
+"""A GPU if there is one, otherwise the CPU."""
 
 
-def chosen_device(asked: str, name: str = "INSIDE_BERT_DEVICE") -> str:
-    """The device to run on, in torch's words: "cpu", "cuda", "cuda:1" or "mps".
+def chosen_device(requested: str, name: str = "INSIDE_BERT_DEVICE") -> str:
+    """Return the torch device to run on: "cpu", "cuda", "cuda:1" or "mps".
 
     Args:
-        asked: what the settings say (Settings.device); AUTO takes a GPU where torch finds one, else the CPU.
-        name: of what says so, for messages.
+        requested: Settings.device; AUTO selects a GPU if torch finds one, otherwise the CPU.
+        name: where the request comes from, for the error message.
 
     Raises:
-        BertvizError: the device is not there, with what torch finds in its place.
+        BertvizError: the device is not available.
     """
-    import torch
-
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if asked == AUTO:
+    if requested == AUTO:
         return "cuda" if gpus else "mps" if torch.backends.mps.is_available() else "cpu"
-    kind, _, index = asked.partition(":")
-    there = {"cpu": True, "cuda": int(index or 0) < gpus, "mps": torch.backends.mps.is_available()}
-    if not there[kind]:
+    kind, _, index = requested.partition(":")
+    available = {"cpu": True, "cuda": int(index or 0) < gpus, "mps": torch.backends.mps.is_available()}
+    if not available[kind]:
         raise BertvizError(
-            f"{name} is set to {asked!r}, which is not there: {_cuda_words(gpus)}; write auto for the best "
+            f"{name} is set to {requested!r}, which is not there: {_describe_gpus(gpus)}; write auto for the best "
             "device of this machine, or cpu."
         )
-    return asked
+    return requested
 
 
 def device_kind(device: str) -> str:
-    """What kind of device it is, whatever its number: "cpu", "cuda" or "mps"."""
+    """The kind of a device without its number: "cpu", "cuda" or "mps"."""
     return device.partition(":")[0]
 
 
 def device_nbytes(device: str) -> int | None:
-    """Bytes of memory that a GPU has for itself; None for a device that shares the machine's."""
-    import torch
-
+    """Memory of a GPU in bytes; None for a device that shares the memory of the machine."""
     return torch.cuda.get_device_properties(device).total_memory if device_kind(device) == "cuda" else None
 
 
 def copy_tensors(name: str, tensors: "Iterable[torch.Tensor]", device: str) -> None:
-    """Give tensors memory of their own on a device, aligned as its kernels want it; read from a file they are not.
+    """Copy tensors in place to a device, into memory that is aligned for its kernels (memory read from a file is not).
 
     Args:
-        name: the model's.
-        tensors: weights and buffers, each once; those who share one keep sharing it.
-        device: where they go.
+        name: the model's name, for the error message.
+        tensors: weights and buffers, each once; modules that share a tensor keep sharing it.
+        device: the target device.
 
     Raises:
-        CheckpointError: the device has not memory enough; some of them are then there and some are not.
+        CheckpointError: the device runs out of memory; some of the tensors may already have been copied.
     """
     try:
         for tensor in tensors:
@@ -74,30 +67,23 @@ def copy_tensors(name: str, tensors: "Iterable[torch.Tensor]", device: str) -> N
 
 
 def wait_for(device: str) -> None:
-    """Come back when all that a device was given to do is done: a GPU computes beside the program."""
-    import torch
-
+    """Wait until a device has finished its queued work: a GPU computes asynchronously."""
     if device_kind(device) != "cpu":
         torch.accelerator.synchronize(torch.device(device))
 
 
-def _cuda_words(gpus: int) -> str:
-    """What torch knows of GPUs, in a line."""
-    import torch
-
+def _describe_gpus(gpus: int) -> str:
     if gpus:
         return f"torch finds {gpus} CUDA {'GPU' if gpus == 1 else 'GPUs'}, counted from cuda:0"
     return f"torch {torch.__version__} finds no GPU" + ("" if torch.version.cuda else " and was built without CUDA")
 
 
 def fast_bfloat16(device: str) -> bool:
-    """Whether this machine computes in bfloat16 quicker than in float32: by its own instructions, not by detours."""
-    import torch
-
+    """Whether the device has native bfloat16 instructions, so that bfloat16 is faster than float32."""
     if device_kind(device) == "cuda":
         with torch.cuda.device(device):
             return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if device != "cpu":
         return False
-    has = torch.cpu.get_capabilities()
-    return any(bool(has.get(name)) for name in ("avx512_bf16", "amx_bf16", "bf16"))
+    capabilities = torch.cpu.get_capabilities()
+    return any(bool(capabilities.get(name)) for name in ("avx512_bf16", "amx_bf16", "bf16"))

@@ -1,8 +1,8 @@
-"""One table: model_type -> what is particular to a family; a type without a row gets the common case.
+"""How model families differ from BERT, by model_type; types that are not listed follow BERT.
 
-The common case is BERT's: the first number in a parameter's name is its layer, all rows of the position table serve,
-output_attentions returns probabilities, padding changes nothing, and the embedding block is word + position + type,
-then a normalisation. What a run of the modules tells (bertviz_core.architecture.dataflow) has no row here.
+In BERT the first number in a parameter name is the layer, all rows of the position table are used, output_attentions
+returns probabilities, padding has no effect, and the embedding block is word + position + type, then a normalisation.
+Properties that are derived from a run of the modules (bertviz_core.architecture.dataflow) are not listed.
 """
 
 from collections.abc import Mapping
@@ -10,58 +10,58 @@ from dataclasses import dataclass
 from typing import Literal
 
 AttentionMaps = Literal["probabilities", "scores", "band", "none"]
-"""What output_attentions returns: weights after the softmax, scores before it, weights of the keys near the diagonal
-only, or nothing that is a map."""
+"""What output_attentions returns: weights after the softmax, scores before it, only the weights of keys near the
+diagonal, or no maps."""
 FusedOrder = Literal["", "one after the other", "head by head"]
-"""Order in a fused projection: all queries, keys, values; or of each key head its queries, its key and its value."""
+"""Order within a fused projection: all queries, keys, values; or for each key head its queries, key and value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """What is particular to one model type; every field has the common case as its default."""
+    """Properties of a model type; the defaults are those of BERT."""
 
     title: str
     """The family's name in prose."""
 
     positions_behind_padding: bool = False
-    """Whether the first token gets the row of the position table behind the padding id, so that fewer tokens fit."""
+    """Whether position ids start after the padding id, so that fewer tokens fit."""
 
     layers: str = ""
-    """Pattern with the layer's index (or block and index) as its groups; "" for the first number in the name."""
+    """Pattern with the layer index (or block and index) as groups; "" for the first number in the name."""
     parts: tuple[tuple[str, str], ...] = ()
-    """(pattern of a name inside the layer, part), tried before the common vocabulary."""
+    """(pattern of a name inside the layer, part), tried before the common names."""
     shared_layers: bool = False
-    """Whether all layers apply the same weights."""
+    """Whether all layers share their weights."""
     fused: FusedOrder = ""
-    """How one projection of query, key and value holds them; "" where there is none such, or its order is not known."""
+    """Layout of a fused projection of query, key and value; "" if there is none, or its layout is unknown."""
     beside_heads: str = ""
-    """What is added to the heads' mixes of values before the output projection, in words; "" for nothing."""
+    """Description of what is added to the head outputs before the output projection; "" for nothing."""
 
     has_attention: bool = True
-    """Whether tokens are mixed by attention at all."""
+    """Whether the family uses attention."""
     attention_maps: AttentionMaps = "probabilities"
-    """What the model's own output_attentions returns."""
+    """What output_attentions returns."""
     no_maps: str = ""
-    """Why there are no attention maps, one sentence; "" where there are."""
+    """Why there are no attention maps, one sentence; "" if there are."""
     own_softmax: bool = False
-    """Whether ordinary softmax attention stands in code of the family's own, outside transformers' interface."""
+    """Whether softmax attention is implemented in the modelling file, outside transformers' attention interface."""
     score_terms: str = "further terms"
-    """What is added to the product of query and key before the softmax, in words; from the family's code."""
+    """Description of what is added to the product of query and key before the softmax."""
 
     padding_acts: str = ""
-    """How padding reaches the other tokens, one clause; "" where it does not."""
+    """How padding affects the other tokens, one clause; "" if it does not."""
     type_table: str = "embeddings.token_type_embeddings"
-    """Table that token types are looked up in."""
+    """Name of the token type table."""
     constant_terms: tuple[tuple[str, int], ...] = ()
-    """(embedding table, how often its row 0 is added to every token), besides word, position and type."""
+    """(further embedding table, how often its row 0 is added to every token)."""
     embedding_note: str = ""
-    """What the embedding block does besides the sum and the normalisation, one sentence."""
+    """What the embedding block does beyond the sum and the normalisation, one sentence."""
     pooler_note: str = ""
-    """What pre-training asks of the pooler's vector, one sentence."""
+    """How pre-training uses the pooler, one sentence."""
 
     heads_compared: bool = False
-    """Whether tests/trace/test_families.py compares every layer and head with the model's own, so that a checkpoint's
-    comparison on this machine may follow the first picture."""
+    """Whether tests/trace/test_families.py compares every layer and head with the model's own attention, so that the
+    comparison for a checkpoint may run after its first picture is shown."""
 
 
 LAYOUT_TERMS = tuple(
@@ -213,5 +213,5 @@ FAMILIES: Mapping[str, Family] = {
 
 
 def family(model_type: str) -> Family:
-    """The row of a model type; a type without one gets the common case under its own name."""
+    """The properties of a model type; those of BERT for a type that is not listed."""
     return FAMILIES.get(model_type) or Family(model_type)

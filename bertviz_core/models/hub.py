@@ -1,4 +1,4 @@
-"""The Hub, through huggingface_hub: what is in its cache on this machine, a config, a header by range requests."""
+"""Access to the Hugging Face Hub: its local cache, configs, and safetensors headers by range requests."""
 
 import os
 import re
@@ -7,12 +7,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import huggingface_hub
 import orjson
 
 from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
 from bertviz_core.isolation.offline import guard_requests
 from bertviz_core.isolation.regular_files import CONFIG_NBYTES, INDEX_NBYTES, check_size
-from bertviz_core.models.safetensors.folder import read_json
+from bertviz_core.models.safetensors.folder import INDEX_FILE, read_json
 from bertviz_core.models.safetensors.header import listed_tensors
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 
@@ -22,68 +23,62 @@ HUB_REVISION = r"[\w.-]{1,64}(?:/[\w.-]{1,64})*"
 HUB_NAME = re.compile(
     rf"(?!.*\.\.)(?![^@]*(?:--|\.git(?:@|\Z))){HUB_PART}(?:/{HUB_PART})?(?:@{HUB_REVISION})?", re.ASCII
 )
-"""A repository as the Hub names them (huggingface_hub.utils.validate_repo_id), and a revision behind it."""
-INDEX_FILE = "model.safetensors.index.json"
+"""A repository id (huggingface_hub.utils.validate_repo_id), optionally followed by @ and a revision."""
 
 
 def cached_folder(hub_id: str, revision: str | None, files: Iterable[str]) -> Path | None:
-    """The snapshot folder of a repository in the Hub's cache that holds one of the files; None where there is none."""
-    from huggingface_hub import constants, try_to_load_from_cache
+    """The cached snapshot folder of a repository that contains one of the files; None if there is none."""
+    from huggingface_hub import constants
     from huggingface_hub.file_download import repo_folder_name
 
-    # One look first: every page asks for the whole catalogue, file by file, to say which models are on this machine.
+    # A quick test first: every page checks all models of the catalogue for whether they are cached.
     if not os.path.isdir(f"{constants.HF_HUB_CACHE}/{repo_folder_name(repo_id=hub_id, repo_type='model')}"):  # noqa: PTH112
         return None
-    paths = (try_to_load_from_cache(hub_id, file, revision=revision) for file in files)
+    paths = (huggingface_hub.try_to_load_from_cache(hub_id, file, revision=revision) for file in files)
     return next((Path(file).parent for file in paths if isinstance(file, str)), None)
 
 
 def fetch_config(hub_id: str, revision: str | None, endpoint: str) -> tuple[dict[str, Any], str]:
-    """The config.json of a repository and the commit that it is of.
+    """The config.json of a repository, and its commit.
 
     Raises:
-        ModelNotFoundError: there is no such repository, revision or file, or it needs a sign-in.
-        HubError: the Hub cannot be reached or answers with a fault.
-        CheckpointError: the file is no JSON object, or larger than a config ever is.
+        ModelNotFoundError: the repository, revision or file does not exist or requires authentication.
+        HubError: the Hub cannot be reached or returns an error.
+        CheckpointError: the file is not a JSON object, or too large.
     """
-    from huggingface_hub import HfApi, hf_hub_download
-
     with hub_errors_translated(hub_id):
-        # Asked first and once: the download tries five times, half a minute, before it says that no one answers.
-        HfApi(endpoint=endpoint).model_info(hub_id, revision=revision, timeout=TIMEOUT_S)
+        # A single request first: a download retries five times, half a minute, before it fails without a network.
+        huggingface_hub.HfApi(endpoint=endpoint).model_info(hub_id, revision=revision, timeout=TIMEOUT_S)
         _check_remote(hub_id, "config.json", revision, endpoint, CONFIG_NBYTES)
-        path = hf_hub_download(hub_id, "config.json", revision=revision, endpoint=endpoint, etag_timeout=TIMEOUT_S)
+        path = huggingface_hub.hf_hub_download(
+            hub_id, "config.json", revision=revision, endpoint=endpoint, etag_timeout=TIMEOUT_S
+        )
     folder = Path(path).parent
     return read_json(folder, "config.json"), folder.name
 
 
 def _check_remote(hub_id: str, file: str, revision: str | None, endpoint: str, limit: int) -> None:
-    """Refuse a file of a repository by the size that the Hub tells, before any of it is fetched.
-
-    Raises:
-        CheckpointError: it is larger than its kind ever is.
-    """
-    from huggingface_hub import get_hf_file_metadata, hf_hub_url
-
-    address = hf_hub_url(hub_id, file, revision=revision, endpoint=endpoint)
-    check_size(file, get_hf_file_metadata(address, timeout=TIMEOUT_S, endpoint=endpoint).size or 0, limit)
+    """Refuse a file that the Hub reports as too large, before it is downloaded."""
+    address = huggingface_hub.hf_hub_url(hub_id, file, revision=revision, endpoint=endpoint)
+    check_size(
+        file, huggingface_hub.get_hf_file_metadata(address, timeout=TIMEOUT_S, endpoint=endpoint).size or 0, limit
+    )
 
 
 def fetch_header(hub_id: str, revision: str | None, endpoint: str) -> CheckpointHeader:
-    """The safetensors headers of a repository by range requests, sharded or not; no weight is fetched.
+    """The safetensors headers of a repository, by range requests; no weights are downloaded.
 
     Raises:
-        ModelNotFoundError: there is no such repository or revision, or it needs a sign-in.
+        ModelNotFoundError: the repository or revision does not exist or requires authentication.
         CheckpointError: it has no safetensors file, or a damaged one.
-        HubError: the Hub cannot be reached or answers with a fault.
+        HubError: the Hub cannot be reached or returns an error.
     """
-    from huggingface_hub import HfApi
     from huggingface_hub.errors import EntryNotFoundError
 
     with hub_errors_translated(hub_id):
-        with suppress(EntryNotFoundError):  # the client reads the whole of it, if there is one
+        with suppress(EntryNotFoundError):  # the client reads the index completely, if there is one
             _check_remote(hub_id, INDEX_FILE, revision, endpoint, INDEX_NBYTES)
-        repository = HfApi(endpoint=endpoint).get_safetensors_metadata(hub_id, revision=revision)
+        repository = huggingface_hub.HfApi(endpoint=endpoint).get_safetensors_metadata(hub_id, revision=revision)
     tensors: list[StoredTensor] = []
     for file, metadata in sorted(repository.files_metadata.items()):
         header = {
@@ -96,7 +91,7 @@ def fetch_header(hub_id: str, revision: str | None, endpoint: str) -> Checkpoint
 
 @contextmanager
 def hub_errors_translated(hub_id: str) -> Iterator[None]:
-    """Turn the Hub client's refusals into sentences for a user."""
+    """Translate exceptions of the Hub client into errors for users."""
     import httpx2
     from huggingface_hub import errors
 

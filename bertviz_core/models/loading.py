@@ -1,17 +1,19 @@
-"""From a model's source to the model in memory: safetensors only, no code from a checkpoint, never random weights."""
+"""Load a model into memory: from safetensors only, without code from the checkpoint and without random weights."""
 
 import copy
+import inspect
 import math
 from collections.abc import Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
 from bertviz_core.isolation.offline import unplugged
 from bertviz_core.isolation.regular_files import present
+from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.device import chosen_device, copy_tensors
 from bertviz_core.models.families import family
 from bertviz_core.models.local_files import file_renames, weights_folder
@@ -24,29 +26,28 @@ from bertviz_core.models.transformers_internals import knows, takes_attention_fu
 from bertviz_core.settings import Settings
 from bertviz_core.text import first_line, quoted
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedConfig, PreTrainedModel
-
 NOT_NEEDED = ("contact_head.",)
 """Parameters of a base model that do not affect its hidden states."""
 POOLER = "pooler."
 LOADING = Lock()
-"""One model at a time has its weights read, which may take long; meanwhile others may be built (BUILD_LOCK)."""
+"""Held while the weights of a model are read, which may take long; other models may be built meanwhile (BUILD_LOCK)."""
 SPARE_NUMBERS = 10_000_000
-"""Numbers that a config may ask for beside twice those of the files: a pooler, of the largest model."""
+"""Tolerance when the size of a config is compared with that of its files: the pooler of the largest model."""
 
 
-def check_weights_complete(name: str, whole: "PreTrainedModel", missing: Set[str], model: "PreTrainedModel") -> None:
-    """Refuse a model that the file does not fill; a missing pooler is no reason.
+def check_weights_complete(
+    name: str, whole: "transformers.PreTrainedModel", missing: Set[str], model: "transformers.PreTrainedModel"
+) -> None:
+    """Check that the file has every parameter of the model but its pooler.
 
     Args:
         name: name of the model.
-        whole: the model as it was loaded.
-        missing: names of its parameters that the file lacks.
+        whole: the model as loaded.
+        missing: names of its parameters that are not in the file.
         model: the part of it that is run.
 
     Raises:
-        CheckpointError: the file lacks a parameter that the part needs.
+        CheckpointError: the file lacks a parameter of that part.
     """
     used = {id(parameter) for parameter in model.parameters()}
     wanted = {key for key, parameter in whole.named_parameters() if id(parameter) in used}
@@ -59,10 +60,8 @@ def check_weights_complete(name: str, whole: "PreTrainedModel", missing: Set[str
         )
 
 
-def drop_missing_pooler(model: "PreTrainedModel", missing: Set[str]) -> None:
-    """Take out a pooler that the file lacks, as add_pooling_layer=False does, without a second load."""
-    import inspect
-
+def drop_missing_pooler(model: "transformers.PreTrainedModel", missing: Set[str]) -> None:
+    """Remove a pooler that is not in the file, as add_pooling_layer=False would, without loading again."""
     if _lacks_pooler(missing) and "add_pooling_layer" in inspect.signature(type(model).__init__).parameters:
         model.register_module("pooler", None)
 
@@ -71,16 +70,16 @@ def _lacks_pooler(missing: Set[str]) -> bool:
     return any(key.startswith(POOLER) for key in missing)
 
 
-def encoder_only_notice(config: "PreTrainedConfig") -> tuple[str, ...]:
-    """A notice for an encoder-decoder model, whose decoder is left out."""
+def encoder_only_notice(config: "transformers.PreTrainedConfig") -> tuple[str, ...]:
+    """A notice that the decoder of an encoder-decoder model is not run."""
     return ("Of this encoder-decoder model only the encoder is run.",) if config.is_encoder_decoder else ()
 
 
-def unused_tensors_notice(model: "PreTrainedModel", unexpected: set[str]) -> tuple[str, ...]:
-    """A notice where the file holds more of the base model than its class has a place for.
+def unused_tensors_notice(model: "transformers.PreTrainedModel", unexpected: set[str]) -> tuple[str, ...]:
+    """A notice if the file contains tensors of the base model that its class does not use.
 
-    Further layers, a table of relative positions, scales of a number format, adapters: what stands in a module of the
-    base model, or under its prefix. A task head is no part of it.
+    Examples are further layers, a table of relative positions, quantization scales and adapters. The tensors of a task
+    head do not count.
     """
     prefix = f"{model.base_model_prefix}."
     modules = {name for name, _ in model.named_children()}
@@ -94,14 +93,14 @@ def unused_tensors_notice(model: "PreTrainedModel", unexpected: set[str]) -> tup
 
 
 def adapter_notice(folder: Path) -> tuple[str, ...]:
-    """A notice where an adapter lies beside the weights."""
+    """A notice if there is an adapter next to the weights."""
     if not present(folder, ADAPTER_CONFIG):
         return ()
     return (f"The folder also holds an adapter ({ADAPTER_CONFIG}); it is not applied.",)
 
 
-def seed_hashing(model: "PreTrainedModel") -> tuple[str, ...]:
-    """Give layers that hash at random (Reformer) a seed, so that a text has one result; a notice where that was so."""
+def seed_hashing(model: "transformers.PreTrainedModel") -> tuple[str, ...]:
+    """Fix the seed of layers that hash at random (Reformer), for reproducible results; a notice if there are any."""
     hashing = [module for module in model.modules() if getattr(module, "hash_seed", 0) is None]
     for module in hashing:
         vars(module)["hash_seed"] = 0
@@ -110,10 +109,8 @@ def seed_hashing(model: "PreTrainedModel") -> tuple[str, ...]:
     return ("Its attention hashes tokens at random; here always with seed 0. Another seed gives other numbers.",)
 
 
-def not_finite_notice(model: "PreTrainedModel") -> tuple[str, ...]:
-    """A notice where weights are NaN or infinite."""
-    import torch
-
+def not_finite_notice(model: "transformers.PreTrainedModel") -> tuple[str, ...]:
+    """A notice if weights are NaN or infinite."""
     bad = [name for name, weight in model.named_parameters() if not bool(torch.isfinite(weight).all())]
     if not bad:
         return ()
@@ -130,7 +127,7 @@ DTYPE_NBYTES: Mapping[str, int] = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 @dataclass(slots=True, eq=False)
 class LoadedModel:
-    """A model in memory, ready to be run on texts."""
+    """A model in memory, ready to run."""
 
     name: str
     """Name under which it was requested."""
@@ -138,43 +135,43 @@ class LoadedModel:
     """Identifier of the state of its files: a commit or a digest."""
     model_type: str
     """Hugging Face's word for the family."""
-    model: "PreTrainedModel"
+    model: "transformers.PreTrainedModel"
     """The base model; of an encoder-decoder model only the encoder."""
     device: str
-    """Where it is: "cpu", "cuda", "cuda:1" or "mps"."""
+    """Its device: "cpu", "cuda", "cuda:1" or "mps"."""
     dtype: Dtype
     """Number format of its weights."""
     has_pooler: bool
-    """Whether it has a pooler whose weights are the checkpoint's."""
+    """Whether it has a pooler with weights from the checkpoint."""
     attention_source: AttentionSource
-    """Where its attention comes from; "recorded" becomes "eager" where the recording is not the model's own."""
+    """How its attention is obtained; "recorded" becomes "eager" if the recorded attention is incomplete."""
     notices: tuple[str, ...]
-    """What a reader must know about the weights, one sentence each."""
+    """Remarks about the weights, one sentence each."""
     recording_check: RecordingCheck | None = None
-    """What the comparison before its first run gave; None before it, and where nothing is recorded."""
+    """Result of the comparison before its first run; None before that, and if nothing is recorded."""
     recorded_in_part: bool = False
-    """Whether a run or that comparison showed that what is recorded is not all of its attention."""
+    """Whether a run or that comparison showed that the recorded attention is incomplete."""
     batch_of: "BatchOf | None" = None
-    """Texts that may be run together without changing each other's numbers; None before that was tried."""
+    """Which texts can share a batch without changing each other's results; None before this has been tested."""
 
     @property
     def num_hidden_layers(self) -> int:
-        """Layers of one pass by the config; an ALBERT layer counts once for each of the layers in its group."""
+        """Layers of a forward pass; an ALBERT layer counts once for each layer of its group."""
         config = self.model.config.get_text_config()
         return int(getattr(config, "num_hidden_layers", 1)) * int(getattr(config, "inner_group_num", 1))
 
 
 def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32") -> LoadedModel:
-    """The base model of a checkpoint on the device of the settings; models load one at a time.
+    """Load the base model of a checkpoint onto the device of the settings; only one model is loaded at a time.
 
-    The weights are converted to dtype whatever the file holds. Every parameter comes from the file: a base model that
-    misses one is refused; only a pooler may be missing, and the model then has none.
+    The weights are converted to dtype. Every parameter comes from the file; only a pooler may be missing, and the model
+    then has none.
 
     Raises:
-        CheckpointError: the weights are not here, damaged, too large for this instance or for its device, or not all
-            of the model's.
-        UnsupportedModelError: the family has no base model that reads a text.
-        BertvizError: the device is not there.
+        CheckpointError: the weights are not on this machine, damaged, incomplete, or too large for this instance or its
+            device.
+        UnsupportedModelError: the family has no base model for text.
+        BertvizError: the device is not available.
     """
     folder = weights_folder(source, settings)
     _check_size(source.name, needed_nbytes(source, settings, dtype), dtype, settings)
@@ -187,10 +184,10 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
         )
     _check_belongs(source, settings)
     config = model_config(source.name, source.config)
-    renames = file_renames(source)  # asks transformers of a type that is not packaged, which takes BUILD_LOCK itself
+    renames = file_renames(source)  # may take BUILD_LOCK itself
     with LOADING:
-        with BUILD_LOCK, quietly(), unplugged(), linked_weights(folder) as lent:
-            whole, info = read_weights(source.name, lent, config, dtype, _base_class(config), renames)
+        with BUILD_LOCK, quietly(), unplugged(), linked_weights(folder) as links:
+            whole, info = read_weights(source.name, links, config, dtype, _base_class(config), renames)
             model = _text_encoder(source, whole, config)
             seeded = seed_hashing(model)
             attention_source = _attention_source(model, source.model_type)
@@ -220,16 +217,12 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
     )
 
 
-def _text_encoder(source: ModelSource, whole: "PreTrainedModel", config: "PreTrainedConfig") -> "PreTrainedModel":
-    """The part that is run: the encoder of an encoder-decoder model, else the whole.
-
-    Raises:
-        UnsupportedModelError: the encoder is no model of its own.
-    """
-    from transformers import PreTrainedModel
-
+def _text_encoder(
+    source: ModelSource, whole: "transformers.PreTrainedModel", config: "transformers.PreTrainedConfig"
+) -> "transformers.PreTrainedModel":
+    """The part that is run: the encoder of an encoder-decoder model, otherwise the whole model."""
     model: Any = whole.get_encoder() if config.is_encoder_decoder else whole
-    if not isinstance(model, PreTrainedModel):
+    if not isinstance(model, transformers.PreTrainedModel):
         raise UnsupportedModelError(
             f"The encoder of {source.name!r} ({source.model_type}) cannot be run by itself: transformers has no class "
             "for it. Its parameters and modules can be looked at."
@@ -238,10 +231,10 @@ def _text_encoder(source: ModelSource, whole: "PreTrainedModel", config: "PreTra
 
 
 def needed_nbytes(source: ModelSource, settings: Settings, dtype: Dtype = "float32") -> int:
-    """Bytes that the weights of a checkpoint take in memory in a number format; only its headers are read.
+    """Bytes that the weights of a checkpoint take in memory, from its headers.
 
     Raises:
-        CheckpointError: the weights are not here, or damaged.
+        CheckpointError: the weights are not on this machine, or damaged.
     """
     tensors = read_header(weights_folder(source, settings)).tensors
     return sum(math.prod(tensor.shape) for tensor in tensors) * DTYPE_NBYTES[dtype]
@@ -256,38 +249,27 @@ def _check_size(name: str, nbytes: int, dtype: Dtype, settings: Settings) -> Non
 
 
 def _check_belongs(source: ModelSource, settings: Settings) -> None:
-    """Refuse a config that asks for far more numbers than the files hold, before memory is taken for them.
-
-    Raises:
-        CheckpointError: with both counts; or the config cannot be built.
-    """
+    """Refuse a config with far more parameters than the files contain, before memory is allocated for them."""
     if source.kind == "bundled":
         return
-    from transformers import AutoModelForTextEncoding
 
-    with suppress(UnsupportedModelError):  # said where the class is chosen
+    with suppress(UnsupportedModelError):  # raised again where the class is chosen
         base_class = _base_class(model_config(source.name, source.config))
-        task = ENCODER if base_class is AutoModelForTextEncoding else "base"
-        asked = sum(each.numel() for each in build_skeleton(source.name, source.config, task).parameters())
-        held = sum(math.prod(tensor.shape) for tensor in read_header(weights_folder(source, settings)).tensors)
-        if asked > 2 * held + SPARE_NUMBERS:
+        task = ENCODER if base_class is transformers.AutoModelForTextEncoding else "base"
+        needed = sum(each.numel() for each in build_skeleton(source.name, source.config, task).parameters())
+        stored = sum(math.prod(tensor.shape) for tensor in read_header(weights_folder(source, settings)).tensors)
+        if needed > 2 * stored + SPARE_NUMBERS:
             raise CheckpointError(
-                f"The config of {source.name!r} asks for {asked:,} numbers, its files hold {held:,}: they do not "
+                f"The config of {source.name!r} asks for {needed:,} numbers, its files hold {stored:,}: they do not "
                 "belong together. Check the sizes in config.json."
             )
 
 
-def _base_class(config: "PreTrainedConfig") -> Any:
-    """The auto class of the base model.
-
-    Raises:
-        UnsupportedModelError: there is none that reads a text.
-    """
-    from transformers import AutoModel, AutoModelForTextEncoding
-
-    # T5 and its kin have a class of the encoder alone, which a checkpoint without decoder loads into.
-    encoder_class: Any = AutoModelForTextEncoding
-    auto_class: Any = encoder_class if knows(encoder_class, type(config)) else AutoModel
+def _base_class(config: "transformers.PreTrainedConfig") -> Any:
+    """The auto class of the base model."""
+    # T5 and related models have a class for the encoder alone, which also loads checkpoints without a decoder.
+    encoder_class: Any = transformers.AutoModelForTextEncoding
+    auto_class: Any = encoder_class if knows(encoder_class, type(config)) else transformers.AutoModel
     if not knows(auto_class, type(config)):
         raise UnsupportedModelError(f"{config.model_type} models have no base class in transformers that reads a text.")
     return auto_class
@@ -296,32 +278,29 @@ def _base_class(config: "PreTrainedConfig") -> Any:
 def read_weights(
     name: str,
     folder: Path,
-    config: "PreTrainedConfig",
+    config: "transformers.PreTrainedConfig",
     dtype: Dtype,
     auto_class: Any,
     renames: Mapping[str, str] | None = None,
-) -> "tuple[PreTrainedModel, Mapping[str, Any]]":
-    """A model with its weights, and what transformers says of missing and unexpected keys.
+) -> "tuple[transformers.PreTrainedModel, Mapping[str, Any]]":
+    """Load a model with transformers; returns it with the missing and unexpected keys.
 
-    The files are read, not mapped: one that is written over while it is mapped would end the process.
+    The files are read, not memory-mapped: overwriting a mapped file would crash the process.
 
     Args:
-        name: name of the model, for messages.
-        folder: what `linked_weights` lends.
+        name: name of the model, for error messages.
+        folder: a folder from `linked_weights`.
         config: its config.
         dtype: number format of the weights.
-        auto_class: one of transformers' auto classes that knows the config.
-        renames: pattern of the file's names -> what stands in the place of the match in the model's.
+        auto_class: an auto class of transformers that supports the config.
+        renames: pattern of a name in the file -> its replacement in the model.
 
     Raises:
-        CheckpointError: the file is damaged or does not fit the config, or a package is missing.
+        CheckpointError: the file is damaged or does not match the config, or a package is missing.
     """
-    import torch
-    from transformers import AutoModelForTextEncoding
-
-    if auto_class is AutoModelForTextEncoding:
+    if auto_class is transformers.AutoModelForTextEncoding:
         config = copy.deepcopy(config)
-        config.is_encoder_decoder = False  # T5Gemma's class of the encoder asks for it; the others set it themselves
+        config.is_encoder_decoder = False  # required by T5Gemma's encoder class; the others set it themselves
     try:
         model, info = auto_class.from_pretrained(
             str(folder),
@@ -343,8 +322,8 @@ def read_weights(
     return model, info
 
 
-def _attention_source(model: "PreTrainedModel", model_type: str) -> AttentionSource:
-    """Recorded where the class calls the exchangeable attention function, as transformers tells from its source."""
+def _attention_source(model: "transformers.PreTrainedModel", model_type: str) -> AttentionSource:
+    """Recorded if the class calls transformers' exchangeable attention function."""
     if family(model_type).attention_maps == "none":
         return "none"
     return "recorded" if takes_attention_function(type(model)) else "eager"

@@ -1,4 +1,4 @@
-"""Where a model's files are on this machine, and transformers asked to read them without a word or a request."""
+"""Find the files of a model on this machine."""
 
 import re
 from pathlib import Path
@@ -25,10 +25,10 @@ TOKENIZER_FILES = (
 
 
 def weights_folder(source: ModelSource, settings: Settings) -> Path:
-    """The folder with a model's safetensors files.
+    """The folder with the safetensors files of a model.
 
     Raises:
-        CheckpointError: they are not on this machine; says what can be done.
+        CheckpointError: they are not on this machine.
     """
     if source.folder is not None and (source.has_weights or source.hub_id is None):
         return source.folder
@@ -39,10 +39,10 @@ def weights_folder(source: ModelSource, settings: Settings) -> Path:
 
 
 def tokenizer_folder(source: ModelSource, settings: Settings) -> Path:
-    """The folder with a model's tokenizer.
+    """The folder with the tokenizer of a model.
 
     Raises:
-        CheckpointError: there is none on this machine; says what can be done.
+        CheckpointError: there is none on this machine.
     """
     if source.folder is not None and any(present(source.folder, name) for name in TOKENIZER_FILES):
         return source.folder
@@ -58,7 +58,7 @@ def tokenizer_folder(source: ModelSource, settings: Settings) -> Path:
 
 
 def _cached(source: ModelSource, files: tuple[str, ...]) -> Path | None:
-    """The Hub cache's folder of the source's revision that holds one of the files."""
+    """The folder in the Hub cache that contains one of the files."""
     if source.hub_id is None:
         return None
     revision = source.revision if source.kind in ("hub", "cache") else None
@@ -67,8 +67,8 @@ def _cached(source: ModelSource, files: tuple[str, ...]) -> Path | None:
 
 def _missing(what: str, source: ModelSource, settings: Settings) -> MissingFilesError:
     are = "are" if what == "weights" else "is"
-    words = f"The {what} of {source.name!r} {are} not on this machine; {_advice(source, settings)}."
-    return MissingFilesError(source.name, what, words)
+    message = f"The {what} of {source.name!r} {are} not on this machine; {_advice(source, settings)}."
+    return MissingFilesError(source.name, what, message)
 
 
 def _advice(source: ModelSource, settings: Settings) -> str:
@@ -79,10 +79,10 @@ def _advice(source: ModelSource, settings: Settings) -> str:
 
 
 def file_renames(source: ModelSource) -> dict[str, str] | None:
-    """Patterns of names in a model's files -> what stands in the base model's; None where transformers finds them.
+    """Patterns of parameter names in the files -> replacements in the base model; None if transformers needs no help.
 
-    Most classes of a family call the base model alike. LlamaForQuestionAnswering calls it `transformer`, where
-    LlamaModel looks for `model`.
+    Most classes of a family use one name for the base model. LlamaForQuestionAnswering calls it `transformer`, where
+    LlamaModel expects `model`.
     """
     facts = catalog.type_facts(source.model_type)
     named = (source.config.get("architectures") or [""])[0]

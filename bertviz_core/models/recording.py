@@ -1,20 +1,19 @@
-"""An attention function for transformers that computes as its SDPA does, records its inputs and can be changed.
+"""An attention function for transformers that computes SDPA attention, records its inputs and can be modified.
 
-transformers looks the function up by name (AttentionInterface), once for the whole process. What it records into, and
-what changes it, are context variables: every thread has its own, so that concurrent runs never mix.
+transformers looks the function up by name in a registry of the whole process (AttentionInterface). The list to record
+into and the modification are context variables, so that concurrent runs do not mix.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
-if TYPE_CHECKING:
-    import torch
+from bertviz_core.lazy_imports import torch, transformers
 
 NAME = "inside_bert"
-"""Name of the attention implementation, to be given to from_pretrained or set_attn_implementation."""
+"""Name of the attention implementation, for from_pretrained and set_attn_implementation."""
 WITHOUT_EFFECT = frozenset(
     {
         "cache_position",
@@ -32,12 +31,12 @@ WITHOUT_EFFECT = frozenset(
         "use_cache",
     }
 )
-"""Arguments that models hand to their attention function and that change nothing here: the mask says what a window
-hides, rotary positions are in query and key already, one text needs no packing, and nothing is trained."""
+"""Arguments that models pass to their attention function without effect here: windows are part of the mask, rotary
+positions are already in query and key, a single text is not packed, and nothing is trained."""
 
 
 class UnknownArgumentError(RuntimeError):
-    """A model hands its attention function something that may change the result and is not known here."""
+    """A model passes an unsupported argument to its attention function that may change the result."""
 
 
 class LayerRecord(NamedTuple):
@@ -47,33 +46,33 @@ class LayerRecord(NamedTuple):
     key: "torch.Tensor"
     value: "torch.Tensor"
     mask: "torch.Tensor | None"
-    """True where a key may be attended to, or a number that is added to the scores."""
+    """True where a key may be attended to, or numbers that are added to the scores."""
     bias: "torch.Tensor | None"
-    """Added to the scores for the distance of query and key (T5)."""
+    """Relative position bias that is added to the scores (T5)."""
     causal: bool
-    """Whether a query sees only the keys up to its own position."""
+    """Whether a query attends only to keys up to its own position."""
     scaling: float
 
 
 @runtime_checkable
 class AttentionChange(Protocol):
-    """What is done to the attention of a run: asked at every call, in the order of the calls."""
+    """A modification of the attention of a run; its methods are called once per attention call, in order."""
 
     def value(self, value: "torch.Tensor") -> "torch.Tensor":
-        """The values (batch, key_heads, seq, value_dim) that are mixed in the place of the model's own."""
+        """Return the values (batch, key_heads, seq, value_dim) to use instead of those of the model."""
 
     def output(self, output: "torch.Tensor") -> "torch.Tensor":
-        """What goes to the output projection (batch, seq, heads, value_dim) in the place of the heads' own outputs."""
+        """Return the head outputs (batch, seq, heads, value_dim) to use instead of those of the model."""
 
 
 _records: ContextVar[list[LayerRecord] | None] = ContextVar("inside_bert_records", default=None)
-_progress: ContextVar[Callable[[int], None] | None] = ContextVar("inside_bert_told", default=None)
+_progress: ContextVar[Callable[[int], None] | None] = ContextVar("inside_bert_progress", default=None)
 _change: ContextVar[AttentionChange | None] = ContextVar("inside_bert_change", default=None)
 
 
 @contextmanager
 def changing(change: AttentionChange) -> Iterator[None]:
-    """Inside the block the attention of this thread's runs is changed."""
+    """Apply a modification to the attention of all runs of this thread inside the block."""
     token = _change.set(change)
     try:
         yield
@@ -82,16 +81,16 @@ def changing(change: AttentionChange) -> Iterator[None]:
 
 
 def present_change() -> AttentionChange | None:
-    """What changes the runs of this thread; None for nothing."""
+    """The modification that is active in this thread, if any."""
     return _change.get()
 
 
 @contextmanager
 def recording(progress: Callable[[int], None] | None = None) -> Iterator[list[LayerRecord]]:
-    """The list into which runs of this thread record, one entry per attention call in the order of the calls.
+    """Record the attention calls of this thread into a list, one entry per call, in order.
 
     Args:
-        progress: called after each attention call with the number of calls so far; an exception from it ends the run.
+        progress: called after each attention call with the number of calls so far; may raise to stop the run.
     """
     records: list[LayerRecord] = []
     tokens = _records.set(records), _progress.set(progress)
@@ -104,26 +103,25 @@ def recording(progress: Callable[[int], None] | None = None) -> Iterator[list[La
 
 @cache
 def register() -> str:
-    """Make the attention function known to transformers; its name."""
-    from transformers import AttentionInterface, AttentionMaskInterface
-    from transformers.masking_utils import sdpa_mask
+    """Register the attention function with transformers and return its name."""
+    masked = transformers.masking_utils.sdpa_mask
 
     def explicit_mask(*args: Any, **kwargs: Any) -> "torch.Tensor | None":
-        mask: torch.Tensor | None = sdpa_mask(*args, **{**kwargs, "allow_is_causal_skip": False})
+        mask: torch.Tensor | None = masked(*args, **{**kwargs, "allow_is_causal_skip": False})
         return mask
 
-    AttentionInterface.register(NAME, recording_attention)
-    AttentionMaskInterface.register(NAME, explicit_mask)
+    transformers.AttentionInterface.register(NAME, recording_attention)
+    transformers.AttentionMaskInterface.register(NAME, explicit_mask)
     return NAME
 
 
 def unknown_arguments(arguments: Mapping[str, Any]) -> list[str]:
-    """Names of what a model hands to its attention function beyond what SDPA knows, and what may change the result."""
+    """Names of unsupported attention arguments that may change the result."""
     return sorted(name for name, value in arguments.items() if value is not None and name not in WITHOUT_EFFECT)
 
 
 def _alone(tensor: "torch.Tensor") -> "torch.Tensor":
-    """The tensor without the larger one that it is a part of, such as a fused projection, which could not be freed."""
+    """A copy if the tensor is part of a larger one, such as a fused projection, so that that can be freed."""
     return tensor.clone() if tensor.untyped_storage().nbytes() > tensor.nbytes else tensor
 
 
@@ -138,13 +136,13 @@ def recording_attention(
     is_causal: bool | None = None,
     **kwargs: Any,
 ) -> "tuple[torch.Tensor, torch.Tensor | None]":
-    """The output of transformers' SDPA attention, and no weights; recorded or changed inside such a block.
+    """The output of transformers' SDPA attention without weights; recorded and modified inside the blocks above.
 
-    Without a mask every query sees every key. transformers' own function would then take a module that says nothing of
-    itself (Splinter's) for a causal one; here causal masks are always written out, so no mask means none.
+    Without a mask every query attends to every key. transformers' own function would treat a module without an
+    is_causal attribute (Splinter's) as causal then; here causal masks are always explicit.
 
     Raises:
-        UnknownArgumentError: an argument, such as attention sinks or a cap on the scores, that SDPA knows nothing of.
+        UnknownArgumentError: an argument that SDPA does not support, such as attention sinks or a cap on the scores.
     """
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
@@ -173,15 +171,15 @@ def recording_attention(
 
 
 class RecordingCheck(NamedTuple):
-    """A model's recorded attention beside its own eager attention, on a few tokens."""
+    """Comparison of the recorded attention of a model with its eager attention on a few tokens."""
 
     tokens: int
-    """Tokens of the comparison."""
+    """Number of tokens compared."""
     attention_probs: float
-    """Largest difference of two probabilities."""
+    """Largest difference between two probabilities."""
     hidden_states: float
-    """Largest difference of two hidden states, relative to the largest value of its layer."""
+    """Largest difference between two hidden states, relative to the largest value of the layer."""
 
 
 AttentionSource = Literal["recorded", "eager", "none"]
-"""Source of the attention probabilities: the recorded query and key, the model's own maps, or none."""
+"""Source of the attention probabilities: recorded query and key, the model's own maps, or none."""

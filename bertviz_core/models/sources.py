@@ -1,7 +1,7 @@
-"""From a model's name to where its config, its header and its weights are.
+"""Resolve the name of a model to its config and files.
 
-Asked in this order: the bundled models, a folder below the models folder, the catalogue, the Hub's cache on this
-machine, the Hub itself. Nothing here imports torch, and nothing runs a model's own code.
+Searched in this order: the bundled models, the models folder, the catalogue, the local Hub cache, the Hub. Torch is not
+imported, and no code of a model is run.
 """
 
 import hashlib
@@ -30,9 +30,9 @@ TOKENIZER_NAMES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_ma
 
 @cache
 def bundled_folder(name: str = DEFAULT_MODEL) -> Path:
-    """The folder of a bundled model's files; none of its package's code is run.
+    """The folder with the files of a bundled model; no code of its package is run.
 
-    Found once: a search while other threads import can miss a package that is there.
+    Cached, since a search can miss an installed package while other threads are importing.
 
     Raises:
         ModelNotFoundError: the package is not installed.
@@ -44,14 +44,14 @@ def bundled_folder(name: str = DEFAULT_MODEL) -> Path:
 
 
 def verify_bundled(name: str = DEFAULT_MODEL, files: Iterable[str] | None = None) -> None:
-    """Compare a bundled model's files with their known SHA-256.
+    """Verify the SHA-256 of the files of a bundled model.
 
     Args:
         name: the model.
-        files: those that are about to be used, as far as it has them; None for all.
+        files: the files to verify; None for all.
 
     Raises:
-        CheckpointError: one is not the published one.
+        CheckpointError: a file differs from the published one.
     """
     expected = BUNDLED[name].digests
     for file_name in expected if files is None else [file for file in files if file in expected]:
@@ -68,29 +68,29 @@ Readiness = Literal["ready", "hub", "structure"]
 Kind = Literal["bundled", "local", "catalogue", "cache", "hub"]
 NAME_LIMIT = 300
 NEAR = 0.75
-"""Likeness of two names, 0 to 1, from which one may have been meant for the other."""
+"""Similarity of two names, 0 to 1, above which one is suggested for the other."""
 TASK_ORDER = ("sequence-classification", "token-classification", "question-answering", "masked-lm", "")
-"""Tasks in the order in which the catalogue's models are offered."""
+"""Order of the models of the catalogue, by the task of their heads."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelSource:
-    """Where one model comes from."""
+    """Where a model comes from."""
 
     name: str
-    """Name that it is shown under and asked for by."""
+    """Name under which it is requested and shown."""
     kind: Kind
-    """Which of the five places."""
+    """Which of the five places it is in."""
     config: Mapping[str, Any]
     """Its config.json."""
     folder: Path | None
-    """Folder with its files; None for the catalogue and for a Hub model that is not on this machine."""
+    """Folder with its files; None for the catalogue and for Hub models that are not cached."""
     hub_id: str | None
-    """Name of its repository on the Hub, where it has one."""
+    """Its repository on the Hub, if it has one."""
     revision: str
-    """What changes when the model's files change: a commit, or a digest of names, sizes and times."""
+    """Identifies the state of its files: a commit, or a digest of names, sizes and modification times."""
     has_weights: bool
-    """Whether its safetensors files can be read on this machine now."""
+    """Whether its safetensors files are on this machine."""
 
     @property
     def model_type(self) -> str:
@@ -99,31 +99,31 @@ class ModelSource:
 
     @property
     def pretrained_name(self) -> str:
-        """What from_pretrained takes to find it."""
+        """The argument for from_pretrained."""
         return self.hub_id or str(self.folder or self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One model that is offered by name."""
+    """A model in the list of models to choose from."""
 
     name: str
-    """Name that it is asked for by."""
+    """Name under which it is requested."""
     readiness: Readiness
-    """Whether it can run a text here now, when it has been fetched from the Hub, or only be counted and drawn."""
+    """Whether it can be run now, run after a download from the Hub, or only be inspected."""
     parameters: int | None
-    """How many it has without a task head; None for what is in no catalogue."""
+    """Number of parameters without a task head; None if it is not in the catalogue."""
     task: str = ""
-    """Task of its head; "" for what is in no catalogue, or has none."""
+    """Task of its head; "" if it has none or is not in the catalogue."""
 
 
 def resolve(name: str, settings: Settings) -> ModelSource:
-    """Where the model of this name is.
+    """Find the model with this name.
 
     Raises:
-        ModelNotFoundError: no place has it, or it may not be opened here.
-        CheckpointError: a folder of this name is there, but it is no model that can be read.
-        HubError: the Hub was asked and did not answer.
+        ModelNotFoundError: there is no such model, or it may not be opened here.
+        CheckpointError: there is a folder with this name, but not a readable model.
+        HubError: the Hub did not answer.
     """
     name = name.strip()
     _check_name(name)
@@ -147,7 +147,7 @@ def resolve(name: str, settings: Settings) -> ModelSource:
         opened_config = _opened(config, settings, trusted=True)
         return ModelSource(shown_name, "catalogue", opened_config, None, entry.hub_id, "catalogue", cached is not None)
     if not hub.HUB_NAME.fullmatch(name):
-        raise _asking(ModelNotFoundError(f"No model {quoted(name)} found{_advice(settings)}."), name, settings)
+        raise _with_suggestion(ModelNotFoundError(f"No model {quoted(name)} found{_advice(settings)}."), name, settings)
     return _hub_source(name, settings)
 
 
@@ -155,12 +155,12 @@ def folder_source(name: str, folder: Path, settings: Settings | None = None) -> 
     """The model in a folder.
 
     Args:
-        name: what it is called.
-        folder: where its files are.
-        settings: how much its config may ask for; those of this process where they are not given.
+        name: its name.
+        folder: the folder with its files.
+        settings: limits for its config; from the environment by default.
 
     Raises:
-        CheckpointError: the folder has no readable config.json that names a model type, or an entry cannot be used.
+        CheckpointError: there is no valid config.json with a model type.
     """
     if not present(folder, CONFIG_FILE):
         refuse_adapter(folder)
@@ -177,10 +177,10 @@ def folder_source(name: str, folder: Path, settings: Settings | None = None) -> 
 
 
 def check_config(name: str, config: Mapping[str, Any], settings: Settings | None = None) -> None:
-    """Refuse a config that names no model type, or one that transformers does not know, or of unfit entries.
+    """Check the model type and the entries of a config.
 
     Raises:
-        CheckpointError: with the type that was found, or the entry.
+        CheckpointError: the model type is missing or unknown to transformers, or an entry is invalid.
     """
     model_type = config.get("model_type")
     if not isinstance(model_type, str) or not model_type:
@@ -197,7 +197,7 @@ def check_config(name: str, config: Mapping[str, Any], settings: Settings | None
 
 
 def local_names(settings: Settings) -> tuple[str, ...]:
-    """Names of the folders below the models folder that hold a config.json."""
+    """Names of the folders in the models folder that contain a config.json."""
     try:
         names = [path.name for path in settings.models_dir.iterdir() if is_own_file(path, CONFIG_FILE)]
     except OSError:
@@ -206,17 +206,17 @@ def local_names(settings: Settings) -> tuple[str, ...]:
 
 
 def offers(settings: Settings) -> tuple[Offer, ...]:
-    """Models that are offered by name, each once: those that can run a text here first.
+    """The models to choose from, those that can be run now first.
 
-    Inside each group the order is that of the allow-list, or the bundled models, local folders and the catalogue, whose
-    models come by the task of their heads.
+    Within each group they follow the allow-list, or else bundled models, local folders and the catalogue, which is
+    ordered by the task of the heads.
     """
     known = sorted(catalog.entries().values(), key=lambda entry: TASK_ORDER.index(entry.task))
     catalogue = (entry.aliases[0] if entry.aliases else entry.name for entry in known)
     local = local_names(settings)
     names = settings.allowed_models or tuple(dict.fromkeys((*BUNDLED, *local, *catalogue)))
-    found = (_offer(name, name in local, settings) for name in names)
-    return tuple(sorted(found, key=lambda offer: offer.readiness != "ready"))
+    listed = (_offer(name, name in local, settings) for name in names)
+    return tuple(sorted(listed, key=lambda offer: offer.readiness != "ready"))
 
 
 def _offer(name: str, is_local: bool, settings: Settings) -> Offer:
@@ -235,17 +235,17 @@ def _offer(name: str, is_local: bool, settings: Settings) -> Offer:
 
 
 def _opened(config: Mapping[str, Any], settings: Settings, trusted: bool = False) -> OpenedConfig:
-    """A config on the terms of these settings: one that a stranger wrote is tried where they ask for that."""
-    tried = settings.isolate_models and not trusted and config_digest(config) not in _trusted_digests()
-    return OpenedConfig(config, Terms(settings.max_layers, settings.max_labels, settings if tried else None))
+    """A config with the limits of the settings; where they say so, a confined process tries an untrusted one first."""
+    isolated = settings.isolate_models and not trusted and config_digest(config) not in _trusted_digests()
+    return OpenedConfig(config, Terms(settings.max_layers, settings.max_labels, settings if isolated else None))
 
 
 @cache
 def _trusted_digests() -> frozenset[str]:
-    """Of the configs that no stranger wrote: those of the catalogue and of the bundled models."""
+    """Digests of the configs of the catalogue and of the bundled models."""
     known = tuple(entry.config for entry in catalog.entries().values())
     for row in BUNDLED.values():
-        with suppress(BertvizError):  # said where that model is opened
+        with suppress(BertvizError):  # raised again when that model is opened
             known = (*known, _bundled(row).config)
     return frozenset(map(config_digest, known))
 
@@ -258,13 +258,13 @@ def _bundled(row: BundledModel) -> ModelSource:
 
 @cache
 def _bundled_config(name: str, folder: Path) -> Mapping[str, Any]:
-    """Read and compared once: every page asks for it a dozen times, and an installed package does not change."""
+    """Cached: every page needs it a dozen times, and an installed package does not change."""
     verify_bundled(name, [CONFIG_FILE])
     return read_json(folder, CONFIG_FILE)
 
 
 def _with_own_labels(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """A packaged config with the names of the classes from the file that lies beside the weights."""
+    """A packaged config with the label names of the config next to the weights."""
     own = read_json(folder, CONFIG_FILE) if present(folder, CONFIG_FILE) else {}
     return {**config, **{key: own[key] for key in ("id2label", "label2id") if key in own}}
 
@@ -286,11 +286,11 @@ def _hub_source(name: str, settings: Settings) -> ModelSource:
         kind: Kind = "cache" if source.has_weights or not settings.allow_hub else "hub"
         return ModelSource(name, kind, source.config, cached, hub_id, cached.name, source.has_weights)
     if not settings.allow_hub:
-        raise _asking(ModelNotFoundError(f"No model {quoted(name)} found{_advice(settings)}."), name, settings)
+        raise _with_suggestion(ModelNotFoundError(f"No model {quoted(name)} found{_advice(settings)}."), name, settings)
     try:
         config, commit = hub.fetch_config(hub_id, revision or None, settings.hub_endpoint)
     except (ModelNotFoundError, HubError) as error:
-        raise _asking(error, name, settings) from error
+        raise _with_suggestion(error, name, settings) from error
     check_config(name, config, settings)
     return ModelSource(name, "hub", _opened(config, settings), None, hub_id, commit, has_weights=False)
 
@@ -305,19 +305,19 @@ def _advice(settings: Settings) -> str:
     )
 
 
-def _asking(error: BertvizError, name: str, settings: Settings) -> BertvizError:
-    """The refusal, with the question whether the nearest of the names offered was meant, where one is near."""
-    known = {offered.lower(): offered for offered in (*local_names(settings), *catalog.names(), *BUNDLED)}
+def _with_suggestion(error: BertvizError, name: str, settings: Settings) -> BertvizError:
+    """The error with a suggestion, if a similar name exists."""
+    known = {known_name.lower(): known_name for known_name in (*local_names(settings), *catalog.names(), *BUNDLED)}
     whole = name.partition("@")[0].lower()
     near = (get_close_matches(part, known, 1, NEAR) for part in (whole, whole.rpartition("/")[2]))
     meant = next((known[each[0]] for each in near if each), "")
-    asked = type(error)(f"{error} Did you mean {quoted(meant)}?" if meant else str(error))
-    asked.meant = meant
-    return asked
+    suggested = type(error)(f"{error} Did you mean {quoted(meant)}?" if meant else str(error))
+    suggested.meant = meant
+    return suggested
 
 
 def _digest(folder: Path) -> str:
-    """Changes with the names, sizes and times of the config and the weights."""
+    """A digest of the names, sizes and modification times of the config and the weights."""
     files = sorted(path for path in folder.iterdir() if path.suffix in (".json", ".safetensors", ".txt", ".model"))
     stamps = [f"{path.name}:{path.stat().st_size}:{path.stat().st_mtime_ns}" for path in files if path.is_file()]
     return hashlib.sha256("\n".join(stamps).encode()).hexdigest()[:12]

@@ -1,8 +1,8 @@
-"""The role of a parameter, read from its name alone.
+"""Classify parameters by name.
 
 The module at the top gives the component (embeddings, encoder, pooler, task head), the modules below it the part of
-a layer (query, key, ..., feed-forward, layer norm). Most families share one vocabulary of
-names; a family that departs from it has a row in bertviz_core.models.families.
+a layer (query, key, ..., feed-forward, layer norm). Most families use the same names;
+exceptions are listed in bertviz_core.models.families.
 """
 
 import re
@@ -16,11 +16,11 @@ from bertviz_core.models.families import family
 from bertviz_core.parameters.results import Parameter
 
 BLOCK = 100_000
-"""Weight of the first number where layers are counted in two steps."""
+"""Factor of the first number if layers are numbered by block and index."""
 
 
 def layer_numbers(rows: list[Parameter]) -> list[Parameter]:
-    """The rows, layers counted in two steps renumbered 0, 1, 2, ... in the order of the model."""
+    """The rows with consecutive layer numbers, if layers are numbered by block and index."""
     indices = sorted({row.layer for row in rows if row.layer is not None})
     if not indices or indices[-1] < BLOCK:
         return rows
@@ -29,13 +29,13 @@ def layer_numbers(rows: list[Parameter]) -> list[Parameter]:
 
 
 def count_in(config: Mapping[str, Any], key: str, default: int) -> int:
-    """A count of a config; the default where it says none, nothing (null) or less than 1."""
+    """A positive integer of a config; the default if it is missing or invalid."""
     value = config.get(key)
     return value if isinstance(value, int) and value > 0 else default
 
 
 def layer_applications(config: Mapping[str, Any]) -> dict[int, int]:
-    """How often one forward pass runs each stored layer, where that is not once (ALBERT, Funnel).
+    """Layer -> number of applications in a forward pass, for families that reuse layers (ALBERT, Funnel).
 
     ALBERT (Lan et al. 2020, section 3.1) shares parameters across layers: layer i uses group i // (layers / groups).
     """
@@ -81,17 +81,17 @@ FEED_FORWARD = re.compile(
 
 
 def is_stack_or_embedding(module: str) -> bool:
-    """Whether a module of this name is a stack of layers, or of embeddings, in some family."""
+    """Whether this is a common name of a stack of layers or of embeddings."""
     return bool(STACK.fullmatch(module) or EMBEDDING.fullmatch(module))
 
 
 def component_of(path: str, prefix: str, wrapped: bool) -> str:
-    """Component of a parameter, from the module at the top of its name.
+    """Component of a parameter.
 
     Args:
         path: name of the parameter in the module.
-        prefix: the family's base_model_prefix.
-        wrapped: whether the base model stands under its prefix, with heads beside it.
+        prefix: base_model_prefix of the family.
+        wrapped: whether names of the base model have that prefix.
     """
     if wrapped:
         if not path.startswith(f"{prefix}."):
@@ -112,10 +112,7 @@ def component_of(path: str, prefix: str, wrapped: bool) -> str:
 
 
 def inside_layer(path: str, model_type: str) -> tuple[tuple[slice, ...], str] | None:
-    """Spans of the numbers in a name that count its layer, and the rest of the name after them.
-
-    None outside the layers; two numbers for a family that counts blocks and the layers in them.
-    """
+    """Spans of the layer number (or block and index) in a name, and the rest of the name; None outside the layers."""
     pattern = family(model_type).layers
     match = re.search(pattern, path) if pattern else NUMBER.search(path)
     if match is None:
@@ -128,7 +125,7 @@ def part_of(inside: str, path: str, model_type: str) -> str:
 
     Args:
         inside: its name below the layer, such as "attention.self.query.weight".
-        path: its whole name, for families that number their parts and not their layers (XLM).
+        path: its full name, for families that number parts instead of layers (XLM).
         model_type: family of the model.
     """
     for pattern, part in family(model_type).parts:
@@ -157,10 +154,10 @@ LEADING = ("word", "tok_", "embed_tokens", "position", "token_type")
 
 
 def reading_rank(name: str, component: str, part: str) -> tuple[bool, int]:
-    """Position of a parameter in the order of the data: (whether it follows the layers, rank in component or layer).
+    """Sort key of a parameter: (whether it follows the layers, rank within component or layer).
 
-    A file lists its tensors by name or by size. Outside the layers the word table comes first and a normalisation
-    last; inside a layer attention before feed-forward, each with its normalisation behind it.
+    Outside the layers the word table comes first and a normalisation last; inside a layer attention comes before
+    feed-forward, each followed by its normalisation.
     """
     norm = NORM.search(name) is not None
     if not part:

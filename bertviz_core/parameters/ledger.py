@@ -1,7 +1,7 @@
-"""The parameter ledger: every named parameter of a model, and sums that balance.
+"""Build the ledger of a model: all its parameters, and their sums by component and layer.
 
-The same ledger comes from a safetensors header (no torch, no weights), a config (built on the meta device) or a module
-in memory. Tied parameters are listed and counted once, as torch's own parameters() does.
+It is built from a safetensors header (without torch), from a config (on the meta device) or from a module in memory.
+Tied parameters are counted once, as in parameters() of torch.
 """
 
 import math
@@ -11,11 +11,12 @@ from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from bertviz_core.errors import CheckpointError, HubError
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models import catalog, hub
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.safetensors.header import DTYPE_NBYTES
@@ -38,9 +39,6 @@ from bertviz_core.parameters.results import Buffer, ComponentCount, LayerCount, 
 from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls, quoted
 
-if TYPE_CHECKING:
-    import torch
-
 MAX_TERMS = 6
 FOREIGN = (
     "The file's names begin with {}, which the class does not know: they are counted without it, and transformers "
@@ -49,10 +47,10 @@ FOREIGN = (
 
 
 def component_arithmetic(layers: Sequence[int], outside: Sequence[Parameter]) -> str:
-    """The total of a component as "12 × 7,087,872" and shapes; long sums end in one number for the rest.
+    """The total of a component as sums and products, such as "12 × 7,087,872"; long sums are abbreviated.
 
     Args:
-        layers: totals of its layers, in their order.
+        layers: totals of its layers.
         outside: its rows outside the layers.
     """
     runs = [(size, len(list(run))) for size, run in groupby(layers)]
@@ -62,7 +60,7 @@ def component_arithmetic(layers: Sequence[int], outside: Sequence[Parameter]) ->
 
 
 def module_terms(rows: Sequence[Parameter]) -> list[tuple[str, int]]:
-    """(term, its value) of every module, weight and bias together, equal neighbours as one product."""
+    """(term, value) of every module; equal neighbours become a product."""
     modules: dict[str, list[Parameter]] = {}
     for row in rows:
         modules.setdefault(row.name.rpartition(".")[0], []).append(row)
@@ -91,16 +89,16 @@ def balanced_ledger(
     buffers: list[Buffer],
     stored: tuple[int, int] | None,
 ) -> Ledger:
-    """The ledger of these rows.
+    """Compute the sums of a ledger.
 
     Args:
         name: name of the model.
         config: its config.
-        architecture: class whose parameters these are.
-        source: what the rows were read from.
-        parameters: the rows, tied ones included.
+        architecture: class of the model.
+        source: source of the rows.
+        parameters: the rows, including tied ones.
         buffers: tensors that are not parameters.
-        stored: tensors and bytes in the file; None where no file was read.
+        stored: number of tensors and bytes in the file, if any.
     """
     parameters = layer_numbers(parameters)
     counted = [row for row in parameters if row.tied_to is None]
@@ -147,7 +145,7 @@ def _component(name: str, rows: list[Parameter], layers: tuple[LayerCount, ...])
 
 
 def _layers(sums: Mapping[tuple[str, int], dict[str, int]], config: Mapping[str, Any]) -> tuple[LayerCount, ...]:
-    """One row per layer, in the order of the layers."""
+    """One row per layer, in order."""
     runs = layer_applications(config)
     return tuple(
         LayerCount(component, layer, sum(parts.values()), **parts, applications=runs.get(layer, 1))
@@ -156,21 +154,21 @@ def _layers(sums: Mapping[tuple[str, int], dict[str, int]], config: Mapping[str,
 
 
 PACKED_NAMES = (".qweight", ".qzeros", ".SCB", ".absmax", ".quant_map", ".weight_packed")
-"""Ends of names that GPTQ, AWQ, bitsandbytes and compressed tensors give to what stands for a weight."""
+"""Suffixes of packed weights of GPTQ, AWQ, bitsandbytes and compressed tensors."""
 WHOLE_NUMBERS = frozenset(("int64", "int32", "bool"))
-"""Dtypes that no parameter has: a stored tensor of these is a buffer, such as a table of position ids."""
+"""Dtypes of buffers, such as a table of position ids."""
 
 
 def parameter_ledger(name: str, settings: Settings, task: str | None = None) -> Ledger:
-    """The ledger of a model by name: from its header where it has one, else from its config.
+    """The ledger of a model, from its header if available, otherwise from its config.
 
     Args:
-        name: a model's name (bertviz_core.models.sources).
-        settings: what may be opened.
-        task: count the class of this task, built from the config; None for what the checkpoint holds.
+        name: name of the model (bertviz_core.models.sources).
+        settings: the settings.
+        task: build the class of this task from the config; None for the content of the checkpoint.
 
     Raises:
-        BertvizError: the model is not there, cannot be read, or has no class for the task.
+        BertvizError: the model does not exist, cannot be read, or has no class for the task.
     """
     return source_ledger(resolve(name, settings), settings, task)
 
@@ -180,7 +178,7 @@ def source_ledger(source: ModelSource, settings: Settings, task: str | None = No
     if task is None and source.has_weights and source.folder is not None:
         return stored_ledger(source.name, source.config, read_header(source.folder))
     if task is None and source.kind == "hub" and source.hub_id is not None:
-        with suppress(HubError):  # unplugged since the config was fetched: the config still tells the shapes
+        with suppress(HubError):  # the Hub became unreachable: use the config
             header = hub.fetch_header(source.hub_id, source.revision, settings.hub_endpoint)
             return stored_ledger(source.name, source.config, header)
     if task is None and source.folder is not None and source.kind == "local":
@@ -189,10 +187,10 @@ def source_ledger(source: ModelSource, settings: Settings, task: str | None = No
 
 
 def stored_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader) -> Ledger:
-    """The ledger of a checkpoint by its header, or by its config where the file holds packed numbers.
+    """The ledger of a checkpoint from its header, or from its config if the file is quantized.
 
     Raises:
-        BertvizError: transformers does not know the model type, or cannot build the class that would be counted.
+        BertvizError: transformers does not know the model type, or cannot build the class.
     """
     packing = packed_by(config, header)
     if not packing:
@@ -210,18 +208,18 @@ def stored_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
 
 
 def packed_by(config: Mapping[str, Any], header: CheckpointHeader) -> str:
-    """The method by which a file is quantized, by the config or by names that only packed tensors have; "" if not."""
-    told = config.get("quantization_config")
-    if isinstance(told, Mapping) and told:
-        return escape_controls(str(told.get("quant_method") or "method not named"))[:40]
+    """The quantization method of a file, by its config or by names of packed tensors; "" if it is not quantized."""
+    quantization = config.get("quantization_config")
+    if isinstance(quantization, Mapping) and quantization:
+        return escape_controls(str(quantization.get("quant_method") or "method not named"))[:40]
     return "method not named" if any(tensor.name.endswith(PACKED_NAMES) for tensor in header.tensors) else ""
 
 
 def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader) -> Ledger:
-    """The ledger of what a checkpoint stores; imports no torch.
+    """The ledger of the content of a checkpoint; torch is not imported.
 
     Raises:
-        CheckpointError: transformers does not know the config's model type.
+        CheckpointError: transformers does not know the model type.
     """
     facts = catalog.type_facts(str(config.get("model_type")))
     if facts is None:
@@ -264,7 +262,7 @@ def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
 def _header_rows(
     named: Sequence[NamedTensor], classifier: NameClassifier, ties: Mapping[str, str]
 ) -> tuple[list[Parameter], list[Buffer]]:
-    """The parameters of a file in the order of the data, and its buffers."""
+    """The parameters of a file, sorted, and its buffers."""
     rows: list[Parameter] = []
     order: dict[str, tuple[int, int, int, str]] = {}
     buffers: list[Buffer] = []
@@ -292,16 +290,16 @@ def _header_rows(
 
 
 def config_ledger(name: str, config: Mapping[str, Any], task: str = "base") -> Ledger:
-    """The ledger of the class that a config describes, built on the meta device without weights.
+    """The ledger of the class of a config, built on the meta device.
 
     Raises:
-        BertvizError: no such model can be built.
+        BertvizError: the model cannot be built.
     """
     return module_ledger(name, build_skeleton(name, config, task), source="config")
 
 
 def module_ledger(name: str, module: "torch.nn.Module", source: LedgerSource = "module") -> Ledger:
-    """The ledger of a PyTorch module in memory (a transformers model, with its config)."""
+    """The ledger of a transformers model in memory."""
     configured: Any = getattr(module, "config", None)
     config = configured.to_dict() if configured is not None else {}
     architecture = type(module).__name__
@@ -326,7 +324,7 @@ def module_ledger(name: str, module: "torch.nn.Module", source: LedgerSource = "
 
 
 def _owners(module: "torch.nn.Module", named: "list[tuple[str, torch.nn.Parameter]]") -> dict[int, str]:
-    """The one name under which each parameter is counted: the class says which of two tied names is the other's."""
+    """The id of a parameter -> the name under which it is counted; the class declares which names are tied to it."""
     borrowed = set(getattr(module, "all_tied_weights_keys", None) or {})
     owners: dict[int, str] = {}
     for path, value in sorted(named, key=lambda item: item[0] in borrowed):
@@ -335,6 +333,6 @@ def _owners(module: "torch.nn.Module", named: "list[tuple[str, torch.nn.Paramete
 
 
 def _refuse_broken_weights(folder: Path) -> None:
-    """A folder with weights that cannot be read is refused; a folder with a config alone is described by it."""
+    """Refuse a folder with unreadable weights; a folder with only a config is permitted."""
     if any(path.name.startswith(("model", "pytorch_model", "tf_model")) for path in folder.iterdir()):
         read_header(folder)

@@ -1,4 +1,4 @@
-"""Names of parameters: those of a file turned into the module's, what a name says of its parameter, and tied names."""
+"""Convert parameter names from file to module, classify them, and find tied parameters."""
 
 import math
 import re
@@ -28,12 +28,12 @@ LEGACY = (
     {"from": ["LayerNorm.beta"], "to": ["LayerNorm.bias"]},
 )
 MOST_DIGITS = 9
-"""Of a place in a list of modules."""
+"""Maximum digits of an index in a list of modules."""
 OLD_NAMES = (".gamma", ".beta")
 NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
-"""A number that stands for a layer or a group; the catalogue's names have * in its place."""
+"""A layer or group index; names in the catalogue have * instead."""
 OTHER_SENSES = re.compile(r"(^|\.)((vision|image|audio|speech)_(model|tower|encoder|backbone)|visual)\.")
-"""Where a model beside the text's stands; its layers are not the text's."""
+"""Names of other modalities, whose layers are not those of the text model."""
 BUFFER = re.compile(
     r"(^|\.)(position_ids|token_type_ids|num_batches_tracked|running_mean|running_var|inv_freq|masked_bias"
     r"|final_logits_bias|dft_mat_hidden|dft_mat_seq"
@@ -41,16 +41,16 @@ BUFFER = re.compile(
 )
 
 NamedTensor = tuple[str, tuple[int, ...], StoredTensor]
-"""Name in the module, shape, and the stored tensor that it is, or that it is an even slice of."""
+"""Name in the module, shape, and the stored tensor that contains it, entirely or as one of equal slices."""
 
 
 def module_tensors(tensors: Sequence[StoredTensor], facts: ClassFacts, base_only: bool) -> list[NamedTensor]:
-    """The stored tensors under their names in the module.
+    """The stored tensors with their names in the module.
 
     Args:
-        tensors: what the header lists.
-        facts: what is known of the class.
-        base_only: whether it is a class without a prefix (or none is named), so that one around everything goes away.
+        tensors: the tensors of the header.
+        facts: facts about the class.
+        base_only: whether it is a base class, so that a common prefix is removed.
     """
     if facts.renames or any(tensor.name.endswith(OLD_NAMES) for tensor in tensors):
         steps = (*facts.renames, *LEGACY)
@@ -64,14 +64,13 @@ def module_tensors(tensors: Sequence[StoredTensor], facts: ClassFacts, base_only
 
 
 def foreign_prefix(names: Sequence[str], prefix: str) -> str:
-    """What a wrapper put before nearly all names ("module.", "net.", "_orig_mod.", "model.bert."); "" for nothing.
+    """Prefix of a wrapper on nearly all names ("module.", "net.", "_orig_mod.", "model.bert."); "" if there is none.
 
-    The class's own prefix is none, nor is a module that transformers' classes have there. "model." is one only where
-    the class's own prefix follows.
+    Prefixes of transformers' own classes do not count; "model." counts only if the prefix of the class follows.
 
     Args:
         names: names in the file.
-        prefix: the class's own prefix.
+        prefix: prefix of the class.
     """
     taken, rest = "", list(names)
     while rest:
@@ -106,7 +105,7 @@ def _renamed(tensor: StoredTensor, steps: Sequence[Mapping[str, Any]]) -> list[N
 
 @cache
 def _pattern(sources: tuple[str, ...]) -> re.Pattern[str]:
-    """One pattern for several sources, the longest first; a pattern that ends in a letter ends on a name's boundary."""
+    """One pattern for several sources, the longest first, each ending at the boundary of a name."""
     branches = []
     for source in sorted(sources, key=len, reverse=True):
         pattern = source.replace("*.", r".*\.")
@@ -120,27 +119,27 @@ def _filled(target: str, match: re.Match[str]) -> str:
 
 
 MOSTLY = 0.9
-"""Share of a file's names that a wrapper's prefix stands before; its own tensors (a loss) need not have it."""
+"""Minimum share of names with the prefix of a wrapper, whose own tensors (a loss) may lack it."""
 MAX_FORMS = 10_000
-"""Names, and forms of names, that are remembered; a stranger's file may have any number of them."""
+"""Size of the caches of names and patterns of names."""
 
 
 class ParameterRole(NamedTuple):
-    """What the form of a name says: of names that differ only in their numbers, all that does not depend on those."""
+    """Properties shared by all names that differ only in their numbers."""
 
     component: str
     part: str
     """Part of the layer; "other" outside the layers."""
     counters: tuple[int, ...]
-    """Positions of the dotted parts that count its layer: () outside the layers, two for layers within blocks."""
+    """Indices of the dotted parts with its layer number (or block and index); () outside the layers."""
     stage: int
-    """Position of its group in the order of the data: per component what precedes, forms and follows the layers."""
+    """Rank of its group: for each component what precedes, forms and follows the layers."""
     rank: int
-    """Position within its layer, or within its stage outside the layers."""
+    """Rank within its layer or stage."""
     frozen: bool
-    """Whether the class never trains it."""
+    """Whether it is never trained."""
     buffer: bool
-    """Whether it is a buffer, no parameter."""
+    """Whether it is a buffer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +151,7 @@ class NameClassifier:
     prefix: str
     """The family's base_model_prefix."""
     wrapped: bool
-    """Whether the base model stands under its prefix, with heads beside it."""
+    """Whether names of the base model have that prefix."""
 
     def classify(self, name: str) -> tuple[ParameterRole, int | None]:
         """Role of a parameter and the index of its layer, None outside the layers."""
@@ -161,21 +160,21 @@ class NameClassifier:
     def named_row(
         self, name: str, shape: tuple[int, ...], dtype: str, tied_to: str | None, trainable: bool
     ) -> Parameter:
-        """The row of a parameter that does not stand in a file."""
+        """The row of a parameter that is not in a file."""
         role, layer = self.classify(name)
         count = math.prod(shape)
         return Parameter(name, None, shape, count, dtype, trainable, tied_to, role.component, layer, role.part)
 
 
 def reading_order(name: str, role: ParameterRole, layer: int | None) -> tuple[int, int, int, str]:
-    """Sort key that puts parameters into the order of the data; a bias follows its weight."""
+    """Sort key of parameters; a bias follows its weight."""
     sort_name = f"{name.removesuffix('bias')}~" if name.endswith(".bias") else name  # "~" sorts after all letters
     return role.stage, layer or 0, role.rank, sort_name
 
 
 @lru_cache(maxsize=MAX_FORMS)
 def _classify(name: str, model_type: str, prefix: str, wrapped: bool) -> tuple[ParameterRole, int | None]:
-    """NameClassifier.classify; remembered, since the checkpoints of a family share their names."""
+    """NameClassifier.classify, cached, since checkpoints of a family share their names."""
     *modules, leaf = name.split(".")
     form = ".".join([_form_of(module) for module in modules] + [leaf])
     role = _role_of_form(form, model_type, prefix, wrapped)
@@ -186,7 +185,7 @@ def _classify(name: str, model_type: str, prefix: str, wrapped: bool) -> tuple[P
 
 
 def _form_of(module: str) -> str:
-    """The module's name, or 0 for a place in a list; more digits than any place has are a name like others."""
+    """The name of a module, or 0 for an index."""
     if not module.isdecimal():
         return module
     return "0" if len(module) <= MOST_DIGITS else "digits"
@@ -194,7 +193,7 @@ def _form_of(module: str) -> str:
 
 @lru_cache(maxsize=MAX_FORMS)
 def _role_of_form(form: str, model_type: str, prefix: str, wrapped: bool) -> ParameterRole:
-    """The role of all names of a form, which is such a name with 0 for every number."""
+    """The role of all names of a form, which has 0 in place of every number."""
     component = component_of(form, prefix, wrapped)
     of_text = component in ("encoder", "decoder") and not OTHER_SENSES.search(form)
     location = inside_layer(form, model_type) if of_text else None
@@ -211,7 +210,7 @@ def _role_of_form(form: str, model_type: str, prefix: str, wrapped: bool) -> Par
 
 
 def tie_pairs(architecture: str, facts: catalog.TypeFacts) -> dict[str, str]:
-    """Names that the class can tie, and the base model in it, each with the name that it is tied to."""
+    """Alias -> parameter, for all tied parameters of the class and its base model."""
     own, inner = facts.of_class(architecture), facts.of_class(facts.base_class).tied.items()
     return {**{f"{own.prefix}.{alias}": f"{own.prefix}.{to}" for alias, to in inner}, **own.tied}
 
@@ -219,7 +218,7 @@ def tie_pairs(architecture: str, facts: catalog.TypeFacts) -> dict[str, str]:
 def ties_that_hold(
     pairs: Mapping[str, str], config: Mapping[str, Any], facts: catalog.TypeFacts, names: set[str]
 ) -> dict[str, str]:
-    """The pairs that hold for this config and whose source is stored."""
+    """The pairs that are tied by this config and whose parameter is stored."""
     if not config.get("tie_word_embeddings", facts.defaults.get("tie_word_embeddings", False)):
         return {}
     return {alias: to for alias, to in pairs.items() if to in names}
@@ -228,7 +227,7 @@ def ties_that_hold(
 def unsaved_rows(
     own: ClassFacts, config: Mapping[str, Any], rows: Sequence[Parameter], classifier: NameClassifier
 ) -> list[Parameter]:
-    """Rows of the tables of positions that the class computes and never saves, as wide as the model's vectors."""
+    """Rows of position tables that the class computes and never saves."""
     stored, dtype = {row.name for row in rows}, rows[0].dtype if rows else "float32"
     shape = count_in(config, "max_position_embeddings", 1024), count_in(config, "d_model", 1024)
     absent = [name for name in own.unsaved if name not in stored]
@@ -238,10 +237,7 @@ def unsaved_rows(
 def left_out(
     ties: dict[str, str], rows: list[Parameter], names: set[str], classifier: NameClassifier
 ) -> list[Parameter]:
-    """Rows of the tied parameters that the file leaves out, since another has their values.
-
-    A part of the family's model that the class does not have, such as the decoder, has none: nothing of it is stored.
-    """
+    """Rows of tied parameters that are not in the file; only for modules with other stored parameters."""
     absent = {alias: to for alias, to in ties.items() if alias not in names}
     if not absent:
         return []
@@ -255,11 +251,11 @@ def left_out(
 
 
 def _part(name: str) -> str:
-    """The module that the module of a parameter stands in; "" for the model itself."""
+    """Path of the parent of the module of a parameter."""
     return ".".join(name.split(".")[:-2])
 
 
 def _around(name: str) -> list[str]:
-    """All modules that a parameter is in, and the model itself."""
+    """Paths of all modules around a parameter, including the model itself."""
     modules = name.split(".")[:-1]
     return [".".join(modules[:count]) for count in range(len(modules) + 1)]

@@ -19,11 +19,11 @@ class Parameter(msgspec.Struct, frozen=True):
     name: str
     """Name in the PyTorch module."""
     stored_name: str | None
-    """Name in the checkpoint file; None where no file was read or the file omits it (a tied parameter)."""
+    """Name in the checkpoint file; None if it is not in a file."""
     shape: tuple[int, ...]
     """Size of every axis."""
     numel: int
-    """Count of numbers: the product of the shape."""
+    """Number of elements."""
     dtype: str
     """Torch's name of the number format."""
     trainable: bool
@@ -44,7 +44,7 @@ class Buffer:
     """A tensor that belongs to the model without being a parameter, such as the table of position ids."""
 
     name: str
-    """Name in the module, or in the file where only that is known."""
+    """Name in the module, or in the file."""
     shape: tuple[int, ...]
     """Size of every axis."""
     dtype: str
@@ -71,7 +71,7 @@ class LayerCount(msgspec.Struct, frozen=True):
     """Parameters of one layer by part; the parts add up to the total."""
 
     component: str
-    """Stack that the layer stands in: "encoder" or "decoder"."""
+    """Stack of the layer: "encoder" or "decoder"."""
     layer: int
     """Zero-based index."""
     total: int
@@ -83,19 +83,19 @@ class LayerCount(msgspec.Struct, frozen=True):
     value: int
     """Parameters of the value projection."""
     query_key_value: int
-    """Parameters of a projection that makes query, key and value at once."""
+    """Parameters of a fused projection of query, key and value."""
     attention_output: int
-    """Parameters of the projection behind the heads."""
+    """Parameters of the output projection."""
     attention_other: int
-    """What else the attention has: position terms, convolutions."""
+    """Other parameters of the attention: position terms, convolutions."""
     feed_forward: int
     """Parameters of the feed-forward block."""
     layer_norm: int
     """Parameters of the normalisations."""
     other: int
-    """Anything that is none of these."""
+    """All other parameters."""
     applications: int
-    """How many times one forward pass runs the layer: 1, or more where layers share their parameters."""
+    """Applications of the layer in a forward pass; more than 1 if layers share parameters."""
 
     @property
     def attention(self) -> int:
@@ -108,11 +108,11 @@ class Ledger:
     """All parameters of one model and their sums; the rows add up to the total."""
 
     model: str
-    """Name under which the model was asked for."""
+    """Name under which the model was requested."""
     model_type: str
     """Hugging Face's word for the family, such as "bert"."""
     architecture: str
-    """Class whose parameters these are, such as "BertModel"."""
+    """Class of the model, such as "BertModel"."""
     source: LedgerSource
     """Where the rows come from."""
     parameters: tuple[Parameter, ...]
@@ -126,11 +126,11 @@ class Ledger:
     total: int
     """Parameters, tied ones counted once."""
     trainable: int
-    """Those of them that training changes."""
+    """Trainable ones among them."""
     tensors: int
     """Named parameters, tied ones counted once."""
     tied: int
-    """Named parameters that share their values with another and are not counted again."""
+    """Tied parameters, which are not counted again."""
     nbytes: int
     """Bytes of the counted parameters in their own dtypes."""
     stored_tensors: int | None

@@ -1,4 +1,4 @@
-"""The module tree of a ledger, folded so that it can be drawn: nothing is lost from the totals."""
+"""Build the tree of modules of a ledger, folded to a limited number of nodes."""
 
 from collections.abc import Iterable
 
@@ -6,17 +6,17 @@ from bertviz_core.parameters.components import ATTENTION_PARTS, PARTS, TASK_HEAD
 from bertviz_core.parameters.results import Ledger, Parameter, TreeNode
 
 MAX_NODES = 1_500
-"""Nodes that a figure of well under a megabyte can carry."""
+"""Maximum number of nodes of a figure."""
 PART_BITS = {part: 1 << bit for bit, part in enumerate(PARTS)}
 NORM, FEED_FORWARD = PART_BITS["layer_norm"], PART_BITS["feed_forward"]
 ATTENTION = sum(PART_BITS[part] for part in ATTENTION_PARTS)
 OUTSIDE = 1 << len(PARTS)
 SEVERAL = -1
-"""Stands for the layer of what spans several layers, or none."""
+"""Layer of a node that spans several layers, or none."""
 
 
 class _Node:
-    """A module while the tree is being made; its parts are the bits of those that its parameters have."""
+    """A module of the tree under construction; `parts` are bits of PART_BITS."""
 
     __slots__ = ("children", "components", "layer", "name", "numel", "parts", "tensors")
 
@@ -40,17 +40,16 @@ class _Node:
 
 
 def parameter_tree(ledger: Ledger, depth: int, max_nodes: int = MAX_NODES) -> tuple[TreeNode, ...]:
-    """The tree of modules down to a depth; parents before children, and children add up to their parent.
+    """The tree of modules down to a depth; parents come before children, and children add up to their parent.
 
-    A module with a single module in it is drawn with it as one (id "encoder.layer", label "encoder"), and the base
-    model inside a class with a head is not drawn: its parts stand beside the head (id "bert.encoder.layer"). Where
-    the whole would have more than max_nodes, siblings are folded into one node each, the smallest first, so that
-    the figure keeps its size whatever the model.
+    A module with a single child is merged with it (id "encoder.layer", label "encoder"), and a base model is replaced
+    by its children, beside the head (id "bert.encoder.layer"). With more than max_nodes nodes, the smallest siblings
+    are folded into one node.
 
     Args:
-        ledger: the ledger to draw.
-        depth: levels below the model itself, from 1.
-        max_nodes: how many nodes at most, folds aside.
+        ledger: the ledger.
+        depth: levels below the model, at least 1.
+        max_nodes: maximum number of nodes, not counting folded ones.
 
     Raises:
         ValueError: depth or max_nodes is less than 1.
@@ -65,7 +64,7 @@ def parameter_tree(ledger: Ledger, depth: int, max_nodes: int = MAX_NODES) -> tu
 
 
 def tree_depth(ledger: Ledger) -> int:
-    """Levels of the whole tree below the model itself."""
+    """Depth of the whole tree."""
 
     def height(node: _Node) -> int:
         return 1 + max((height(child) for child in node.children.values()), default=0)
@@ -74,7 +73,7 @@ def tree_depth(ledger: Ledger) -> int:
 
 
 def _grown(rows: Iterable[Parameter]) -> _Node:
-    """The whole tree, chains of single modules joined."""
+    """The whole tree, with single children merged."""
     root = _Node("")
     for row in rows:
         if row.tied_to is not None:
@@ -96,7 +95,7 @@ def _grown(rows: Iterable[Parameter]) -> _Node:
 
 
 def _sum_up(node: _Node) -> None:
-    """Give every module the sums of what is in it, and join a module that holds a single one with it."""
+    """Sum up every module, and merge single children with their parents."""
     joined = {}
     for name, child in node.children.items():
         label, below = name, child
@@ -112,7 +111,7 @@ def _sum_up(node: _Node) -> None:
 
 
 def _without_base_model(root: _Node) -> None:
-    """Put the parts of a base model, which stands alone or beside heads, in its own place."""
+    """Replace a base model by its children."""
     bodies = [name for name, child in root.children.items() if child.components != (TASK_HEAD,)]
     body = root.children[bodies[0]] if len(bodies) == 1 else root
     if body is root or len(body.components) < 2:
@@ -125,7 +124,7 @@ def _without_base_model(root: _Node) -> None:
 
 
 def _largest_children(root: _Node, depth: int, max_nodes: int) -> dict[int, set[str]]:
-    """For each node (by id), the children drawn as themselves: level by level, the largest of a level first."""
+    """The id of a node -> names of its visible children, level by level, the largest first."""
     shown: dict[int, set[str]] = {}
     level, room = [root], max_nodes
     for _ in range(depth):
@@ -142,7 +141,7 @@ def _largest_children(root: _Node, depth: int, max_nodes: int) -> dict[int, set[
 
 
 def _collect(node: _Node, drawn: TreeNode, around: str, shown: dict[int, set[str]], nodes: list[TreeNode]) -> None:
-    """Add what is below a node; around is what its modules are of, in words."""
+    """Add the descendants of a node; `around` is a prefix for their labels."""
     names = shown.get(id(node), set())
     folded = _Node("")
     count = 0
@@ -165,21 +164,21 @@ SAY_LITTLE = {
     *("weight", "bias", "dense", "output", "out", "o", "out_proj", "c_proj", "proj", "intermediate", "linear"),
     *("layernorm", "layer_norm", "norm"),
 }
-"""Names, in small letters, that say little without what is around them."""
+"""Lower-case names that need the context of their parents."""
 WHOLE = {"h": "layers", "layer": "layers", "cls": "task head", "self": "self-attention"}
-"""Names for which a reader has another word."""
+"""Name -> label."""
 OF_PART = {"feed_forward": "feed-forward", "attention_output": "attention", "attention": "attention"}
-"""Part of a layer -> what a module that serves it is of."""
+"""Part of a layer -> prefix of labels."""
 SHORT = {
     ("feed_forward", "intermediate"): "FFN in",
     ("feed_forward", "output"): "FFN out",
     ("attention_output", "output"): "attn out",
 }
-"""Part and name -> what stands in a narrow place."""
+"""Part and name -> short label."""
 
 
 def _labels(node: _Node, parent: TreeNode, around: str) -> tuple[str, str]:
-    """What a module is in words, such as "attention output", and a shorter word for a narrow place."""
+    """Label of a module, such as "attention output", and a short label."""
     if node.name.isdecimal():
         counted = parent.id.rpartition(".")[2]
         if counted == "layer" and node.children:  # T5 numbers the blocks of a layer, once more under the name "layer"
@@ -198,7 +197,7 @@ def _tree_node(node_id: str, parent: str | None, labels: tuple[str, str], node: 
 
 
 def _part(bits: int) -> str:
-    """The one part that a module serves, its own normalisation aside; "" where it serves several."""
+    """The only part of a module, apart from its normalisation; "" for several."""
     if bits in (NORM, 0) or bits.bit_count() == 1:
         return "" if bits in (0, OUTSIDE) else PARTS[bits.bit_length() - 1]
     bits &= ~NORM

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, tables of vectors among them."""
+"""Write files and Parquet tables atomically."""
 
 import os
 import re
@@ -6,28 +6,26 @@ import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+import pyarrow as pa
+from pyarrow import parquet, types
 
 PART = re.compile(r".+\.[0-9a-f]{16}\.part")
-"""Names under which files are written before they get their own."""
+"""Temporary names of unfinished files."""
 ROW_GROUP_ROWS = 512
-"""Rows that are read together when one of them is wanted."""
+"""Rows of a row group, which are read together."""
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
-    """Write a file under another name, have the disk keep it, and then give it its own.
-
-    A kill at any moment leaves the file as it was before, or as it is meant to be.
+    """Write a file atomically: under a temporary name, flushed to disk, then renamed.
 
     Args:
-        path: where it will be.
+        path: the file.
         write: writes to the open file.
 
     Raises:
-        OSError: the disk is full, or refuses for another reason.
+        OSError: the file cannot be written.
     """
     part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
     try:
@@ -41,17 +39,14 @@ def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
         part.unlink(missing_ok=True)
 
 
-def write_table(path: Path, table: "pa.Table") -> None:
-    """Write a table as a Parquet file, whole, every page with its checksum; lists of numbers, and keys, as they are.
+def write_table(path: Path, table: pa.Table) -> None:
+    """Write a Parquet file atomically, with checksums, and without compression of vectors and keys.
 
     Raises:
-        OSError: as write_whole.
+        OSError: the file cannot be written.
     """
-    import pyarrow.types as kinds
-    from pyarrow.parquet import write_table as write_parquet
-
-    vectors = [field.name for field in table.schema if kinds.is_fixed_size_list(field.type)]
-    keys = [field.name for field in table.schema if kinds.is_fixed_size_binary(field.type)]
+    vectors = [field.name for field in table.schema if types.is_fixed_size_list(field.type)]
+    keys = [field.name for field in table.schema if types.is_fixed_size_binary(field.type)]
     others = [name for name in table.column_names if name not in (*vectors, *keys)]
     plain = dict.fromkeys([*keys, *(f"{name}.list.element" for name in vectors)], "none")
     options = {
@@ -59,18 +54,18 @@ def write_table(path: Path, table: "pa.Table") -> None:
         "compression": {**dict.fromkeys(others, "zstd"), **plain},
         "write_page_checksum": True,
     }
-    write_whole(path, lambda file: write_parquet(table, file, row_group_size=ROW_GROUP_ROWS, **options))
+    write_whole(path, lambda file: parquet.write_table(table, file, row_group_size=ROW_GROUP_ROWS, **options))
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what writers that were killed left behind; only for one who holds the folder's lock."""
+    """Remove temporary files of killed writers; the caller holds the lock of the folder."""
     for path in folder.iterdir():
         if PART.fullmatch(path.name):
             path.unlink(missing_ok=True)
 
 
 def _keep_name(folder: Path) -> None:
-    """Have the disk keep a folder's list of names, where its file system can be asked to."""
+    """Flush a folder to disk, if the file system supports it."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""The cells of a table's column: each value once, and which row has which; as texts, numbers as they are written."""
+"""Dictionary-encoded columns of a table."""
 
 import re
 from array import array
@@ -10,49 +10,49 @@ from bertviz_core.text import counted, quoted
 
 Value = str | int | float | bool | None
 CELL_NBYTES, VALUE_NBYTES = 12, 64
-"""Memory of a cell that repeats a value, and of a value besides its characters, about."""
+"""Approximate memory of a cell, and of a distinct value besides its characters."""
 MAX_NUMBER_CHARACTERS = 100
 NUMBER = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """A column."""
+    """A dictionary-encoded column."""
 
     values: Sequence[Value | bytes]
-    """What stands in it; None where nothing does."""
+    """Distinct values; None for an empty cell."""
     codes: "array[int]"
-    """For every row, the place of its value."""
+    """Index of the value of every row."""
 
     @classmethod
     def of(cls, values: Iterable[Value | bytes]) -> "Cells":
-        """A column of values of one kind, equal ones kept once."""
+        """Encode values of one type."""
         code_of: dict[Value | bytes, int] = {}
         codes = array("i", (code_of.setdefault(value, len(code_of)) for value in values))
         return cls(list(code_of), codes)
 
     @property
     def nbytes(self) -> int:
-        """Memory of the column, about."""
+        """Approximate memory of the column."""
         characters = sum(len(value) for value in self.values if isinstance(value, (str, bytes)))
         return len(self.codes) * CELL_NBYTES + len(self.values) * VALUE_NBYTES + characters
 
     def at(self, rows: Sequence[int]) -> "Cells":
-        """These rows alone."""
+        """The column for these rows."""
         return Cells(self.values, array("i", (self.codes[row] for row in rows)))
 
 
 def holds_texts(cells: Cells) -> bool:
-    """Whether a column holds texts, none of them a number."""
+    """Whether a column contains texts and no numbers."""
     texts = [value for value in cells.values if isinstance(value, str) and value.strip()]
     return bool(texts) and not any(map(_is_number, texts))
 
 
 def cell_texts(cells: Cells, column: str | None, notices: list[str]) -> Cells:
-    """The cells of a column as texts, "" where nothing stands; a notice counts those of a table that are numbers.
+    """The cells as texts, "" for empty ones; with a column name, a notice counts cells that are numbers.
 
     Raises:
-        TextError: a cell holds bytes that are no text.
+        TextError: a cell contains bytes that are not UTF-8.
     """
     texts: list[str] = []
     for value_code, value in enumerate(cells.values):
@@ -74,5 +74,5 @@ def cell_texts(cells: Cells, column: str | None, notices: list[str]) -> Cells:
 
 
 def _is_number(text: str) -> bool:
-    """Whether a text is a number; a long one is none."""
+    """Whether a short text is a number."""
     return len(text) < MAX_NUMBER_CHARACTERS and NUMBER.fullmatch(text) is not None

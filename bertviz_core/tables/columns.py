@@ -1,4 +1,4 @@
-"""Columns of a table before they are read: their names, which holds the sentences, and why one is left out."""
+"""Select the columns of a table: their names, the column of sentences, and why a column is left out."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -8,13 +8,13 @@ from bertviz_core.tables.cells import Cells, holds_texts
 from bertviz_core.text import counted, quoted, shortened
 
 USUAL_COLUMNS = ("sentence", "sentences", "text", "texts")
-"""Columns taken where none is named, in this order."""
+"""Default names of the column of sentences, in order of preference."""
 MAX_COLUMNS = 2_000
-"""Columns that a table may have: vectors of a thousand dimensions fit in."""
+"""Maximum number of columns."""
 MAX_NAME = 1_000
-"""Characters that are shown of a column's name."""
+"""Maximum length of a column name."""
 MAX_LISTED_NAMES = 12
-"""Columns that a sentence names; more are counted."""
+"""Maximum number of names listed in a message."""
 
 
 @runtime_checkable
@@ -22,23 +22,23 @@ class Columns(Protocol):
     """A table whose columns are read one by one."""
 
     names: list[str]
-    """Names of all columns, each once."""
+    """Unique names of all columns."""
 
     def reason(self, index: int) -> str:
-        """Why a column cannot be read; "" where it can."""
+        """Why a column cannot be read; "" if it can."""
 
     def may_hold_texts(self, index: int) -> bool:
-        """Whether texts may stand in a column, by its declared type."""
+        """Whether the declared type of a column permits texts."""
 
     def declared_nbytes(self, index: int) -> int:
-        """Bytes that a column says it takes; 0 where nothing is said."""
+        """Declared size of a column in bytes; 0 if unknown."""
 
     def cells(self, index: int) -> Cells:
-        """A column; raises TextError where it cannot be read."""
+        """Read a column; raises TextError if that fails."""
 
 
 def check_columns(name: str, count: int) -> None:
-    """Refuse a table of too many columns.
+    """Refuse a table with too many columns.
 
     Raises:
         TextError: it has more than MAX_COLUMNS.
@@ -46,13 +46,12 @@ def check_columns(name: str, count: int) -> None:
     if count > MAX_COLUMNS:
         raise TextError(
             f"{quoted(name)} has {counted(count, 'column')}; at most {MAX_COLUMNS:,} are read. Give only those that "
-            f"you "
-            "need, or the one with the sentences."
+            "you need, or the one with the sentences."
         )
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """The columns' names, none empty and none twice."""
+    """Make column names unique and not empty."""
     taken: set[str] = set()
     numbers: dict[str, int] = {}
     unique: list[str] = []
@@ -68,10 +67,10 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 
 def sentence_column(name: str, columns: Columns, requested: str | None, notices: list[str]) -> tuple[int, Cells]:
-    """The place of the column that holds the sentences, and its cells.
+    """Index and cells of the column of sentences.
 
     Raises:
-        TextError: there is no column, none of this name, or it cannot be read.
+        TextError: there is no such column, or it cannot be read.
     """
     names = columns.names
     if not names:
@@ -91,7 +90,7 @@ def sentence_column(name: str, columns: Columns, requested: str | None, notices:
 
 
 def listed(names: Sequence[str]) -> str:
-    """The first of the names, quoted, and how many others there are."""
+    """The first names, quoted, and the number of others."""
     words = ", ".join(map(quoted, names[:MAX_LISTED_NAMES]))
     return words if len(names) <= MAX_LISTED_NAMES else f"{words} and {len(names) - MAX_LISTED_NAMES:,} more"
 

@@ -1,4 +1,4 @@
-"""The text in a file's bytes: UTF-8, or what a byte-order mark announces; never a guess."""
+"""Decode files as UTF-8, or according to a byte-order mark; encodings are never guessed."""
 
 import codecs
 from pathlib import Path
@@ -7,44 +7,46 @@ from bertviz_core.errors import TextError
 from bertviz_core.text import quoted
 
 BYTE_ORDER_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
-"""Byte-order marks and the encodings that they announce; UTF-32's begins as UTF-16's does."""
+"""Byte-order marks and their encodings; the mark of UTF-32 starts like that of UTF-16."""
 BYTE_ORDER_MARKS_UTF32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 
 
 MAX_FILE_NBYTES = 200 * 1024**2
-"""Bytes of a file that is read; a list of the most sentences allowed is far below."""
+"""Maximum size of a file in bytes."""
 
 
 def file_bytes(name: str, data: bytes | str | Path) -> bytes:
     """The bytes of a file, or of a text in UTF-8.
 
     Raises:
-        TextError: the file cannot be read, or is too large.
+        TextError: the file cannot be read or is too large.
     """
     if isinstance(data, str):
         data = data.encode("utf-8", "replace")
     try:
         size = data.stat().st_size if isinstance(data, Path) else len(data)
         if size <= MAX_FILE_NBYTES and isinstance(data, Path):
-            with data.open("rb") as file:  # of a device or a pipe nobody knows the size beforehand
+            with data.open("rb") as file:  # the size of a device or pipe is unknown
                 data = file.read(MAX_FILE_NBYTES + 1)
                 size = len(data)
     except OSError as error:
         raise TextError(f"{quoted(name)} cannot be read ({error.strerror}); check that it is there.") from error
     if isinstance(data, Path) or size > MAX_FILE_NBYTES:
-        found = f"more than {MAX_FILE_NBYTES // 1024**2:,}" if size == MAX_FILE_NBYTES + 1 else f"{size / 1024**2:,.0f}"
+        size_text = (
+            f"more than {MAX_FILE_NBYTES // 1024**2:,}" if size == MAX_FILE_NBYTES + 1 else f"{size / 1024**2:,.0f}"
+        )
         raise TextError(
-            f"{quoted(name)} has {found} MiB; at most {MAX_FILE_NBYTES // 1024**2} MiB are read. "
+            f"{quoted(name)} has {size_text} MiB; at most {MAX_FILE_NBYTES // 1024**2} MiB are read. "
             "Give a part of it, or only the column with the sentences."
         )
     return data
 
 
 def decoded(name: str, raw: bytes) -> str:
-    """The text of a file, its byte-order mark taken off.
+    """Decode a file and remove its byte-order mark.
 
     Raises:
-        TextError: a byte is none of its encoding's; says which and where.
+        TextError: a byte is invalid in the encoding.
     """
     encoding = next((encoding for mark, encoding in BYTE_ORDER_MARKS if raw.startswith(mark)), "utf-8")
     if raw.startswith(BYTE_ORDER_MARKS_UTF32):

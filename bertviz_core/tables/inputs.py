@@ -1,16 +1,15 @@
-"""The files of an input, wherever they are: on this machine, or at an address that fsspec knows."""
+"""Find the files of an input, on this machine or at an address that fsspec supports."""
 
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import fsspec
 
 from bertviz_core.errors import CorpusError
 from bertviz_core.tables.results import InputFile
 from bertviz_core.text import first_line, quoted
-
-if TYPE_CHECKING:
-    from fsspec import AbstractFileSystem
 
 ENDINGS = (".parquet", ".csv", ".tsv", ".jsonl", ".ndjson")
 PATTERN_SIGNS = frozenset("*?[")
@@ -20,18 +19,18 @@ PATTERN_SIGNS = frozenset("*?[")
 class InputPlace:
     """A file system and a path in it."""
 
-    system: "AbstractFileSystem"
-    """What opens it."""
+    system: fsspec.AbstractFileSystem
+    """The file system."""
     path: str
-    """Path as the file system writes it."""
+    """The path in it."""
 
     @property
     def local(self) -> bool:
-        """Whether it is on this machine."""
+        """Whether it is a local file system."""
         return "file" in ((self.system.protocol,) if isinstance(self.system.protocol, str) else self.system.protocol)
 
     def opened(self) -> Any:
-        """The file, open for reading in bytes; of the class that its file system has for it.
+        """Open the file for reading in binary mode.
 
         Raises:
             CorpusError: it cannot be read.
@@ -43,15 +42,13 @@ class InputPlace:
 
 
 def place(address: str) -> InputPlace:
-    """The place of a path or an address such as s3://bucket/texts.parquet.
+    """The file system and path of a path or an address, such as s3://bucket/texts.parquet.
 
     Raises:
-        CorpusError: nothing here knows such an address, or a package is missing for it.
+        CorpusError: the address is not supported, or a package for it is missing.
     """
-    from fsspec.core import url_to_fs
-
     try:
-        system, path = url_to_fs(address if "://" in address else str(Path(address).absolute()))
+        system, path = fsspec.url_to_fs(address if "://" in address else str(Path(address).absolute()))
     except ImportError as error:
         raise CorpusError(
             f"{quoted(address)} needs a package that is not installed ({first_line(error)}); install it with pip."
@@ -62,10 +59,10 @@ def place(address: str) -> InputPlace:
 
 
 def input_files(address: str) -> tuple[InputFile, ...]:
-    """The files of an input in the order of their names: one file, those of a folder, or those of a pattern.
+    """The files of an input sorted by name: a single file, the files of a folder, or the matches of a pattern.
 
     Raises:
-        CorpusError: there is none, they are of several kinds, or of none that is read.
+        CorpusError: there are none, or they cannot be read.
     """
     start = place(address)
     try:
@@ -83,10 +80,10 @@ def input_files(address: str) -> tuple[InputFile, ...]:
 
 
 def ending(files: tuple[InputFile, ...]) -> str:
-    """The one ending of all files.
+    """The common suffix of all files.
 
     Raises:
-        CorpusError: they have several, or one that is not read.
+        CorpusError: there are several, or it is not supported.
     """
     endings = sorted({Path(file.path).suffix.lower() for file in files})
     if len(endings) > 1:
@@ -107,7 +104,7 @@ def _paths(start: InputPlace) -> list[str]:
     if not system.isdir(path):
         return []
     below = (each for each in system.find(path) if each.lower().endswith(ENDINGS))
-    hidden = (".", "_")  # as Spark and others mark files that are no data
+    hidden = (".", "_")  # Spark and others mark files without data in this way
     return sorted(each for each in below if not Path(each).name.startswith(hidden))
 
 

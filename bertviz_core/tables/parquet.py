@@ -1,12 +1,15 @@
-"""Tables in Parquet: what the footer declares is checked first, then the wanted columns are read, one at a time.
+"""Read Parquet files: the footer is checked first, then columns are read one at a time.
 
-A footer is a stranger's word: sizes that lie are met by the limits of the process (bertviz_core.isolation.run).
+A footer may state wrong sizes; the limits of the process protect against that (bertviz_core.isolation.run).
 """
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet, types
 
 from bertviz_core.errors import TextError
 from bertviz_core.tables.cells import Cells, Value
@@ -17,29 +20,26 @@ from bertviz_core.text import quoted
 
 ENDINGS = (".parquet", ".pq")
 MAX_UNPACKED_NBYTES = 2 * MAX_FILE_NBYTES
-"""Bytes that one column may declare."""
+"""Maximum declared size of a column in bytes."""
 
 
 class ParquetTable:
-    """A Parquet file whose columns are read when they are asked for."""
+    """A Parquet file whose columns are read on demand."""
 
     def __init__(self, name: str, raw: bytes, check_count: Callable[[int], None]) -> None:
-        """Reads the footer alone.
+        """Read the footer.
 
         Args:
             name: name of the file.
             raw: its bytes.
-            check_count: told the count of rows before they are read; may raise to stop the reading.
+            check_count: called with the number of rows; may raise to stop.
 
         Raises:
-            TextError: the file is none, is damaged, has too many columns or contradicts itself.
+            TextError: the file is damaged, inconsistent, not Parquet, or has too many columns.
         """
-        import pyarrow
-        import pyarrow.parquet
-
         self._name = name
         with _refusals(name):
-            metadata = pyarrow.parquet.read_metadata(pyarrow.BufferReader(raw))
+            metadata = parquet.read_metadata(pa.BufferReader(raw))
             check_columns(name, metadata.num_columns)
             check_counts(metadata)
             groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
@@ -47,21 +47,19 @@ class ParquetTable:
             check_count(self._rows)
             kinds = metadata.schema.to_arrow_schema()
             texts = [text_field.name for text_field in kinds if _is_text(text_field.type)]
-            # A dictionary unpacked takes the text anew for every row: a file of a few kilobytes could fill the memory.
-            self._file = pyarrow.parquet.ParquetFile(
-                pyarrow.BufferReader(raw), metadata=metadata, read_dictionary=texts, pre_buffer=False
+            # A decoded dictionary repeats the text for every row: a file of a few kilobytes could fill the memory.
+            self._file = parquet.ParquetFile(
+                pa.BufferReader(raw), metadata=metadata, read_dictionary=texts, pre_buffer=False
             )
             self._fields = list(self._file.schema_arrow)
             self._groups, self._leaves = groups, _first_leaves(self._fields)
-        self._given = [field.name for field in self._fields]
-        check_columns(name, len(self._given))
-        self.names = unique_names(self._given)
+        self._stored_names = [field.name for field in self._fields]
+        check_columns(name, len(self._stored_names))
+        self.names = unique_names(self._stored_names)
         self._read: tuple[str, list[Any]] = "", []
 
     def reason(self, index: int) -> str:
-        """Why a column cannot be read: its type, or its size."""
-        import pyarrow.types as types
-
+        """Why a column cannot be read; "" if it can."""
         kind = self._fields[index].type
         if types.is_nested(kind):
             return "holds several values in a cell"
@@ -69,33 +67,34 @@ class ParquetTable:
             return f"has {kind.byte_width * self._rows / 1024**2:,.0f} MiB"
         if not (_is_text(kind) or _is_plain(kind)):
             return f"is of a type that is not read ({str(kind)[:60]})"
-        alike = [other_index for other_index, other_name in enumerate(self._given) if other_name == self._given[index]]
-        size = sum(
-            self.declared_nbytes(namesake) for namesake in alike
-        )  # columns of one name can be read only together
+        alike = [
+            other_index
+            for other_index, other_name in enumerate(self._stored_names)
+            if other_name == self._stored_names[index]
+        ]
+        # Columns of the same name can only be read together.
+        size = sum(self.declared_nbytes(namesake) for namesake in alike)
         return f"unpacks to {size / 1024**2:,.0f} MiB" if size > MAX_UNPACKED_NBYTES else ""
 
     def may_hold_texts(self, index: int) -> bool:
-        """Whether texts may stand in a column, by its declared type."""
+        """Whether the declared type of a column permits texts."""
         return _is_text(self._fields[index].type)
 
     def declared_nbytes(self, index: int) -> int:
-        """Bytes that the footer says a column takes, unpacked."""
-        import pyarrow.types as types
-
+        """Uncompressed size of a column according to the footer."""
         kind, leaf = self._fields[index].type, self._leaves[index]
         wide: int = kind.byte_width * self._rows if types.is_fixed_size_binary(kind) else 0
         declared = (abs(int(group.column(leaf).total_uncompressed_size)) for group in self._groups)
         return max(wide, sum(declared))
 
     def cells(self, index: int) -> Cells:
-        """A column.
+        """Read a column.
 
         Raises:
-            TextError: it is damaged, or its values cannot be shown.
+            TextError: it is damaged.
         """
         with _refusals(self._name):
-            stored_name = self._given[index]
+            stored_name = self._stored_names[index]
             if self._read[0] != stored_name or not self._read[1]:
                 self._read = "", []
                 table = self._file.read(columns=[stored_name], use_threads=False, use_pandas_metadata=False)
@@ -105,7 +104,7 @@ class ParquetTable:
                     if name == stored_name
                 ]
                 self._read = stored_name, namesakes
-            column = self._read[1][self._given[:index].count(stored_name)]
+            column = self._read[1][self._stored_names[:index].count(stored_name)]
             if len(column) != self._rows:
                 raise ValueError(f"{len(column):,} rows where the footer names {self._rows:,}")
             return _cells(column)
@@ -113,24 +112,16 @@ class ParquetTable:
 
 @contextmanager
 def _refusals(name: str) -> Iterator[None]:
-    """A context in which what the library raises for a damaged file becomes a refusal.
-
-    Raises:
-        TextError: the file cannot be read.
-    """
-    import pyarrow
-
+    """Translate exceptions of pyarrow for a damaged file into TextError."""
     try:
         yield
     except MemoryError:  # also one of pyarrow's
         raise
-    except (pyarrow.ArrowException, OSError, ValueError, IndexError, KeyError) as error:
+    except (pa.ArrowException, OSError, ValueError, IndexError, KeyError) as error:
         raise TextError(f"{quoted(name)} is no Parquet file that can be read: {str(error)[:200]}") from error
 
 
 def _is_text(kind: Any) -> bool:
-    import pyarrow.types as types
-
     if types.is_dictionary(kind):
         return _is_text(kind.value_type)
     return any(
@@ -141,8 +132,6 @@ def _is_text(kind: Any) -> bool:
 
 
 def _is_plain(kind: Any) -> bool:
-    import pyarrow.types as types
-
     if types.is_dictionary(kind):
         return _is_plain(kind.value_type)
     plain = types.is_primitive, types.is_boolean, types.is_decimal, types.is_null
@@ -150,7 +139,7 @@ def _is_plain(kind: Any) -> bool:
 
 
 def _first_leaves(fields: Iterable[Any]) -> list[int]:
-    """For every column the place of its first part among the parts that Parquet stores."""
+    """Index of the first Parquet leaf column of every column."""
     first_leaves, leaf = [], 0
     for field in fields:
         first_leaves.append(leaf)
@@ -159,22 +148,18 @@ def _first_leaves(fields: Iterable[Any]) -> list[int]:
 
 
 def _leaves(kind: Any) -> int:
-    kind = getattr(kind, "storage_type", kind)  # of an extension
+    kind = getattr(kind, "storage_type", kind)  # extension types
     if not kind.num_fields or _is_dictionary(kind):
         return 1
     return sum(_leaves(kind.field(index).type) for index in range(kind.num_fields))
 
 
 def _is_dictionary(kind: Any) -> bool:
-    import pyarrow.types as types
-
     return bool(types.is_dictionary(kind))
 
 
 def _cells(column: Any) -> Cells:
-    """A column's values, whole numbers exactly and also where some are missing."""
-    import pyarrow.types as types
-
+    """The values of a column; integers stay exact if some are missing."""
     if _is_text(column.type):
         return _text_cells(column)
     if types.is_dictionary(column.type):
@@ -185,17 +170,14 @@ def _cells(column: Any) -> Cells:
         return Cells.of(None if value is None else str(value) for value in column.to_pylist())
     if types.is_floating(column.type):
         numbers = _floats(column)
-        return Cells(
-            numbers, array("i", range(len(numbers)))
-        )  # each of its own: 0.0 equals -0.0, which reads otherwise
+        # Without deduplication, since 0.0 equals -0.0.
+        return Cells(numbers, array("i", range(len(numbers))))
     words = column.cast("string").to_pylist()
     return Cells.of(word and _without_zeros(word) for word in words)
 
 
 def _text_cells(column: Any) -> Cells:
-    """A column of texts or bytes; no value is unpacked once for every row."""
-    import pyarrow.types as types
-
+    """A column of texts or bytes, with every distinct value decoded once."""
     if not types.is_dictionary(column.type):
         column = column.dictionary_encode()
     chunks = column.unify_dictionaries().chunks
@@ -205,9 +187,7 @@ def _text_cells(column: Any) -> Cells:
 
 
 def _floats(column: Any) -> list[Value]:
-    """Numbers as they are written: 0.1 of 32 bits is 0.1; what is no number is missing."""
-    import pyarrow.types as types
-
+    """Floats with their shortest decimals (float32 0.1 becomes 0.1); NaN becomes None."""
     short = not types.is_float64(column.type)
     values = column.cast("string").to_pylist() if short else column.to_pylist()
     floats = (None if value is None else float(value) for value in values)
@@ -215,5 +195,5 @@ def _floats(column: Any) -> list[Value]:
 
 
 def _without_zeros(word: str) -> str:
-    """A time without the fractions of a second that it has not."""
+    """A time without trailing zeros."""
     return word.rstrip("0").rstrip(".") if "." in word else word

@@ -1,4 +1,4 @@
-"""The sentences of a file's bytes and the columns beside them, as plain values that one process can send to another."""
+"""Read the sentences and other columns of a file, as plain values that can be sent between processes."""
 
 from array import array
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from bertviz_core.text import counted, quoted
 
 
 class ReadLimits(msgspec.Struct, frozen=True):
-    """What a list may have."""
+    """Limits for a list of sentences."""
 
     sentences: int
-    """Sentences."""
+    """Maximum number of sentences."""
     characters: int
-    """Characters of one; the rest is cut off."""
+    """Characters of a sentence; the rest is cut off."""
     table_nbytes: int
-    """Bytes that the columns beside the sentences may take in memory."""
+    """Memory limit for the other columns in bytes."""
 
 
 class ReadRequest(msgspec.Struct, frozen=True):
@@ -36,24 +36,24 @@ class ReadRequest(msgspec.Struct, frozen=True):
 
 
 class ReadColumn(msgspec.Struct, frozen=True):
-    """A column beside the sentences."""
+    """A further column."""
 
     name: str
     values: list[str | int | float | bool | None]
-    """Each of its values once."""
+    """Distinct values."""
     codes: bytes
-    """For every sentence the place of its value, int32."""
+    """Index of the value of every sentence, int32."""
 
 
 class ReadTable(msgspec.Struct, frozen=True):
-    """What was read; the fields are those of bertviz_core.sentences.results.SentenceTable."""
+    """The result, with the fields of bertviz_core.sentences.results.SentenceTable."""
 
     texts: list[str]
-    """The sentences, each once."""
+    """Distinct sentences."""
     codes: bytes
-    """For every sentence kept the place of its text, int32."""
+    """Index of the text of every sentence, int32."""
     rows: bytes
-    """Its line or row from 1, int32."""
+    """Its one-based line or row, int32."""
     column: str | None
     columns: list[str]
     other_columns: list[ReadColumn]
@@ -64,11 +64,7 @@ class ReadTable(msgspec.Struct, frozen=True):
 
 
 def answered(request: bytes) -> bytes:
-    """What was read, packed, for a packed request: what a child process runs.
-
-    Raises:
-        TextError: as read_table.
-    """
+    """The entry point of a child process: a packed ReadTable for a packed ReadRequest."""
     decoded_request = msgspec.msgpack.decode(request, type=ReadRequest)
     return msgspec.msgpack.encode(
         read_table(decoded_request.name, decoded_request.data, decoded_request.limits, decoded_request.column)
@@ -76,10 +72,10 @@ def answered(request: bytes) -> bytes:
 
 
 def read_table(name: str, raw: bytes, limits: ReadLimits, column: str | None) -> ReadTable:
-    """The sentences of a file and the columns beside them.
+    """Read the sentences and other columns of a file.
 
     Raises:
-        TextError: as bertviz_core.sentences.reading.lists.read_sentences.
+        TextError: the file cannot be read, has no sentences, or exceeds a limit.
     """
     notices: list[str] = []
     ending = PurePath(name).suffix.lower()
@@ -101,26 +97,26 @@ def read_table(name: str, raw: bytes, limits: ReadLimits, column: str | None) ->
 
 
 def _lines(text: str) -> Cells:
-    # Not splitlines: it also breaks at characters that stand inside sentences, such as U+2028.
+    # splitlines would also split at characters that may be part of a sentence, such as U+2028.
     return Cells.of(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
 
 
 def _sentence_table(
     name: str, cells: Cells, column_index: int | None, table: Columns | None, limits: ReadLimits, notices: list[str]
 ) -> ReadTable:
-    """The sentences without the blank ones, counted."""
+    """The sentences without blank ones."""
     texts = [str(text) for text in cells.values]
     blanks = [not text.strip() for text in texts]
-    beginnings = [text[: limits.characters] for text in texts]  # once for all rows that repeat it
+    beginnings = [text[: limits.characters] for text in texts]
     rows = [row for row, code in enumerate(cells.codes) if not blanks[code]]
     _check_count(name, len(rows), limits.sentences, limits)
     if not rows:
         raise TextError(f"{quoted(name)} has no sentence: every line is blank. Write one sentence per line.")
-    # What ends a text that a program wrote is no line left blank by someone.
+    # The empty line after a final line break does not count.
     blank = len(cells.codes) - len(rows) - (table is None and blanks[cells.codes[-1]])
     max_characters = limits.characters
     cut = sum(len(texts[cells.codes[row]]) > max_characters for row in rows)
-    # None that no row has: a dictionary may hold texts that are nowhere used.
+    # Only texts that occur in a row: a dictionary may contain unused ones.
     sentences = Cells.of(beginnings[cells.codes[row]] for row in rows)
     duplicates = len(rows) - len(sentences.values)
     if blank:
@@ -150,7 +146,7 @@ def _sentence_table(
 def _other_columns(
     table: Columns, chosen: int | None, rows: Sequence[int], remaining_nbytes: int, notices: list[str]
 ) -> list[ReadColumn]:
-    """The other columns, those that hold single values and fit; a notice names the others."""
+    """The other columns that are readable and fit into memory; a notice lists the rest."""
     columns: list[ReadColumn] = []
     left_out: dict[str, list[str]] = {}
     for index, name in enumerate(table.names):
@@ -174,7 +170,7 @@ def _other_columns(
 def _column(
     table: Columns, index: int, rows: Sequence[int], max_nbytes: int
 ) -> tuple[str, tuple[ReadColumn, int] | None]:
-    """A column and its bytes, or why there is none."""
+    """A column and its size in bytes, or why it is left out."""
     try:
         cells = table.cells(index).at(rows)
         cells = cell_texts(cells, None, []) if any(isinstance(value, bytes) for value in cells.values) else cells

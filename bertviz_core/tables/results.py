@@ -1,15 +1,15 @@
-"""What is known of a table's files before they are read."""
+"""Results about the files of a table."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file that the rows came from, and what tells whether it has changed."""
+    """An input file with a fingerprint of its content."""
 
     path: str
     """Absolute path or address."""
     nbytes: int
-    """Its size."""
+    """Size in bytes."""
     fingerprint: str
-    """The word "sha256:" and the digest of a file on this machine; "ukey:" and what its file system says of others."""
+    """"sha256:" and the digest of a local file, or "ukey:" and the key that its file system provides."""

@@ -1,59 +1,52 @@
-"""Rows of a Parquet file by their numbers, however the file is cut into row groups."""
+"""Read rows of Parquet files by number, across row groups."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 from jaxtyping import Int
+from pyarrow.parquet import FileMetaData, ParquetFile
 
 from bertviz_core.errors import CorpusError
 from bertviz_core.tables.inputs import InputPlace
 from bertviz_core.text import first_line, quoted
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyarrow.parquet import FileMetaData, ParquetFile
-
 BATCH_ROWS = 4096
 
 
-def row_group_rows(footer: "FileMetaData") -> list[int]:
-    """Rows of each row group."""
+def row_group_rows(footer: FileMetaData) -> list[int]:
+    """Number of rows of each row group."""
     return [footer.row_group(index).num_rows for index in range(footer.num_row_groups)]
 
 
-def check_counts(footer: "FileMetaData") -> None:
-    """Refuse a footer that contradicts itself.
+def check_counts(footer: FileMetaData) -> None:
+    """Check the row counts of a footer.
 
     Raises:
-        ArrowInvalid: the rows of its row groups are not those of the file, or fewer than none.
+        ArrowInvalid: they are negative or inconsistent.
     """
-    import pyarrow as pa
-
     counts = row_group_rows(footer)
     if sum(counts) != footer.num_rows or min([footer.num_rows, *counts]) < 0:
         raise pa.ArrowInvalid("its footer names two different counts of rows")
 
 
-def take_rows(file: "ParquetFile", columns: Sequence[str], rows: Int[np.ndarray, " rows"]) -> "pa.Table":
-    """Some rows in the order asked for; only the row groups that hold them are read."""
+def take_rows(file: ParquetFile, columns: Sequence[str], rows: Int[np.ndarray, " rows"]) -> pa.Table:
+    """Rows in the given order; only their row groups are read."""
     counts = row_group_rows(file.metadata)
     return take_from_groups(counts, rows, lambda read: file.read_row_groups(read, list(columns), use_threads=False))
 
 
 def take_from_groups(
-    counts: Sequence[int], rows: Int[np.ndarray, " rows"], read: Callable[[list[int]], "pa.Table"]
-) -> "pa.Table":
-    """Some rows in the given order, from the row groups that hold them.
+    counts: Sequence[int], rows: Int[np.ndarray, " rows"], read: Callable[[list[int]], pa.Table]
+) -> pa.Table:
+    """Rows in the given order, from their row groups.
 
     Args:
         counts: rows of each row group.
         rows: numbers of the rows in the file.
         read: reads row groups by their numbers.
     """
-    import pyarrow as pa
-
     starts = np.cumsum([0, *counts])
     groups = np.searchsorted(starts, rows, side="right") - 1
     wanted = np.unique(groups)
@@ -64,20 +57,18 @@ def take_from_groups(
 
 
 class ParquetFiles:
-    """Files of a typed table; a place in one is the number of a row."""
+    """Reader of Parquet files; positions are row numbers."""
 
     def __init__(self) -> None:
-        """A reader."""
+        """Create a reader."""
         self.text_column: str | None = None
 
-    def schema(self, file: InputPlace) -> "pa.Schema":
-        """Columns and types, dictionaries as their values.
+    def schema(self, file: InputPlace) -> pa.Schema:
+        """Columns and types, with dictionaries decoded.
 
         Raises:
-            CorpusError: the file is cut off or damaged.
+            CorpusError: the file is damaged.
         """
-        import pyarrow as pa
-
         with _opened(file) as parquet:
             fields = list(parquet.schema_arrow)
         plain = [
@@ -86,17 +77,15 @@ class ParquetFiles:
         return pa.schema(plain)
 
     def positions(self, file: InputPlace, most: int) -> Iterator[list[int]]:
-        """Numbers of rows, in lists of at most so many, each with the number behind its last one."""
+        """Row numbers, in lists of at most `most` rows, followed by the end of the last one."""
         with _opened(file) as parquet:
             count = parquet.metadata.num_rows
         size = min(most, BATCH_ROWS)
         for start in range(0, count, size):
             yield list(range(start, min(start + size, count) + 1))
 
-    def texts(self, file: InputPlace, name: str, most: int) -> Iterator["pa.Table"]:
-        """A column alone from the first row on, in tables of the size of `positions`."""
-        import pyarrow as pa
-
+    def texts(self, file: InputPlace, name: str, most: int) -> Iterator[pa.Table]:
+        """A single column, in tables with the sizes of `positions`."""
         plain = pa.schema([self.schema(file).field(name)])
         with _opened(file) as parquet:
             rest: list[pa.Table] = []
@@ -109,14 +98,12 @@ class ParquetFiles:
             if rest and rest[0].num_rows:
                 yield rest[0]
 
-    def table(self, file: InputPlace, start: int, stop: int, schema: "pa.Schema | None" = None) -> "pa.Table":
-        """The rows between two numbers.
+    def table(self, file: InputPlace, start: int, stop: int, schema: pa.Schema | None = None) -> pa.Table:
+        """The rows between two positions.
 
         Raises:
             CorpusError: the file is damaged.
         """
-        import pyarrow as pa
-
         with _opened(file) as parquet:
             counts = row_group_rows(parquet.metadata)
             starts = np.cumsum([0, *counts])
@@ -133,11 +120,8 @@ class ParquetFiles:
 
 
 @contextmanager
-def _opened(file: InputPlace) -> Iterator["ParquetFile"]:
-    """The file, what goes wrong with it in a sentence."""
-    import pyarrow as pa
-    from pyarrow.parquet import ParquetFile
-
+def _opened(file: InputPlace) -> Iterator[ParquetFile]:
+    """Open a file; exceptions become CorpusError."""
     try:
         with file.opened() as handle, ParquetFile(handle) as parquet:
             yield parquet

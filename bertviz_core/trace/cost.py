@@ -1,7 +1,7 @@
-"""How long work takes, and what a run is estimated to cost.
+"""Measure durations, and estimate the memory and time of a run.
 
-Durations are the shortest of several runs, so that a busy machine matters little, and none is kept. The memory of a run
-follows from the sizes of its arrays, its time from the speed of this machine when idle.
+Durations are the shortest of several repetitions, so that other load matters little. The memory of a run is estimated
+from the sizes of its arrays, its time from the peak speed of this machine.
 """
 
 import sys
@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from time import perf_counter, thread_time
 from typing import Any
 
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.device import wait_for
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 
 SOFTMAX_FLOPS = 12
-"""Work per attention score besides its two products, in multiply-add pairs: scale, mask, exponential, sum."""
+"""Operations per attention score besides its two products, in multiply-add pairs: scale, mask, exponential, sum."""
 SMALL_OPERATIONS = 20e9
-"""A run of fewer takes less than a few seconds on any machine, so the machine's speed is not measured for it."""
+"""Operations below which a run is too short to measure the speed of the machine for it."""
 PROBE_SECONDS = 0.02
-"""Duration of measuring the machine's speed."""
+"""Time spent on measuring the speed of the machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +29,18 @@ class RunCost:
     """Estimated memory and time of one run of a model on one text."""
 
     tokens: int
-    """Tokens of the text."""
+    """Number of tokens."""
     nbytes: int
-    """Bytes that the trace keeps."""
+    """Bytes of the trace."""
     seconds: float
-    """Estimated duration on this machine when it is idle; 0 for a run too small to measure the speed for it."""
+    """Estimated duration on this machine when idle; 0 for a short run."""
 
 
 def run_cost(loaded: LoadedModel, tokens: int, runs: int = 1) -> RunCost:
-    """Estimated cost of a run on a text of this many tokens, or the time of several such runs one after the other.
+    """Estimate the cost of a run on a text with this many tokens, or the time of several such runs in sequence.
 
-    The operations are those of a transformer's forward pass: two per weight and token for the projections (Kaplan et
-    al. 2020, section 2.1), and for every pair of tokens two products and a softmax.
+    A forward pass takes two operations per weight and token for the projections (Kaplan et al. 2020, section 2.1), and
+    two products and a softmax for every pair of tokens.
     """
     config: Any = loaded.model.config
     layers, hidden = loaded.num_hidden_layers, int(getattr(config, "hidden_size", 768))
@@ -54,26 +55,24 @@ def run_cost(loaded: LoadedModel, tokens: int, runs: int = 1) -> RunCost:
 
 
 def _weights_run(loaded: LoadedModel, layers: int) -> int:
-    """Weights that every token passes through: all layers, shared ones once per use, embedding tables excluded."""
+    """Weights applied to every token: shared ones once per use, without embedding tables."""
     tables = {id(module.weight) for module in loaded.model.modules() if type(module).__name__ == "Embedding"}
     stored: int = sum(weight.numel() for weight in loaded.model.parameters() if id(weight) not in tables)
     return stored * layers if family(loaded.model_type).shared_layers else stored
 
 
 def _mask_nbytes(config: Any, tokens: int) -> int:
-    """Bytes of the mask of those layers that look at a window; where every token sees all there is none."""
+    """Bytes of the mask of windowed layers; full attention has none."""
     windowed = getattr(config, "sliding_window", None) or getattr(config, "local_attention", None)
     return tokens * tokens if windowed else 0
 
 
 def _operations_per_second(device: str) -> float:
-    """Floating point operations of this machine at its best, measured anew each time.
+    """Peak floating point operations per second of this machine.
 
-    On a processor the product is so small that it takes one thread, whose own time is counted: several threads would
-    wait for each other where other programs run.
+    On a CPU the product is small enough for a single thread, whose CPU time is measured: several threads would wait for
+    each other beside other programs.
     """
-    import torch
-
     size, threads = (64, torch.get_num_threads()) if device == "cpu" else (256, 1)
     matrix = torch.ones(size, size, device=device)
     with torch.inference_mode():
@@ -83,17 +82,15 @@ def _operations_per_second(device: str) -> float:
 
 LEAST_RUNS, MOST_RUNS = 5, 50
 BUDGET_SECONDS = 0.1
-"""Each piece of work is run at least 5 times, and up to 50 times while the whole takes no longer than this."""
+"""Each function is called at least 5 times, and up to 50 times within this time."""
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let torch compute on the calling thread alone, and afterwards on as many as before.
+    """Limit torch to one thread inside the block.
 
-    The setting is the whole process's: whoever uses it holds RUN_LOCK, so that no model runs meanwhile.
+    The setting is global: the caller holds RUN_LOCK, so that no model runs meanwhile.
     """
-    import torch
-
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -105,19 +102,19 @@ def one_thread() -> Iterator[None]:
 def shortest(
     works: Sequence[Callable[[], Any]], device: str, budget: float = BUDGET_SECONDS, *, own_time: bool
 ) -> tuple[list[float], int]:
-    """Shortest duration of each piece of work in seconds, and how often each was run; they are run in turn.
+    """Shortest duration of each function in seconds, and the number of calls of each; they are called in turn.
 
     Args:
-        works: what is timed.
-        device: where it computes; on a GPU it lasts until the result is there.
-        budget: seconds that all of it may take, beyond the least number of runs.
-        own_time: whether only the time counts that this thread was computing, not its waiting for a turn beside other
-            programs; right where the thread does all of the work (see one_thread).
+        works: the functions to time.
+        device: where they compute; on a GPU the duration includes the wait for the result.
+        budget: seconds for all calls beyond the minimum.
+        own_time: whether to measure the CPU time of this thread instead of wall time; for work of a single thread
+            (see one_thread).
     """
     # Windows counts a thread's time in steps of 16 ms.
     clock = thread_time if own_time and device == "cpu" and sys.platform != "win32" else perf_counter
     best, runs = [float("inf")] * len(works), 0
-    for work in works:  # the first run of a product also chooses its code and fetches its weights
+    for work in works:  # warm up: the first call of a product also selects its kernel
         _duration(work, device, clock)
     end = perf_counter() + budget
     while runs < LEAST_RUNS or (runs < MOST_RUNS and perf_counter() < end):

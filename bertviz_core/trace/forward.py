@@ -1,39 +1,39 @@
-"""The one door at which a model is run: whatever it raises or gives back comes out as tensors or as one sentence."""
+"""Call a model's forward method, with its failures as errors for users."""
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bertviz_core.errors import BertvizError, OutOfMemoryError, SupersededError, UnsupportedModelError, is_out_of_memory
+from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.text import first_line
 
-if TYPE_CHECKING:
-    import torch
-    from transformers import PreTrainedModel
-
 
 def forward(
-    loaded: LoadedModel, inputs: "Mapping[str, torch.Tensor]", model: "PreTrainedModel | None" = None, **wanted: bool
+    loaded: LoadedModel,
+    inputs: "Mapping[str, torch.Tensor]",
+    model: "transformers.PreTrainedModel | None" = None,
+    **wanted: bool,
 ) -> Mapping[str, Any]:
-    """What a model gives for its inputs, by name.
+    """The outputs of a model by name.
 
     Args:
-        loaded: the model, which errors name.
-        inputs: tensors by the names of its arguments.
+        loaded: the model.
+        inputs: tensors by argument name.
         model: the same model in another number format; the loaded one by default.
-        wanted: further outputs, as transformers names them (output_hidden_states, output_attentions).
+        wanted: further outputs by the names of transformers (output_hidden_states, output_attentions).
 
     Raises:
-        OutOfMemoryError: there is not memory enough.
-        UnsupportedModelError: it needs more than a text, or gives no outputs by name.
+        OutOfMemoryError: there is not enough memory.
+        UnsupportedModelError: the model needs more inputs than a text, or has no named outputs.
     """
     _check_inputs(loaded, inputs)
     try:
         output = (model or loaded.model)(**inputs, **wanted, return_dict=True)
     except (BertvizError, SupersededError):
         raise
-    except Exception as error:  # the library raises whatever a missing input leads to
+    except Exception as error:  # a missing input may lead to any exception
         if is_out_of_memory(error):
             where = "this machine" if loaded.device == "cpu" else loaded.device
             raise OutOfMemoryError(
@@ -61,13 +61,11 @@ def _check_inputs(loaded: LoadedModel, inputs: Mapping[str, object]) -> None:
 
 
 def hidden_states(loaded: LoadedModel, output: Mapping[str, Any]) -> "list[torch.Tensor]":
-    """The hidden states (batch, seq, hidden) of every layer, the embeddings first.
+    """The hidden states (batch, seq, hidden) of the embeddings and of every layer.
 
     Raises:
-        UnsupportedModelError: the model gives none, or something else in their place.
+        UnsupportedModelError: the model does not return them.
     """
-    import torch
-
     states = output.get("hidden_states")
     if (
         not isinstance(states, Sequence)
@@ -79,13 +77,11 @@ def hidden_states(loaded: LoadedModel, output: Mapping[str, Any]) -> "list[torch
 
 
 def pooler_output(loaded: LoadedModel, output: Mapping[str, Any]) -> "torch.Tensor":
-    """The pooler's vectors (batch, pooled).
+    """The output of the pooler (batch, pooled).
 
     Raises:
-        UnsupportedModelError: the model gives none, or something else in their place.
+        UnsupportedModelError: the model does not return it.
     """
-    import torch
-
     vectors = output.get("pooler_output")
     if not isinstance(vectors, torch.Tensor) or vectors.ndim != 2:
         raise UnsupportedModelError(f"{loaded.name!r} ({loaded.model_type}) returns no output of its pooler.")

@@ -1,18 +1,15 @@
-"""Inputs of a model: padded ids, attention mask, token types and further ids, checked against its tables."""
+"""Build the inputs of a model: padded ids, attention mask, token types and further ids."""
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from bertviz_core.errors import TextError
+from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.transformers_internals import capture_anew
-
-if TYPE_CHECKING:
-    import torch
-    from transformers import PreTrainedModel
 
 
 @runtime_checkable
@@ -24,11 +21,11 @@ class ModelRow(Protocol):
 
     @property
     def input_ids(self) -> Any:
-        """Row of the vocabulary of every token."""
+        """Vocabulary ids."""
 
     @property
     def token_type_ids(self) -> Any:
-        """Which text each token counts to; None where the tokenizer says nothing."""
+        """Which text each token belongs to; None if the tokenizer has no token types."""
 
     @property
     def other_inputs(self) -> Mapping[str, Any]:
@@ -36,9 +33,7 @@ class ModelRow(Protocol):
 
 
 def model_inputs(loaded: LoadedModel, batch: Sequence[ModelRow]) -> "dict[str, torch.Tensor]":
-    """Padded ids, mask, types and further ids, those that the model's forward takes."""
-    import torch
-
+    """The padded inputs of a batch that the forward method of the model accepts."""
     accepted = inspect.signature(loaded.model.forward).parameters
     columns: dict[str, list[Any]] = {"input_ids": [tokens.input_ids for tokens in batch]}
     columns["attention_mask"] = [np.ones(len(tokens), dtype=np.int64) for tokens in batch]
@@ -60,13 +55,13 @@ def model_inputs(loaded: LoadedModel, batch: Sequence[ModelRow]) -> "dict[str, t
 
 
 def _check_ids(loaded: LoadedModel, columns: dict[str, list[Any]]) -> None:
-    """Refuse ids beyond the vocabulary table (a CUDA device would die of them); drop types beyond the type table."""
+    """Refuse ids beyond the vocabulary table (a CUDA device would fail for good); drop types beyond the type table."""
     table = input_table(loaded.model)
     highest = max(int(ids.max(initial=0)) for ids in columns["input_ids"])
     if table is not None and highest >= (size := len(table)):
         raise TextError(
-            f"The tokenizer gave the id {highest:,}, but the vocabulary table of {loaded.name!r} has {size:,} rows; "
-            "use the tokenizer that belongs to the model."
+            f"The tokenizer returned the id {highest:,}, but the vocabulary table of {loaded.name!r} has {size:,} "
+            "rows; use the tokenizer that belongs to the model."
         )
     types = columns.get("token_type_ids", ())
     known = getattr(loaded.model.config, "type_vocab_size", None)
@@ -74,16 +69,15 @@ def _check_ids(loaded: LoadedModel, columns: dict[str, list[Any]]) -> None:
         del columns["token_type_ids"]
 
 
-def reset_model_state(model: "PreTrainedModel", seq: int) -> None:
-    """Undo the changes that an earlier text made to the model.
+def reset_model_state(model: "transformers.PreTrainedModel", seq: int) -> None:
+    """Undo changes of the model's state by earlier texts.
 
-    BigBird switches itself from sparse to full attention at the first short text, and stays so for long ones. The
-    switch also replaces the modules on which transformers listens for attention maps, so it listens anew. Hooks of
-    others stay on the modules that they are on; those on replaced modules go with these.
+    BigBird switches from sparse to full attention at the first short text, and does not switch back for long ones. The
+    switch replaces the modules with transformers' output capturing hooks, so these are installed again.
 
     Args:
-        model: a base model, or a class with a task head around it.
-        seq: tokens of the text that is run next.
+        model: a base model, or a class with a task head.
+        seq: tokens of the next text.
     """
     config, base = model.config, model.base_model
     set_type = getattr(base, "set_attention_type", None)
@@ -96,7 +90,7 @@ def reset_model_state(model: "PreTrainedModel", seq: int) -> None:
         capture_anew(base)
 
 
-def input_table(model: "PreTrainedModel") -> "torch.Tensor | None":
+def input_table(model: "transformers.PreTrainedModel") -> "torch.Tensor | None":
     """The vocabulary table (vocab, width); None for a model without one row per token, such as CANINE."""
     try:
         weight: Any = getattr(model.get_input_embeddings(), "weight", None)

@@ -1,23 +1,22 @@
-"""Tensors of a run as NumPy arrays: recorded queries, keys and values, or the maps of families that do not record."""
+"""Convert the tensors of a run to NumPy: recorded queries, keys and values, or eager attention maps."""
 
+import ctypes
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.models.recording import LayerRecord
 
-if TYPE_CHECKING:
-    import torch
-
 ROW_SUM_TOLERANCE = 1e-2
-"""bfloat16 keeps 8 bits; a row whose sum differs from 1 by more is not a row of probabilities."""
+"""Largest difference from 1 of the sum of a row of probabilities (bfloat16 has 8 significant bits)."""
 
 WORTH_TRIMMING = 4 * 1024**2
-"""Bytes below which a call to the system costs more than it gives."""
+"""Size in bytes from which trimming the heap pays off."""
 
 
 class Rows(NamedTuple):
@@ -31,13 +30,11 @@ class Rows(NamedTuple):
 
 
 def to_numpy(tensor: "torch.Tensor", copy: bool = False) -> Any:
-    """The tensor as a float32 (or bool) array that cannot be written to.
+    """Convert a tensor to a read-only float32 (or bool) array.
 
-    On the CPU the values are not copied, unless asked for or unless the tensor is a part of a larger one, whose whole
-    memory it would keep.
+    On the CPU the values are not copied, except on request or if the tensor is a view that would keep a larger one
+    alive.
     """
-    import torch
-
     moved = tensor.detach().cpu()
     array = moved.numpy() if moved.dtype == torch.bool else moved.float().numpy()
     same = array.ctypes.data == tensor.data_ptr() and tensor.device.type == "cpu"
@@ -48,7 +45,7 @@ def to_numpy(tensor: "torch.Tensor", copy: bool = False) -> Any:
 
 
 def recorded_rows(records: list[LayerRecord]) -> Rows:
-    """The recorded layers of the text that was run; masks that layers share stay shared."""
+    """The recorded layers as arrays; masks that layers share stay shared."""
     masks: dict[tuple[int, int, bool], Any] = {}
     for record in records:
         key = (id(record.mask), id(record.bias), record.causal)
@@ -64,7 +61,7 @@ def recorded_rows(records: list[LayerRecord]) -> Rows:
 
 
 def _mask(record: LayerRecord) -> Any:
-    """Mask and bias of one layer as one array (1 or heads, seq, seq); None where all may see all."""
+    """Mask and bias of a layer as one array (1 or heads, seq, seq); None if nothing is masked."""
     length = record.query.shape[2]
     mask = _part(record.mask, length)
     if mask is not None and (mask.all() if mask.dtype == np.bool_ else not mask.any()):
@@ -93,7 +90,7 @@ def _part(mask: "torch.Tensor | None", length: int) -> Any:
 
 
 def eager_maps(attentions: Any, layers: int, length: int, model_type: str) -> tuple[Any, ...] | None:
-    """Per layer the probabilities (heads, seq, seq); None where the model's maps are no such thing."""
+    """The probabilities (heads, seq, seq) of each layer; None if the model's maps cannot be read as such."""
     if not isinstance(attentions, Sequence) or len(attentions) != layers:
         return None
     if not all(hasattr(layer, "ndim") and layer.ndim == 4 for layer in attentions):
@@ -114,9 +111,7 @@ def eager_maps(attentions: Any, layers: int, length: int, model_type: str) -> tu
 
 
 def _rows_sum_to_one(weights: "torch.Tensor") -> bool:
-    """Whether every row is a distribution; rows of NaN are let through, they come from NaN weights."""
-    import torch
-
+    """Whether every row sums to 1; rows of NaN, from NaN weights, are accepted."""
     off = (weights.sum(dim=-1) - 1).abs()
     return bool(((off < ROW_SUM_TOLERANCE) | torch.isnan(off)).all())
 
@@ -126,8 +121,6 @@ def _square(band: "torch.Tensor") -> "torch.Tensor":
 
     Longformer (Beltagy et al. 2020, section 3): entry w of query i belongs to key i + w - window / 2.
     """
-    import torch
-
     heads, seq, width = band.shape
     half = width // 2
     square = band.new_zeros(heads, seq, seq + 2 * half)
@@ -137,9 +130,9 @@ def _square(band: "torch.Tensor") -> "torch.Tensor":
 
 
 def give_back_memory(nbytes: int) -> None:
-    """Before large arrays are made, hand what a run has freed back to the system.
+    """Return freed memory to the system before large arrays are allocated.
 
-    glibc keeps freed blocks of a few megabytes; beside the results of a run that is as much memory again.
+    glibc keeps freed blocks of a few megabytes, which would double the memory of a run.
     """
     trim = _malloc_trim()
     if trim is not None and nbytes >= WORTH_TRIMMING:
@@ -148,9 +141,7 @@ def give_back_memory(nbytes: int) -> None:
 
 @cache
 def _malloc_trim() -> Callable[[int], int] | None:
-    """The function malloc_trim of glibc; None where there is no glibc."""
-    import ctypes
-
+    """malloc_trim of glibc; None on other systems."""
     if not sys.platform.startswith("linux"):
         return None
     return getattr(ctypes.CDLL(None), "malloc_trim", None)

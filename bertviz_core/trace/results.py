@@ -1,4 +1,4 @@
-"""Results of one text's way through a model: its tokens, and everything that the model made of them."""
+"""Results of a run: the tokens of a text, and what the model computed for them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,41 +12,41 @@ from bertviz_core.models.recording import AttentionSource
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tokens:
-    """A text, or a pair of texts, as a model reads it."""
+    """A tokenized text or pair of texts."""
 
     text: str
-    """The text; characters that are no text (lone surrogates) are already replaced."""
+    """The text, with lone surrogates replaced."""
     pair: str | None
     """The second text, if there is one."""
     tokens: tuple[str, ...]
-    """Pieces as the vocabulary spells them, special tokens included."""
+    """Tokens as the vocabulary spells them, including special tokens."""
     input_ids: Int[np.ndarray, " seq"]
-    """Row of the vocabulary of every token."""
+    """Vocabulary ids."""
     token_type_ids: Int[np.ndarray, " seq"] | None
-    """Which text each token counts to, as the model is told; None where the tokenizer says nothing."""
+    """Token types, as passed to the model; None if the tokenizer has none."""
     word_ids: tuple[int | None, ...] | None
-    """Index of the word in its text that each token is from, None for special tokens; None for a tokenizer without."""
+    """Index of the word of each token, None for special tokens; None if the tokenizer does not provide words."""
     offsets: tuple[tuple[int, int] | None, ...] | None
-    """Span of characters in its text, end excluded, None for added tokens; None for a tokenizer without.
+    """Character span of each token, end exclusive, None for added tokens; None if the tokenizer does not provide spans.
 
-    Of a token that stands for a space alone it holds white space or nothing, never the letter behind it.
+    The span of a token for a space is white space or empty; it never includes the next letter.
     """
     sequence: tuple[int | None, ...]
-    """0 for a token of the text, 1 of its pair, None for one that the tokenizer added."""
+    """0 for tokens of the text, 1 for those of its pair, None for tokens that the tokenizer added."""
     special: Bool[np.ndarray, " seq"]
-    """Whether the token is a special one such as [CLS], added or written in the text."""
+    """Whether the token is special, such as [CLS], whether it was added or is part of the text."""
     unknown: Bool[np.ndarray, " seq"]
-    """Whether the token stands for a piece that the vocabulary does not have."""
+    """Whether it is the unknown token."""
     other_inputs: Mapping[str, Int[np.ndarray, " seq"]]
-    """Further ids per token that the tokenizer makes and the model reads (RoCBert's shapes and pronunciations)."""
+    """Further ids per token that the model reads (RoCBert's shapes and pronunciations)."""
     limit: int | None
-    """Most tokens that the model reads at once; None where nothing limits them."""
+    """Maximum number of tokens; None without a limit."""
     limit_reason: str
-    """What sets the limit."""
+    """Reason for the limit."""
     tokens_cut: tuple[int, int]
-    """Tokens cut off at the end of the text and of its pair."""
+    """Number of tokens truncated at the end of the text and of its pair."""
     notices: tuple[str, ...]
-    """What a reader must know about how the text was read, one sentence each."""
+    """Remarks about the tokenization, one sentence each."""
 
     def __len__(self) -> int:
         """Count of tokens."""
@@ -54,54 +54,54 @@ class Tokens:
 
     @property
     def second_start(self) -> int | None:
-        """Position of the first token of the second text; None where no token is of one."""
+        """Position of the first token of the second text; None if there is none."""
         return self.sequence.index(1) if 1 in self.sequence else None
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One token at its place in the text."""
+    """A token in its text."""
 
     position: int
-    """Place among all tokens, from 0."""
+    """Position among all tokens, zero-based."""
     text: str
-    """The characters that it stands for; its spelling where it covers none. "" for one that is a mark alone."""
+    """The characters that it covers, or its spelling if it covers none; "" for a token that is only a mark."""
     mark: str
-    """What its spelling has in front of that: "##" of a piece that continues a word, "▁" or "Ġ" for a space; or ""."""
+    """Prefix of its spelling: "##" if it continues a word, "▁" or "Ġ" for a space, or ""."""
     spelling: str
-    """As the vocabulary writes it."""
+    """Its spelling in the vocabulary."""
     token_id: int
-    """Its row of the vocabulary."""
+    """Its vocabulary id."""
     special: bool
-    """Whether it is a special token such as [CLS]."""
+    """Whether it is a special token, such as [CLS]."""
     unknown: bool
-    """Whether it stands for something that the vocabulary does not have."""
+    """Whether it is the unknown token."""
 
 
 @dataclass(frozen=True, slots=True)
 class PieceRun:
-    """The pieces of one word, or characters between words that no token covers."""
+    """The pieces of a word, or characters that no token covers."""
 
     pieces: tuple[Piece, ...] = ()
-    """Pieces in their order; none for characters without a token."""
+    """Pieces in order; empty for characters without a token."""
     tone: int = 0
-    """0 and 1 in turn from word to word."""
+    """0 and 1, alternating from word to word."""
     sequence: int | None = None
     """0 for the text, 1 for its pair, None for a token that the tokenizer added."""
     gap: str = ""
     """Characters that no token covers."""
     cut: bool = False
-    """Whether these are the end of the text, which does not fit the model."""
+    """Whether they are the truncated end of the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextPieces:
-    """A text, or a pair, cut into its tokens: words and what is between them, in the order of the tokens."""
+    """A text or pair as words of pieces and the characters between them, in the order of the tokens."""
 
     runs: tuple[PieceRun, ...]
     """Words and gaps."""
     right_to_left: bool
-    """Whether the text is written from right to left."""
+    """Whether the text is in a right-to-left script."""
     pair: bool
     """Whether there is a second text."""
 
@@ -112,14 +112,14 @@ class TextPieces:
 
 @dataclass(frozen=True, slots=True)
 class WordEdit:
-    """Neighbouring words that an edit of a text left, put in, took out or replaced."""
+    """A run of words that an edit kept, inserted, deleted or replaced."""
 
     kind: Literal["same", "inserted", "deleted", "replaced"]
-    """What happened to them."""
+    """Kind of edit."""
     before: tuple[int, int]
-    """Their characters in the text before, end excluded; empty where they were put in."""
+    """Their character span in the old text, end exclusive; empty for an insertion."""
     after: tuple[int, int]
-    """Their characters in the text after; empty where they were taken out."""
+    """Their character span in the new text; empty for a deletion."""
 
 
 Mask = Shaped[np.ndarray, "mask_heads seq seq"]
@@ -127,59 +127,59 @@ Mask = Shaped[np.ndarray, "mask_heads seq seq"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """One run of a model on one text; all arrays are float32 (masks may be bool) and cannot be written to."""
+    """One run of a model on a text; all arrays are read-only float32 (masks may be bool)."""
 
     model: str
     """Name of the model."""
     revision: str
-    """State of its files."""
+    """State of its files: a commit or a digest."""
     model_type: str
     """Hugging Face's word for the family."""
     tokens: Tokens
-    """What was read."""
+    """The tokenized text."""
     hidden_states: Float[np.ndarray, "states seq hidden"]
     """Output of the embedding block (entry 0) and of every layer; states = layers + 1."""
     pooler_output: Float[np.ndarray, " pooled"] | None
-    """The pooler's vector; None for a model without a pooler."""
+    """Output of the pooler; None for a model without one."""
     query: tuple[Float[np.ndarray, "heads seq head_dim"], ...] | None
-    """Queries of every layer as they are multiplied with the keys, rotary positions included; None unless recorded."""
+    """Queries of every layer, including rotary positions; None unless recorded."""
     key: tuple[Float[np.ndarray, "key_heads seq head_dim"], ...] | None
-    """Keys of every layer; key_heads divides heads where several query heads share a key head."""
+    """Keys of every layer; key_heads divides heads if query heads share key heads."""
     value: tuple[Float[np.ndarray, "key_heads seq value_dim"], ...] | None
     """Values of every layer."""
     masks: tuple[Mask | None, ...] | None
-    """Per layer what is added to the scaled scores (float), or which keys may be looked at (bool); None for no mask."""
+    """Mask of each layer: added to the scaled scores (float), or True for visible keys (bool); None for no mask."""
     scaling: tuple[float, ...] | None
-    """Per layer what the product of query and key is multiplied with."""
+    """Factor of the product of query and key, for each layer."""
     attentions: tuple[Float[np.ndarray, "heads seq seq"], ...] | None
-    """The model's own attention probabilities, only where query and key were not recorded."""
+    """The model's own attention probabilities, if query and key were not recorded."""
     attention_source: AttentionSource
-    """How attention is known."""
+    """Source of the attention."""
     attention_note: str
-    """Why, one sentence."""
+    """A sentence about that source."""
     device: str
-    """What it ran on: "cpu", "cuda", "cuda:1" or "mps"."""
+    """Device of the run: "cpu", "cuda", "cuda:1" or "mps"."""
     dtype: str
     """Number format of the run; the arrays here are float32 all the same."""
     seconds: float
-    """Duration of the run, its results brought to NumPy."""
+    """Duration of the run, including the conversion to NumPy."""
     notices: tuple[str, ...]
-    """What a reader must know about the numbers, one sentence each."""
+    """Remarks about the numbers, one sentence each."""
 
     @property
     def num_hidden_layers(self) -> int:
-        """Count of layers."""
+        """Number of layers."""
         return len(self.hidden_states) - 1
 
     @property
     def num_attention_heads(self) -> int:
-        """Heads of a layer; 0 where attention is not known."""
+        """Heads of a layer; 0 if the attention is not known."""
         maps = self.query or self.attentions
         return len(maps[0]) if maps else 0
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays, one that several layers share counted once, and of the texts."""
+        """Bytes of the arrays, shared ones counted once, and of the texts."""
         groups = (self.query, self.key, self.value, self.masks, self.attentions)
         arrays = [array for group in groups if group is not None for array in group if array is not None]
         arrays += [self.hidden_states, self.tokens.input_ids]

@@ -1,13 +1,14 @@
-"""The one place where a model is run on a text; what comes back is a Trace of NumPy arrays."""
+"""Run a model on a text and return a Trace of NumPy arrays."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bertviz_core.errors import Progress, UnsupportedModelError
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.recording import AttentionSource, LayerRecord, recording
@@ -18,11 +19,8 @@ from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run_queue import RunQueue
 from bertviz_core.trace.verification import check_recording, may_wait
 
-if TYPE_CHECKING:
-    import torch
-
 RUN_LOCK = RunQueue()
-"""One run at a time: a run uses all cores and, with its results, much memory."""
+"""Only one run at a time: a run uses all cores and much memory."""
 RECORDED = "Query, key and value were recorded in the attention function; attention is computed from them."
 EAGER = "{} computes attention in its own code: its maps are known, its query, key and value are not."
 IN_PART = "What can be recorded of {} is not the whole of its attention: its own maps are shown, without query and key."
@@ -30,17 +28,16 @@ NO_MAPS = "For this text {} returns no attention maps of one row per token that 
 
 
 def trace(loaded: LoadedModel, tokens: Tokens, progress: Progress | None = None) -> Trace:
-    """One run of the model on one text.
+    """Run the model on a text.
 
     Args:
         loaded: the model.
-        tokens: the text, by its own tokenizer.
-        progress: called as progress(layers run, layers) where attention is recorded; may raise to stop the
-            run.
+        tokens: the text, tokenized by the model's tokenizer.
+        progress: called as progress(layers run, layers) if attention is recorded; may raise to stop the run.
 
     Raises:
-        TextError: the tokens are not this model's, or too many for the memory.
-        UnsupportedModelError: the model needs more than a text, or does not keep one row per token in every layer.
+        TextError: the tokens do not belong to this model, or are too many for the memory.
+        UnsupportedModelError: the model needs more inputs than a text, or a layer does not have one row per token.
     """
     with RUN_LOCK:
         return trace_unlocked(loaded, tokens, progress)
@@ -49,22 +46,20 @@ def trace(loaded: LoadedModel, tokens: Tokens, progress: Progress | None = None)
 def trace_unlocked(
     loaded: LoadedModel, tokens: Tokens, progress: Progress | None = None, check_later: bool = False
 ) -> Trace:
-    """As trace, for one who holds RUN_LOCK already; falls back from recorded to eager to none when the run must.
+    """Like trace, for callers that hold RUN_LOCK; falls back from recorded to eager attention and to none.
 
     Args:
         loaded: the model.
-        tokens: the text, by its own tokenizer.
-        progress: as for trace.
-        check_later: whether the caller calls check_recording after the run, where the family allows that.
+        tokens: the text, tokenized by the model's tokenizer.
+        progress: see trace.
+        check_later: whether the caller runs check_recording afterwards, if the family permits that.
     """
-    import torch
-
     started = perf_counter()
     inputs = model_inputs(loaded, (tokens,))
     if not (check_later and may_wait(loaded)):
         check_recording(loaded)
     reset_model_state(loaded.model, len(tokens))
-    progress = None if progress is None else partial(_tell_layers, progress, loaded.num_hidden_layers)
+    progress = None if progress is None else partial(_report_layers, progress, loaded.num_hidden_layers)
     with torch.inference_mode(), recording(progress) as records:
         output = _forward(loaded, inputs)
         layers = len(hidden_states(loaded, output)) - 1
@@ -73,7 +68,7 @@ def trace_unlocked(
             if _complete(records, layers, len(tokens)):
                 rows = recorded_rows(records)
             else:
-                # Part of the model goes another way: its own maps are asked for instead, now and from here on.
+                # Some layers do not call the attention function: from now on the eager maps are used.
                 loaded.model.set_attn_implementation("eager")
                 loaded.attention_source, loaded.recorded_in_part = "eager", True
                 output = _forward(loaded, inputs)
@@ -87,7 +82,7 @@ def trace_unlocked(
     return _trace(loaded, tokens, hidden, pooled, rows, maps, perf_counter() - started)
 
 
-def _tell_layers(progress: Progress, layers: int, calls: int) -> None:
+def _report_layers(progress: Progress, layers: int, calls: int) -> None:
     progress(min(calls, layers), layers)
 
 
@@ -99,7 +94,7 @@ def _forward(loaded: LoadedModel, inputs: "Mapping[str, torch.Tensor]") -> Mappi
 
 
 def _complete(records: Sequence[LayerRecord], layers: int, seq: int) -> bool:
-    """Whether every layer recorded once, over all tokens."""
+    """Whether every layer was recorded once, over all tokens."""
     return len(records) == layers and all(
         record.query.shape[0] == 1 and record.query.shape[2] == record.key.shape[2] == seq for record in records
     )
@@ -119,15 +114,12 @@ def _hidden_states(loaded: LoadedModel, states: list[Any], length: int) -> Any:
     array = np.empty((len(states), length, *states[0].shape[2:]), dtype=np.float32)
     for index in range(len(states)):
         array[index] = to_numpy(states[index][0, :length])
-        # One by one, so that the states are never in memory twice.
-        states[index] = None
+        states[index] = None  # so that the states are not in memory twice
     array.setflags(write=False)
     return array
 
 
 def _pooled(loaded: LoadedModel, output: Mapping[str, Any]) -> Any:
-    import torch
-
     vectors = output.get("pooler_output") if loaded.has_pooler else None
     return to_numpy(vectors[0], copy=True) if isinstance(vectors, torch.Tensor) and vectors.ndim == 2 else None
 
@@ -137,7 +129,7 @@ def _title(loaded: LoadedModel) -> str:
 
 
 def _attention_note(loaded: LoadedModel, source: AttentionSource) -> str:
-    """How attention is known."""
+    """A sentence about the source of the attention."""
     title = _title(loaded)
     if source == "none":
         return (family(loaded.model_type).no_maps or NO_MAPS).format(title)

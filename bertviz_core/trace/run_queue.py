@@ -1,4 +1,4 @@
-"""A fair queue for runs of a model: one at a time, first come first served; each ticket knows how many are ahead."""
+"""A first-come, first-served queue for runs of a model, with the position of each waiting run."""
 
 from collections import deque
 from contextlib import AbstractContextManager
@@ -9,19 +9,19 @@ from bertviz_core.errors import BusyError
 
 
 class QueueTicket(AbstractContextManager["QueueTicket"]):
-    """A place in the queue, left at the end of its `with` block, whether its turn has come or not."""
+    """A place in the queue; it is given up at the end of its `with` block."""
 
     def __init__(self, queue: "RunQueue") -> None:
-        """The last ticket of a queue."""
+        """Join the end of a queue."""
         self._queue = queue
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Whether its turn came within this many seconds; None waits without limit."""
+        """Wait for its turn; returns whether it came within this many seconds (None waits without limit)."""
         return self._queue._wait(self, seconds)
 
     @property
     def ahead(self) -> int:
-        """Number of tickets ahead, the running one included; 0 for the ticket whose turn it is."""
+        """Number of tickets ahead, including the running one."""
         return self._queue._ahead(self)
 
     def leave(self) -> None:
@@ -36,7 +36,7 @@ class QueueTicket(AbstractContextManager["QueueTicket"]):
 
 
 class RunQueue:
-    """A fair lock for many threads: `with queue:` waits for all earlier tickets."""
+    """A fair lock: `with queue:` waits for all earlier tickets."""
 
     def __init__(self) -> None:
         """An empty queue."""
@@ -48,10 +48,10 @@ class RunQueue:
         """A new ticket at the end of the queue.
 
         Args:
-            most_waiting: tickets that may wait, the running one not counted; None for any number.
+            most_waiting: how many tickets may wait, not counting the running one; None for any number.
 
         Raises:
-            BusyError: that many wait already.
+            BusyError: that many tickets are waiting already.
         """
         with self._changed:
             waiting = len(self._places) - 1

@@ -1,14 +1,15 @@
-"""A text or a pair as the tokens that a model reads; every truncation and replacement is reported."""
+"""Tokenize a text or a pair for a model, and report every truncation and replacement."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.isolation.sanitized.entries import described
+from bertviz_core.lazy_imports import transformers
 from bertviz_core.models.families import family
 from bertviz_core.models.local_files import tokenizer_folder
 from bertviz_core.models.skeleton import model_config
@@ -20,36 +21,33 @@ from bertviz_core.trace.isolated.tokenizer import IsolatedTokenizer
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.word_alignment import own_span
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
 
 def longest_piece(tokens: Tokens) -> int:
-    """Position of the longest token that is neither special nor unknown, the default selection; 0 for none."""
+    """Position of the longest token that is neither special nor unknown (the default selection); 0 if there is none."""
     own = [position for position in range(len(tokens)) if not (tokens.special[position] or tokens.unknown[position])]
     return max(own, key=lambda position: len(tokens.tokens[position]), default=0)
 
 
 UNSET = 1_000_000
-"""A tokenizer without model_max_length reports 1e30; no model reads a million tokens."""
+"""A tokenizer without model_max_length reports 1e30; larger values count as no limit."""
 POSITION_KEYS = ("max_position_embeddings", "n_positions")
 
 
 class TokenLimit(NamedTuple):
-    """A limit and what sets it."""
+    """A limit and its reason."""
 
     tokens: int | None
     reason: str
 
 
 def position_limit(config: Mapping[str, Any]) -> TokenLimit | None:
-    """Positions that a model has for tokens; None for one without a count of positions (T5, XLNet).
+    """Number of positions of a model; None for a config without one (T5, XLNet).
 
-    A table of position ids that begin behind the padding id has pad + 1 rows that no token gets: RoBERTa's 514 rows
-    carry 512 tokens. For rotary and relative positions the count is the length that the model was made for.
+    If position ids start after the padding id, the first pad + 1 rows are unused: RoBERTa has 514 rows for 512 tokens.
+    For rotary and relative positions it is the length that the model was designed for.
 
     Args:
-        config: all values of the config, those that the file leaves out included.
+        config: all values of the config, including defaults.
     """
     rows = next((config[key] for key in POSITION_KEYS if isinstance(config.get(key), int)), 0)
     if rows <= 0:
@@ -62,12 +60,12 @@ def position_limit(config: Mapping[str, Any]) -> TokenLimit | None:
 
 
 def token_limit(config: Mapping[str, Any], model_max_length: int, max_tokens: int) -> TokenLimit:
-    """The smallest of the limits of model, tokenizer and instance, and which one it is.
+    """The smallest of the limits of model, tokenizer and instance.
 
     Args:
         config: all values of the config.
-        model_max_length: the tokenizer's own limit; huge where it has none.
-        max_tokens: the instance's limit.
+        model_max_length: the limit of the tokenizer; very large if it has none.
+        max_tokens: the limit of this instance.
     """
     limits = [TokenLimit(max_tokens, f"this instance reads at most {max_tokens:,} (INSIDE_BERT_MAX_TOKENS)")]
     if model_max_length < UNSET:
@@ -80,35 +78,32 @@ def token_limit(config: Mapping[str, Any], model_max_length: int, max_tokens: in
 
 MAX_ID = 2**31 - 1
 PYTHON_MAX_CHARACTERS = 20_000
-"""A tokenizer written in Python may need time that grows with the square of a word's length."""
+"""Limit for tokenizers written in Python, whose time may grow with the square of the length of a word."""
 KNOWN_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "special_tokens_mask", "offset_mapping", "length")
 BOUNDARY_TOKENS = ("bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id", "pad_token_id", "mask_token_id")
 
 
 PADDING_ROW = "padding row"
-"""What a row of the embedding table that is no token is called."""
+"""Label of a row of the embedding table beyond the vocabulary."""
 
 
 @dataclass(slots=True, eq=False)
 class TextTokenizer:
-    """A model's tokenizer, with the count of tokens that the model reads at once."""
+    """The tokenizer of a model, with the maximum number of tokens."""
 
     name: str
     """Name of the model."""
-    tokenizer: "PreTrainedTokenizerBase"
-    """transformers' tokenizer."""
+    tokenizer: "transformers.PreTrainedTokenizerBase | IsolatedTokenizer"
+    """The tokenizer of transformers, in this process or in its own."""
     limit: TokenLimit
-    """Most tokens of one text or pair, and what sets that."""
+    """Maximum number of tokens of a text or pair, and its reason."""
     max_characters: int
-    """Characters that a text may have."""
+    """Maximum number of characters of a text."""
     lock: Lock = field(default_factory=Lock)
-    """A fast tokenizer keeps the truncation that it was last asked for, so it serves one text at a time."""
+    """Held during an encoding: a fast tokenizer keeps its truncation settings as state."""
 
     def spelled(self, ids: Iterable[int]) -> tuple[str, ...]:
-        """The vocabulary's spelling of some ids; a row beyond the vocabulary, which is padding of the table, by number.
-
-        Tables are often made longer than the vocabulary, up to a multiple of 64 or 128.
-        """
+        """The spelling of ids in the vocabulary; rows beyond it, which pad the embedding table, by number."""
         rows = [int(token_id) for token_id in ids]
         pieces = self.tokenizer.convert_ids_to_tokens(rows)
         return tuple(
@@ -117,13 +112,12 @@ class TextTokenizer:
 
 
 def tokenize(tokenizer: TextTokenizer, text: str, pair: str | None = None) -> Tokens:
-    """The tokens of a text, or of a text and its pair, as the model gets them.
+    """Tokenize a text or a pair as the model expects it.
 
-    What does not fit the model is cut off at the end of the longer text, and counted: tokens + tokens_cut is what the
-    whole text has.
+    If it is too long, the longer text is truncated; tokens + tokens_cut is the number of tokens of the whole text.
 
     Raises:
-        TextError: the text is longer than may be tokenized, or yields no token at all.
+        TextError: the text has too many characters, or no token.
     """
     notices: list[str] = []
     text, pair = _repaired(text, notices), None if pair is None else _repaired(pair, notices)
@@ -163,7 +157,7 @@ def tokenize(tokenizer: TextTokenizer, text: str, pair: str | None = None) -> To
 
 
 def _repaired(text: str, notices: list[str]) -> str:
-    """The text as valid Unicode; a notice counts the lone surrogates that were replaced."""
+    """The text with lone surrogates replaced, and a notice that counts them."""
     repaired = repair_surrogates(text)
     lone = repaired.count("\ufffd") - text.count("\ufffd")
     if lone:
@@ -183,10 +177,10 @@ def _check_length(tokenizer: TextTokenizer, characters: int) -> None:
 
 
 def check_room(tokenizer: TextTokenizer, length: int, pair: bool = False) -> None:
-    """Refuse what is still too long when it was cut: a tokenizer does not cut the tokens that it adds itself.
+    """Check the length after truncation, which does not remove the tokens that the tokenizer adds.
 
     Raises:
-        TextError: the tokens are more than the limit.
+        TextError: there are more tokens than the limit.
     """
     limit = tokenizer.limit
     if limit.tokens is not None and length > limit.tokens:
@@ -199,10 +193,10 @@ def check_room(tokenizer: TextTokenizer, length: int, pair: bool = False) -> Non
 
 
 def _encode(tokenizer: TextTokenizer, text: str, pair: str | None, limit: int | None) -> dict[str, Any]:
-    """Ids, and for each its place in the text, of one encoding without or with truncation."""
+    """Ids with their words, offsets and sequences, without or with truncation."""
     backend = tokenizer.tokenizer
     try:
-        encoding = backend(
+        encoding: Any = backend(
             text,
             pair,
             truncation=limit is not None,
@@ -211,10 +205,10 @@ def _encode(tokenizer: TextTokenizer, text: str, pair: str | None, limit: int | 
             return_attention_mask=False,
             verbose=False,
         )
-    except Exception as error:  # tokenizers raise whatever a text or a limit leads to
+    except Exception as error:  # a text or a limit may lead to any exception
         raise TextError(f"The tokenizer of {tokenizer.name!r} cannot read this text: {error}") from error
     ids = list(encoding["input_ids"])
-    if not backend.is_fast:  # a fast one has whole numbers alone
+    if not backend.is_fast:  # a fast one always returns integers
         check_ids(tokenizer.name, ids)
     encoded: dict[str, Any] = {"input_ids": ids, "added": list(encoding["special_tokens_mask"])}
     encoded["other"] = _other_inputs(encoding, len(ids))
@@ -236,10 +230,10 @@ def _encode(tokenizer: TextTokenizer, text: str, pair: str | None, limit: int | 
 
 
 def check_ids(name: str, ids: Iterable[Any]) -> None:
-    """Refuse a tokenizer that gives no ids: a vocabulary may lack its unknown token, or number its words in texts.
+    """Check that a tokenizer returns ids: a vocabulary may lack its unknown token, or map words to strings.
 
     Raises:
-        CheckpointError: names the first that is none.
+        CheckpointError: a value is not an id.
     """
     for token_id in ids:
         if isinstance(token_id, bool) or not isinstance(token_id, int) or not 0 <= token_id <= MAX_ID:
@@ -250,7 +244,7 @@ def check_ids(name: str, ids: Iterable[Any]) -> None:
 
 
 def _other_inputs(encoding: Mapping[str, Any], count: int) -> dict[str, Any]:
-    """Further whole numbers per token, such as the shape and pronunciation ids of RoCBert."""
+    """Further integers per token, such as the shape and pronunciation ids of RoCBert."""
     rows = {key: value for key, value in encoding.items() if key not in KNOWN_INPUTS and isinstance(value, list)}
     return {
         key: _read_only(value)
@@ -260,7 +254,7 @@ def _other_inputs(encoding: Mapping[str, Any], count: int) -> dict[str, Any]:
 
 
 def _sequence(added: list[int], has_pair: bool) -> list[int | None]:
-    """Which text each token is from, told from the added tokens alone: the pair begins behind those after the text."""
+    """The text of each token, inferred from the added tokens: the pair starts after those behind the text."""
     sequence: list[int | None] = []
     current = 0
     for position, flag in enumerate(added):
@@ -271,14 +265,16 @@ def _sequence(added: list[int], has_pair: bool) -> list[int | None]:
 
 
 def _read_only(values: Any, dtype: type = np.int64) -> Any:
-    """The values as an array that cannot be written to: tokens are shared by all who look at them."""
+    """The values as a read-only array."""
     array: Any = np.array(values, dtype=dtype)
     array.setflags(write=False)
     return array
 
 
-def _flags(backend: "PreTrainedTokenizerBase", encoded: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Special and unknown, per token; a token is never both."""
+def _flags(
+    backend: "transformers.PreTrainedTokenizerBase | IsolatedTokenizer", encoded: Mapping[str, Any]
+) -> tuple[Any, Any]:
+    """Whether each token is special, and whether it is unknown; never both."""
     ids, added = np.asarray(encoded["input_ids"]), np.asarray(encoded["added"], dtype=bool)
     boundary = {None, *(getattr(backend, name, None) for name in BOUNDARY_TOKENS)}
     unknown_id = -1 if backend.unk_token_id in boundary else backend.unk_token_id
@@ -305,13 +301,13 @@ def _notices(
 
 
 def load_tokenizer(source: ModelSource, settings: Settings) -> TextTokenizer:
-    """The tokenizer of a model; its weights need not be there.
+    """Load the tokenizer of a model; its weights are not needed.
 
-    That of a model which is neither bundled nor in the catalogue works in a process of its own, where the settings say
-    so (bertviz_core.trace.isolated).
+    If the settings say so, the tokenizer of a model that is neither bundled nor in the catalogue runs in a process of
+    its own (bertviz_core.trace.isolated).
 
     Raises:
-        CheckpointError: the tokenizer is missing, damaged, or needs code or a package that is not here.
+        CheckpointError: the tokenizer is missing, damaged, or needs code or a package that is not available.
     """
     folder = tokenizer_folder(source, settings)
     if source.kind == "bundled":

@@ -1,11 +1,12 @@
-"""What is tried once with a model: is what is recorded its own attention, and do texts of a batch change each other?"""
+"""Verify once per model that the recorded attention is its own, and whether texts of a batch affect each other."""
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import BatchOf, LoadedModel
 from bertviz_core.models.recording import LayerRecord, RecordingCheck, recording, register
@@ -13,29 +14,26 @@ from bertviz_core.text import counted
 from bertviz_core.trace.forward import forward, hidden_states
 from bertviz_core.trace.inputs import input_table, reset_model_state
 
-if TYPE_CHECKING:
-    import torch
-
 TOKENS = 12
-"""Tokens of the comparison: enough for every part of the attention to matter, few enough to cost nothing."""
+"""Tokens of the comparison: enough to exercise every part of the attention, at negligible cost."""
 SMALLEST_SHOWN = 1e-8
-"""A difference below the last digit of a small float32 is told as this one."""
+"""Smaller differences are reported as this one."""
 TOLERANCES = {"float32": (1e-4, 1e-3)}
-"""Number format -> largest difference of two probabilities, and of two hidden states relative to their layer's largest
-value, that two ways to compute the same may show."""
+"""Number format -> tolerated difference of two probabilities, and of two hidden states relative to the largest value of
+their layer."""
 HALF = (3e-2, 1e-1)
-"""The same for formats of 16 bits."""
+"""The same for 16-bit formats."""
 
 RECEIPT = "Recorded attention checked against the model's own: equal within {} (hidden states and maps, {})."
 
 
 def may_wait(loaded: LoadedModel) -> bool:
-    """Whether the comparison of a model may come after its first run; never where nothing is to be compared."""
+    """Whether the comparison may run after the first trace of a model."""
     return loaded.attention_source == "recorded" and family(loaded.model_type).heads_compared
 
 
 def receipt(check: RecordingCheck) -> str:
-    """What a comparison found, one sentence; the difference is rounded up to one digit."""
+    """The result of a comparison as a sentence; the difference is rounded up to one digit."""
     largest = max(check.attention_probs, check.hidden_states, SMALLEST_SHOWN)
     exponent = int(np.floor(np.log10(largest)))
     digit = int(np.ceil(round(largest / 10.0**exponent, 6)))
@@ -43,15 +41,14 @@ def receipt(check: RecordingCheck) -> str:
 
 
 def check_recording(loaded: LoadedModel) -> None:
-    """Compare what is recorded with the model's own eager attention, once; a model that differs is not recorded.
+    """Compare the recorded attention with the eager attention, once per model; if they differ, use eager attention.
 
-    To be called by one who holds the lock of runs. The result stays with the model: `recording_check`, or
-    `attention_source` "eager".
+    The caller holds RUN_LOCK. The result is stored in the model: `recording_check`, or `attention_source` "eager".
     """
     if loaded.attention_source != "recorded" or loaded.recording_check is not None:
         return
     check = None
-    with suppress(Exception):  # whatever a model lacks or refuses: its run says it in words
+    with suppress(Exception):  # the run itself reports what the model lacks
         check = _compared(loaded)
     probs, states = TOLERANCES.get(loaded.dtype, HALF)
     if check is not None and check.attention_probs <= probs and check.hidden_states <= states:
@@ -63,21 +60,19 @@ def check_recording(loaded: LoadedModel) -> None:
 
 
 def check_batches(loaded: LoadedModel) -> BatchOf:
-    """Which texts may be run together without changing each other's numbers, tried once on a few tokens.
+    """Test once on a few tokens which texts can share a batch without changing each other's results.
 
-    A text must get the same hidden states alone, beside one of its length and beside a longer one; a router with a
-    limited capacity, or a pooling over the whole batch, gives others. To be called by one who holds the lock of runs.
+    A text must have the same hidden states alone, with a text of its length and with a longer one; expert routing with
+    limited capacity, or pooling over the whole batch, changes them. The caller holds RUN_LOCK.
     """
     if loaded.batch_of is None:
         loaded.batch_of = "one text"
-        with suppress(Exception):  # a model that cannot be run on ids alone says so in its run
+        with suppress(Exception):  # the run itself reports that the model needs more than ids
             loaded.batch_of = _batch_of(loaded)
     return loaded.batch_of
 
 
 def _batch_of(loaded: LoadedModel) -> BatchOf:
-    import torch
-
     ids = _inputs(loaded)["input_ids"][0]
     text, like, longer = ids[: TOKENS // 2], ids.flip(0)[: TOKENS // 2], ids.flip(0)
     pad = torch.full_like(text, getattr(loaded.model.config, "pad_token_id", None) or 0)
@@ -90,8 +85,6 @@ def _batch_of(loaded: LoadedModel) -> BatchOf:
 
 def _last_states(loaded: LoadedModel, rows: "list[torch.Tensor]", lengths: list[int]) -> "torch.Tensor":
     """The last hidden states (seq, hidden) of the first row of a batch."""
-    import torch
-
     ids = torch.stack(rows)
     mask = torch.tensor([[int(place < length) for place in range(ids.shape[1])] for length in lengths])
     reset_model_state(loaded.model, ids.shape[1])
@@ -105,13 +98,7 @@ def _same(loaded: LoadedModel, one: "torch.Tensor", other: "torch.Tensor") -> bo
 
 
 def _compared(loaded: LoadedModel) -> RecordingCheck:
-    """Both ways on the same tokens.
-
-    Raises:
-        Exception: whatever a model raises that cannot be run on ids alone, or not in both ways.
-    """
-    import torch
-
+    """Run both kinds of attention on the same tokens; raises whatever the model raises."""
     inputs = _inputs(loaded)
     reset_model_state(loaded.model, TOKENS)
     with torch.inference_mode():
@@ -133,9 +120,7 @@ def _compared(loaded: LoadedModel) -> RecordingCheck:
 
 
 def _inputs(loaded: LoadedModel) -> "Mapping[str, torch.Tensor]":
-    """Ids from all over the vocabulary."""
-    import torch
-
+    """Ids spread over the vocabulary."""
     table = input_table(loaded.model)
     rows = len(table) if table is not None else int(loaded.model.config.vocab_size)
     ids = torch.linspace(1, rows - 1, TOKENS).long()[None].to(loaded.device)
@@ -143,9 +128,7 @@ def _inputs(loaded: LoadedModel) -> "Mapping[str, torch.Tensor]":
 
 
 def _probs(record: LayerRecord) -> "torch.Tensor":
-    """softmax(query key^T * scaling + mask + bias) as PyTorch's own operations give it, shape (1, heads, seq, seq)."""
-    import torch
-
+    """softmax(query key^T * scaling + mask + bias), shape (1, heads, seq, seq)."""
     query, key = record.query.float(), record.key.float()
     key = key.repeat_interleave(query.shape[1] // key.shape[1], dim=1)
     scores = query @ key.transpose(-1, -2) * record.scaling
@@ -166,9 +149,7 @@ def _relative_difference(one: "torch.Tensor", other: "torch.Tensor") -> float:
 
 
 def _difference(one: "torch.Tensor", other: Any) -> float:
-    """The largest difference; infinite where one is not finite and the other is."""
-    import torch
-
+    """The largest difference; infinite if only one of two values is finite."""
     if one.shape != other.shape:
         raise ValueError(f"shapes {tuple(one.shape)} and {tuple(other.shape)}")
     both = torch.isnan(one) & torch.isnan(other)

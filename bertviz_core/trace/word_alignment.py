@@ -1,4 +1,4 @@
-"""The words that tokens are pieces of, each with its own characters of the text: none is in two words."""
+"""Group tokens into words; every character of the text belongs to at most one word."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -8,27 +8,27 @@ from bertviz_core.text import JOINERS
 from bertviz_core.trace.results import Tokens
 
 SPACE_MARKS = "\u2581\u0120"
-"""What stands for a space in a spelling: of SentencePiece, and of byte-level vocabularies."""
+"""Marks for a space in the spelling of SentencePiece and byte-level vocabularies."""
 
 
 class Word(NamedTuple):
-    """Neighbouring tokens that are one word, or one token that is none."""
+    """Neighbouring tokens that form a word, or a single token that is not part of one."""
 
     positions: tuple[int, ...]
-    """Places among all tokens."""
+    """Positions of its tokens."""
     sequence: int | None
-    """0 for the text, 1 for its pair, None for a token that the tokenizer added."""
+    """0 for the text, 1 for its pair, None for an added token."""
     span: tuple[int, int] | None
-    """Its characters in its text, end excluded, the white space around it left out; None where nothing tells them."""
+    """Its character span without surrounding white space, end exclusive; None if unknown."""
     text: str
-    """These characters; "" for None, and for a token that covers none."""
+    """The characters of the span; "" if there are none."""
 
 
 def words(tokens: Tokens) -> tuple[Word, ...]:
-    """All tokens, cut into words; the words of a text, joined with what stands between them, are the text.
+    """All tokens, grouped into words.
 
-    Special tokens stay alone, as do tokens of a tokenizer that does not tell words. White space ends a word: some
-    tokenizers count a whole text as one. What is drawn as one character, or written with one, is never parted.
+    Special tokens stay alone, as do all tokens of a tokenizer that does not provide words. White space ends a word, as
+    some tokenizers report a whole text as one. Tokens that share a character, or a grapheme, stay together.
     """
     runs: list[list[int]] = []
     for position in range(len(tokens)):
@@ -46,14 +46,14 @@ def words(tokens: Tokens) -> tuple[Word, ...]:
 
 
 def own_span(text: str, spelling: str, span: tuple[int, int]) -> tuple[int, int]:
-    """The span of a token, empty for a mark of a space alone that is said to cover the letter behind it."""
+    """The span of a token; empty for a space mark that is reported to cover the next letter."""
     covered = text[slice(*span)]
     mark_alone = bool(spelling) and not spelling.strip(SPACE_MARKS)
     return (span[0], span[0]) if mark_alone and covered != spelling and covered.strip() else span
 
 
 def _continues(tokens: Tokens, run: Sequence[int], position: int) -> bool:
-    """Whether a token is a further piece of the word that the tokens of a run are from."""
+    """Whether a token continues the word of a run of tokens."""
     before, ids, sequences = run[-1], tokens.word_ids, tokens.sequence
     if ids is None or sequences[position] != sequences[before]:
         return False
@@ -65,7 +65,7 @@ def _continues(tokens: Tokens, run: Sequence[int], position: int) -> bool:
         return same
     text = _text(tokens, sequences[position])
     if end[0] < end[1] and end[0] < start[1]:
-        return True  # both are written with one character
+        return True  # both cover the same character
     between = text[start[1] : max(start[1], end[0])] + text[end[0] : end[1]][:1]
     ended = text[start[1] - 1 : start[1]].isspace() and bool(text[slice(*start)].strip())
     if ended or any(character.isspace() for character in between):
@@ -74,7 +74,7 @@ def _continues(tokens: Tokens, run: Sequence[int], position: int) -> bool:
 
 
 def _one_character(text: str, place: int) -> bool:
-    """Whether a mark or a joiner ties the character at a place to the one before it (Unicode Standard Annex 29)."""
+    """Whether the character at a place forms a grapheme with the one before it (Unicode Standard Annex 29)."""
     before, behind = text[max(place - 1, 0) : place], text[place : place + 1]
     return _ties(behind) or (_ties(before) and behind.isalpha())
 
@@ -84,7 +84,7 @@ def _ties(character: str) -> bool:
 
 
 def _word(tokens: Tokens, run: Sequence[int], read: Sequence[int]) -> Word:
-    """The word of a run; of its characters those that no word before it has, and accents that no token covers."""
+    """The word of a run: its characters that no earlier word has, and combining marks that no token covers."""
     sequence = tokens.sequence[run[0]]
     spans = [span for position in run if tokens.offsets and (span := tokens.offsets[position]) is not None]
     if sequence is None or not spans:

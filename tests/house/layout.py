@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCES = ("bertviz_core", "ui", "pages")
-MOST_ENTRIES = {"bertviz_core": 23, "pages": 18, "ui/views": 18}
+MOST_ENTRIES = {"bertviz_core": 24, "pages": 18, "ui/views": 18}
 MOST_LINES = 350
 FEW_LINES = 40
 MOST_SHORT_FILES = 9
 UNCOUNTED = ("__init__.py", "__main__.py", "results.py", "texts.py")
 PREFIXES = ("cli_", "sentence_", "head_", "attention_")
-MOST_INNER_IMPORTS = 5
+MOST_INNER_IMPORTS = 4
 MOST_FOUND = 60
 
 
@@ -22,7 +22,7 @@ def python_files(root: Path) -> Iterator[Path]:
 
 
 def crowded_folders(root: Path) -> list[str]:
-    """Folders with more than 12 entries, 23 at the root of the library and 18 where there is one for each page.
+    """Folders with more than 12 entries, 24 at the root of the library and 18 where there is one for each page.
 
     py.typed, which says to type checkers that there are annotations, is nothing that a reader looks through.
     """

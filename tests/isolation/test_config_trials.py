@@ -18,7 +18,7 @@ from bertviz_core.architecture.module_tree import module_tree
 from bertviz_core.checkpoints.load_report.report import source_load_report
 from bertviz_core.checkpoints.load_report.task_heads import source_head_difference
 from bertviz_core.errors import BertvizError, BusyError, CheckpointError, UnsupportedModelError
-from bertviz_core.isolation import pool, trials
+from bertviz_core.isolation import config_trials, pool
 from bertviz_core.isolation.pool import Pool, Verdicts
 from bertviz_core.isolation.run import ChildError, ChildTimeoutError, Limits
 from bertviz_core.isolation.sanitized.terms import OpenedConfig, Terms
@@ -42,7 +42,7 @@ def strangers(**entries: Any) -> OpenedConfig:
 
 @pytest.fixture(autouse=True)
 def no_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trials, "VERDICTS", Verdicts())
+    monkeypatch.setattr(config_trials, "VERDICTS", Verdicts())
 
 
 def small_pool(children: int = 1, wall_s: float = 1.0) -> Pool:
@@ -183,7 +183,7 @@ def test_what_was_told_is_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) ->
     assert asked[-1] == 2
 
 
-def test_of_what_a_process_keeps_the_refusals_alone_are_kept() -> None:
+def test_of_what_a_process_keeps_the_failures_only_are_kept() -> None:
     verdicts = Verdicts()
     outcomes: list[bytes | Exception] = [b"one", b"two", ChildTimeoutError("too late"), b"three"]
 
@@ -194,7 +194,7 @@ def test_of_what_a_process_keeps_the_refusals_alone_are_kept() -> None:
         return outcome
 
     def asked() -> bytes:
-        return verdicts.of("key", ask, lambda error: CheckpointError(f"Not read: {error}."), refusals_alone=True)
+        return verdicts.of("key", ask, lambda error: CheckpointError(f"Not read: {error}."), failures_only=True)
 
     assert [asked(), asked()] == [b"one", b"two"]
     for _ in range(2):

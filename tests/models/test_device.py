@@ -1,6 +1,6 @@
 """The device that is asked for is the one that is taken, or one sentence says what is there instead."""
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import torch
@@ -68,7 +68,10 @@ def test_copies_share_no_memory_with_what_they_were_made_of() -> None:
 def test_a_full_device_is_one_sentence() -> None:
     """What torch raises where a GPU is full, by its own class and by the words of the libraries below it."""
 
-    class Refused:
+    class Refused(torch.Tensor):
+        def __new__(cls, error: Exception) -> "Refused":
+            return super().__new__(cls)
+
         def __init__(self, error: Exception) -> None:
             self.error = error
 
@@ -82,8 +85,8 @@ def test_a_full_device_is_one_sentence() -> None:
         RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
     ):
         with pytest.raises(CheckpointError, match=r"^The weights of 'a model' do not fit into the memory") as refused:
-            copy_tensors("a model", [cast("torch.Tensor", Refused(error))], "cuda:1")
+            copy_tensors("a model", [Refused(error)], "cuda:1")
         assert "free on cuda:1" in str(refused.value)
         assert "\n" not in str(refused.value)
     with pytest.raises(RuntimeError, match="another"):
-        copy_tensors("a model", [cast("torch.Tensor", Refused(RuntimeError("another fault")))], "cuda")
+        copy_tensors("a model", [Refused(RuntimeError("another fault"))], "cuda")

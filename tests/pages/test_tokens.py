@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.trace.subwords.reference_tokenizers import BYTES, MADE, SMALL
+from bertviz_core.trace.subwords.reference_tokenizers import BYTES, REFERENCE_TOKENIZERS, SMALL
 from tests.helpers.tiny_models import save_tiny, tiny_tokenizer, vocabulary
 from tests.pages.opened import _decoded, metrics, opened, said
 
@@ -198,7 +198,7 @@ def test_a_second_tokenizer_stands_below_the_first(models_dir: Path) -> None:
     folder = save_tiny("bert", models_dir / "tiny")
     tiny_tokenizer().save_pretrained(folder)
     at = opened("tokens", text="I love pythons", tokenizer="tiny")
-    assert at.selectbox(key="tokenizer").options[:4] == [*MADE, "splade-tiny", "tiny"]
+    assert at.selectbox(key="tokenizer").options[:4] == [*REFERENCE_TOKENIZERS, "splade-tiny", "tiny"]
     assert pieces(at, "tokens_second") == ["[CLS]", "I", "love", "python", "##s", "[SEP]"] * 2
     assert "**tiny**: 6 tokens, 0 unknown" in words(at)
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from bertviz_core.isolation.config_trials import warm_trials
-from bertviz_core.models.skeleton import build_skeleton, import_library
+from bertviz_core.lazy_imports import import_libraries
+from bertviz_core.models.skeleton import build_skeleton
 from bertviz_core.models.sources import resolve
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.trace.isolated.tokenizer import warm_tokenizers
@@ -36,7 +37,7 @@ def _import_and_collect(ended: threading.Event) -> None:
     collection looks at it again.
     """
     first_page_sent.wait()
-    import_library()
+    import_libraries()
     # The bundled model's config, which is here also where visitors may not open that model.
     settings = replace(Settings.from_environment(), allowed_models=())
     build_skeleton(DEFAULT_MODEL, resolve(DEFAULT_MODEL, settings).config)

@@ -1,1 +1,1 @@
-"""What a run costs: multiply-adds by part and length, memory of activations by batch and length."""
+"""Cost of a run: multiply-adds by part and length, memory of activations by batch and length."""

@@ -1,4 +1,4 @@
-"""Memory of activations by batch and length, measured on runs without values: bytes need shapes, not numbers."""
+"""Measure the memory of activations by batch and length, on runs without weights."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -8,6 +8,7 @@ import numpy as np
 from bertviz_core.architecture.cost.results import ActivationMemory, Holding
 from bertviz_core.architecture.dry_run import DryModel, dry_model, plain_row
 from bertviz_core.errors import TextError
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.torch_internals import dispatch_mode, storage_key, tree_leaves
 
 NOT_RUN = -1
@@ -21,18 +22,18 @@ def activation_memory(
     lengths: Sequence[int],
     task: str = "base",
 ) -> ActivationMemory:
-    """Bytes of activations for every batch and length, float32, attention step by step, weights not counted.
+    """Bytes of activations for every batch and length, in float32 with eager attention, without weights.
 
-    They are those of the class of a task; the decoder of an encoder-decoder model has one token.
+    The decoder of an encoder-decoder model has one token.
 
-    "inference": the most bytes of tensors alive at once in a forward pass without gradients. "training": the bytes of
-    all tensors that autograd keeps for the backward pass, dropout off; each piece of memory counts once.
+    "inference" is the peak of a forward pass without gradients. "training" is the memory of all tensors that autograd
+    saves for the backward pass, without dropout.
 
-    For one length the bytes of each moment are a line in the batch size, and the peak, the largest of lines, is convex:
-    where the smallest, the second and the largest batch lie on one line, so do all between them, and they are not run.
+    For a given length the memory at each moment is linear in the batch size, and its peak is convex: if the smallest,
+    the second and the largest batch are on a line, so are all others, which are then not run.
 
     Raises:
-        UnsupportedModelError: the family cannot be run without its values.
+        UnsupportedModelError: the family cannot be run without weights.
     """
     dry = dry_model(name, config, task)
     measure = peak_nbytes if holding == "inference" else saved_nbytes
@@ -41,7 +42,7 @@ def activation_memory(
 
 
 def _column(dry: DryModel, measure: Callable[[DryModel, int, int], int], batches: Sequence[int], seq: int) -> list[int]:
-    """The bytes of one length for every batch."""
+    """The bytes of every batch for one length."""
     try:
         first, second, last = batches[0], batches[min(1, len(batches) - 1)], batches[-1]
         nbytes = {batch: measure(dry, batch, seq) for batch in (first, second, last)}
@@ -50,23 +51,20 @@ def _column(dry: DryModel, measure: Callable[[DryModel, int, int], int], batches
             if nbytes[first] + slope * (last - first) == nbytes[last]:
                 return [round(nbytes[first] + slope * (batch - first)) for batch in batches]
         return [nbytes[batch] if batch in nbytes else measure(dry, batch, seq) for batch in batches]
-    except TextError:  # this family is run on the processor, and this run is too large for it
+    except TextError:  # too large for a run on the CPU
         return [NOT_RUN] * len(batches)
 
 
 def peak_nbytes(dry: DryModel, batch: int, seq: int) -> int:
-    """Most bytes of tensors alive at once in one forward pass without gradients; weights and inputs not counted."""
-    import torch
-    from torch.multiprocessing.reductions import StorageWeakRef
-
+    """Peak memory of a forward pass without gradients, without weights and inputs."""
     inputs = dry.inputs([plain_row(dry.model, seq)] * batch)
     excluded = _storages(dry, inputs)
 
-    reference: Any = StorageWeakRef
+    reference: Any = torch.multiprocessing.reductions.StorageWeakRef
     mode: Any = dispatch_mode()
 
     class _Living(mode):  # type: ignore[misc]  # torch leaves the class without types
-        """Keeps the bytes of every storage that some tensor still uses."""
+        """Tracks the storages that are in use."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -90,9 +88,7 @@ def peak_nbytes(dry: DryModel, batch: int, seq: int) -> int:
 
 
 def saved_nbytes(dry: DryModel, batch: int, seq: int) -> int:
-    """Bytes that autograd keeps from one forward pass for the backward pass; weights and inputs not counted."""
-    import torch
-
+    """Memory that autograd saves for the backward pass, without weights and inputs."""
     inputs = dry.inputs([plain_row(dry.model, seq)] * batch)
     excluded = _storages(dry, inputs)
     storages: dict[int, Any] = {}
@@ -108,6 +104,6 @@ def saved_nbytes(dry: DryModel, batch: int, seq: int) -> int:
 
 
 def _storages(dry: DryModel, inputs: Mapping[str, Any]) -> set[int]:
-    """Where the weights, the buffers and the inputs are."""
+    """Keys of the storages of weights, buffers and inputs."""
     tensors = (*dry.model.parameters(), *dry.model.buffers(), *inputs.values())
     return {storage_key(tensor) for tensor in tensors}

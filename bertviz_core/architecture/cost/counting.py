@@ -1,4 +1,4 @@
-"""PyTorch's own count of multiply-adds of a run without values, module by module and part by part."""
+"""Count the multiply-adds of a run without weights by module and part, with PyTorch's formulas."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -10,25 +10,22 @@ from bertviz_core.architecture.cost.results import MultiplyAdds
 from bertviz_core.architecture.dry_run import DryModel, dry_model, plain_row
 from bertviz_core.architecture.layer_modules import layer_paths
 from bertviz_core.errors import TextError
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.torch_internals import dispatch_mode, operator_of
 from bertviz_core.parameters.components import ATTENTION_PARTS
 from bertviz_core.parameters.ledger import module_ledger
 from bertviz_core.parameters.results import Ledger
 
 PROJECTED = ("query", "key", "value", "query_key_value", "attention_output")
-"""Parts of a layer whose maps every token passes for its attention."""
+"""Parts of the projections of attention."""
 STACKS = ("encoder", "decoder")
 
 
 class Places:
-    """Where the modules of a class stand: in which layer, and which part of it their matrices serve."""
+    """The layers and parts of the modules of a class."""
 
     def __init__(self, ledger: Ledger) -> None:
-        """Read off the names of the parameters.
-
-        Args:
-            ledger: parameters of the class.
-        """
+        """Derive them from the parameters of the class."""
         self._parts: dict[str, set[str]] = {}
         for row in ledger.parameters:
             if len(row.shape) > 1:
@@ -48,9 +45,9 @@ class Places:
         return None if around is None else (around, *self._layers[around])
 
     def part(self, path: str) -> str:
-        """The field of MultiplyAdds that the products asked for by a module belong to.
+        """The field of MultiplyAdds for the products of a module.
 
-        A module without a matrix of its own multiplies results of the run: inside a layer that is attention.
+        A module of a layer without weight matrices multiplies activations, which is attention.
         """
         parts = self._parts.get(path, set())
         if self.mixed(path) or (not parts and self.layer(path) is not None):
@@ -60,25 +57,25 @@ class Places:
         return "projections" if parts and parts <= set(PROJECTED) else "other"
 
     def mixed(self, path: str) -> bool:
-        """Whether a module holds several matrices of attention and computes the scores as well (XLNet)."""
+        """Whether a module has several matrices of attention and also computes the scores (XLNet)."""
         parts = self._parts.get(path, set())
         return len(parts) > 1 and parts <= set(ATTENTION_PARTS)
 
 
 def places_of(dry: DryModel) -> Places:
-    """Where the modules of a class stand."""
+    """The layers and parts of the modules of a dry model."""
     return Places(module_ledger(dry.name, dry.model))
 
 
 def module_counts(dry: DryModel, seq: int) -> dict[str, int]:
-    """Multiply-adds of one run on seq tokens by the innermost module that asks for them; they add up to the run's.
+    """Multiply-adds of a run on `seq` tokens by innermost module; they add up to the total of the run.
 
     Raises:
-        TextError: the run would take too long where it cannot be made on the meta device.
+        TextError: a run on the CPU would take too long.
     """
     counts: dict[str, int] = {}
     around: list[tuple[str, int]] = []
-    inputs = dry.inputs([plain_row(dry.model, seq)])  # BigBird changes its modules for the length
+    inputs = dry.inputs([plain_row(dry.model, seq)])  # BigBird replaces modules depending on the length
     with _counting() as counter:
 
         def enter(path: str) -> None:
@@ -105,10 +102,10 @@ def module_counts(dry: DryModel, seq: int) -> dict[str, int]:
 
 
 def counted(name: str, config: Mapping[str, Any], lengths: Sequence[int], task: str = "base") -> MultiplyAdds:
-    """What PyTorch's own formulas (torch.utils.flop_counter) count for runs of these lengths, part by part.
+    """Count multiply-adds by part for runs of these lengths, with PyTorch's formulas (torch.utils.flop_counter).
 
-    Attention is computed step by step (eager), so every pair of tokens counts, a window or not. Lengths whose run would
-    take too long are left out.
+    Attention is eager, so every pair of tokens counts regardless of windows. Lengths whose run would take too long are
+    left out.
 
     Args:
         name: name of the model.
@@ -117,7 +114,7 @@ def counted(name: str, config: Mapping[str, Any], lengths: Sequence[int], task: 
         task: task of the class.
 
     Raises:
-        UnsupportedModelError: the class cannot be run without its values.
+        UnsupportedModelError: the class cannot be run without weights.
     """
     dry = dry_model(name, config, task)
     where = places_of(dry)
@@ -135,8 +132,7 @@ def counted(name: str, config: Mapping[str, Any], lengths: Sequence[int], task: 
 
 @contextmanager
 def _counting() -> Iterator[Any]:
-    """What adds up PyTorch's formulas, in its `flops`; FlopCounterMode itself hooks all modules of all threads."""
-    import torch
+    """Count operations of this thread into `flops`; FlopCounterMode itself would hook modules of all threads."""
     from torch.utils.flop_counter import flop_registry
 
     mode: Any = dispatch_mode()

@@ -1,10 +1,9 @@
-"""Multiply-adds of one forward pass as a formula in the length of the text.
+"""Derive the multiply-adds of a forward pass as a formula in the length of the text.
 
-A linear map of a x b weights takes a * b multiply-adds for each token that it meets, and attention takes, for each pair
-of tokens and each head, one product of two vectors for the score and one for mixing the values (Kaplan et al. 2020,
-section 2.1; Vaswani et al. 2017, table 1). So every module's share is a parabola in the length. It is read off short
-runs without values, and holds for every length where the class treats long texts as it treats short ones. Additions of
-biases, normalisations, activations and the softmax are left out: they grow with the vectors, not with their products.
+A linear map with a x b weights takes a * b multiply-adds for each token, and attention takes two products of vectors
+for each pair of tokens and each head (Kaplan et al. 2020, section 2.1; Vaswani et al. 2017, table 1). The cost of every
+module is therefore a parabola in the length, which is fitted to short runs without weights; it is exact if the class
+treats long texts like short ones. Biases, normalisations, activations and the softmax are not counted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,42 +20,42 @@ from bertviz_core.architecture.dry_run import DryModel, dry_model, plain_row
 from bertviz_core.architecture.structure.results import ModelFacts, Window
 
 SHORT_RUNS, CHECKED_RUN = (6, 9, 11), 13
-"""Tokens of the runs that the formula is read off, and of one more that it must foretell."""
+"""Tokens of the runs that the formula is fitted to, and of one that it must predict."""
 MAX_CROSSOVER_TOKENS = 2**20
-"""Longest text for which a crossover is looked for."""
+"""Maximum length for the search of a crossover."""
 STATED_TOKENS = 128
-"""Tokens of a text where there is none."""
+"""Tokens if there is no text."""
 BATCHES = (1, 2, 4, 8, 16, 32)
 CURVE_POINTS = 240
 MAX_TIMES_LIMIT = 20
-"""How far beyond what the model reads the curve goes to reach the crossing."""
+"""Maximum length of the curve, as a multiple of the limit of the model."""
 
 
 def operation_terms(
     name: str, config: Mapping[str, Any], task: str = "base", facts: ModelFacts | None = None
 ) -> OperationTerms:
-    """The formula of the class of a task; the decoder of an encoder-decoder model has one token.
+    """Derive the formula for the class of a task; the decoder of an encoder-decoder model has one token.
 
     Args:
         name: name of the model.
         config: its config.
         task: task of the class.
-        facts: what a run of the class tells of windows; made anew by default.
+        facts: dataflow of the class, for its windows; derived by default.
 
     Raises:
-        UnsupportedModelError: the class cannot be run without its values.
+        UnsupportedModelError: the class cannot be run without weights.
     """
     return terms_of(dry_model(name, config, task), model_facts(name, config, task) if facts is None else facts)
 
 
 def windows(facts: ModelFacts) -> tuple[Window | None, ...]:
-    """How far a token sees in each layer of the encoder, or of a lone decoder; None for all of the text."""
+    """The window of each layer of the encoder, or of a decoder-only model; None for full attention."""
     seen = [row.attention.window if row.attention else None for row in layer_facts(facts)]
     return tuple(window if window and window.limited else None for window in seen)
 
 
 def terms_of(dry: DryModel, facts: ModelFacts | None = None) -> OperationTerms:
-    """The formula of a class without values; see operation_terms."""
+    """The formula for a dry model; see operation_terms."""
     where = places_of(dry)
     runs = [module_counts(dry, seq) for seq in SHORT_RUNS]
     sums = {part: [0, 0, 0] for part in ("projections", "feed_forward", "attention", "other")}
@@ -72,7 +71,7 @@ def terms_of(dry: DryModel, facts: ModelFacts | None = None) -> OperationTerms:
         if place is not None and where.part(path) == "attention" and per_pair:
             layers[place[0]] = layers.get(place[0], 0) + int(per_pair)
     growth = {part: Growth(*values) for part, values in sums.items()}
-    foretold = sum(each.at(CHECKED_RUN) for each in growth.values())
+    predicted = sum(each.at(CHECKED_RUN) for each in growth.values())
     decoder = dry.inputs([plain_row(dry.model, 1)]).get("decoder_input_ids")
     seen = {} if facts is None else {(row.stack, row.layer): row.attention for row in facts.layers}
     attended = {path: seen.get((where.layer(path) or ("", "", 0))[1:]) for path in layers}
@@ -84,7 +83,7 @@ def terms_of(dry: DryModel, facts: ModelFacts | None = None) -> OperationTerms:
             LayerAttention(path, per_pair, _limited(each.window if (each := attended[path]) else None))
             for path, per_pair in layers.items()
         ),
-        exact=whole and foretold == sum(module_counts(dry, CHECKED_RUN).values()),
+        exact=whole and predicted == sum(module_counts(dry, CHECKED_RUN).values()),
         decoder_tokens=0 if decoder is None else int(decoder.shape[-1]),
     )
 
@@ -94,7 +93,7 @@ def _limited(window: Window | None) -> Window | None:
 
 
 def _parabola(values: Sequence[int]) -> tuple[Fraction, Fraction, Fraction]:
-    """The coefficients of the parabola through the counts of the short runs."""
+    """Coefficients of the parabola through the counts of the short runs."""
     (a, b, c), (at_a, at_b, at_c) = SHORT_RUNS, values
     first, second = Fraction(at_b - at_a, b - a), Fraction(at_c - at_b, c - b)
     square = (second - first) / (c - a)
@@ -103,7 +102,7 @@ def _parabola(values: Sequence[int]) -> tuple[Fraction, Fraction, Fraction]:
 
 
 def multiply_adds(terms: OperationTerms, lengths: Sequence[int]) -> MultiplyAdds:
-    """The formula for some lengths; each part is a sum over the layers as often as they run."""
+    """Evaluate the formula for some lengths."""
     hidden = [
         sum(layer.per_pair * (seq * seq - visible_pairs(seq, layer.window)) for layer in terms.layers)
         for seq in lengths
@@ -119,14 +118,14 @@ def multiply_adds(terms: OperationTerms, lengths: Sequence[int]) -> MultiplyAdds
 
 
 def crossover(terms: OperationTerms, projections: bool = False) -> Crossover:
-    """The length from which on attention, windows honoured, costs at least as much as the feed-forward blocks.
+    """The length from which attention, considering windows, costs at least as much as the feed-forward blocks.
 
-    Of scores and mixing alone, without windows, it is weights / width, both summed over the layers: 2 *
-    intermediate_size * hidden_size / (2 * hidden_size) = intermediate_size for a plain feed-forward block.
+    Without projections and windows it is weights / width: 2 * intermediate_size * hidden_size / (2 * hidden_size) =
+    intermediate_size for a plain feed-forward block.
 
     Args:
         terms: the formula.
-        projections: count the projections of query, key, value and output as attention.
+        projections: whether the projections count as attention.
     """
 
     def reached(seq: int) -> bool:
@@ -150,12 +149,12 @@ def crossover(terms: OperationTerms, projections: bool = False) -> Crossover:
 
 
 def accounts_for(terms: OperationTerms, counts: MultiplyAdds) -> bool:
-    """Whether the formula gives PyTorch's own counts, at the lengths counted as at those that it was read off."""
+    """Whether the formula agrees with PyTorch's counts at all lengths."""
     return terms.exact and bool((multiply_adds(terms, counts.lengths.tolist()).whole == counts.whole).all())
 
 
 def doubling_lengths(limit: int | None) -> tuple[int, ...]:
-    """Doubling lengths up to what the model reads; up to 512 where nothing limits it."""
+    """Doubling lengths up to the limit of the model, or up to 512."""
     lengths = [limit or 512]
     while lengths[-1] > 32 and len(lengths) < 6:
         lengths.append(lengths[-1] // 2)
@@ -163,12 +162,12 @@ def doubling_lengths(limit: int | None) -> tuple[int, ...]:
 
 
 def checked_lengths(limit: int | None, tokens: int) -> tuple[int, ...]:
-    """Lengths at which PyTorch counts: that of a text, and the longest that the model reads."""
+    """Lengths to compare with PyTorch: that of a text, and the longest of doubling_lengths."""
     return tuple(sorted({tokens, *doubling_lengths(limit)[-3:]}))
 
 
 def curve_lengths(limit: int | None, crossing: int | None, tokens: int) -> list[int]:
-    """Lengths of the curve: as far as the model reads, and on to the crossing where that is not too far."""
+    """Lengths of the curve: up to the limit of the model, or to the crossing if it is not too far."""
     longest = max(limit or 1024, 2 * tokens)
     if crossing is not None and crossing <= MAX_TIMES_LIMIT * longest:
         longest = max(longest, int(1.3 * crossing))
@@ -177,9 +176,9 @@ def curve_lengths(limit: int | None, crossing: int | None, tokens: int) -> list[
 
 
 def visible_pairs(seq: int, window: Window | None) -> int:
-    """Pairs of tokens (i, j) with j at most so many before and behind i; all of them without a window.
+    """Number of pairs of tokens within a window; all pairs without one.
 
-    Of pairs that look to one side there are w * (2 * seq - w - 1) / 2 for w tokens, with w at most seq - 1.
+    A window of w <= seq - 1 tokens to one side has w * (2 * seq - w - 1) / 2 pairs.
     """
     if window is None or not window.limited:
         return seq * seq

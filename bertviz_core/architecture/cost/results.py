@@ -1,4 +1,4 @@
-"""Results about what a run costs: multiply-adds by part and length, memory of activations."""
+"""Results about the cost of a run: multiply-adds by part and length, memory of activations."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -18,23 +18,23 @@ class Growth:
     per_token: int = 0
     """Multiply-adds for each token."""
     per_text: int = 0
-    """Multiply-adds for each text, however long."""
+    """Multiply-adds for each text, regardless of its length."""
 
     def at(self, seq: int) -> int:
-        """All of them for seq tokens."""
+        """Total for `seq` tokens."""
         return self.per_pair * seq * seq + self.per_token * seq + self.per_text
 
 
 @dataclass(frozen=True, slots=True)
 class LayerAttention:
-    """What the scores and the mixing of one layer cost for each pair of tokens."""
+    """Cost of the scores and the mixing of values of a layer for each pair of tokens."""
 
     path: str
     """Dotted path of the layer."""
     per_pair: int
-    """Multiply-adds for one pair of tokens, all heads and all runs of the layer together."""
+    """Multiply-adds for a pair of tokens, summed over all heads and applications of the layer."""
     window: Window | None
-    """How far a token sees; None for all of the text."""
+    """Attention window; None for full attention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +46,19 @@ class OperationTerms:
     model_class: str
     """Class that is counted."""
     projections: Growth
-    """The maps that make query, key and value, and the output projection."""
+    """Projections of query, key, value and output."""
     feed_forward: Growth
-    """The feed-forward blocks."""
+    """Feed-forward blocks."""
     other: Growth
-    """All else: projections of embeddings, pooler, task head, tables of distances."""
+    """All else: projections of embeddings, pooler, task head, relative positions."""
     attention: Growth
-    """Scores and the mixing of values, every pair of tokens counted."""
+    """Scores and mixing of values for all pairs of tokens."""
     layers: tuple[LayerAttention, ...]
-    """The layers whose attention has a cost for each pair; theirs add up to attention.per_pair."""
+    """Layers with a cost per pair, which adds up to attention.per_pair."""
     exact: bool
-    """Whether the formula gave PyTorch's own count at a length that it was not made from."""
+    """Whether the formula predicts PyTorch's count at another length."""
     decoder_tokens: int
-    """Tokens that a decoder behind an encoder is given; 0 for none, or for the text itself."""
+    """Tokens of the decoder; 0 if there is none, or it reads the text."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,52 +70,52 @@ class MultiplyAdds:
     projections: Int[np.ndarray, " lengths"]
     """Multiply-adds of the query, key, value and output projections."""
     attention: Int[np.ndarray, " lengths"]
-    """Multiply-adds of scores and of the mixing of values; by the formula, windows honoured."""
+    """Multiply-adds of scores and mixing of values; within windows for the formula."""
     every_pair: Int[np.ndarray, " lengths"]
-    """The same if every layer looks at every pair of tokens, as PyTorch counts."""
+    """The same for all pairs of tokens, as PyTorch counts."""
     feed_forward: Int[np.ndarray, " lengths"]
     """Multiply-adds of the feed-forward blocks."""
     other: Int[np.ndarray, " lengths"]
-    """Multiply-adds of all else, pooler and task head among them."""
+    """Multiply-adds of all else, including pooler and task head."""
 
     @property
     def total(self) -> Int[np.ndarray, " lengths"]:
-        """All of them, windows honoured."""
+        """Total within windows."""
         total: np.ndarray = self.projections + self.attention + self.feed_forward + self.other
         return total
 
     @property
     def whole(self) -> Int[np.ndarray, " lengths"]:
-        """All of them, every pair of tokens counted."""
+        """Total for all pairs of tokens."""
         whole: np.ndarray = self.projections + self.every_pair + self.feed_forward + self.other
         return whole
 
 
 @dataclass(frozen=True, slots=True)
 class Crossover:
-    """The length from which on attention costs at least as much as the feed-forward blocks."""
+    """The length from which attention costs at least as much as the feed-forward blocks."""
 
     tokens: int | None
-    """The smallest such length, 1 where it always does; None where there is none up to the length searched."""
+    """The smallest such length; None if there is none up to the maximum length."""
     projections: bool = False
-    """Whether the projections count as attention; without them it is scores and mixing alone."""
+    """Whether the projections count as attention."""
 
 
 Holding = Literal["inference", "training"]
-"""What memory is counted: tensors alive at the fullest moment without gradients, or all kept for the backward pass."""
+"""Peak memory of a forward pass without gradients, or all tensors saved for the backward pass."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ActivationMemory:
-    """Bytes of activations by batch and length, float32, attention computed step by step (eager)."""
+    """Bytes of activations by batch and length, in float32 with eager attention."""
 
     model: str
     """Name of the model."""
     holding: Holding
     """What is counted."""
     batches: tuple[int, ...]
-    """Texts in a batch, one row of nbytes each."""
+    """Batch sizes, the rows of nbytes."""
     lengths: tuple[int, ...]
-    """Tokens of each text, one column of nbytes each."""
+    """Tokens of each text, the columns of nbytes."""
     nbytes: Int[np.ndarray, "batches lengths"]
-    """Bytes; -1 where the run was too large to be made."""
+    """Bytes; -1 if the run was too large."""

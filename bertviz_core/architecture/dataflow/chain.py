@@ -1,4 +1,4 @@
-"""Ways through the values of a run: what is added to what, the product behind scores, what rows are looked up by."""
+"""Analyse the values of a run: residual additions, the product behind scores, the role of lookups."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -8,39 +8,39 @@ from bertviz_core.architecture.structure.results import LayerFacts, StreamTable,
 
 ADDITIONS = ("add", "sub")
 STEPS = frozenset(("norm", "map"))
-"""Steps that a vector passes: normalisations, and maps with parameters."""
+"""Normalisations, and maps with parameters."""
 
 
 def modules_between(value: Value, start: Value | None) -> tuple[str, ...]:
-    """Modules with parameters, or normalisations, that a value passed since its start, in the order of the run."""
+    """Maps and normalisations between `start` and a value, in the order of the run."""
     inside = ancestors(value, stop=start)
     if start is not None and id(start) not in inside:
         return ()
-    found = [each.name for each in inside.values() if each.op in STEPS and each is not start]
-    return tuple(dict.fromkeys(reversed(found)))
+    names = [each.name for each in inside.values() if each.op in STEPS and each is not start]
+    return tuple(dict.fromkeys(reversed(names)))
 
 
 def crosses(value: Value, from_start: set[int]) -> bool:
-    """Whether a product is of the layer's own vectors with another stack's."""
+    """Whether a product combines vectors of the layer with those of another stack."""
     own = [id(each) in from_start for each in value.parents]
     others = [STREAM in each.sources for each in value.parents if id(each) not in from_start]
     return value.op == "bmm" and any(own) and any(others)
 
 
 def descendants(values: Iterable[Value], start: Value) -> set[int]:
-    """Those of some values that were made from the start, itself included."""
-    found = {id(start)}
+    """Ids of the values that depend on `start`, including itself."""
+    reached = {id(start)}
     waiting = [each for each in values if each is not start]
     while True:
-        new = [each for each in waiting if any(id(parent) in found for parent in each.parents)]
+        new = [each for each in waiting if any(id(parent) in reached for parent in each.parents)]
         if not new:
-            return found
-        found |= {id(each) for each in new}
-        waiting = [each for each in waiting if id(each) not in found]
+            return reached
+        reached |= {id(each) for each in new}
+        waiting = [each for each in waiting if id(each) not in reached]
 
 
 def residual(added: Value, from_start: set[int]) -> tuple[Value, list[Value]] | None:
-    """(stream, what is added to it) of a sum: the stream is what the others are made from."""
+    """(residual stream, branches added to it) of a sum; the branches depend on the stream."""
     terms = _terms(added, from_start)
     for stream in terms:
         others = [each for each in terms if each is not stream]
@@ -50,9 +50,9 @@ def residual(added: Value, from_start: set[int]) -> tuple[Value, list[Value]] | 
 
 
 def _terms(value: Value, from_start: set[int]) -> list[Value]:
-    """The terms of a sum of results of the layer; a term that is itself such a sum of branches is taken apart.
+    """The terms of a sum of results of the layer; sums of independent branches are expanded.
 
-    x + (attention + feed-forward): of the inner sum neither term is made from the other.
+    In x + (attention + feed-forward) neither term of the inner sum depends on the other.
     """
     if value.op not in ADDITIONS or not all(id(each) in from_start for each in value.parents):
         return [value]
@@ -61,7 +61,7 @@ def _terms(value: Value, from_start: set[int]) -> list[Value]:
         inner = terms
     else:
         return [each for term in terms for each in _terms(term, from_start)]
-    # (x + attention) + feed-forward with both made from x: the first term is the sum, not the stream.
+    # (x + attention) + feed-forward, with both computed from x: the first term is a sum, not the stream.
     expanded: list[Value] = []
     for term in inner:
         is_sum = term.op in ADDITIONS and len(inner) == 2
@@ -72,7 +72,7 @@ def _terms(value: Value, from_start: set[int]) -> list[Value]:
 
 
 def product(scores: Value, from_start: set[int]) -> tuple[Value | None, float]:
-    """(the product of queries and keys behind some scores, the factor on the way, in queries and in keys)."""
+    """(the product of queries and keys behind scores, the total scaling factor)."""
     waiting: list[tuple[Value, float]] = [(scores, 1.0)]
     seen: set[int] = set()
     while waiting:
@@ -91,7 +91,7 @@ def product(scores: Value, from_start: set[int]) -> tuple[Value | None, float]:
 
 
 def _scale_behind(value: Value) -> float:
-    """Factor by which queries or keys were multiplied since they left their projection."""
+    """Scaling factor of queries or keys after their projection."""
     factor = 1.0
     while value.op not in STEPS and value.op != "layer" and value.parents:
         factor *= value.factor if value.op == "scale" else 1.0
@@ -100,7 +100,7 @@ def _scale_behind(value: Value) -> float:
 
 
 def role(lookup: Value) -> Literal["word", "position", "token type", "other"]:
-    """What rows were looked up by: ids as they came, types, positions, or anything else."""
+    """The role of a lookup by the sources of its indices."""
     sources = lookup.parents[1].sources
     if IDS in sources and POSITION not in sources:
         return "word"
@@ -110,7 +110,7 @@ def role(lookup: Value) -> Literal["word", "position", "token type", "other"]:
 
 
 def types_enter(tables: Iterable[StreamTable], layers: Iterable[LayerFacts], flow: Flow) -> Types:
-    """How token types enter."""
+    """How token types enter the model."""
     looked_up = [value for value in flow.lookups if TYPE in value.parents[1].sources]
     words = {table.name for table in tables if table.role == "word"}
     if any(value.name not in words for value in looked_up):

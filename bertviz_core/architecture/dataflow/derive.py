@@ -1,9 +1,9 @@
-"""What a model is, read off the data flow of one run without values."""
+"""Derive facts about a model from the dataflow of a run without weights."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bertviz_core.architecture.dataflow import stepwise
 from bertviz_core.architecture.dataflow.chain import (
@@ -27,7 +27,7 @@ from bertviz_core.architecture.dataflow.values import (
     Value,
     ancestors,
     flow_of,
-    given,
+    record_inputs,
 )
 from bertviz_core.architecture.dry_run import PROBE_TOKENS, DryModel, dry_model, plain_row
 from bertviz_core.architecture.layer_modules import layer_paths
@@ -41,15 +41,12 @@ from bertviz_core.architecture.structure.results import (
     StreamTable,
     Window,
 )
+from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.families import family
 from bertviz_core.models.skeleton import build_skeleton
 from bertviz_core.parameters.components import ATTENTION_PARTS
 from bertviz_core.parameters.ledger import module_ledger
 from bertviz_core.parameters.results import Ledger
-
-if TYPE_CHECKING:
-    import torch
-    from transformers import PreTrainedModel
 
 Place = tuple[str, int]
 """Stack and layer."""
@@ -59,11 +56,11 @@ MIXING = ("_fft_c2c", "_fft_r2c")
 
 
 def model_facts(name: str, config: Mapping[str, Any], task: str = "base") -> ModelFacts:
-    """What a run of the class that a config describes tells of it; an encoder-decoder model is run whole.
+    """Derive the facts about the class of a config; encoder-decoder models are run as a whole.
 
     Raises:
         TextError: even a short run would take too long.
-        UnsupportedModelError: the family cannot be run without its values.
+        UnsupportedModelError: the family cannot be run without weights.
         CheckpointError: the config cannot be used.
     """
     dry = dry_model(name, config, task)
@@ -71,20 +68,20 @@ def model_facts(name: str, config: Mapping[str, Any], task: str = "base") -> Mod
     return _facts_of(dry, base)
 
 
-def _facts_of(dry: DryModel, base: "PreTrainedModel") -> ModelFacts:
+def _facts_of(dry: DryModel, base: "transformers.PreTrainedModel") -> ModelFacts:
     ledger = module_ledger(dry.name, dry.model)
     paths = {
         (stack, layer): modules
         for stack in STACKS
         for layer, modules in layer_paths(ledger, ledger.model_type, stack).items()
     }
-    with suppress(ValueError):  # a family without a choice has one way
+    with suppress(ValueError):  # the family has no other implementation
         dry.model.set_attn_implementation(stepwise.register())
     inputs = dry.inputs([plain_row(dry.model, PROBE_TOKENS)])
     inputs |= token_types(dry, inputs["input_ids"])
     ends = {place: (modules[0], modules[-1]) for place, modules in paths.items()}
     reader = _read(dry, ledger, inputs, paths, ends, base)
-    if ends and not reader.flow.entries:  # SqueezeBERT calls forward itself, past all hooks of the layer
+    if ends and not reader.flow.entries:  # SqueezeBERT calls forward directly, without hooks
         reader = _read(dry, ledger, inputs, paths, {place: inner_ends(dry, path) for place, path in ends.items()}, base)
     return reader.facts()
 
@@ -95,15 +92,13 @@ def _read(
     inputs: "dict[str, torch.Tensor]",
     paths: Mapping[Place, tuple[str, ...]],
     ends: Mapping[Place, tuple[str, str]],
-    base: "PreTrainedModel",
+    base: "transformers.PreTrainedModel",
 ) -> "_Reader":
-    """One run, each layer between two of its modules."""
-    import torch
-
+    """Run the model; each layer is delimited by two of its modules."""
     firsts, lasts = {first for first, _ in ends.values()}, {last for _, last in ends.values()}
     encoder = encoder_path(dry.model)
-    with torch.no_grad(), stepwise.noting() as calls, flow_of(dry.model, firsts, {*lasts, encoder}) as flow:
-        given(flow, inputs)
+    with torch.no_grad(), stepwise.recording_calls() as calls, flow_of(dry.model, firsts, {*lasts, encoder}) as flow:
+        record_inputs(flow, inputs)
         output = dry.run(inputs)
     pooler = any(component.name == "pooler" for component in module_ledger(dry.name, base).components)
     parts = {row.name.rpartition(".")[0]: row.part for row in ledger.parameters}
@@ -113,7 +108,7 @@ def _read(
 
 @dataclass(slots=True, eq=False)
 class _Reader:
-    """Reads one run."""
+    """Derives the facts from one run."""
 
     dry: DryModel
     ledger: Ledger
@@ -128,7 +123,7 @@ class _Reader:
     parts: Mapping[str, str]
 
     def facts(self) -> ModelFacts:
-        """All of them."""
+        """The facts about the model."""
         layers = tuple(self._layer(*place) for place in self.paths)
         stack = next(iter(self.paths), ("", 0))[0]
         entered, _ = self.flow.entries.get(self.ends.get((stack, 0), ("", ""))[0], (None, None))
@@ -155,12 +150,12 @@ class _Reader:
         )
 
     def _starts(self, stack: str) -> list[tuple[Value, Value]]:
-        """What enters the layers of a stack."""
+        """The inputs of the layers of a stack."""
         firsts = [first for (each, _), (first, _) in self.ends.items() if each == stack]
         return [self.flow.entries[first] for first in firsts if first in self.flow.entries]
 
     def _behind(self, stack: str, end: Value) -> tuple[str, ...]:
-        """What the last layer's vectors of a stack pass up to some value, of that stack's own."""
+        """Modules of a stack between its last layer and a value."""
         lasts = [
             self.flow.exits[last][1]
             for (each, _), (_, last) in self.ends.items()
@@ -174,18 +169,18 @@ class _Reader:
         return any(row.name == name and row.trainable for row in self.ledger.parameters)
 
     def _embeddings(self, entered: Value | None) -> tuple[tuple[StreamTable, ...], tuple[str, ...]]:
-        """The tables that make what enters the first layer, and the modules that it passed before."""
+        """The embedding tables, and the modules before the first layer."""
         if entered is None:
             return (), ()
-        made_from = ancestors(entered)
+        origins = ancestors(entered)
         tables: dict[str, StreamTable] = {}
         for lookup in self.flow.lookups:
-            if id(lookup) in made_from and lookup.name not in tables:
+            if id(lookup) in origins and lookup.name not in tables:
                 tables[lookup.name] = StreamTable(lookup.name, role(lookup), lookup.parents[0].shape[0])
         return tuple(tables.values()), modules_between(entered, None)
 
     def _recorded(self, stack: str) -> bool:
-        """Whether the exchangeable attention function was called once by every layer, over all tokens."""
+        """Whether every layer calls the exchangeable attention function once, over all tokens."""
         modules = dict(self.dry.model.named_modules())
         own = [path for (each, _), paths in self.paths.items() if each == stack for path in paths]
         inside = {id(module) for path in own for module in modules[path].modules()}
@@ -211,11 +206,11 @@ class _Reader:
         )
 
     def _part(self, path: str) -> str:
-        """Part of the layer that a module's parameters serve."""
+        """Part of the layer that a module belongs to."""
         return self.parts.get(path, "")
 
     def _blocks(self, left: Value, start: Value, from_start: set[int], stack: str) -> tuple[Block, ...]:
-        """The chain of residual connections from the layer's end to its beginning, in the order of the run."""
+        """The blocks of a layer, found along its residual connections from the end to the start."""
         blocks: list[Block] = []
         behind: list[str] = []
         current = left
@@ -237,7 +232,7 @@ class _Reader:
     def _block(
         self, stream: Value, branches: Sequence[Value], behind: tuple[str, ...], from_start: set[int], stack: str
     ) -> Block | None:
-        """What is added to the stream; None for attention and feed-forward one behind the other in one block."""
+        """The block that is added to the residual stream; None if it has several kinds in sequence."""
         kinds: list[BlockKind] = []
         before: list[str] = []
         within: list[str] = []
@@ -245,10 +240,10 @@ class _Reader:
         for branch in branches:
             behind_it = ancestors(branch, stop=stream)
             inside = [value for key, value in behind_it.items() if key in from_start and value is not stream]
-            found = self._kinds(inside, from_start, stack)
-            if len(found) > 1:
+            branch_kinds = self._kinds(inside, from_start, stack)
+            if len(branch_kinds) > 1:
                 return None
-            kinds += [kind for kind in found if kind not in kinds]
+            kinds += [kind for kind in branch_kinds if kind not in kinds]
             before += [value.name for value in inside if value.op == "norm" and value.parents[0] is stream]
             passed += [value.name for value in inside if value.op in (*STEPS, "activation")]
             end = branch
@@ -265,7 +260,7 @@ class _Reader:
         )
 
     def _kinds(self, inside: Sequence[Value], from_start: set[int], stack: str) -> list[BlockKind]:
-        """What a block does, from its softmaxes, Fourier transforms and the parts of its maps."""
+        """The kinds of a block, by softmaxes, Fourier transforms and the parts of its maps."""
         parts = {self._part(value.name) for value in inside if value.op == "map"}
         kinds: list[BlockKind] = []
         if any(value.op == "_softmax" for value in inside) or parts & set(ATTENTION_PARTS):
@@ -278,14 +273,14 @@ class _Reader:
         return kinds
 
     def _is_gate(self, value: Value, from_start: set[int]) -> bool:
-        """Whether two results of the feed-forward block are multiplied, neither made from the other."""
+        """Whether a value is the product of two independent results of the feed-forward block."""
         if value.op != "mul" or len(value.parents) != 2 or any(id(each) not in from_start for each in value.parents):
             return False
         (one, cut_one), (other, cut_other) = (self._map_behind(each, "feed_forward") for each in value.parents)
         return bool(one and other) and (one != other or cut_one or cut_other)
 
     def _map_behind(self, value: Value, part: str) -> tuple[str, bool]:
-        """(the nearest map behind a value, if it is of this part, whether the value is a slice of what it gave)."""
+        """(the nearest preceding map if it is of this part, whether the value is a slice of its output)."""
         cut = False
         while value.op not in STEPS and value.parents:
             cut = cut or value.op in SLICES
@@ -295,7 +290,7 @@ class _Reader:
     def _attention(
         self, inside: Mapping[int, Value], from_start: set[int], stack: str, layer: int
     ) -> AttentionFacts | None:
-        """What happens before the first softmax of a layer that mixes its own tokens."""
+        """The self-attention of a layer, from its softmax."""
         own = [each for each in self.flow.softmaxes if id(each) in inside and id(each) in from_start]
         if not own:
             return None
@@ -308,7 +303,7 @@ class _Reader:
             positions.append("relative")
         if TURNED in sources:
             positions.append("rotary")
-        row = family(self.ledger.model_type)  # some estimate the softmax, or look at a band of the keys
+        row = family(self.ledger.model_type)  # some approximate the softmax, or attend to a band
         plain = len(own) == 1 and (call is None or call.plain) and row.attention_maps in ("probabilities", "scores")
         whole = scores is not None and scores.shape[-1] == scores.shape[-2]
         return AttentionFacts(
@@ -325,21 +320,21 @@ class _Reader:
         return next((call for call in self.calls.attention if id(call.module) in inside), None)
 
     def _window(self, call: stepwise.AttentionCall | None, layer: int) -> Window | None:
-        """How far a token sees by the mask of a call."""
+        """The window of the mask of a call."""
         config = self.dry.model.config.to_dict()
-        if config.get("model_type") == "longformer":  # Beltagy et al. 2020, section 3.1: half of it to each side
+        if config.get("model_type") == "longformer":  # Beltagy et al. 2020, section 3.1: half to each side
             sizes = config.get("attention_window") or 512
             size = sizes if isinstance(sizes, int) else sizes[layer]
             return Window(int(size) // 2, int(size) // 2)
         if call is None or call.mask is None:
             return None
-        made_from = ancestors(self.flow.value(call.mask))
+        origins = ancestors(self.flow.value(call.mask))
         for mask, window in self.calls.windows:
-            if mask is call.mask or id(self.flow.value(mask)) in made_from:
+            if mask is call.mask or id(self.flow.value(mask)) in origins:
                 return window
         return None
 
 
 def _per_token(shape: Sequence[int]) -> bool:
-    """Whether vectors of this shape are one per token, or more where a family pads; the numbers stand last or not."""
+    """Whether a shape has an axis of at least one vector per token."""
     return PROBE_TOKENS in shape or max(shape[:-1], default=0) >= PROBE_TOKENS

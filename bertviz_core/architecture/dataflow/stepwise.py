@@ -1,7 +1,7 @@
-"""An attention function for transformers that computes step by step, so that each step is heard, and notes its calls.
+"""An attention function for transformers that computes attention in single operations and records its calls.
 
-It is looked up by name (AttentionInterface), once for the whole process; what it notes goes into a context variable, so
-that runs of several threads never mix.
+It is registered for the whole process (AttentionInterface) and records into a context variable, so that concurrent runs
+do not mix.
 """
 
 import inspect
@@ -9,20 +9,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from bertviz_core.architecture.dry_run import DryModel
 from bertviz_core.architecture.structure.results import Window
+from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.recording import unknown_arguments
-
-if TYPE_CHECKING:
-    import torch
-    from transformers import PreTrainedModel
 
 NAME = "inside_bert_stepwise"
 """Name of the attention implementation."""
 FULL_REACH = 8
-"""Tokens to each side that are tried where a mask says nothing of a window."""
+"""Tokens to each side that are tested if the window size of a mask is unknown."""
 
 
 class AttentionCall(NamedTuple):
@@ -31,34 +28,34 @@ class AttentionCall(NamedTuple):
     module: "torch.nn.Module"
     """The module that calls it."""
     queries: int
-    """Tokens that look."""
+    """Number of queries."""
     keys: int
-    """Tokens that are looked at."""
+    """Number of keys."""
     scaling: float
-    """Factor of every product of a query and a key."""
+    """Factor of the product of query and key."""
     mask: "torch.Tensor | None"
-    """Mask that it was given."""
+    """Mask."""
     plain: bool
-    """Whether nothing else is done to the scores, such as a soft cap, so that the call can be recorded."""
+    """Whether it has no unsupported arguments, such as a soft cap, so that it can be recorded."""
     sinks: bool
-    """Whether a head also looks at something that is no token."""
+    """Whether heads have attention sinks."""
 
 
 class Calls(NamedTuple):
-    """What was noted meanwhile."""
+    """Recorded calls."""
 
     attention: list[AttentionCall]
     """Calls of the attention function."""
     windows: "list[tuple[torch.Tensor, Window]]"
-    """Masks that were made, with how far they let a token see."""
+    """Masks and their windows."""
 
 
 _calls: ContextVar[Calls | None] = ContextVar("inside_bert_stepwise", default=None)
 
 
 @contextmanager
-def noting() -> Iterator[Calls]:
-    """The calls of this thread meanwhile."""
+def recording_calls() -> Iterator[Calls]:
+    """Record the calls of this thread inside the block."""
     calls = Calls([], [])
     token = _calls.set(calls)
     try:
@@ -69,27 +66,23 @@ def noting() -> Iterator[Calls]:
 
 @cache
 def register() -> str:
-    """Make the function known to transformers; its name."""
-    from transformers import AttentionInterface, AttentionMaskInterface
-    from transformers.masking_utils import sdpa_mask
+    """Register the function with transformers and return its name."""
 
     def written_mask(*args: Any, **kwargs: Any) -> "torch.Tensor | None":
         skips = {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
-        mask: torch.Tensor | None = sdpa_mask(*args, **{**kwargs, **skips})
+        mask: torch.Tensor | None = transformers.masking_utils.sdpa_mask(*args, **{**kwargs, **skips})
         calls, seen = _calls.get(), kwargs.get("mask_function")
         if calls is not None and mask is not None and seen is not None:
             calls.windows.append((mask, window_of(seen, kwargs.get("local_size"))))
         return mask
 
-    AttentionInterface.register(NAME, stepwise_attention)
-    AttentionMaskInterface.register(NAME, written_mask)
+    transformers.AttentionInterface.register(NAME, stepwise_attention)
+    transformers.AttentionMaskInterface.register(NAME, written_mask)
     return NAME
 
 
 def window_of(seen: Callable[..., Any], local_size: int | None) -> Window:
-    """How far a mask function of transformers lets a token see, by asking it for one row of a long text."""
-    import torch
-
+    """The window of a mask function of transformers, from one row of a long text."""
     reach = 2 * local_size + 2 if local_size else FULL_REACH
     zero, middle = torch.zeros((), dtype=torch.long, device="cpu"), torch.full((), reach, device="cpu")
     row = seen(zero, zero, middle, torch.arange(2 * reach + 1, device="cpu"))
@@ -99,7 +92,7 @@ def window_of(seen: Callable[..., Any], local_size: int | None) -> Window:
 
 
 def _run(cells: list[bool]) -> int:
-    """How many stand filled in a row from the first."""
+    """Number of leading True cells."""
     return next((place for place, filled in enumerate(cells) if not filled), len(cells))
 
 
@@ -113,9 +106,7 @@ def stepwise_attention(
     position_bias: "torch.Tensor | None" = None,
     **kwargs: Any,
 ) -> "tuple[torch.Tensor, torch.Tensor]":
-    """softmax(scaling * query key^T + bias, masked) value, as a family's own eager attention; (output, weights)."""
-    import torch
-
+    """Eager attention: softmax(scaling * query key^T + bias, masked) value; (output, weights)."""
     calls = _calls.get()
     factor = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
     if calls is not None:
@@ -137,9 +128,7 @@ def stepwise_attention(
 
 
 def token_types(dry: DryModel, ids: "torch.Tensor") -> "dict[str, torch.Tensor]":
-    """Token types, all 0, where the model takes them."""
-    import torch
-
+    """Zero token types, if the model accepts them."""
     takes = "token_type_ids" in inspect.signature(dry.model.forward).parameters
     return {"token_type_ids": torch.zeros_like(ids)} if takes else {}
 
@@ -151,8 +140,8 @@ def inner_ends(dry: DryModel, ends: tuple[str, str]) -> tuple[str, str]:
     return f"{ends[0]}.{first[0]}" if first else ends[0], f"{ends[1]}.{last[-1]}" if last else ends[1]
 
 
-def encoder_path(model: "PreTrainedModel") -> str:
-    """Path of the encoder of a model with a decoder; the model itself for any other."""
+def encoder_path(model: "transformers.PreTrainedModel") -> str:
+    """Path of the encoder of an encoder-decoder model; that of the model itself otherwise."""
     config: Any = model.config
     inner: Any = model.get_encoder() if config.is_encoder_decoder else model
     return next((path for path, module in model.named_modules() if module is inner), "")

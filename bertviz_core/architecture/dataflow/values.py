@@ -1,7 +1,7 @@
-"""The data flow of a run: every tensor with what it was made from, modules without inner structure as one step.
+"""Trace the dataflow of a run: the operands of every tensor, with leaf modules as single steps.
 
-A run on torch's meta device makes the same tensors as one with weights, so what is made from what is told without
-them. Sources say whence a tensor comes: ids, token types, positions, the vectors that enter a layer.
+A run on the meta device creates the same tensors as a run with weights. Sources are the origins of a tensor: ids, token
+types, positions, and the inputs of a layer.
 """
 
 import inspect
@@ -9,70 +9,66 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bertviz_core.architecture.structure.results import Window
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.torch_internals import dispatch_mode, tree_leaves
 
-if TYPE_CHECKING:
-    import torch
-
 IDS, TYPE, POSITION, STREAM = "ids", "type", "position", "stream"
-"""Where a tensor comes from: the ids of the tokens, their types, their positions, the vectors that enter a layer."""
+"""Sources of a tensor: token ids, token types, positions, and the inputs of a layer."""
 TURNED, DISTANCE = "turned", "distance"
-"""How positions met the layer's vectors: vectors multiplied by them number by number, or in any other way."""
+"""How positions affect the vectors of a layer: by elementwise products (rotary), or in any other way."""
 SAME_VALUES = frozenset((
     "view", "_unsafe_view", "reshape", "_reshape_alias", "transpose", "t", "permute", "expand", "unsqueeze", "squeeze",
     "contiguous", "clone", "_to_copy", "alias", "detach", "movedim", "lift_fresh", "to",
 ))  # fmt: skip
-"""Operations that hand on all values of their first argument."""
+"""Operations that preserve all values of their first argument."""
 COUNTS_UP = frozenset(("arange", "cumsum", "linspace"))
 PRODUCTS = frozenset(("bmm", "baddbmm", "_softmax", "_fft_c2c", "_fft_r2c"))
-"""Operations that mix tokens: a module with one of them inside is no single step."""
+"""Operations that mix tokens; a module with one of them is not a single step."""
 
 
 @dataclass(slots=True, eq=False)
 class Value:
-    """A tensor of the run, by how it was made."""
+    """A tensor of the run, with its operation and operands."""
 
     op: str
-    """"norm", "map" (with parameters) or "activation" for a module, "layer" for what enters one, "parameter",
-    "scale" for a product with a number, else the operation's name."""
+    """"norm", "map" (with parameters) or "activation" for a module, "layer" for the input of a layer, "parameter",
+    "scale" for a product with a number, otherwise the name of the operation."""
     parents: "tuple[Value, ...]" = ()
-    """What it was made from."""
+    """Operands."""
     sources: frozenset[str] = frozenset()
-    """Where it comes from."""
+    """Sources."""
     name: str = ""
     """Path of the module or name of the parameter."""
     factor: float = 1.0
-    """Of a product with a number."""
+    """Factor of "scale"."""
     shape: tuple[int, ...] = ()
     """Size of every axis."""
     window: Window | None = None
-    """How far a token sees, of a mask."""
+    """Window of a mask."""
 
 
 @dataclass(slots=True, eq=False)
 class Flow:
-    """All that was heard of one run."""
+    """The dataflow of a run."""
 
     values: "dict[int, tuple[torch.Tensor, Value]]" = field(default_factory=dict)
-    """Tensor and value by the tensor's identity; the tensor is kept so that no other gets its place in memory."""
+    """id of a tensor -> tensor and value; the reference keeps the id unique."""
     names: dict[int, str] = field(default_factory=dict)
-    """Names of parameters and buffers by their identity."""
+    """id -> name of a parameter or buffer."""
     entries: dict[str, tuple[Value, Value]] = field(default_factory=dict)
-    """What entered a layer at its first call, as it was made, and the same as the beginning of what happens inside."""
+    """Input of a layer at its first call, and the value that represents it inside the layer."""
     exits: dict[str, tuple[Value, Value]] = field(default_factory=dict)
-    """What left a layer at its first call, and at its last."""
+    """Output of a layer at its first and last call."""
     lookups: list[Value] = field(default_factory=list)
-    """Rows that were looked up in a table of parameters."""
+    """Lookups in tables of parameters."""
     softmaxes: list[Value] = field(default_factory=list)
     """Softmaxes, in the order of the run."""
 
     def value(self, tensor: "torch.Tensor") -> Value:
-        """How a tensor was made; what was there before the run is a parameter, a buffer or a constant."""
-        import torch
-
+        """The value of a tensor; tensors that existed before the run are parameters, buffers or constants."""
         known = self.values.get(id(tensor))
         if known is not None:
             return known[1]
@@ -82,46 +78,46 @@ class Flow:
         return self.put(tensor, Value(kind, (), sources, name, shape=tuple(tensor.shape)))
 
     def put(self, tensor: "torch.Tensor", value: Value) -> Value:
-        """Note how a tensor was made."""
+        """Set the value of a tensor."""
         self.values[id(tensor)] = tensor, value
         return value
 
 
-def given(flow: Flow, inputs: "Mapping[str, torch.Tensor]") -> None:
-    """Note what the inputs of a run are."""
+def record_inputs(flow: Flow, inputs: "Mapping[str, torch.Tensor]") -> None:
+    """Record the inputs of a run."""
     for key, tensor in inputs.items():
         source = {"input_ids": IDS, "decoder_input_ids": IDS, "token_type_ids": TYPE, "position_ids": POSITION}.get(key)
         flow.put(tensor, Value("input", (), frozenset((source,) if source else ()), key, shape=tuple(tensor.shape)))
 
 
 def _operation(func: Any) -> str:
-    """The bare name of an operation: "add" of "aten::add.Tensor"."""
+    """The base name of an operation: "add" of "aten::add.Tensor"."""
     name: str = func.name()
     return name.partition("::")[2].partition(".")[0]
 
 
 @contextmanager
 def flow_of(model: "torch.nn.Module", begins: set[str], ends: set[str]) -> Iterator[Flow]:
-    """The flow of the runs of a model in this thread meanwhile.
+    """Record the dataflow of a model in this thread inside the block.
 
     Args:
-        model: the model; its hooks are taken away again.
-        begins: paths of the modules where the way through a layer begins.
-        ends: paths of those where it ends.
+        model: the model.
+        begins: paths of the first modules of layers.
+        ends: paths of the last modules of layers.
     """
     mode: Any = dispatch_mode()
     flow, thread = Flow(), get_ident()
     flow.names = {id(value): name for name, value in [*model.named_buffers(), *model.named_parameters()]}
 
     class _Listener(mode):  # type: ignore[misc]  # torch leaves the class without types
-        """Notes of every operation what it made from what."""
+        """Records the operands of every operation."""
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             parents = tuple(flow.value(each) for each in tree_leaves((args, kwargs or {})) if _is_tensor(each))
             out = func(*args, **(kwargs or {}))
             for tensor in tree_leaves(out):
                 if _is_tensor(tensor):
-                    flow.put(tensor, _made(flow, _operation(func), args, kwargs or {}, tensor, parents))
+                    flow.put(tensor, _value_of(flow, _operation(func), args, kwargs or {}, tensor, parents))
             return out
 
     hooks = []
@@ -141,16 +137,16 @@ def flow_of(model: "torch.nn.Module", begins: set[str], ends: set[str]) -> Itera
 
 
 def ancestors(value: Value, stop: Value | None = None) -> dict[int, Value]:
-    """A value and all that it was made from, back to one that is not looked behind."""
-    found: dict[int, Value] = {}
+    """A value and all its ancestors, up to `stop`."""
+    visited: dict[int, Value] = {}
     waiting = [value]
     while waiting:
         each = waiting.pop()
-        if id(each) not in found:
-            found[id(each)] = each
+        if id(each) not in visited:
+            visited[id(each)] = each
             if each is not stop:
                 waiting.extend(each.parents)
-    return found
+    return visited
 
 
 def _typed(value: Any) -> Any:
@@ -158,23 +154,19 @@ def _typed(value: Any) -> Any:
 
 
 def _is_tensor(value: Any) -> bool:
-    import torch
-
     return isinstance(value, torch.Tensor)
 
 
-def _made(
+def _value_of(
     flow: Flow, op: str, args: Any, kwargs: Mapping[str, Any], tensor: "torch.Tensor", parents: tuple[Value, ...]
 ) -> Value:
-    """The value that an operation made."""
-    import torch
-
+    """The value of the result of an operation."""
     op = op.removesuffix("_") if not op.startswith("_") else op
     shape = tuple(tensor.shape)
     union = frozenset[str]().union(*(parent.sources for parent in parents))
     if op in SAME_VALUES and parents and tensor.dtype != torch.bool:
         return parents[0]
-    if tensor.dtype == torch.bool:  # whether one position is behind another tells who is seen, not how far
+    if tensor.dtype == torch.bool:  # comparisons of positions define visibility, not distance
         return Value("test", parents, union & {TYPE}, shape=shape)
     if op in COUNTS_UP:
         return Value(op, parents, frozenset((POSITION,)), shape=shape)
@@ -185,7 +177,7 @@ def _made(
     factor = _factor(op, args)
     if factor is not None and parents:
         return Value("scale", parents[:1], parents[0].sources, factor=factor, shape=shape)
-    if op == "baddbmm":  # a sum with a product of two others, such as scores with a bias for the distance
+    if op == "baddbmm":  # the sum of a tensor and a product, such as scores with a bias
         product = Value("bmm", parents[1:], _mixed("bmm", parents[1:]), shape=shape)
         scaled = Value("scale", (product,), product.sources, factor=float(kwargs.get("alpha", 1)), shape=shape)
         return Value("add", (parents[0], scaled), _mixed("add", (parents[0], scaled)), shape=shape)
@@ -208,7 +200,7 @@ def _factor(op: str, args: Any) -> float | None:
 
 
 def _mixed(op: str, parents: tuple[Value, ...]) -> frozenset[str]:
-    """Where the result of an operation comes from; positions that meet a layer's vectors leave how they did."""
+    """Sources of a result; positions become TURNED or DISTANCE when combined with vectors of a layer."""
     union = frozenset[str]().union(*(parent.sources for parent in parents))
     if STREAM in union and any(POSITION in each.sources and STREAM not in each.sources for each in parents):
         return (union - {POSITION}) | {TURNED if op == "mul" else DISTANCE}
@@ -216,7 +208,7 @@ def _mixed(op: str, parents: tuple[Value, ...]) -> frozenset[str]:
 
 
 def _entry_hook(flow: Flow, path: str, module: "torch.nn.Module", thread: int) -> Callable[..., None]:
-    """What enters a layer begins anew."""
+    """The input of a layer becomes a new value without operands."""
     names = list(inspect.signature(module.forward).parameters)
 
     def enter(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -231,7 +223,7 @@ def _entry_hook(flow: Flow, path: str, module: "torch.nn.Module", thread: int) -
 
 
 def _exit_hook(flow: Flow, path: str, thread: int) -> Callable[..., None]:
-    """What leaves a layer is noted, of its first call and of its last."""
+    """Record the output of a layer at its first and last call."""
 
     def leave(module: Any, args: tuple[Any, ...], output: Any) -> None:
         tensor = next((each for each in tree_leaves(output) if _is_vectors(each)), None)
@@ -243,7 +235,7 @@ def _exit_hook(flow: Flow, path: str, thread: int) -> Callable[..., None]:
 
 
 def _is_norm(module: "torch.nn.Module") -> bool:
-    """Whether a module normalises: by its class, and it has inside no modules with parameters."""
+    """Whether a module is a normalisation: by its class name, and without children with parameters."""
     return "norm" in type(module).__name__.lower() and not any(
         True for child in module.children() for _ in child.parameters()
     )
@@ -254,20 +246,19 @@ def _is_vectors(value: Any) -> bool:
 
 
 def _step_hook(flow: Flow, path: str, thread: int) -> Callable[..., None]:
-    """A module without modules inside is one step, unless it mixes tokens or looks up rows."""
-    import torch
+    """A leaf module is a single step, unless it mixes tokens or looks up rows."""
 
     def leave(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
-        made = [each for each in output if _is_tensor(each)] if isinstance(output, tuple) else [output]
-        given = [each for each in (*args, *kwargs.values()) if _is_tensor(each)]
-        if get_ident() != thread or len(made) != 1 or not given or isinstance(module, _typed(torch.nn.Embedding)):
+        outputs = [each for each in output if _is_tensor(each)] if isinstance(output, tuple) else [output]
+        inputs = [each for each in (*args, *kwargs.values()) if _is_tensor(each)]
+        if get_ident() != thread or len(outputs) != 1 or not inputs or isinstance(module, _typed(torch.nn.Embedding)):
             return
-        output = made[0]
-        if output is given[0] or not _is_vectors(output) or not _is_vectors(given[0]):
+        output = outputs[0]
+        if output is inputs[0] or not _is_vectors(output) or not _is_vectors(inputs[0]):
             return
-        before, after = flow.value(given[0]), flow.value(output)
+        before, after = flow.value(inputs[0]), flow.value(output)
         is_norm = _is_norm(module)
-        if after is before or (len(given) > 1 and not is_norm):
+        if after is before or (len(inputs) > 1 and not is_norm):
             return
         inside = ancestors(after, stop=before)
         if not is_norm and any(each.op in PRODUCTS and _of_two(each) for each in inside.values() if each is not before):
@@ -280,5 +271,5 @@ def _step_hook(flow: Flow, path: str, thread: int) -> Callable[..., None]:
 
 
 def _of_two(value: Value) -> bool:
-    """Whether what is multiplied are two results of the run, not one and a weight."""
+    """Whether both factors are results of the run, not weights."""
     return value.op != "bmm" or not any(parent.op == "parameter" for parent in value.parents)

@@ -1,21 +1,21 @@
-"""Facts about a model that a run of its modules tells."""
+"""Facts about a model that are derived from its dataflow."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 BlockKind = Literal["attention", "cross-attention", "feed-forward", "mixing", "other"]
-"""What a residual connection goes around; "mixing" is tokens mixed without attention."""
+"""Kind of a residual block; "mixing" combines tokens without attention."""
 Order = Literal["post-norm", "pre-norm", "norms on both sides", "parallel", ""]
-"""Where normalisations stand beside the residual connections; "" where a layer follows none of these."""
+"""Position of normalisations relative to residual connections; "" for none of these."""
 Position = Literal["absolute", "relative", "rotary"]
-"""How positions enter: a vector added to the token's, a term of the scores, queries and keys turned."""
+"""How positions enter: a vector added to the embeddings, a term of the scores, a rotation of queries and keys."""
 Types = Literal["table", "words", "scores", ""]
-"""How token types enter: a table of their own, rows of the vocabulary table, a term of the scores, not at all."""
+"""How token types enter: their own table, rows of the vocabulary table, a term of the scores, not at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How far a token sees; None for no limit."""
+    """A window of attention; None for no limit."""
 
     before: int | None
     """Tokens before it."""
@@ -24,111 +24,111 @@ class Window:
 
     @property
     def limited(self) -> bool:
-        """Whether a token sees a window of neighbours only, causal masks aside."""
+        """Whether attention is local, apart from causal masks."""
         return self.before is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What stands between a residual connection's start and its addition, and the normalisations around it."""
+    """A residual block with its normalisations."""
 
     kinds: tuple[BlockKind, ...]
-    """What it does; two kinds where both read the same vectors."""
+    """Its kinds; two for parallel attention and feed-forward."""
     norms_before: tuple[str, ...]
-    """Normalisations that the block begins with; the residual connection starts before them."""
+    """Normalisations at the start of the block."""
     norms_within: tuple[str, ...]
-    """Normalisations that the block's result passes before it is added."""
+    """Normalisations of the result before it is added."""
     norms_behind: tuple[str, ...]
     """Normalisations of the sum."""
     modules: tuple[str, ...]
-    """All modules with parameters, and activations, that the block passes."""
+    """All modules with parameters, and activations, of the block."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttentionFacts:
-    """The attention of one layer to the text itself."""
+    """The self-attention of a layer."""
 
     softmax: bool
-    """Whether it is the ordinary one: softmax over scaled products of all queries and keys."""
+    """Whether it is ordinary softmax attention."""
     scaling: float | None
-    """Factor of every product of a query and a key; None where it is not told."""
+    """Factor of the product of query and key; None if unknown."""
     positions: tuple[Position, ...]
-    """How positions enter here: "relative", "rotary"."""
+    """Positions in this layer: "relative", "rotary"."""
     types: bool
-    """Whether token types change the scores."""
+    """Whether token types affect the scores."""
     window: Window | None
-    """How far a token sees; None where no mask tells."""
+    """Attention window; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayerFacts:
-    """One stored layer."""
+    """A stored layer."""
 
     stack: str
     """"encoder" or "decoder"."""
     layer: int
     """Zero-based index in its stack."""
     blocks: tuple[Block, ...]
-    """Its blocks in the order of the run; empty where the way through it is no chain of residual connections."""
+    """Its blocks in order; empty if the residual connections are not known."""
     attention: AttentionFacts | None
-    """Its attention; None where no softmax over tokens was seen."""
+    """Its attention; None if it has no softmax over tokens."""
     gated: bool
-    """Whether its feed-forward block multiplies two halves."""
+    """Whether its feed-forward block is gated."""
 
     @property
     def order(self) -> Order:
-        """Where the normalisations stand."""
+        """Position of the normalisations."""
         return _order(self.blocks)
 
 
 @dataclass(frozen=True, slots=True)
 class StreamTable:
-    """A table whose rows are looked up for the tokens, on the way to the first layer."""
+    """An embedding table."""
 
     name: str
     """Name of the parameter."""
     role: Literal["word", "position", "token type", "other"]
-    """What its rows are looked up by."""
+    """Index of its rows."""
     rows: int
-    """Rows of the table."""
+    """Number of rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What a run of a model tells of it."""
+    """Facts about a model."""
 
     model_class: str
-    """Class that was run."""
+    """Class of the model."""
     tables: tuple[StreamTable, ...]
-    """Tables that make the vectors that enter the first layer, in the order of the run."""
+    """Embedding tables, in the order of the run."""
     before: tuple[str, ...]
-    """Modules with parameters that these vectors pass before the first layer."""
+    """Modules with parameters before the first layer."""
     encoder_behind: tuple[str, ...]
-    """Modules with parameters that the vectors of the encoder's last layer pass before they are handed out."""
+    """Modules with parameters after the last layer of the encoder."""
     decoder_behind: tuple[str, ...]
-    """The same of the decoder."""
+    """Modules with parameters after the last layer of the decoder."""
     layers: tuple[LayerFacts, ...]
     """The layers, stack by stack."""
     positions: tuple[Position, ...]
-    """How positions enter, on any way; empty where on none that is known."""
+    """How positions enter; empty if unknown."""
     learned_positions: bool
-    """Whether the vectors of positions are rows of a learned table."""
+    """Whether position vectors are learned."""
     types: Types
     """How token types enter."""
     keeps_tokens: bool
     """Whether every layer has a vector per token."""
     pooler: bool
-    """Whether the base class has a pooler, which this class may leave out."""
+    """Whether the base class has a pooler, even if this class does not."""
     base_class: str
-    """The family's class without a task head."""
+    """Base class of the family."""
     recorded: bool
-    """Whether every layer hands query, key and value, and nothing else that matters, to transformers' exchangeable
+    """Whether every layer passes query, key and value, without unsupported arguments, to transformers' exchangeable
     attention function."""
     sinks: bool = False
-    """Whether heads also look at something that is no token."""
+    """Whether heads have attention sinks."""
 
     def layer(self, stack: str, index: int) -> LayerFacts | None:
-        """The facts of one layer; None where there are none."""
+        """The facts about a layer; None if there are none."""
         return next((row for row in self.layers if (row.stack, row.layer) == (stack, index)), None)
 
 

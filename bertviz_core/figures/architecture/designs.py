@@ -29,11 +29,11 @@ SUCH_AS: Mapping[DesignKind, str] = {
     "decoder": "such as GPT-2",
 }
 EXAMPLES: Mapping[DesignKind, Design] = {
-    "encoder": Design("encoder", 0, 0, False, False, 0, "post-norm", head="task head", given="words, labels, spans"),
+    "encoder": Design("encoder", 0, 0, False, False, 0, "post-norm", head="task head", output="words, labels, spans"),
     "encoder-decoder": Design(
-        "encoder-decoder", 0, 0, True, False, 0, "pre-norm", None, True, True, head=LM_HEAD, given=NEXT_TOKEN
+        "encoder-decoder", 0, 0, True, False, 0, "pre-norm", None, True, True, head=LM_HEAD, output=NEXT_TOKEN
     ),
-    "decoder": Design("decoder", 0, 0, False, False, 0, "pre-norm", None, False, True, head=LM_HEAD, given=NEXT_TOKEN),
+    "decoder": Design("decoder", 0, 0, False, False, 0, "pre-norm", None, False, True, head=LM_HEAD, output=NEXT_TOKEN),
 }
 """BERT, T5 and GPT-2, of no number of layers, for the places beside the model's own."""
 SHARES: Mapping[DesignKind, float] = {"encoder": 1.0, "encoder-decoder": 1.9, "decoder": 1.0}
@@ -262,7 +262,7 @@ def _output(drawing: Drawing, at: tuple[float, float], end: float, design: Desig
     if not design.head and not design.pooler:
         drawing.arrow((middle, end), (middle, end + FRAME + 2 * STEP))
         end += FRAME + 2 * STEP
-    lines = broken(design.given, right - left, SMALL + 1)
+    lines = broken(design.output, right - left, SMALL + 1)
     drawing.note(
         middle, end + 4 + 8.5 * len(lines), "<br>".join(map(escape, lines)), drawing.theme.text, size=SMALL + 1
     )
@@ -333,6 +333,6 @@ def design_figure(design: Design, class_ledger: Ledger) -> FigureSpec:
     norms = f", {design.order}" if design.order else ""
     caption = (
         f"{title}: {class_ledger.architecture}, {' and '.join(stacks) or 'no layers'}{norms}, "
-        f"{class_ledger.total:,} parameters; output: {design.given}."
+        f"{class_ledger.total:,} parameters; output: {design.output}."
     )
     return FigureSpec(title, alt, partial(encoder_and_decoder, design, class_ledger.model), caption)

@@ -1,1 +1,1 @@
-"""What a stranger's model folder may say, and what transformers is given of it."""
+"""Check and sanitize untrusted configs and tokenizer files before transformers reads them."""

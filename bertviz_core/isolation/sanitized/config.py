@@ -1,7 +1,7 @@
-"""What a stranger's config.json may tell transformers: what the model is, never where something else lies.
+"""Remove entries of an untrusted config.json that name a file, a repository or code.
 
-The library takes a good many entries as the name of a file, of a repository on the Hub or of code. Such an entry is
-left out, by its name and by the look of its value; sizes, switches, words and the configs inside a config stay.
+transformers interprets many entries in this way. They are recognised by their names and values; sizes, flags, words and
+nested configs stay.
 """
 
 import re
@@ -16,38 +16,39 @@ PLACES = re.compile(
     r"|commit_hash|name_or_path|weights|backbone|backbone_kwargs|auto_map|pipelines?|implementation"
     r"|implementation_internal|dataset|dataset_split|index_name|gguf)|token|attn_impl"
 )
-"""Names of entries that lead to a file, a repository or code; a number under such a name is a size, and stays."""
+"""Names of entries that refer to a file, a repository or code; numbers with such names are sizes, and stay."""
 KERNELS = re.compile(r".*kernels?(_(config|mapping|function|name|repo).*)?")
-"""Names of entries that may choose a kernel from the Hub; lists of sizes are called so too, and stay."""
+"""Names of entries that may select a kernel from the Hub; lists of sizes with such names stay."""
 NEVER = frozenset({"quantization_config", "fusion_config", "distributed_config", "base_model_tp_plan", "peft_config"})
-"""Entries that change how a model is run or where its weights come from, not what it is."""
+"""Entries about how a model is run or where its weights come from."""
 LABELS = frozenset({"id2label", "label2id", "vocab_list", "task_specific_params", "prefix", "doc_sep", "title_sep"})
-"""Entries that hold words for people or for a text, whatever they look like."""
+"""Entries with labels and texts, which may look like paths."""
 PLACE = re.compile(r"[/\\]|^~|^\.\.|^[\w-]+:")
-"""A path, an address, or a name with a scheme before it: "hf-hub:org/name", "local-dir:name"."""
+"""A path, an address, or a name with a scheme: "hf-hub:org/name", "local-dir:name"."""
 MAX_DEPTH = 32
+"""Maximum nesting depth; models have at most 5 levels."""
 MAX_ENTRY_NAME = 200
-"""Characters of an entry's name: the patterns above need time that grows with the square of it."""
+"""Maximum length of the name of an entry; the patterns above take quadratic time."""
 
 
 def harmless_config(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of a config.json without what names a file, a repository or code; for transformers alone.
+    """A copy of a config.json for transformers, without entries that name a file, a repository or code.
 
     Args:
-        name: the model's name, for messages.
+        name: the name of the model, for error messages.
         config: its config.json.
 
     Raises:
-        CheckpointError: a part of the model is described in another repository, or the config is nested too deeply.
+        CheckpointError: a part of the model is in another repository, or the config is nested too deeply.
     """
     return _cleaned(name, config, MAX_DEPTH)
 
 
 def check_entry_name(name: str, entry: str) -> None:
-    """Refuse the name of an entry that is longer than any, before a pattern is looked for in it.
+    """Check the length of the name of an entry before it is matched with patterns.
 
     Raises:
-        CheckpointError: with its beginning and both lengths.
+        CheckpointError: it is too long.
     """
     if len(entry) > MAX_ENTRY_NAME:
         raise CheckpointError(
@@ -57,7 +58,7 @@ def check_entry_name(name: str, entry: str) -> None:
 
 
 def looks_like_place(text: str) -> bool:
-    """Whether a word could be a path or an address, and is no plain name."""
+    """Whether a text could be a path or an address."""
     return PLACE.search(text) is not None
 
 
@@ -104,7 +105,7 @@ def _is_place(key: str, value: Any) -> bool:
 
 
 def _holds_words(value: Any) -> bool:
-    """Whether there is a text anywhere in a value."""
+    """Whether a nested value contains a text."""
     if isinstance(value, Mapping):
         return any(map(_holds_words, value.values()))
     return isinstance(value, str) or (isinstance(value, list) and any(map(_holds_words, value)))

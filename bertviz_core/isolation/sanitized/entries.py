@@ -1,7 +1,7 @@
-"""What a stranger's config.json may hold: each entry of the type that its family needs, and nothing without end.
+"""Check the types and ranges of the entries of an untrusted config.json.
 
-A config is read by this before anything computes with it. The types are transformers' own, of every family that it has
-(bertviz_core.models.catalog.generate); an entry that no family has may be anything, and is bounded like the others.
+The types are those of all config classes of transformers (bertviz_core.models.catalog.generate); unknown entries may
+have any type within the limits.
 """
 
 import math
@@ -14,43 +14,41 @@ from typing import Any, NamedTuple
 import orjson
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.isolation.sanitized.config import check_entry_name
+from bertviz_core.isolation.sanitized.config import MAX_DEPTH, check_entry_name
 from bertviz_core.isolation.sanitized.terms import Terms
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
 TABLE = Path(__file__).with_name("entry_kinds.json")
-MAX_DEPTH = 32
-"""Levels of lists and configs inside a config; models have 5 at most."""
 MAX_LABEL = 1_000
-"""Most characters of the name of a class."""
+"""Maximum length of a label."""
 MAX_TEXT = 10_000
-"""Characters of a text in an entry that is known; the longest gives a letter to each layer."""
+"""Maximum length of a text; the longest known one has a letter for each layer."""
 MAX_SIZE = 10**8
-"""Most of a size; what two of them multiplied make is still a count."""
+"""Maximum of a size; the product of two fits into 64 bits."""
 MAX_WHOLE = 2**53
 REPEATED = re.compile(
     r"(\w+_)?(layers?|blocks?|block_sizes|block_repeats|depths?|levels|stages|groups|cycles|adapters|flows"
     r"|experts?|expert_num|group_num|numb_of_layers|attention_types|layers?_types|layers_block_type|block_types"
     r"|(blocks|layers)_per_\w+|block_number|quantizers|codebooks|override_pattern)"
 )
-"""Names of entries that say how often a part of a model is made, as a number or as a list with one entry for each."""
+"""Names of entries with the number of repetitions of a module, as a number or as a list with one item for each."""
 LAYERS = frozenset({"num_hidden_layers", "num_layers", "n_layers", "n_layer", "encoder_layers", "num_hidden_groups"})
-"""Names of the layers themselves, and of ALBERT's shared groups of them, without which there is nothing to look at."""
+"""Names of the number of layers, and of ALBERT's groups; at least 1 is required."""
 EXPERTS = re.compile(r"(\w+_)?experts?(_num)?")
 EXPERTS_PER_LAYER = 8
-"""How many times as many experts as layers may be asked for: some are rows of a table and no modules."""
+"""Factor by which the limit for experts exceeds that for layers, since some are rows of a table."""
 COUNT = re.compile(r"(n|num)_.*|.*(layers|depth|blocks|experts|groups)")
-"""Those of them that are a count and not the place of one, which may be -1 for the last."""
+"""Names of counts among them; others are indices, which may be -1."""
 SIZE = re.compile(r"(\w+_)?(size|dim|heads|labels|positions|embeddings|d_(model|ff|kv|head|inner)|n_embd|n_head)")
 HEADS = frozenset(
     ("num_attention_heads", "num_heads", "n_heads", "n_head", "encoder_attention_heads", "decoder_attention_heads")
 )
-"""Names of the count of heads, into which a layer is cut."""
+"""Names of the number of heads."""
 CONFIG = re.compile(r"\w*config|\w*(encoder|decoder)|generator")
-"""Names of entries that are configs of their own."""
+"""Names of nested configs."""
 ALWAYS: Mapping[str, str] = {"model_type": "s", "num_labels": "i"}
-"""Entries of every config that are no fields of transformers' classes."""
+"""Common entries that are not fields of the config classes."""
 LABELS = ("num_labels", "id2label", "label2id")
 KINDS: Mapping[str, str] = {
     "i": "a whole number",
@@ -62,34 +60,34 @@ KINDS: Mapping[str, str] = {
     "S": "a list of texts",
     "l": "a list",
 }
-"""Letter of entry_kinds.json -> what it stands for."""
+"""Letter of entry_kinds.json -> description."""
 
 
 TYPES: Mapping[str, Any] = {"b": bool, "s": str, "d": Mapping, "l": list | tuple}
-"""Letter -> Python's type of it, where that says all."""
+"""Letter -> Python type."""
 
 
 class ConfigEntry(NamedTuple):
-    """An entry of a config, or of a config inside it."""
+    """An entry of a config or nested config."""
 
     place: str
-    """Its name behind those of the entries around it, such as text_config.hidden_size."""
+    """Its path, such as text_config.hidden_size."""
     key: str
     value: Any
     kinds: str
-    """Letters of what it may be; "" for anything."""
+    """Letters of the permitted types; "" for any."""
 
 
 def check_entries(name: str, config: Mapping[str, Any], bounds: Settings | Terms) -> None:
-    """Refuse a config with an entry of another type than its family needs, or that asks for more than is built.
+    """Check the types and ranges of the entries of a config.
 
     Args:
-        name: the model's name, for messages.
+        name: the name of the model, for error messages.
         config: its config.json.
-        bounds: bounds of layers and labels.
+        bounds: limits for layers and labels.
 
     Raises:
-        CheckpointError: names the entry, what was found and what is needed.
+        CheckpointError: an entry is invalid.
     """
     for entry in _entries(name, config, "", 0):
         fault = _fault(entry, bounds)
@@ -100,7 +98,7 @@ def check_entries(name: str, config: Mapping[str, Any], bounds: Settings | Terms
 
 
 def described(value: Any) -> str:
-    """A value of JSON in a few words: what it is, and how large."""
+    """Description of a JSON value."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, int):
@@ -113,7 +111,7 @@ def described(value: Any) -> str:
 
 
 def _entries(name: str, config: Mapping[str, Any], place: str, depth: int, typed: bool = True) -> Iterator[ConfigEntry]:
-    """The entries of a config and of what is inside it; only those of configs have a known type."""
+    """The entries of a config and of nested objects; types are known in configs only."""
     model_type = config.get("model_type")
     kinds = _kinds(model_type if isinstance(model_type, str) and model_type in _known() else "") if typed else {}
     for key, value in config.items():
@@ -137,7 +135,7 @@ def _check_depth(name: str, value: Any, depth: int) -> None:
 
 
 def _fault(entry: ConfigEntry, bounds: Settings | Terms) -> str:
-    """What is needed in the place of an entry; "" where it fits."""
+    """Why an entry is invalid; "" if it is valid."""
     key, value = entry.key, entry.value
     if value is None:
         return ""
@@ -161,7 +159,7 @@ def _fault(entry: ConfigEntry, bounds: Settings | Terms) -> str:
 
 
 def _is(value: Any, kind: str) -> bool:
-    """Whether a value is of the kind that a letter stands for."""
+    """Whether a value has the type of a letter."""
     if kind in "iI":
         return _is_whole(value) if kind == "i" else _is_list(value, _is_whole)
     if kind == "f":
@@ -180,7 +178,7 @@ def _is_list(value: Any, fits: Callable[[Any], bool]) -> bool:
 
 
 def _numbers(value: Any) -> Iterator[float]:
-    """The numbers in a value, however deep in lists."""
+    """The numbers in a value or nested list."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         yield value
     elif isinstance(value, list | tuple):
@@ -189,7 +187,7 @@ def _numbers(value: Any) -> Iterator[float]:
 
 
 def _outside(numbers: Iterable[float], least: float, most: float, setting: str = "") -> str:
-    """Which bound some numbers miss; "" for none."""
+    """Which bound is violated; "" for none."""
     for number in numbers:
         if number > most:
             return f"at most {most:,} are read{f' ({setting})' if setting else ''}"
@@ -211,7 +209,7 @@ def _known() -> frozenset[str]:
 
 @lru_cache(maxsize=16)
 def _kinds(model_type: str) -> Mapping[str, str]:
-    """ConfigEntry -> letters of what it may be, in a config of a type; of any type for a config that names none."""
+    """Name of an entry -> letters of its permitted types for a model type; for any model type if it is ""."""
     table = _table()
     kinds = {**table["kinds"], **ALWAYS}
     if model_type:

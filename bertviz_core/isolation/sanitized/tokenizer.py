@@ -1,7 +1,7 @@
-"""What a stranger's tokenizer files may tell transformers: switches, numbers and words, never the name of a file.
+"""Remove entries of untrusted tokenizer files that are not known to be harmless.
 
-Kept is what is known to be harmless; an entry that is not known is left out. A token may look like a path ("/", ".."):
-under the name of a token nothing is ever opened.
+Numbers, flags, words and tokens stay, file names do not. A token may look like a path ("/", ".."), since the entries of
+tokens are never opened.
 """
 
 import re
@@ -12,7 +12,7 @@ from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.sanitized.config import looks_like_place
 
 TOKEN = re.compile(r"(?!use_auth|hf_|auth_|access_)\w+_token(_sent)?")
-"""Names of entries that hold a token: the text of a special piece of the vocabulary."""
+"""Names of entries with a special token."""
 TOKEN_LISTS = frozenset(
     {"additional_special_tokens", "extra_special_tokens", "model_specific_special_tokens", "never_split"}
     | {"chat_control_tokens"}
@@ -24,26 +24,26 @@ WORDS = frozenset(
     | {"word_tokenizer_type", "subword_tokenizer_type", "mecab_dic", "sudachi_split_mode", "token_type_ids_pattern"}
     | {"phonemizer_lang", "phonemizer_backend", "tokenizer_type", "prepend_scheme", "split", "unk_piece"}
 )
-"""Names of entries that hold a word out of a few."""
+"""Names of entries with one of a few words."""
 WORD_LISTS = frozenset({"model_input_names", "langs", "languages", "lang_codes", "supported_language_codes"})
 WORD_MAPS = frozenset({"lang2id", "id2lang"})
 SETTINGS = frozenset({"sp_model_kwargs", "mecab_kwargs", "sudachi_kwargs", "jumanpp_kwargs"})
-"""Names of entries that are settings of another library; what it would open (a dictionary, a model) is no number."""
+"""Names of entries with settings of another library; only numbers and flags stay, since it opens files by name."""
 LOADING = frozenset(
     {"trust_remote_code", "local_files_only", "force_download", "resume_download", "token", "use_auth_token"}
     | {"is_local", "_is_local", "_from_auto", "_from_pipeline", "mistral_format", "from_slow", "use_fast", "vocab"}
     | {"merges", "tokenizer_object", "tokenizer_padding", "tokenizer_truncation", "post_processor", "proxies"}
 )
-"""Arguments of the loading itself: not even a switch or a number may be set from a file."""
+"""Arguments for loading, which may not be set by a file at all."""
 FILE = re.compile(r".*(file|files|spm|path|dir|folder|url)")
-"""Names of arguments that are opened; a number there would be a file that the server has open."""
+"""Names of arguments that are opened; a number would be a file descriptor of the server."""
 PIECE = {"content": str, "single_word": bool, "lstrip": bool, "rstrip": bool, "normalized": bool, "special": bool}
 CODE = {"AutoTokenizer": ["own.Own", None]}
-"""Stands for a tokenizer that asks for code of its own: transformers goes another way then, and never runs it."""
+"""Placeholder for custom code; transformers takes another path then, but never runs it."""
 
 
 def harmless_tokenizer_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What may stay of a tokenizer_config.json or a special_tokens_map.json."""
+    """The harmless entries of a tokenizer_config.json or special_tokens_map.json."""
     harmless = {
         key: cleaned
         for key, value in config.items()
@@ -56,15 +56,15 @@ def harmless_tokenizer_config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def harmless_added_tokens(tokens: Mapping[str, Any]) -> dict[str, int]:
-    """What may stay of an added_tokens.json: tokens and their ids."""
+    """The harmless entries of an added_tokens.json: tokens and their ids."""
     return {token: index for token, index in tokens.items() if isinstance(index, int)}
 
 
 def check_serialized(name: str, whole: Mapping[str, Any]) -> None:
-    """Refuse a tokenizer.json whose vocabulary is the name of a file instead of words.
+    """Check that the vocabulary of a tokenizer.json is not the name of a file.
 
     Raises:
-        CheckpointError: with the part that is something else.
+        CheckpointError: it is invalid.
     """
     model = whole.get("model")
     if not isinstance(model, Mapping):
@@ -79,7 +79,7 @@ def check_serialized(name: str, whole: Mapping[str, Any]) -> None:
 
 
 def _harmless_value(key: str, value: Any) -> Any:
-    """The value, or what is harmless of it; None where nothing is."""
+    """The harmless part of a value; None if there is none."""
     if key in LOADING or (FILE.fullmatch(key) and not TOKEN.fullmatch(key)):
         return None
     if isinstance(value, bool | int | float):
@@ -114,7 +114,7 @@ def _word(value: Any) -> str | None:
 
 
 def _piece(value: Any) -> Any:
-    """A token: its text, or transformers' object of a text and switches."""
+    """A token: its text, or an AddedToken object."""
     if isinstance(value, str):
         return value
     if not isinstance(value, Mapping) or not isinstance(value.get("content"), str):

@@ -1,7 +1,4 @@
-"""A folder for transformers, made for one load and removed behind it: it is never given a stranger's folder itself.
-
-In it stands what was looked at before, under the names that the library's own classes use, and nothing more.
-"""
+"""Temporary folders with sanitized copies of tokenizer files; transformers never reads an untrusted folder."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -42,20 +39,20 @@ VOCABULARIES = (
 
 
 def check_tokenizer_files(folder: Path) -> None:
-    """Refuse a tokenizer by the kinds and sizes of its files; none is opened.
+    """Check the types and sizes of the files of a tokenizer without opening them.
 
     Raises:
-        CheckpointError: as tokenizer_files; or a file is larger than a tokenizer's ever is.
+        CheckpointError: a file is not a regular file of the folder, or too large.
     """
     for path in tokenizer_files(folder):
         check_size(path.name, path.stat().st_size, VOCABULARY_NBYTES)
 
 
 def tokenizer_files(folder: Path) -> list[Path]:
-    """Where the files of a tokenizer are that a model's folder has.
+    """The paths of the tokenizer files of a model.
 
     Raises:
-        CheckpointError: one is not the folder's own, or no regular file.
+        CheckpointError: one is not a regular file of the folder.
     """
     names = (SERIALIZED, *SETTINGS, ADDED, *VOCABULARIES)
     return [own_file(folder, name) for name in names if present(folder, name)]
@@ -63,32 +60,32 @@ def tokenizer_files(folder: Path) -> list[Path]:
 
 @contextmanager
 def sanitized_tokenizer_folder(folder: Path, config: Mapping[str, Any]) -> Iterator[Path]:
-    """A folder with cleaned copies of a model's tokenizer files, while it is read.
+    """A temporary folder with sanitized copies of the tokenizer files of a model.
 
     Args:
-        folder: the model's own folder.
+        folder: the folder of the model.
         config: its config.json.
 
     Raises:
-        CheckpointError: a file is not the folder's own, too large or damaged, or there is no room for the copies.
+        CheckpointError: a file is not a regular file of the folder, too large or damaged, or the disk is full.
     """
-    with temporary_folder() as lent:
+    with temporary_folder() as copies:
         for name in (SERIALIZED, *SETTINGS, ADDED, *VOCABULARIES):
             if present(folder, name):
-                lend(lent / name, harmless_bytes(name, read_file(folder, name, VOCABULARY_NBYTES)))
-        # Read beside a large vocabulary, to know the Mistral models whose pattern of words was published wrong.
+                write_copy(copies / name, harmless_bytes(name, read_file(folder, name, VOCABULARY_NBYTES)))
+        # transformers reads these to detect Mistral models with a wrong published pattern.
         model_facts = {
             key: config[key] for key in ("model_type", "transformers_version") if isinstance(config.get(key), str)
         }
-        lend(lent / "config.json", json.dumps(model_facts).encode())
-        yield lent
+        write_copy(copies / "config.json", json.dumps(model_facts).encode())
+        yield copies
 
 
 def harmless_bytes(name: str, raw: bytes) -> bytes:
-    """What a file of a tokenizer may say.
+    """The sanitized content of a tokenizer file.
 
     Raises:
-        CheckpointError: it is damaged, or names a file where words belong.
+        CheckpointError: it is damaged, or names a file in place of a vocabulary.
     """
     if name == SERIALIZED:
         serialized = json_object(name, raw)
@@ -110,10 +107,10 @@ def harmless_bytes(name: str, raw: bytes) -> bytes:
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """An empty folder, removed with all that was lent in it.
+    """An empty temporary folder.
 
     Raises:
-        CheckpointError: there is no room for it.
+        CheckpointError: it cannot be created.
     """
     try:
         temporary = TemporaryDirectory(prefix="inside-bert-", ignore_cleanup_errors=True)
@@ -123,11 +120,11 @@ def temporary_folder() -> Iterator[Path]:
         yield Path(path)
 
 
-def lend(path: Path, content: bytes) -> None:
-    """Write what a library may read.
+def write_copy(path: Path, content: bytes) -> None:
+    """Write a file into a temporary folder.
 
     Raises:
-        CheckpointError: there is no room for it.
+        CheckpointError: it cannot be written.
     """
     try:
         path.write_bytes(content)

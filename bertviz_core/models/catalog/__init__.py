@@ -1,4 +1,4 @@
-"""Configs of well-known models, and what transformers says of its classes; that of text models is packaged."""
+"""The catalogue of well-known models, and facts about the classes of transformers, packaged for text models."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ FAMILIES = (
     *("bert", "roberta", "distilbert", "modernbert", "deberta-v3", "xlm-roberta", "electra", "albert", "minilm"),
     *("mpnet", "bert-miniatures", "fine-tuned"),
 )
-"""Files of the catalogue in the order in which people look for what is in them; a fine-tuned model comes behind the one
-that it was trained from, and says only what of its config is another's."""
+"""Files of the catalogue, the most popular first; a fine-tuned model follows the one that it was trained from and lists
+only the entries in which its config differs."""
 HEADS: Mapping[str, str] = {
     "ForMaskedLM": "masked-lm",
     "BertForPreTraining": "masked-lm",
@@ -23,7 +23,7 @@ HEADS: Mapping[str, str] = {
     "ForTokenClassification": "token-classification",
     "ForQuestionAnswering": "question-answering",
 }
-"""End of a class's name -> the task that its head is asked for."""
+"""Suffix of a class name -> the task of its head."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,76 +31,76 @@ class CatalogueEntry:
     """One model of the catalogue."""
 
     name: str
-    """Short name, the last part of its Hub id."""
+    """Short name: the last part of its Hub id."""
     hub_id: str
-    """Where its weights are on the Hub."""
+    """Its repository on the Hub."""
     title: str
-    """Name in prose."""
+    """Display name."""
     aliases: tuple[str, ...]
     """Other short names."""
     licence: str
-    """Licence of its weights, as their page on the Hub has it; "" where that names none."""
+    """Licence of its weights according to the Hub; "" if none is stated."""
     parameters: int
-    """How many the model without a task head has, tied ones counted once."""
+    """Number of parameters without a task head, tied ones counted once."""
     config: Mapping[str, Any]
     """Its config.json, without the names of its classes."""
 
     @property
     def task(self) -> str:
-        """The task of the head that its checkpoint was saved with; "" where that predicts nothing that is shown."""
+        """The task of the head that its checkpoint was saved with; "" if there is no supported one."""
         (name,) = self.config["architectures"]
         return next((task for ending, task in HEADS.items() if name.endswith(ending)), "")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TypeFacts:
-    """What transformers says of one model type; asked of it by `bertviz_core.models.catalog.generate`."""
+    """Facts about a model type in transformers, collected by `bertviz_core.models.catalog.generate`."""
 
     model_type: str
     """Hugging Face's word for the family."""
     base_class: str
-    """Class of the model without a task head; "" where transformers has none."""
+    """Class of the model without a task head; "" if there is none."""
     prefix: str
-    """Name under which a class with a task head keeps the base model."""
+    """Attribute under which a class with a task head holds the base model."""
     keeps_prefix: bool
-    """Whether the model without a task head has all its parameters under that name, too (DPR)."""
+    """Whether the parameters of the model without a task head have that prefix, too (DPR)."""
     tasks: tuple[str, ...]
-    """Tasks that transformers has a class of this type for."""
+    """Tasks for which transformers has a class of this type."""
     records_attention: bool
-    """Whether its attention goes through transformers' exchangeable attention function."""
+    """Whether it uses transformers' exchangeable attention function."""
     defaults: Mapping[str, Any]
-    """Config values that hold where a config file leaves them out."""
+    """Default values of the config."""
     renames: tuple[Mapping[str, Any], ...]
-    """Changes of name between file and module: {from, to} and, for a fused tensor, the axis to chunk."""
+    """Renames between file and module: {from, to} and, for a fused tensor, the axis to chunk."""
     frozen: tuple[str, ...]
-    """Parameters that are never trained, digits as *."""
+    """Parameters that are never trained, with digits as *."""
     buffers: tuple[str, ...]
-    """Buffers that a file keeps, digits as *."""
+    """Buffers that are saved, with digits as *."""
     classes: Mapping[str, "ClassFacts"]
-    """What is particular to single classes, by name."""
+    """Facts about single classes that differ from those of the type, by class name."""
 
     def of_class(self, name: str) -> "ClassFacts":
-        """What is particular to a class; for one that has nothing, what holds of the type."""
+        """The facts about a class; those of the type by default."""
         return self.classes.get(name) or ClassFacts({}, self.prefix, self.renames)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassFacts:
-    """What transformers says of one class of a type."""
+    """Facts about a class in transformers."""
 
     tied: Mapping[str, str]
-    """Tied names: alias -> the parameter whose values it shares."""
+    """Tied parameters: alias -> the parameter that it shares its values with."""
     prefix: str
-    """Name under which it keeps the base model."""
+    """Attribute that holds the base model."""
     renames: tuple[Mapping[str, Any], ...]
-    """Changes of name between file and module, as those of its type."""
+    """Renames between file and module."""
     unsaved: tuple[str, ...] = ()
-    """Parameters that it computes and never saves: tables of sines (Marian)."""
+    """Parameters that are computed and never saved: sinusoidal tables (Marian)."""
 
 
 @cache
 def entries() -> Mapping[str, CatalogueEntry]:
-    """The catalogue, short name -> entry, family by family."""
+    """The catalogue: short name -> entry, family by family."""
     catalogue: dict[str, CatalogueEntry] = {}
     for family in FAMILIES:
         for name, row in orjson.loads((FOLDER / "configs" / f"{family}.json").read_bytes()).items():
@@ -118,29 +118,29 @@ def entries() -> Mapping[str, CatalogueEntry]:
 
 
 def find(name: str) -> CatalogueEntry | None:
-    """The entry of a short name, an alias or a Hub id, whatever the case of its letters; None if there is none."""
+    """The entry with a short name, alias or Hub id, case-insensitive; None if there is none."""
     return _names().get(name.lower())
 
 
 def names() -> tuple[str, ...]:
-    """Every name that an entry goes by: short names, aliases and Hub ids."""
+    """All short names, aliases and Hub ids."""
     return tuple(name for entry in entries().values() for name in (*entry.aliases, entry.name, entry.hub_id))
 
 
 @cache
 def type_facts(model_type: str) -> TypeFacts | None:
-    """Facts of a model type; None where transformers does not know it.
+    """Facts about a model type; None if transformers does not know it.
 
-    Those of text models are packaged; for any other type transformers is imported and asked, once.
+    For types that are not packaged transformers is imported and inspected.
     """
     if not is_known(model_type):
         return None
     library = _library()
-    row, particular = library["types"].get(model_type), library["classes"]
+    row, by_class = library["types"].get(model_type), library["classes"]
     if row is None:
         from bertviz_core.models.catalog.generate import model_type_classes, model_type_row
 
-        row, particular = model_type_row(model_type) or {}, {**particular, **model_type_classes(model_type)}
+        row, by_class = model_type_row(model_type) or {}, {**by_class, **model_type_classes(model_type)}
     prefix, renames = row.get("prefix", ""), tuple(row.get("renames", ()))
     classes = {
         name: ClassFacts(
@@ -149,7 +149,7 @@ def type_facts(model_type: str) -> TypeFacts | None:
             tuple(own.get("renames", renames)),
             tuple(own.get("unsaved", ())),
         )
-        for name, own in particular.items()
+        for name, own in by_class.items()
     }
     return TypeFacts(
         model_type=model_type,
@@ -167,7 +167,7 @@ def type_facts(model_type: str) -> TypeFacts | None:
 
 
 def is_known(model_type: str) -> bool:
-    """Whether transformers knows a model type; imports nothing."""
+    """Whether transformers knows a model type; transformers is not imported."""
     library = _library()
     return model_type in library["types"] or model_type in library["other_types"]
 

@@ -1,4 +1,4 @@
-"""The models that come with the installation: data files of pinned packages, known by their SHA-256.
+"""The bundled models: data files of pinned packages with known SHA-256.
 
 Nothing of these packages is imported.
 """
@@ -14,26 +14,26 @@ SPLADE = "splade-tiny"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BundledModel:
-    """One model that comes with the installation."""
+    """A bundled model."""
 
     name: str
-    """Name that it is asked for by."""
+    """Name under which it is requested."""
     package: str
-    """Package whose folder holds its files; never imported."""
+    """Package with its files; never imported."""
     folder: str
     """Folder in the package."""
     hub_id: str | None
-    """Name of its repository on the Hub; None where it is known from the package alone."""
+    """Its repository on the Hub, if it has one."""
     parameters: int
-    """How many it has without a task head, tied ones counted once."""
+    """Number of parameters without a task head, tied ones counted once."""
     digests: Mapping[str, str]
-    """File -> SHA-256. Beside the weights, too: two words exchanged in a vocabulary would go unnoticed."""
+    """File -> SHA-256, also of the tokenizer, where a swap of two words would go unnoticed."""
     introduction: str = ""
-    """What a reader must know before its predictions, one or two sentences; "" where it has no task head."""
+    """Introduction to its predictions, one or two sentences; "" if it has no task head."""
 
     @property
     def small_files(self) -> tuple[str, ...]:
-        """The files beside the weights."""
+        """The files other than the weights."""
         return tuple(name for name in self.digests if name != WEIGHTS)
 
 
@@ -75,11 +75,11 @@ BUNDLED: Mapping[str, BundledModel] = {
         ),
     ),
 }
-"""By name, the default first."""
+"""Name -> model, the default first."""
 
 
 def find(name: str) -> BundledModel | None:
-    """The bundled model of a name or Hub id, whatever the case of its letters; None if there is none."""
+    """The bundled model with a name or Hub id, case-insensitive; None if there is none."""
     wanted = name.lower()
     return next(
         (row for row in BUNDLED.values() if wanted in (row.name.lower(), (row.hub_id or row.name).lower())), None

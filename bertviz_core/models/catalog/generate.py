@@ -1,9 +1,9 @@
-"""What transformers says of its classes, by type; run as a program, it writes the text models' to library.json.
+"""Collect facts about the classes of transformers by model type.
 
-What each entry of a config may be goes, for all models, to entry_kinds.json.
+As a program, it writes those of text models to library.json, and the types of config entries to entry_kinds.json.
 
-A checkpoint of a type in that file is read without importing transformers; of any other it is asked when it is needed.
-Run again after a change of the pinned transformers: `python -m bertviz_core.models.catalog.generate`.
+Checkpoints of a type in library.json are read without importing transformers; other types are inspected on demand. Run
+`python -m bertviz_core.models.catalog.generate` after a change of the pinned transformers.
 """
 
 import dataclasses
@@ -18,17 +18,18 @@ from typing import Any
 
 import orjson
 
+from bertviz_core.lazy_imports import import_libraries, torch, transformers
 from bertviz_core.models.families import FAMILIES
-from bertviz_core.models.skeleton import BUILD_LOCK, TASK_CLASSES, import_library, quietly, task_class
+from bertviz_core.models.skeleton import BUILD_LOCK, TASK_CLASSES, quietly, task_class
 from bertviz_core.models.transformers_internals import declares_attention_function, knows, not_saved, tied_names
 
 TABLE = Path(__file__).with_name("library.json")
 KINDS_TABLE = Path(__file__).parents[2] / "isolation" / "sanitized" / "entry_kinds.json"
 KINDS: Mapping[Any, str] = {int: "i", float: "f", bool: "b", str: "s", list: "l", tuple: "l", dict: "d", type(None): ""}
-"""A type of Python -> its letter in entry_kinds.json; an entry may be empty whatever its type."""
+"""Python type -> letter in entry_kinds.json; null is always permitted."""
 TEXT_TASKS = frozenset(("masked-lm", "next-sentence", "token-classification", "question-answering", "multiple-choice"))
-"""A type with a class for one of these works on the tokens of a text, and is packaged; classes for pretraining and for
-the base model alone are had by what sees and hears, too."""
+"""A model type with a class for one of these tasks is a text model; other modalities also have base and pretraining
+classes."""
 TASK_TABLES = (
     "MODEL_FOR_PRETRAINING_MAPPING_NAMES",
     "MODEL_FOR_MASKED_LM_MAPPING_NAMES",
@@ -44,25 +45,23 @@ LITERAL_NAME = re.compile(r"[A-Za-z0-9_.]+")
 
 
 def library_table() -> dict[str, Any]:
-    """The table: of every text model its row, the names of other types, and what single classes have of their own."""
-    import_library()
-    import transformers
-    from transformers.models.auto import configuration_auto, modeling_auto
+    """The table: rows of all text models, facts about single classes, and the names of other types."""
+    import_libraries()
 
     types: dict[str, dict[str, Any]] = {}
     classes: dict[str, dict[str, Any]] = {}
-    for model_type in sorted(modeling_auto.MODEL_MAPPING_NAMES):
+    for model_type in sorted(transformers.models.auto.modeling_auto.MODEL_MAPPING_NAMES):
         known = model_type in FAMILIES or not TEXT_TASKS.isdisjoint(_tasks(model_type))
         if known and (row := model_type_row(model_type)) is not None:
             types[model_type] = row
             classes |= model_type_classes(model_type)
-    others = sorted(set(configuration_auto.CONFIG_MAPPING_NAMES) - set(types))
+    others = sorted(set(transformers.models.auto.configuration_auto.CONFIG_MAPPING_NAMES) - set(types))
     version = transformers.__version__
     return {"transformers": version, "types": types, "classes": dict(sorted(classes.items())), "other_types": others}
 
 
 def table_bytes(table: Mapping[str, Any]) -> bytes:
-    """The table as JSON, a type or a class in a line."""
+    """The table as JSON, with a line for each type or class."""
     parts = [
         _member(key, b"{\n" + _lines(value) + b"\n}" if isinstance(value, dict) else orjson.dumps(value))
         for key, value in table.items()
@@ -71,23 +70,27 @@ def table_bytes(table: Mapping[str, Any]) -> bytes:
 
 
 def entry_kinds_table() -> dict[str, Any]:
-    """What each entry of a config may be: letters by entry, "kinds" as most types have it, "others" where one differs.
+    """The types of config entries as letters: "kinds" for most model types, "others" for exceptions.
 
-    i: a whole number, f: any number, b: true or false, s: a text, d: an object, l: a list, I: a list of whole numbers,
-    S: a list of texts. An entry that may be anything, or something that JSON has not, is left out.
+    i: integer, f: number, b: boolean, s: text, d: object, l: list, I: list of integers, S: list of texts. Entries that
+    may have any type, or one that JSON does not have, are left out.
     """
-    import_library()
-    import torch
-    from transformers import CONFIG_MAPPING, PreTrainedConfig, configuration_utils
+    import_libraries()
 
-    common = typing.get_type_hints(PreTrainedConfig, {**vars(configuration_utils), "torch": torch})
+    common = typing.get_type_hints(
+        transformers.PreTrainedConfig, {**vars(transformers.configuration_utils), "torch": torch}
+    )
     allowed: dict[str, dict[str, str]] = {}
-    for model_type, config_class in sorted(CONFIG_MAPPING.items()):
+    for model_type, config_class in sorted(transformers.CONFIG_MAPPING.items()):
         for field in dataclasses.fields(config_class):
             letters = _letters(common.get(field.name) if isinstance(field.type, str) else field.type)
             if letters:
                 allowed.setdefault(field.name, {})[model_type] = letters
-    for model_type, entry, letter in _written():  # what the library itself writes is right, whatever it is annotated
+    for (
+        model_type,
+        entry,
+        letter,
+    ) in _written():  # values written by transformers are valid regardless of the annotation
         letters = allowed.get(entry, {}).get(model_type, "")
         if entry in allowed and not {letter, "f" if letter == "i" else "l"} & {*letters}:
             allowed[entry][model_type] = "".join(sorted({*letters, letter}))
@@ -97,18 +100,16 @@ def entry_kinds_table() -> dict[str, Any]:
         for model_type, letters in by_type.items():
             if letters != kinds[entry]:
                 others.setdefault(model_type, {})[entry] = letters
-    return {"kinds": kinds, "others": dict(sorted(others.items())), "types": sorted(CONFIG_MAPPING)}
+    return {"kinds": kinds, "others": dict(sorted(others.items())), "types": sorted(transformers.CONFIG_MAPPING)}
 
 
 def _written() -> Iterator[tuple[str, str, str]]:
-    """Type, entry and letter of each value in the configs that transformers writes."""
-    from transformers import CONFIG_MAPPING
-
-    for model_type, config_class in sorted(CONFIG_MAPPING.items()):
+    """Model type, entry and letter of each value in the default configs."""
+    for model_type, config_class in sorted(transformers.CONFIG_MAPPING.items()):
         try:
             with quietly():
                 written = orjson.loads(config_class().to_json_string(use_diff=False))
-        except Exception:  # a composite that has no default
+        except Exception:  # a composite config without defaults
             written = {}
         for entry, value in written.items():
             if value is not None:
@@ -118,7 +119,7 @@ def _written() -> Iterator[tuple[str, str, str]]:
 
 
 def _letters(annotation: Any) -> str:
-    """The letters of an annotated type; "" where it may be something else."""
+    """The letters of an annotation; "" if other types are permitted."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (typing.Union, types.UnionType):
         parts = [_letters(each) for each in arguments if each is not type(None)]
@@ -129,22 +130,22 @@ def _letters(annotation: Any) -> str:
         inside = {_letters(each) for each in arguments if each is not Ellipsis}
         return {"i": "I", "s": "S"}.get("".join(inside), "l")
     if isinstance(annotation, type) and hasattr(annotation, "model_type"):
-        return "d"  # a config inside the config
+        return "d"  # a nested config
     return KINDS.get(origin or annotation, "")
 
 
 def model_type_row(model_type: str) -> dict[str, Any] | None:
-    """What is to be known of one model type; None where transformers has no base class of it."""
-    import_library()
-    import transformers
-    from transformers.models.auto import configuration_auto
+    """The row of a model type; None if transformers has no base class for it."""
+    import_libraries()
 
     name = _base_class(model_type)
     base: Any = getattr(transformers, name, None)
-    config_class = getattr(transformers, configuration_auto.CONFIG_MAPPING_NAMES.get(model_type, ""), None)
+    config_class = getattr(
+        transformers, transformers.models.auto.configuration_auto.CONFIG_MAPPING_NAMES.get(model_type, ""), None
+    )
     if config_class is None or base is None or not _is_model_class(base):
         return None
-    with BUILD_LOCK, quietly():  # the library warns of its own defaults
+    with BUILD_LOCK, quietly():  # transformers warns about its own defaults
         defaults, (frozen, buffers, names) = _defaults(config_class), _not_trained(base, config_class)
     row = {
         "class": name,
@@ -161,15 +162,13 @@ def model_type_row(model_type: str) -> dict[str, Any] | None:
 
 
 def model_type_classes(model_type: str) -> dict[str, dict[str, Any]]:
-    """What a type's classes have of their own, by class: tied names, and a prefix or renames other than the type's.
+    """Facts about single classes of a type: tied names, and a prefix or renames other than those of the type.
 
     tied maps an alias to the parameter whose values it shares.
     """
-    import_library()
-    import transformers
-    from transformers.models.auto import modeling_auto
+    import_libraries()
 
-    found = [getattr(modeling_auto, table).get(model_type, ()) for table in TASK_TABLES]
+    found = [getattr(transformers.models.auto.modeling_auto, table).get(model_type, ()) for table in TASK_TABLES]
     base_name = _base_class(model_type)
     base: Any = getattr(transformers, base_name, None)
     beside = getattr(sys.modules[base.__module__], "__all__", ()) if _is_model_class(base) else ()
@@ -189,9 +188,7 @@ def model_type_classes(model_type: str) -> dict[str, dict[str, Any]]:
 
 
 def _base_class(model_type: str) -> str:
-    from transformers.models.auto import modeling_auto
-
-    return _several(modeling_auto.MODEL_MAPPING_NAMES.get(model_type, ""))[0]
+    return _several(transformers.models.auto.modeling_auto.MODEL_MAPPING_NAMES.get(model_type, ""))[0]
 
 
 def _several(names: str | tuple[str, ...]) -> tuple[str, ...]:
@@ -207,46 +204,40 @@ def _lines(rows: Mapping[str, Any]) -> bytes:
 
 
 def _tasks(model_type: str) -> list[str]:
-    """The tasks that transformers has a class of this type for."""
-    import transformers
-
+    """The tasks for which transformers has a class of this type."""
     config_name = transformers.models.auto.configuration_auto.CONFIG_MAPPING_NAMES.get(model_type, "")
     config_class = getattr(transformers, config_name, None)
     return [task for task in TASK_CLASSES if knows(task_class(task), config_class)]
 
 
 def _defaults(config_class: Any) -> dict[str, Any]:
-    """Values that a config file may leave out and that shape the ledger or the capability card."""
+    """Default values that affect the ledger or the capabilities."""
     try:
         config = config_class()
-    except Exception:  # a composite that has no default: nothing to say
+    except Exception:  # a composite config without defaults
         return {}
     wanted = ("tie_word_embeddings", "num_hidden_groups", "inner_group_num", "is_encoder_decoder")
     return {name: value for name in wanted if isinstance(value := getattr(config, name, None), bool | int) and value}
 
 
 def _renames(*identifiers: str) -> list[dict[str, Any]]:
-    """Name changes between file and module, in the library's order, with the cutting of a fused tensor."""
+    """Renames between file and module, in order, with the axis on which a fused tensor is split."""
     from transformers.conversion_mapping import get_checkpoint_conversion_mapping
-    from transformers.core_model_loading import Chunk, WeightRenaming
 
     steps: list[Any] = next((renames for key in identifiers if (renames := get_checkpoint_conversion_mapping(key))), [])
     rows = []
     for step in steps:
-        if type(step) is WeightRenaming:
+        operations = [type(operation) for operation in getattr(step, "operations", [])]
+        if type(step) is transformers.core_model_loading.WeightRenaming:
             rows.append({"from": list(step.source_patterns), "to": list(step.target_patterns)})
-        elif [type(operation) for operation in getattr(step, "operations", [])] == [Chunk] and len(
-            step.source_patterns
-        ) == 1:
+        elif operations == [transformers.core_model_loading.Chunk] and len(step.source_patterns) == 1:
             axis = step.operations[0].dim
             rows.append({"from": list(step.source_patterns), "to": list(step.target_patterns), "chunk": axis})
     return rows
 
 
 def _not_trained(base: Any, config_class: Any) -> tuple[list[str], list[str], list[str]]:
-    """Names (digits as *) of parameters that are never trained, of buffers that a file keeps, and of all it keeps."""
-    import torch
-
+    """Names (with digits as *) of parameters that are never trained, of saved buffers, and of the whole state dict."""
     try:
         with torch.device("meta"):
             model = base(config_class())
@@ -260,9 +251,7 @@ def _not_trained(base: Any, config_class: Any) -> tuple[list[str], list[str], li
 
 
 def _is_model_class(value: Any) -> bool:
-    """Whether it is a model's class, and not the stand-in for one whose packages are not installed."""
-    import transformers
-
+    """Whether this is a model class, not the placeholder for one with a missing dependency."""
     return isinstance(value, type) and issubclass(value, transformers.PreTrainedModel)
 
 
@@ -276,7 +265,7 @@ def _ties(model_class: Any) -> dict[str, str]:
 
 
 def _literal(pattern: str) -> str:
-    """The name that a pattern stands for; "" for one that stands for several."""
+    """The only name that a pattern matches; "" for several."""
     name = pattern.removeprefix("^").removesuffix("$").replace("\\.", ".")
     return name if LITERAL_NAME.fullmatch(name) else ""
 

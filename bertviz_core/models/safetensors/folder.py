@@ -1,4 +1,4 @@
-"""What a checkpoint folder holds, read from the headers of its safetensors files; torch is not imported."""
+"""Read the safetensors headers and JSON files of a checkpoint folder, without torch."""
 
 import hashlib
 from pathlib import Path
@@ -27,7 +27,7 @@ PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
 
 
 def read_header(folder: Path) -> CheckpointHeader:
-    """The header of the checkpoint in a folder, single file or sharded.
+    """The headers of the safetensors files in a folder.
 
     Raises:
         CheckpointError: there is no safetensors file, or one is damaged.
@@ -49,7 +49,7 @@ def read_json(folder: Path, name: str, limit: int = CONFIG_NBYTES) -> dict[str, 
     """The JSON object in a small file of a checkpoint folder.
 
     Raises:
-        CheckpointError: the file is not the folder's own, is too large for what it should be, or is no JSON object.
+        CheckpointError: it is not a regular file of the folder, too large, or not a JSON object.
     """
     raw = read_file(folder, name, limit)
     check_values(name, raw)
@@ -57,10 +57,10 @@ def read_json(folder: Path, name: str, limit: int = CONFIG_NBYTES) -> dict[str, 
 
 
 def weight_files(folder: Path) -> tuple[str, ...]:
-    """Names of the safetensors files that make up the checkpoint in a folder.
+    """Names of the safetensors files of the checkpoint in a folder.
 
     Raises:
-        CheckpointError: there is none, only pickle files, or a shard is missing or not the folder's own.
+        CheckpointError: there are none or only pickle files, or a shard is missing or not a regular file.
     """
     if present(folder, SINGLE_FILE):
         own_file(folder, SINGLE_FILE)
@@ -90,10 +90,10 @@ def weight_files(folder: Path) -> tuple[str, ...]:
 
 
 def weights_sha256(folder: Path) -> str:
-    """SHA-256 of a checkpoint's weights: of its one file, or of its shards' digests in the order of their names.
+    """SHA-256 of the weights: of the single file, or of the digests of the shards in the order of their names.
 
     Raises:
-        CheckpointError: as weight_files; or a file cannot be read.
+        CheckpointError: there are no valid weights, or a file cannot be read.
     """
     digests = []
     for name in weight_files(folder):
@@ -105,10 +105,10 @@ def weights_sha256(folder: Path) -> str:
 
 
 def refuse_adapter(folder: Path) -> None:
-    """Refuse a folder that holds an adapter and no model.
+    """Refuse a folder that contains an adapter and no model.
 
     Raises:
-        CheckpointError: says how the two become one.
+        CheckpointError: explains how to merge it.
     """
     if present(folder, ADAPTER_CONFIG):
         raise CheckpointError(

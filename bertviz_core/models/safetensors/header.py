@@ -1,8 +1,8 @@
-"""The header of one safetensors file, parsed and checked; no weight is read, torch is not imported.
+"""Parse and check the header of a safetensors file, without torch and without reading weights.
 
 The format (huggingface/safetensors, README, "Format"): eight bytes, little-endian, with the length of the header;
 the header, a JSON object that maps each tensor's name to dtype, shape and its range in the rest; then the values,
-without gaps and without overlaps. Every one of these rules is checked, since a header is a stranger's word.
+without gaps and without overlaps. All of these rules are checked, since a header is untrusted.
 """
 
 import math
@@ -43,25 +43,25 @@ DTYPE_BITS: Mapping[str, tuple[str, int]] = {
     "I64": ("int64", 64),
     "U64": ("uint64", 64),
 }
-"""safetensors' name of a dtype -> torch's name and the bits of one number."""
+"""dtype in safetensors -> dtype in torch and its number of bits."""
 
 DTYPE_NBYTES: Mapping[str, float] = {name: bits / 8 for name, bits in DTYPE_BITS.values()}
 
 MAX_HEADER_NBYTES = 100_000_000
 """The limit of the safetensors library itself."""
 MAX_TENSORS = 200_000
-"""Most tensors of a checkpoint; the largest mixtures of experts have half as many."""
+"""Maximum tensors of a checkpoint; the largest mixtures of experts have half as many."""
 MAX_SIGNS: Mapping[bytes, int] = {b"{": MAX_TENSORS + 50_000, b":": 6 * MAX_TENSORS, b",": 10 * MAX_TENSORS}
-"""Most of some signs in a header: a tensor has one of the first, four of the second, and five to eight of the third."""
+"""Maximum of some characters in a header; a tensor has 1 of the first, 4 of the second, 5 to 8 of the third."""
 MAX_AXES, MAX_NAME = 32, 1_000
-"""Most axes of a tensor, and characters of its name."""
+"""Maximum axes of a tensor, and length of its name."""
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 ABSENT = (-1, -1)
-"""Stands for a shape or a range that an entry has not; no count is negative."""
+"""Placeholder for a missing shape or range."""
 
 
 class StoredEntry(msgspec.Struct):
-    """What a header says of one tensor."""
+    """The entry of a tensor in a header."""
 
     dtype: str = ""
     shape: tuple[Count, ...] = ABSENT
@@ -72,10 +72,10 @@ ENTRIES = msgspec.json.Decoder(dict[str, StoredEntry])
 
 
 def read_file_header(path: Path) -> tuple[list[StoredTensor], int]:
-    """The tensors that one safetensors file lists, in the order of their values, and the bytes read for that.
+    """The tensors of a safetensors file, in the order of their values, and the number of bytes read.
 
     Raises:
-        CheckpointError: the file cannot be read or breaks a rule of the format.
+        CheckpointError: the file cannot be read or is invalid.
     """
     with opened(path.parent, path.name) as file:
         size = os.fstat(file.fileno()).st_size
@@ -85,15 +85,15 @@ def read_file_header(path: Path) -> tuple[list[StoredTensor], int]:
 
 
 def listed_tensors(file: str, raw: bytes, payload: int | None) -> list[StoredTensor]:
-    """The entries of a header, checked and put into the order of their values.
+    """The entries of a header, checked, in the order of their values.
 
     Args:
-        file: name of the file, for messages.
-        raw: the header's JSON.
-        payload: bytes behind the header; None where they are not known (a header fetched alone).
+        file: name of the file, for error messages.
+        raw: the JSON of the header.
+        payload: bytes after the header; None if unknown.
 
     Raises:
-        CheckpointError: an entry is not well formed, or the ranges overlap, leave gaps or miss the file's end.
+        CheckpointError: an entry is invalid, or the ranges overlap, have gaps or do not match the size of the file.
     """
     _check_signs(file, raw)
     tensors = []
@@ -120,23 +120,17 @@ def listed_tensors(file: str, raw: bytes, payload: int | None) -> list[StoredTen
 
 
 def check_count(what: str, count: int) -> None:
-    """Refuse more tensors than any checkpoint has, before anything is made of them.
+    """Check the number of tensors.
 
     Raises:
-        CheckpointError: with both counts.
+        CheckpointError: there are too many.
     """
     if count > MAX_TENSORS:
         raise CheckpointError(f"{what} lists about {count:,} tensors; at most {MAX_TENSORS:,} are read.")
 
 
 def _check_signs(file: str, raw: bytes) -> None:
-    """Refuse a header that lists more than any checkpoint's does, before it is parsed.
-
-    What is counted are signs, however the entries are spelled; those inside names and metadata count too.
-
-    Raises:
-        CheckpointError: with the sign's count and the most that is read.
-    """
+    """Refuse a header with too many entries, by its punctuation, before it is parsed."""
     for sign, most in MAX_SIGNS.items():
         count = raw.count(sign)
         if count > most:
@@ -159,7 +153,7 @@ def _header_length(file: str, start: bytes, size: int) -> int:
 
 
 def _entries(file: str, raw: bytes) -> dict[str, StoredEntry]:
-    """The entries of a header by name, their types checked while they are decoded."""
+    """The entries of a header by name, with their types checked."""
     try:
         entries = ENTRIES.decode(raw)
     except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -169,7 +163,7 @@ def _entries(file: str, raw: bytes) -> dict[str, StoredEntry]:
 
 
 def _entries_one_by_one(file: str, header: Mapping[str, Any]) -> dict[str, StoredEntry]:
-    """The entries of a header that could not be decoded at once: what stands in the way is named, or no tensor."""
+    """Decode the entries one by one, to name the invalid one and to skip metadata."""
     entries = {}
     for name, entry in header.items():
         if name == "__metadata__":
@@ -191,7 +185,7 @@ def _in_order(entries: Mapping[str, StoredEntry]) -> list[tuple[str, StoredEntry
 
 
 def _check_entry(file: str, name: str, entry: StoredEntry) -> None:
-    """Refuse an entry that is not well formed, or whose range has not the bytes that its shape takes."""
+    """Refuse an invalid entry, or one whose range does not match its shape."""
     dtype, shape, (begin, end) = entry.dtype, entry.shape, entry.data_offsets
     if ABSENT in (shape, entry.data_offsets) or not dtype:
         raise CheckpointError(_not_counts(file, name))
@@ -209,7 +203,7 @@ def _check_entry(file: str, name: str, entry: StoredEntry) -> None:
             f"{file}: {quoted(name)} has the dtype {quoted(dtype)}, which safetensors does not define."
         )
     bits = math.prod(shape) * DTYPE_BITS[dtype][1]
-    needed = -(-bits // 8)  # in whole numbers: the product of a shape may be beyond any float
+    needed = -(-bits // 8)  # integers, since the product of a shape may exceed any float
     if bits % 8 or end - begin != needed:
         words = f"{needed:,}" if needed < 2**63 else "more than 2**63"
         raise CheckpointError(

@@ -1,6 +1,6 @@
-"""Results of the parameter ledger: which numbers a model consists of, where they stand and how they add up.
+"""Results about safetensors headers.
 
-Rows of tables that can have 100,000 of them are msgspec structs, as frozen as a dataclass and far quicker to make.
+Tensors are msgspec structs, which are created faster than dataclasses; there may be 100,000 of them.
 """
 
 from dataclasses import dataclass
@@ -9,27 +9,27 @@ import msgspec
 
 
 class StoredTensor(msgspec.Struct, frozen=True):
-    """One tensor as a safetensors header lists it; its values are not read."""
+    """A tensor in a safetensors header."""
 
     name: str
     """Name in the file."""
     shape: tuple[int, ...]
     """Size of every axis; () for a single number."""
     dtype: str
-    """Torch's name of the number format, such as "float32"."""
+    """Number format in torch, such as "float32"."""
     nbytes: int
-    """Bytes of the values in the file."""
+    """Size of its values in bytes."""
     file: str
-    """Name of the file (the shard) that holds it."""
+    """Name of its file (shard)."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointHeader:
-    """What the headers of a checkpoint's safetensors files say, all shards together."""
+    """The headers of all safetensors files of a checkpoint."""
 
     tensors: tuple[StoredTensor, ...]
-    """Every stored tensor, in the order of the files and of the values in them."""
+    """All tensors, in the order of the files and of their values."""
     files: tuple[str, ...]
     """Names of the files read."""
     header_nbytes: int
-    """Bytes read: length fields and headers, nothing else."""
+    """Bytes read: length fields and headers."""

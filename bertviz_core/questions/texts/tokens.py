@@ -9,7 +9,7 @@ from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer, question
 from bertviz_core.trace.results import TextPieces, Tokens
 from bertviz_core.trace.subwords.pieces import text_pieces
-from bertviz_core.trace.subwords.reference_tokenizers import MADE, reference_tokenizer
+from bertviz_core.trace.subwords.reference_tokenizers import REFERENCE_TOKENIZERS, reference_tokenizer
 from bertviz_core.trace.tokenization import longest_piece, tokenize
 
 NEAREST = 10
@@ -41,7 +41,7 @@ def cut_text(opened: Opened, options: Options) -> Answer[TextPieces]:
 @question(figures=("tokenizers",), params=(TOKENIZER,))
 def second_tokenizer(opened: Opened, options: Options) -> Answer[TextPieces]:
     """The same text cut by a second tokenizer."""
-    read, name = tokens(opened, options), options.get(TOKENIZER.key) or next(iter(MADE))
+    read, name = tokens(opened, options), options.get(TOKENIZER.key) or next(iter(REFERENCE_TOKENIZERS))
     pieces = text_pieces(tokens_by(opened, options, name))
     drawn = {"text_pieces": text_pieces(read.result), "model_name": opened.source.name, "second_name": name}
     return read.of(pieces, second_pieces=pieces, **drawn)
@@ -64,7 +64,7 @@ def tokens_by(opened: Opened, options: Options, name: str) -> Tokens:
     Raises:
         BertvizError: there is no such tokenizer on this machine.
     """
-    if name not in MADE:
+    if name not in REFERENCE_TOKENIZERS:
         return opened.other(name).tokens(options.text(), options.pair)
     made = opened.made((__name__, "reference_tokenizer", name), lambda: reference_tokenizer(name, opened.settings))
     return tokenize(made, options.text(), options.pair)

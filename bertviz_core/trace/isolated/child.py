@@ -1,4 +1,4 @@
-"""What the process of a tokenizer does: it reads the tokenizer, and encodes texts with it. torch is never imported."""
+"""The child process of a tokenizer: loads it and encodes texts, without importing torch."""
 
 import sys
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.isolation.sanitized.terms import OpenedConfig, Terms
 from bertviz_core.isolation.sanitized.tokenizer_files import tokenizer_files
 from bertviz_core.isolation.walls import confine_files
-from bertviz_core.models.skeleton import import_library
+from bertviz_core.lazy_imports import import_libraries
 from bertviz_core.trace.isolated.backend import ID_NAMES, continuing_prefix, read_backend
 from bertviz_core.trace.isolated.messages import (
     Encoded,
@@ -25,42 +25,42 @@ from bertviz_core.trace.isolated.messages import (
 )
 
 TOKENS_PER_CHARACTER, FURTHER_TOKENS = 8, 20_000
-"""More tokens than these for each character of a text, and these, are made by no tokenizer of a language."""
+"""Limits for the number of tokens: per character, and in addition per text."""
 _BACKEND: list[Any] = []
 
 
 def answered(request: bytes) -> bytes:
-    """The packed answer to a packed request; the first one names the tokenizer, and an empty one only imports.
+    """The packed answer to a packed request; the first names the tokenizer, and an empty one only imports.
 
     Raises:
         CheckpointError: the tokenizer cannot be read.
-        TextError: a text becomes tokens without end.
+        TextError: a text has too many tokens.
     """
     if not request:
         _import_library()
         return b""
-    asked = msgspec.msgpack.decode(request, type=Request)
-    if isinstance(asked, Loading):
-        return msgspec.msgpack.encode(_load(asked))
-    if isinstance(asked, Spelling):
-        return msgspec.msgpack.encode(_BACKEND[0].convert_ids_to_tokens(asked.ids))
-    if isinstance(asked, Joining):
-        return msgspec.msgpack.encode(str(_BACKEND[0].convert_tokens_to_string(asked.tokens)))
-    return msgspec.msgpack.encode(_encode(_BACKEND[0], asked))
+    message = msgspec.msgpack.decode(request, type=Request)
+    if isinstance(message, Loading):
+        return msgspec.msgpack.encode(_load(message))
+    if isinstance(message, Spelling):
+        return msgspec.msgpack.encode(_BACKEND[0].convert_ids_to_tokens(message.ids))
+    if isinstance(message, Joining):
+        return msgspec.msgpack.encode(str(_BACKEND[0].convert_tokens_to_string(message.tokens)))
+    return msgspec.msgpack.encode(_encode(_BACKEND[0], message))
 
 
-def _load(asked: Loading) -> TokenizerFacts:
+def _load(message: Loading) -> TokenizerFacts:
     _import_library()
-    folder = Path(asked.folder)
-    confine_files(tokenizer_files(folder), Path(asked.scratch))
+    folder = Path(message.folder)
+    confine_files(tokenizer_files(folder), Path(message.scratch))
     backend: Any = read_backend(
-        asked.name, folder, OpenedConfig(asked.config, Terms(asked.max_layers, asked.max_labels))
+        message.name, folder, OpenedConfig(message.config, Terms(message.max_layers, message.max_labels))
     )
     _BACKEND[:] = [backend]
     try:
         _encode(backend, Encoding(["A trial."], "With a pair.", single=True, options={"verbose": False}))
     except TextError as error:
-        raise CheckpointError(f"The tokenizer of {asked.name!r} cannot be used: {error}.") from error
+        raise CheckpointError(f"The tokenizer of {message.name!r} cannot be used: {error}.") from error
     return TokenizerFacts(
         is_fast=bool(backend.is_fast),
         count=len(backend),
@@ -75,19 +75,19 @@ def _load(asked: Loading) -> TokenizerFacts:
 
 def _import_library() -> None:
     modules: Any = sys.modules
-    modules.setdefault("torch", None)  # without it the process takes a third of the time and of the memory
-    import_library()
+    modules.setdefault("torch", None)  # saves two thirds of the time and of the memory
+    import_libraries()
 
 
-def _encode(backend: Any, asked: Encoding) -> Encoded:
-    texts: Any = asked.texts[0] if asked.single else asked.texts
-    encoding = backend(texts, asked.pair, **asked.options)
-    given = sum(map(len, asked.texts)) + len(asked.pair or "")
-    one_row = asked.single and not asked.options.get("return_overflowing_tokens")
+def _encode(backend: Any, message: Encoding) -> Encoded:
+    texts: Any = message.texts[0] if message.single else message.texts
+    encoding = backend(texts, message.pair, **message.options)
+    characters = sum(map(len, message.texts)) + len(message.pair or "")
+    one_row = message.single and not message.options.get("return_overflowing_tokens")
     by_text = {name: [values] if one_row else values for name, values in encoding.items()}
-    _check_count(by_text, given, len(asked.texts))
+    _check_count(by_text, characters, len(message.texts))
     columns = {name: rows for name, rows in by_text.items() if all(map(_is_whole_numbers, rows))}
-    if not asked.single or not backend.is_fast:
+    if not message.single or not backend.is_fast:
         return Encoded(columns, None)
     places = [
         TokenPlaces(list(rows.tokens), list(rows.sequence_ids), list(rows.word_ids), list(rows.offsets))
@@ -100,7 +100,7 @@ def _check_count(columns: Mapping[str, Any], characters: int, texts: int) -> Non
     count = sum(map(len, columns["input_ids"]))
     most = TOKENS_PER_CHARACTER * characters + FURTHER_TOKENS * texts
     if count > most:
-        raise TextError(f"it makes {count:,} tokens of {characters:,} characters; at most {most:,} are read")
+        raise TextError(f"it has {count:,} tokens for {characters:,} characters; at most {most:,} are read")
 
 
 def _is_whole_numbers(row: Any) -> bool:

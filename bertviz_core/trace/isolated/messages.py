@@ -1,4 +1,4 @@
-"""What is said to the process of a tokenizer, and what it answers: plain values, checked by type where they arrive."""
+"""Messages to and from the process of a tokenizer, with their types checked on arrival."""
 
 from typing import Any
 
@@ -6,14 +6,14 @@ import msgspec
 
 
 class Loading(msgspec.Struct, frozen=True, tag=True):
-    """Which tokenizer to read."""
+    """Load a tokenizer."""
 
     name: str
-    """The model's name, for messages."""
+    """Name of the model, for error messages."""
     folder: str
-    """Its own folder."""
+    """The folder of the model."""
     scratch: str
-    """A folder for copies, which the asking process removes."""
+    """A folder for copies; the parent removes it."""
     config: dict[str, Any]
     """Its config.json."""
     max_layers: int
@@ -21,23 +21,23 @@ class Loading(msgspec.Struct, frozen=True, tag=True):
 
 
 class Encoding(msgspec.Struct, frozen=True, tag=True):
-    """Texts to cut into tokens."""
+    """Tokenize texts."""
 
     texts: list[str]
     pair: str | None
     single: bool
-    """Whether there is one text, and its places in the text are wanted."""
+    """Whether there is a single text, for which offsets are returned."""
     options: dict[str, bool | int | str | None]
 
 
 class Spelling(msgspec.Struct, frozen=True, tag=True):
-    """Ids whose spelling is asked for."""
+    """Convert ids to tokens."""
 
     ids: list[int]
 
 
 class Joining(msgspec.Struct, frozen=True, tag=True):
-    """Tokens whose text is asked for."""
+    """Convert tokens to a text."""
 
     tokens: list[str]
 
@@ -46,23 +46,23 @@ Request = Loading | Encoding | Spelling | Joining
 
 
 class TokenizerFacts(msgspec.Struct, frozen=True):
-    """What a tokenizer says of itself."""
+    """Attributes of a tokenizer."""
 
     is_fast: bool
     count: int
-    """Entries of its vocabulary."""
+    """Size of the vocabulary."""
     model_max_length: float
     truncation_side: str
     continuing_subword_prefix: str
-    """What the vocabulary writes in front of a piece that continues a word, such as ##; "" for nothing."""
+    """Prefix of tokens that continue a word, such as ##; "" if there is none."""
     special_tokens_map: dict[str, str]
     all_special_ids: list[int]
     ids: dict[str, int | None]
-    """Name, such as pad_token_id -> the id."""
+    """Name, such as pad_token_id -> id."""
 
 
 class TokenPlaces(msgspec.Struct, frozen=True):
-    """The tokens of one text, or one pair, and where they come from."""
+    """The tokens of a text or pair, with their words and offsets."""
 
     tokens: list[str]
     sequence_ids: list[int | None]
@@ -71,9 +71,9 @@ class TokenPlaces(msgspec.Struct, frozen=True):
 
 
 class Encoded(msgspec.Struct, frozen=True):
-    """The tokens of one text, in windows where these were asked for, or of each of several."""
+    """The tokens of one text, possibly in windows, or of several texts."""
 
     columns: dict[str, list[list[int]]]
-    """Name, such as input_ids -> for each text, or window of one, its whole numbers."""
+    """Name, such as input_ids -> the integers of each text or window."""
     places: list[TokenPlaces] | None
-    """For each window of one text, one where it was not parted; None where nothing tells them."""
+    """One entry per window of a single text; None if unknown."""

@@ -1,4 +1,4 @@
-"""A tokenizer in a process of its own, with as much of transformers' interface as is used of one here."""
+"""A tokenizer in a child process, with the part of transformers' interface that is used here."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
@@ -23,29 +23,29 @@ from bertviz_core.trace.isolated.messages import Encoded, Encoding, Joining, Loa
 TASK = "bertviz_core.trace.isolated.child.answered"
 ANSWER_NBYTES = 64 * 1024**2
 LEAST_NBYTES = 1024**3
-"""Address space without which the largest known vocabularies, of a quarter of a million words, cannot be read."""
+"""Minimum address space in bytes; the largest known vocabularies have 250,000 words."""
 
 
 def warm_tokenizers(settings: Settings) -> None:
-    """From now on have a process ready for the next tokenizer, where the settings ask for processes of their own."""
+    """Keep a spare process ready for the next tokenizer, if tokenizers are isolated."""
     if settings.isolate_models:
         spare_of(TASK, _limits(settings)).fill()
 
 
 class IsolatedEncoding(dict[str, Any]):
-    """Columns of an encoding by name, as transformers' BatchEncoding; encodings where the places are known."""
+    """An encoding like transformers' BatchEncoding; `encodings` has the offsets, if they are known."""
 
     encodings: list[Any] | None = None
 
 
 class IsolatedTokenizer:
-    """A model's tokenizer at work in a process of its own, which can be ended and comes back."""
+    """The tokenizer of a model in a child process, which is restarted after it was killed."""
 
     def __init__(self, source: ModelSource, folder: Path, settings: Settings) -> None:
-        """Read the tokenizer and try it once; a refusal is kept while the model's files are the same.
+        """Load the tokenizer and test it; a failure is cached as long as the model's files stay the same.
 
         Raises:
-            CheckpointError: it is missing, damaged, or takes more time or memory than a tokenizer does.
+            CheckpointError: it is missing, damaged, or needs too much time or memory.
         """
         check_tokenizer_files(folder)
         self._name = source.name
@@ -61,16 +61,16 @@ class IsolatedTokenizer:
     def __call__(
         self, text: str | Sequence[str], pair: str | None = None, **options: bool | int | str | None
     ) -> IsolatedEncoding:
-        """The encoding of a text or a pair, or of several texts, as transformers gives it.
+        """Encode a text, a pair or several texts, like transformers.
 
-        Of windows (return_overflowing_tokens) there is a row for each; their places are in `encodings`.
+        Windows (return_overflowing_tokens) have a row each.
 
         Raises:
-            ChildError: it takes more time or memory than a text may.
+            ChildError: it needs too much time or memory.
         """
         single = isinstance(text, str)
-        asked = Encoding([text] if isinstance(text, str) else list(text), pair, single, options)
-        encoded = msgspec.msgpack.decode(self._worker.ask(msgspec.msgpack.encode(asked)), type=Encoded)
+        request = Encoding([text] if isinstance(text, str) else list(text), pair, single, options)
+        encoded = msgspec.msgpack.decode(self._worker.ask(msgspec.msgpack.encode(request)), type=Encoded)
         one_row = single and not options.get("return_overflowing_tokens")
         encoding = IsolatedEncoding({name: rows[0] if one_row else rows for name, rows in encoded.columns.items()})
         if encoded.places is not None:
@@ -78,36 +78,36 @@ class IsolatedTokenizer:
         return encoding
 
     def __len__(self) -> int:
-        """Entries of the vocabulary."""
+        """Size of the vocabulary."""
         return self._facts.count
 
     def __getattr__(self, name: str) -> Any:
-        """What the tokenizer says of itself: is_fast, model_max_length, pad_token_id and the like."""
+        """Attributes of the tokenizer: is_fast, model_max_length, pad_token_id and others."""
         if name.startswith("_"):
             raise AttributeError(name)
         return self._facts.ids[name] if name in self._facts.ids else getattr(self._facts, name)
 
     def convert_ids_to_tokens(self, ids: Sequence[int]) -> list[str | None]:
-        """The vocabulary's spelling of some ids; None for a row that it has not.
+        """The spelling of ids; None for an id beyond the vocabulary.
 
         Raises:
-            CheckpointError: the vocabulary takes too long to look them up.
+            CheckpointError: it takes too long.
         """
-        return msgspec.msgpack.decode(self._asked(Spelling(list(ids))), type=list[str | None])
+        return msgspec.msgpack.decode(self._request(Spelling(list(ids))), type=list[str | None])
 
     def convert_tokens_to_string(self, tokens: Sequence[str]) -> str:
-        """The text that some tokens stand for.
+        """The text of some tokens.
 
         Raises:
-            CheckpointError: the vocabulary takes too long to join them.
+            CheckpointError: it takes too long.
         """
-        return msgspec.msgpack.decode(self._asked(Joining(list(tokens))), type=str)
+        return msgspec.msgpack.decode(self._request(Joining(list(tokens))), type=str)
 
-    def _asked(self, request: Request) -> bytes:
+    def _request(self, request: Request) -> bytes:
         try:
             return self._worker.ask(msgspec.msgpack.encode(request))
         except ChildError as error:
-            raise CheckpointError(f"The tokenizer of {self._name!r} could not be asked: {error}.") from error
+            raise CheckpointError(f"The tokenizer of {self._name!r} did not answer: {error}.") from error
 
     def _loaded(self, key: Hashable) -> TokenizerFacts:
         def prepared() -> bytes:
@@ -116,14 +116,14 @@ class IsolatedTokenizer:
             except BertvizError as error:
                 raise CheckpointError(str(error)) from error
 
-        def why(error: ChildError) -> CheckpointError:
+        def as_error(error: ChildError) -> CheckpointError:
             return CheckpointError(f"The tokenizer of {self._name!r} could not be read: {error}.")
 
-        # The facts alone are no tokenizer: the child that told them has it.
-        return msgspec.msgpack.decode(VERDICTS.of(key, prepared, why, refusals_alone=True), type=TokenizerFacts)
+        # Only failures are cached: the facts are of no use without the child that loaded the tokenizer.
+        return msgspec.msgpack.decode(VERDICTS.of(key, prepared, as_error, failures_only=True), type=TokenizerFacts)
 
 
 def _limits(settings: Settings) -> Limits:
-    """What the process of a tokenizer may take."""
+    """Limits of the process of a tokenizer."""
     limits = Limits.of(settings, ANSWER_NBYTES)
     return replace(limits, memory_nbytes=max(limits.memory_nbytes, LEAST_NBYTES), file_nbytes=VOCABULARY_NBYTES)

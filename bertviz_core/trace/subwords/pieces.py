@@ -1,4 +1,4 @@
-"""From tokens to the pieces of the text in place: words of pieces, and between them what no token covers."""
+"""Map tokens to the pieces of a text, grouped by word, and the characters that no token covers."""
 
 from collections.abc import Iterator
 
@@ -11,15 +11,12 @@ CONTINUES = "##"
 
 
 def text_pieces(tokens: Tokens) -> TextPieces:
-    """The text in its tokens.
-
-    Joined, the pieces and gaps of a text are the text again, apart from what is shortened or named.
-    """
+    """Split a text into pieces and gaps, which together cover it, apart from abbreviations and escapes."""
     return TextPieces(tuple(_TokenWalk(tokens).runs()), is_right_to_left(tokens.text), tokens.pair is not None)
 
 
 class _TokenWalk:
-    """One pass over the tokens, which remembers how far each text has been read."""
+    """A pass over the tokens that tracks how far each text has been read."""
 
     def __init__(self, tokens: Tokens) -> None:
         self.tokens = tokens
@@ -53,7 +50,7 @@ class _TokenWalk:
             yield from self._rest()
 
     def _word(self) -> Iterator[PieceRun]:
-        """The word that ends here."""
+        """Emit the current word."""
         if self.pieces:
             special = self.pieces[0].special
             self.tone = self.tone if special else 1 - self.tone
@@ -61,7 +58,7 @@ class _TokenWalk:
         self.pieces, self.word = [], None
 
     def _begin(self, position: int, place: int, span: tuple[int, int]) -> int:
-        """Where the characters of a token begin; a space in front of them is no character of it."""
+        """Start of the characters of a token, without leading space."""
         begin = max(span[0], self.read[place])
         covered = self.texts[place][begin : span[1]]
         return begin + len(covered) - len(covered.lstrip())
@@ -71,7 +68,7 @@ class _TokenWalk:
         mark, text = self._marked(spelling), spelling
         if place is not None and span is not None:
             if mark == spelling:
-                text = ""  # a space alone: what a tokenizer says that it covers belongs to the next
+                text = ""  # a space mark: the reported characters belong to the next token
             else:
                 begin = max(span[0], self.read[place])
                 self.read[place] = max(span[1], self.read[place])
@@ -87,7 +84,7 @@ class _TokenWalk:
         )
 
     def _marked(self, spelling: str) -> str:
-        """The mark in front of a spelling; of a tokenizer that tells no places every spelling stands as it is."""
+        """The mark at the start of a spelling; "" if there are no offsets."""
         if self.tokens.offsets is None:
             return ""
         if spelling.startswith(CONTINUES) and spelling != CONTINUES:
@@ -102,7 +99,7 @@ class _TokenWalk:
             yield PieceRun(sequence=place, gap=shortened(_spaced(skipped), LONGEST_GAP))
 
     def _rest(self) -> Iterator[PieceRun]:
-        """What the text has behind its last token: cut off, or characters that are no token."""
+        """Emit the characters after the last token of a text: truncated, or not covered by a token."""
         if self.place is None or self.tokens.offsets is None:
             return
         rest = self.texts[self.place][self.read[self.place] :]
@@ -113,5 +110,5 @@ class _TokenWalk:
 
 
 def _spaced(text: str) -> str:
-    """Line breaks and tabs as spaces, other invisible characters by their codes."""
+    """Replace line breaks and tabs by spaces, and escape other invisible characters."""
     return escape_controls(text.replace("\r\n", " ").replace("\n", " ").replace("\t", " "))

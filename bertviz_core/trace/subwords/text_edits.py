@@ -1,4 +1,4 @@
-"""What an edit of a text changed: words kept, put in, taken out and replaced, and the tokens that stayed."""
+"""Compare two versions of a text: words kept, inserted, deleted and replaced, and unchanged tokens."""
 
 import re
 from collections.abc import Hashable, Sequence
@@ -9,21 +9,21 @@ from bertviz_core.text import repair_surrogates
 from bertviz_core.trace.results import Tokens, WordEdit
 
 WORD = re.compile(r"\w+|[^\w\s]")
-"""A word, or a mark of punctuation by itself."""
+"""A word, or a single punctuation mark."""
 KINDS: dict[str, Literal["same", "inserted", "deleted", "replaced"]] = {
     "equal": "same",
     "insert": "inserted",
     "delete": "deleted",
     "replace": "replaced",
 }
-"""difflib's name of a step -> ours."""
+"""difflib's name of an operation -> kind of a WordEdit."""
 
 
 def word_edits(before: str, after: str) -> tuple[WordEdit, ...]:
-    """The steps from one text to the other, by their words and difflib's matching blocks (Ratcliff and Obershelp 1988).
+    """The edits from one text to another, by words and difflib's matching blocks (Ratcliff and Obershelp 1988).
 
-    The law: the spans of all steps, joined, are all words of either text in order; "same" steps have equal words.
-    White space is no word, so that a text that differs in it alone has one "same" step.
+    The spans of all edits cover all words of either text in order; the words of "same" edits are equal. White space is
+    ignored.
     """
     texts = repair_surrogates(before), repair_surrogates(after)
     first, second = ([match.span() for match in WORD.finditer(text)] for text in texts)
@@ -32,10 +32,7 @@ def word_edits(before: str, after: str) -> tuple[WordEdit, ...]:
 
 
 def unchanged_positions(before: Tokens, after: Tokens) -> dict[int, int]:
-    """Position of a token before -> its position after, of every token that an edit left where it was.
-
-    By difflib's matching blocks over the tokens; the text and its pair are never mixed up.
-    """
+    """Old position -> new position of every unchanged token, by difflib's matching blocks within each text."""
     rows = [list(zip(each.tokens, each.sequence, strict=True)) for each in (before, after)]
     return {
         first + place: second + place
@@ -46,7 +43,7 @@ def unchanged_positions(before: Tokens, after: Tokens) -> dict[int, int]:
 
 
 def _steps(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tuple[str, int, int, int, int]]:
-    """The steps of difflib between two sequences; what both begin and end with is set aside first, for long texts."""
+    """The opcodes of difflib; the common beginning and end are set aside first, for speed."""
     most = min(len(before), len(after))
     start = next((place for place in range(most) if before[place] != after[place]), most)
     left = most - start
@@ -58,7 +55,7 @@ def _steps(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tuple[
 
 
 def _span(words: list[tuple[int, int]], first: int, end: int) -> tuple[int, int]:
-    """Characters from the first of some words to the last; an empty span where the words would stand for none."""
+    """The character span of a range of words; an empty span for none."""
     if first < end:
         return words[first][0], words[end - 1][1]
     place = words[first - 1][1] if first else 0

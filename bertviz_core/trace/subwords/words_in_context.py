@@ -1,4 +1,4 @@
-"""The tokens that a word has at a place of a text, which may be others than it has alone."""
+"""Tokenize a word at a position of a text, where its tokens may differ from those of the word alone."""
 
 from dataclasses import replace
 
@@ -9,10 +9,10 @@ from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 
 
 def piece_ids(tokenizer: TextTokenizer, tokens: Tokens, position: int, word: str) -> list[int]:
-    """The tokens that a word has at a token's place in the text; by itself where that place is not known."""
+    """The ids of a word in place of a token of the text; those of the word alone if offsets are unknown."""
     span = tokens.offsets[position] if tokens.offsets is not None else None
     if not word.strip():
-        raise TextError("No word to compare was given; write one.")
+        raise TextError("No word to compare; write one.")
     if span is None:
         ids: list[int] = tokenizer.tokenizer(word, add_special_tokens=False)["input_ids"]
         if not ids:
@@ -28,17 +28,17 @@ def piece_ids(tokenizer: TextTokenizer, tokens: Tokens, position: int, word: str
     end = len(ids) - len(after)
     if end <= position or ids[:position] != before or ids[end:] != after:
         raise TextError(
-            f"{quoted(escape_controls(word), 40)} has no tokens of its own at position {position}: it melts into its "
+            f"{quoted(escape_controls(word), 40)} has no tokens of its own at position {position}: it merges with its "
             "neighbours, or makes the text too long. Choose a position where a word begins."
         )
     return ids[position:end]
 
 
 def word_id_at(tokenizer: TextTokenizer, tokens: Tokens, word: str, position: int) -> int:
-    """The row of the vocabulary of a word at a position: as the text would have it there, else by its spelling.
+    """The vocabulary id of a word at a position of the text, or else by its spelling.
 
     Raises:
-        TextError: it is not one piece of the vocabulary.
+        TextError: it is not a single token of the vocabulary.
     """
     refusal = None
     try:

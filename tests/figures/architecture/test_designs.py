@@ -171,17 +171,17 @@ def test_all_masks_stand_at_one_height_below_all_stacks(design: Design, order: A
 
 
 def test_norms_and_outputs_are_those_of_the_design() -> None:
-    head = {"head": "masked-LM head", "given": "a score for every word"}
+    head = {"head": "masked-LM head", "output": "a score for every word"}
     pre = replace(ENCODER, order="pre-norm", encoder_norm=True, **head)
-    post = replace(ENCODER, order="post-norm", pooler=True, given="a vector per token and one for the text")
+    post = replace(ENCODER, order="post-norm", pooler=True, output="a vector per token and one for the text")
     for design, numbers in ((pre, (3, 0, 0, 1)), (post, (0, 2, 1, 0)), (ENCODER, (0, 0, 0, 0))):
         figure = drawing(design=design)
         left, right = marked(figure)
         labels = ("norm", "add &amp; norm", "pooler", "masked-LM head")
         assert tuple(sum(left < x < right for x in middles(figure, each)) for each in labels) == numbers
         shown = " ".join(note.text or "" for note in figure.layout.annotations if left < note.x < right)
-        assert design.given in shown.replace("<br>", " ")
-        assert design.given in design_figure(design, ledger("tiny")).caption
+        assert design.output in shown.replace("<br>", " ")
+        assert design.output in design_figure(design, ledger("tiny")).caption
 
 
 def test_a_model_without_attention_is_not_drawn_with_it() -> None:
@@ -358,11 +358,11 @@ def test_the_drawn_output_is_what_a_real_run_gives(model_type: str, task: str) -
     model, seq = real(model_type, task), 6
     design = designed(model_type, config_of(model_type), task)
     output = run(model, seq)
-    assert design.given == what_comes_out(model, output, seq)
+    assert design.output == what_comes_out(model, output, seq)
     figure = drawing(design=design)
     left, right = marked(figure)
     shown = [plain(note.text) for note in figure.layout.annotations if note.text and left < note.x < right]
-    assert design.given in shown
+    assert design.output in shown
     assert ("head" in " ".join(shown)) is (task != "base")
     assert shown.count("pooler") == pooled(model, output, seq)
 
@@ -381,7 +381,7 @@ def test_the_designs_beside_are_those_of_bert_t5_and_gpt2() -> None:
     entry = find("bert-base-uncased")
     assert entry is not None
     bert = designed("bert", dict(entry.config), "masked-lm")
-    assert replace(EXAMPLES["encoder"], head=bert.head, given=bert.given, encoder_layers=12) == bert
+    assert replace(EXAMPLES["encoder"], head=bert.head, output=bert.output, encoder_layers=12) == bert
     for model_type, task in (("t5", "seq2seq-lm"), ("gpt2", "causal-lm")):
         own = designed(model_type, AutoConfig.for_model(model_type).to_dict(), task)
         assert EXAMPLES[own.kind] == replace(own, encoder_layers=0, decoder_layers=0)

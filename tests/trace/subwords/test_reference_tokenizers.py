@@ -9,7 +9,13 @@ from transformers import BertTokenizer, ByT5Tokenizer
 
 from bertviz_core.models.sources import bundled_folder, resolve
 from bertviz_core.settings import Settings
-from bertviz_core.trace.subwords.reference_tokenizers import BYTES, KEPT, MADE, SMALL, reference_tokenizer
+from bertviz_core.trace.subwords.reference_tokenizers import (
+    BYTES,
+    REFERENCE_TOKENIZERS,
+    SMALL,
+    SMALL_VOCABULARY,
+    reference_tokenizer,
+)
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 
 SETTINGS = Settings.from_environment()
@@ -48,10 +54,10 @@ def test_the_small_vocabulary_is_the_beginning_of_berts_and_its_characters(
 ) -> None:
     whole, kept = bundled.tokenizer.get_vocab(), small.tokenizer.get_vocab()
     assert set(kept) < set(whole)
-    assert {piece: place for piece, place in kept.items() if place < KEPT} == {
-        piece: place for piece, place in whole.items() if place < KEPT
+    assert {piece: place for piece, place in kept.items() if place < SMALL_VOCABULARY} == {
+        piece: place for piece, place in whole.items() if place < SMALL_VOCABULARY
     }
-    assert all(len(piece.removeprefix("##")) == 1 for piece, place in kept.items() if place >= KEPT)
+    assert all(len(piece.removeprefix("##")) == 1 for piece, place in kept.items() if place >= SMALL_VOCABULARY)
     assert sorted(kept.values()) == list(range(len(kept)))
 
 
@@ -66,7 +72,7 @@ def test_the_small_vocabulary_cuts_as_berts_own_code_does_with_it(small: TextTok
     assert found.token_type_ids.tolist() == expected.token_type_ids
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", REFERENCE_TOKENIZERS)
 def test_the_default_text_falls_into_more_tokens_than_with_the_bundled_vocabulary(
     name: str, bundled: TextTokenizer
 ) -> None:
@@ -74,4 +80,4 @@ def test_the_default_text_falls_into_more_tokens_than_with_the_bundled_vocabular
     found, own = (tokenize(each, "I love my pet python.") for each in (reference_tokenizer(name, SETTINGS), bundled))
     assert len(found) > len(own)
     assert found.tokens != own.tokens
-    assert len(MADE[name][1]) > 40
+    assert len(REFERENCE_TOKENIZERS[name][1]) > 40

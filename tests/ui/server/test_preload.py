@@ -40,13 +40,13 @@ async def serve():
     from ui.server import preload
     preload.COLLECT_EVERY_S = 0.05
     from ui import session
-    import_library, asked = preload.import_library, []
+    import_libraries, asked = preload.import_libraries, []
 
     def noted():
         asked.append(session.first_page_sent.is_set())
-        import_library()
+        import_libraries()
 
-    preload.import_library = noted
+    preload.import_libraries = noted
     async with preload.lifespan(None):
         print("before the first page:", bool(asked) or "torch" in sys.modules)
         session.first_page_sent.set()

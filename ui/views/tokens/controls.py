@@ -6,7 +6,7 @@ import streamlit as st
 
 from bertviz_core.figures.tokens.box_rows import BELOW, Below
 from bertviz_core.trace.results import Tokens
-from bertviz_core.trace.subwords.reference_tokenizers import MADE
+from bertviz_core.trace.subwords.reference_tokenizers import REFERENCE_TOKENIZERS
 from bertviz_core.trace.tokenization import longest_piece
 from ui.address.bounds import keep_among
 from ui.session import model_names, settings
@@ -53,7 +53,7 @@ def take_token() -> None:
 def tokenizer_select(here: Sequence[str], own: str) -> str:
     """The second tokenizer: one that is made here, one on this machine, or any other by name."""
     others = [name for name in here if name != own]
-    options = list(dict.fromkeys((*MADE, *others, *(name for name in model_names() if name != own))))
+    options = list(dict.fromkeys((*REFERENCE_TOKENIZERS, *others, *(name for name in model_names() if name != own))))
     tokenizer = st.selectbox(
         "Second tokenizer",
         options,

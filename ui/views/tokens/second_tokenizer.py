@@ -10,7 +10,7 @@ from bertviz_core.questions.texts.tokens import tokens_by
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.subwords.pieces import text_pieces
-from bertviz_core.trace.subwords.reference_tokenizers import MADE
+from bertviz_core.trace.subwords.reference_tokenizers import REFERENCE_TOKENIZERS
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.views.tokens import controls
@@ -34,11 +34,12 @@ def second_view(name: str, tokens: Tokens, text: str, pair: str | None) -> None:
         _table({name: tokens, other: second}),
         alt="Tokens of both tokenizers",
         texts=tokens,
-        models=(name,) if other in MADE else (name, other),
+        models=(name,) if other in REFERENCE_TOKENIZERS else (name, other),
         scrolled=True,
     )
     for each, read in ((name, tokens), (other, second)):
-        words.markdown(f"**{escape_markdown(each)}**: {_counts(read)}. {MADE[each][1] if each in MADE else ''}")
+        description = REFERENCE_TOKENIZERS[each][1] if each in REFERENCE_TOKENIZERS else ""
+        words.markdown(f"**{escape_markdown(each)}**: {_counts(read)}. {description}")
     for notice in second.notices:
         words.warning(f"{escape_markdown(other)}: {escape_markdown(notice)}")
     same = counted(len(set(tokens.tokens) & set(second.tokens)), "spelling")
