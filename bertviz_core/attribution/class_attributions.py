@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from bertviz_core.attribution.results import ClassAttributions, Replacement
 from bertviz_core.attribution.text_units import INSTEAD, Remover, row_values, text_units, unit_names
 from bertviz_core.errors import Progress, TextError
 from bertviz_core.interventions.targets.target import Measure, Target, class_target, probe_target, tag_target
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.classes import check_measure, class_number, class_place, output_scoring
 from bertviz_core.predictions.labels import NEXT_SENTENCE, output_names
@@ -24,9 +24,6 @@ from bertviz_core.trace.forward import forward
 from bertviz_core.trace.inputs import reset_model_state
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer
-
-if TYPE_CHECKING:
-    import torch
 
 MOST_CLASSES = 8
 """Classes that are told of one text."""
@@ -104,8 +101,6 @@ def probe_classes(probe: Probe, loaded: LoadedModel, tokenizer: TextTokenizer, t
     Raises:
         UnsupportedModelError: the probe was fitted on another model.
     """
-    import torch
-
     first = probe_target(probe, loaded, tokenizer, text, probe.classes[0])
     plan = SentencePlan(probe.pooling, probe.layer)
     weight, bias = (torch.tensor(array, device=loaded.device) for array in (probe.weight, probe.bias))
@@ -144,8 +139,6 @@ def class_attributions(
         UnsupportedModelError: the tokenizer has no mask.
         BertvizError: as the model's run.
     """
-    import torch
-
     started, target = perf_counter(), classes.target
     check_measure(measure, classes.scoring, classes.labels)
     requested = [class_place(classes.labels, label, target.loaded.name) for label in dict.fromkeys(labels)]

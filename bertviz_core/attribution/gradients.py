@@ -9,7 +9,6 @@ nodes of Gauss and Legendre.
 import inspect
 from collections.abc import Callable
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -19,6 +18,7 @@ from bertviz_core.attribution.text_units import INSTEAD, reference_id, text_unit
 from bertviz_core.errors import Progress, TextError, UnsupportedModelError
 from bertviz_core.interventions.runs import NUMBER_NBYTES, states_nbytes
 from bertviz_core.interventions.targets.target import Target
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.settings import MAX_GRADIENT_BYTES
 from bertviz_core.text import counted
@@ -26,9 +26,6 @@ from bertviz_core.trace.inputs import input_table
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import TextTokenizer
 from bertviz_core.trace.verification import check_recording
-
-if TYPE_CHECKING:
-    import torch
 
 FIRST_NODES, MOST_NODES = 8, 512
 LEAST_NODES = 3 * FIRST_NODES
@@ -124,8 +121,6 @@ class _Path:
     """The straight path between the word embeddings of a text and of its reference."""
 
     def __init__(self, target: Target, tokenizer: TextTokenizer, max_gradient_bytes: int) -> None:
-        import torch
-
         tokens, nbytes = target.tokens, gradient_nbytes(target)
         if nbytes > max_gradient_bytes:
             raise TextError(
@@ -165,8 +160,6 @@ class _Path:
         self, points: Float[np.ndarray, " nodes"], weights: Float[np.ndarray, " nodes"], progress: Progress | None
     ) -> Float[np.ndarray, " seq"]:
         """Of every token (x - r) times the weighted sum of the gradients at some points of the way, r at 0, x at 1."""
-        import torch
-
         way, total = self._end - self._start, torch.zeros(self._end.shape[1:], dtype=torch.float64)
         for start in range(0, len(points), self._step):
             part = slice(start, start + self._step)

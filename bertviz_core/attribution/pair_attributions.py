@@ -12,7 +12,6 @@ tokens takes n rows for each node of Gauss and Legendre, all beside one run of t
 
 from collections.abc import Mapping
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -23,6 +22,7 @@ from bertviz_core.errors import Progress, SupersededError, TextError, Unsupporte
 from bertviz_core.interventions.hooks import Intervention, intervening
 from bertviz_core.interventions.runs import InterventionRuns
 from bertviz_core.interventions.targets.target import cosine_target
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.masked_lm import masked_row
@@ -33,9 +33,6 @@ from bertviz_core.settings import MAX_BATCH_BYTES
 from bertviz_core.trace.inputs import model_inputs
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import TextTokenizer
-
-if TYPE_CHECKING:
-    import torch
 
 FIRST_NODES, MOST_NODES = 8, 128
 LEAST_NODES = 3 * FIRST_NODES
@@ -170,8 +167,6 @@ class _Way:
         layer: int,
         max_batch_bytes: int,
     ) -> None:
-        import torch
-
         self.runs = InterventionRuns(cosine_target(loaded, tokenizer, text, other, plan), max_batch_bytes)
         if not self.runs.parts.layers:
             raise self._refusal("has no module of a whole layer whose input could be followed")
@@ -196,8 +191,6 @@ class _Way:
 
     def parts(self, nodes: int, progress: Progress | None) -> Float[np.ndarray, "seq dimensions"]:
         """Contribution of every token to f(text) - f(reference)."""
-        import torch
-
         seq, way = len(self.runs.target.tokens), self._end - self._start
         points, weights = np.polynomial.legendre.leggauss(nodes)
         total, done = np.zeros((seq, len(self.end))), 0
@@ -221,9 +214,6 @@ class _Way:
         self, states: "torch.Tensor", directions: "torch.Tensor"
     ) -> Float[np.ndarray, "directions rows dimensions"]:
         """Forward-mode derivative of f in each direction at each row of states."""
-        import torch
-        from torch.nn.attention import SDPBackend, sdpa_kernel
-
         shared = self.runs.shares
         rows = {name: values if shared else values.expand(len(states), -1) for name, values in self._inputs.items()}
 
@@ -235,7 +225,7 @@ class _Way:
             return found
 
         # Of the kernels of attention only the plain one has a forward derivative.
-        with RUN_LOCK, torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
+        with RUN_LOCK, torch.no_grad(), torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
             try:
                 slopes = torch.func.vmap(slope)(directions)
             except SupersededError:
@@ -247,8 +237,6 @@ class _Way:
 
     def _vectors(self, intervention: Intervention, inputs: "Mapping[str, torch.Tensor]") -> "torch.Tensor":
         """Normalised sentence vectors of a run; the caller holds RUN_LOCK."""
-        import torch
-
         runs, loaded, plan = self.runs, self._loaded, self._plan
         with intervening(loaded.model, runs.parts, runs.layers, intervention):
             lengths = [len(runs.target.tokens)]

@@ -12,6 +12,7 @@ from bertviz_core.attribution.results import Replacement
 from bertviz_core.errors import Progress, TextError
 from bertviz_core.interventions.targets.parsing import parse_target
 from bertviz_core.interventions.targets.target import Target
+from bertviz_core.lazy_imports import torch
 from bertviz_core.predictions.masked_lm import MaskedRow, mask_id, masked_row
 from bertviz_core.predictions.run import one_length_groups
 from bertviz_core.trace.inputs import ModelRow
@@ -108,8 +109,6 @@ def row_values(
         TextError: a row has no token, or a number is not finite.
         BertvizError: as the target.
     """
-    import torch
-
     if not all(len(row) for row in rows):
         raise TextError("Without that word no token is left to run; write more words, or replace them by the mask.")
     values, done = np.empty(0), 0

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float, Int
+from pyarrow.parquet import FileMetaData
 
 from bertviz_core.corpus.column_values import column_kind, matching
 from bertviz_core.corpus.manifest import read_manifest
@@ -20,9 +21,6 @@ from bertviz_core.errors import CorpusError
 from bertviz_core.sentences.store.vector_rows import VectorFile
 from bertviz_core.tables.row_groups import row_group_rows, take_from_groups
 from bertviz_core.text import counted, quoted
-
-if TYPE_CHECKING:
-    from pyarrow.parquet import FileMetaData
 
 SHARDS_FOLDER = "shards"
 VECTORS_FILE = "vectors.npy"

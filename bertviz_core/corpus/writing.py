@@ -10,11 +10,13 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pyarrow.types as kinds
+from pyarrow.parquet import FileMetaData, ParquetFile
 
 from bertviz_core.errors import CorpusError
 from bertviz_core.isolation.regular_files import open_regular
@@ -23,9 +25,6 @@ from bertviz_core.tables import atomic_files as files
 from bertviz_core.tables.columns import MAX_COLUMNS
 from bertviz_core.tables.row_groups import check_counts
 from bertviz_core.text import first_line, quoted
-
-if TYPE_CHECKING:
-    from pyarrow.parquet import FileMetaData, ParquetFile
 
 LOCK_FILE = "writer.lock"
 remove_leftovers = files.remove_leftovers
@@ -173,8 +172,6 @@ def _parquet(path: Path) -> "Iterator[tuple[BinaryIO, ParquetFile]]":
     Raises:
         CorpusError: as read_footer; also where reading fails while it is open.
     """
-    import pyarrow.parquet as pq
-
     try:
         with open_regular(path) as handle:
             _check_footer(handle)

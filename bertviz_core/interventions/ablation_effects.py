@@ -23,6 +23,7 @@ from bertviz_core.interventions.results import (
 )
 from bertviz_core.interventions.runs import NUMBER_NBYTES, InterventionRuns, states_nbytes
 from bertviz_core.interventions.targets.target import Target
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.settings import MAX_BATCH_BYTES, MAX_GRADIENT_BYTES
 from bertviz_core.text import counted
@@ -211,8 +212,6 @@ def _measured(
 
 def _estimated(runs: InterventionRuns, max_nbytes: int) -> tuple[Any, Any, Any]:
     """-d target / d gate at open gates: the first term of what closing a gate changes."""
-    import torch
-
     nbytes = gradient_nbytes(runs.target.loaded, len(runs.target.tokens), max(runs.head_counts))
     if nbytes > max_nbytes:
         raise TextError(

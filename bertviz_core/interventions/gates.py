@@ -7,13 +7,10 @@ every number as it was, bit by bit.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bertviz_core.interventions.hooks import Intervention
 from bertviz_core.interventions.results import MeanActivations
-
-if TYPE_CHECKING:
-    import torch
+from bertviz_core.lazy_imports import torch
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,8 +35,6 @@ class GateRows:
     @property
     def first_layer(self) -> int:
         """The first layer in which the rows differ from each other; the count of layers where they do not."""
-        import torch
-
         flat = torch.cat((self.heads, self.feed_forward[..., None], self.layers[..., None]), dim=2)
         differs = (flat != flat[:1]).any(dim=2).any(dim=0).nonzero()
         return int(differs[0]) if len(differs) else flat.shape[1]
@@ -47,8 +42,6 @@ class GateRows:
 
 def open_gates(rows: int, layers: int, heads: int, device: str) -> GateRows:
     """Rows of ones, which change nothing; a 0 ablates a part."""
-    import torch
-
     return GateRows(
         torch.ones(rows, layers, heads, device=device),
         torch.ones(rows, layers, device=device),
@@ -58,8 +51,6 @@ def open_gates(rows: int, layers: int, heads: int, device: str) -> GateRows:
 
 def joined(one: GateRows, other: GateRows) -> GateRows:
     """Concatenate two sets of rows."""
-    import torch
-
     return GateRows(
         torch.cat((one.heads, other.heads)),
         torch.cat((one.feed_forward, other.feed_forward)),
@@ -118,8 +109,6 @@ class Gated(Intervention):
         """Output of the layer, or its input where it is ablated."""
         if not self._used["layers"][layer]:
             return after
-        import torch
-
         gate = self._rows(self._gates.layers[:, layer], layer)[:, None, None]
         mean = 0 if self._means is None else torch.tensor(self._means.layers[layer], device=after.device)
         return after * gate + (before + mean) * (1 - gate)
@@ -130,8 +119,6 @@ class Gated(Intervention):
 
 
 def _mixed(output: "torch.Tensor", gate: "torch.Tensor", donor: "object | None") -> "torch.Tensor":
-    import torch
-
     gate = gate.to(output.dtype)
     if donor is None:
         return output * gate

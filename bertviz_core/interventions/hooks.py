@@ -8,14 +8,11 @@ hook on the input of the output projection. Calls are counted, not modules: ALBE
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bertviz_core.interventions.parts import Parts, is_convolution
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.recording import changing, present_change
-
-if TYPE_CHECKING:
-    import torch
-    from torch import nn
 
 Hook = Callable[..., Any]
 
@@ -70,7 +67,7 @@ class _Run:
         self._calls["attention"] += 1
         return self.intervention.heads(layer, output) if layer < self._layers else output
 
-    def next_layer(self, module: "nn.Module", served: tuple[int, ...], kind: str) -> int | None:
+    def next_layer(self, module: "torch.nn.Module", served: tuple[int, ...], kind: str) -> int | None:
         """The layer that a call of a module belongs to; None beyond the last."""
         call = self._calls[kind, id(module)]
         self._calls[kind, id(module)] += 1
@@ -85,7 +82,7 @@ class _Run:
 
 
 @contextmanager
-def intervening(model: "nn.Module", parts: Parts, layers: int, intervention: Intervention) -> Iterator[None]:
+def intervening(model: "torch.nn.Module", parts: Parts, layers: int, intervention: Intervention) -> Iterator[None]:
     """Apply an intervention to this thread's runs of a model inside the block; the model is restored.
 
     Args:
@@ -119,13 +116,13 @@ def _present() -> _Run | None:
     return change if isinstance(change, _Run) else None
 
 
-def _begins(module: "nn.Module", args: Any) -> None:
+def _begins(module: "torch.nn.Module", args: Any) -> None:
     if (run := _present()) is not None:
         run.begin()
 
 
 def _projection_hook(parts: Parts, served: tuple[int, ...]) -> Hook:
-    def hook(module: "nn.Module", args: tuple[Any, ...]) -> Any:
+    def hook(module: "torch.nn.Module", args: tuple[Any, ...]) -> Any:
         run = _present()
         layer = None if run is None else run.next_layer(module, served, "projection")
         if run is None or layer is None:
@@ -136,8 +133,6 @@ def _projection_hook(parts: Parts, served: tuple[int, ...]) -> Hook:
         changed = run.intervention.heads(layer, own)
         if changed is own:
             return None
-        import torch
-
         rest = mixed[..., parts.columns :].expand(len(changed), *[-1] * (mixed.ndim - 1))
         whole = torch.cat((changed.flatten(-2), rest), dim=-1)
         return (whole.transpose(1, 2) if across else whole, *args[1:])
@@ -146,7 +141,7 @@ def _projection_hook(parts: Parts, served: tuple[int, ...]) -> Hook:
 
 
 def _feed_forward_hook(served: tuple[int, ...]) -> Hook:
-    def hook(module: "nn.Module", args: Any, output: Any) -> Any:
+    def hook(module: "torch.nn.Module", args: Any, output: Any) -> Any:
         run = _present()
         layer = None if run is None else run.next_layer(module, served, "feed-forward")
         if run is None or layer is None:
@@ -161,7 +156,7 @@ def _feed_forward_hook(served: tuple[int, ...]) -> Hook:
 
 
 def _layer_begins(parts: Parts, served: tuple[int, ...]) -> Hook:
-    def hook(module: "nn.Module", args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def hook(module: "torch.nn.Module", args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         run = _present()
         layer = None if run is None else run.next_layer(module, served, "layer in")
         if run is None or layer is None:
@@ -175,7 +170,7 @@ def _layer_begins(parts: Parts, served: tuple[int, ...]) -> Hook:
 
 
 def _layer_ends(parts: Parts, served: tuple[int, ...]) -> Hook:
-    def hook(module: "nn.Module", args: Any, output: Any) -> Any:
+    def hook(module: "torch.nn.Module", args: Any, output: Any) -> Any:
         run = _present()
         layer = None if run is None else run.next_layer(module, served, "layer out")
         if run is None or layer is None:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from bertviz_core.errors import Progress, TextError, UnsupportedModelError
 from bertviz_core.interventions.hooks import Intervention, intervening
 from bertviz_core.interventions.parts import model_parts
 from bertviz_core.interventions.results import MeanActivations
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.probing.reading import EXAMPLE_SET, example_set
@@ -19,9 +20,6 @@ from bertviz_core.trace.inputs import ModelRow, model_inputs, reset_model_state
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 from bertviz_core.trace.verification import check_recording
-
-if TYPE_CHECKING:
-    import torch
 
 EVERY = 4
 """Of the example set each fourth text is read by default: 55 sentences about five topics."""
@@ -57,8 +55,6 @@ def mean_activations(
         TextError: there is no text.
         UnsupportedModelError: the model has no heads that can be told apart.
     """
-    import torch
-
     texts = reference_texts() if texts is None else texts
     if not texts:
         raise TextError("The reference set has no text, so nothing has a mean; give at least one sentence.")
@@ -122,8 +118,6 @@ class _Sums(Intervention):
         return tuple((totals[layer] / tokens).float().cpu().numpy() for layer in sorted(totals))
 
     def _add(self, kind: str, layer: int, output: "torch.Tensor") -> None:
-        import torch
-
         seen = torch.arange(output.shape[1], device=output.device) < self.lengths[:, None]
         total = output[seen].double().sum(dim=0)
         before = self.totals[kind].get(layer)

@@ -1,17 +1,15 @@
 """Find the modules that can be changed: every layer, its feed-forward block, its attention's output projection."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.heads.projections import layer_projections
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.parameters.components import inside_layer
 from bertviz_core.parameters.naming import NameClassifier
-
-if TYPE_CHECKING:
-    from torch import nn
 
 HIDDEN_SIZES = ("hidden_size", "d_model", "dim", "n_embd", "emb_dim")
 """What families call the width of a hidden state in their config."""
@@ -21,11 +19,11 @@ HIDDEN_SIZES = ("hidden_size", "d_model", "dim", "n_embd", "emb_dim")
 class Parts:
     """Modules of the base model -> the layers they serve, in the order of their calls."""
 
-    layers: "dict[nn.Module, tuple[int, ...]]"
+    layers: "dict[torch.nn.Module, tuple[int, ...]]"
     """Whole layers; {} where a family keeps the parts of a layer in lists of their own (XLM)."""
-    feed_forward: "dict[nn.Module, tuple[int, ...]]"
+    feed_forward: "dict[torch.nn.Module, tuple[int, ...]]"
     """The last linear map of the feed-forward block; {} where a layer has several, or none is known."""
-    projections: "dict[nn.Module, tuple[int, ...]]"
+    projections: "dict[torch.nn.Module, tuple[int, ...]]"
     """The output projection of attention; {} where attention is recorded, or where that is a bare tensor (XLNet)."""
     columns: int
     """Numbers of the projection's input that are the heads', the first ones; 0 without projections."""
@@ -58,9 +56,9 @@ def model_parts(loaded: LoadedModel) -> Parts:
     )
 
 
-def _projections(loaded: LoadedModel) -> "tuple[dict[nn.Module, tuple[int, ...]], int, int]":
+def _projections(loaded: LoadedModel) -> "tuple[dict[torch.nn.Module, tuple[int, ...]], int, int]":
     """Modules that read the heads' outputs, the width of these, and the number of heads."""
-    modules: dict[nn.Module, tuple[int, ...]] = {}
+    modules: dict[torch.nn.Module, tuple[int, ...]] = {}
     columns = heads = 0
     for layer in range(loaded.num_hidden_layers):
         row = layer_projections(loaded, layer)
@@ -96,9 +94,9 @@ def _served(loaded: LoadedModel, stored: int) -> list[tuple[int, ...]]:
     return list(dict.fromkeys(rows))
 
 
-def _layers(loaded: LoadedModel, names: dict[int, list[tuple[str, str]]]) -> "dict[nn.Module, tuple[int, ...]]":
+def _layers(loaded: LoadedModel, names: dict[int, list[tuple[str, str]]]) -> "dict[torch.nn.Module, tuple[int, ...]]":
     """The module that holds all parameters of a layer, if there is one."""
-    modules: dict[nn.Module, tuple[int, ...]] = {}
+    modules: dict[torch.nn.Module, tuple[int, ...]] = {}
     served = _served(loaded, len(names))
     for block, layers in enumerate(served):
         paths = set()
@@ -111,11 +109,13 @@ def _layers(loaded: LoadedModel, names: dict[int, list[tuple[str, str]]]) -> "di
     return modules if len(modules) == len(names) else {}
 
 
-def _feed_forward(loaded: LoadedModel, names: dict[int, list[tuple[str, str]]]) -> "dict[nn.Module, tuple[int, ...]]":
+def _feed_forward(
+    loaded: LoadedModel, names: dict[int, list[tuple[str, str]]]
+) -> "dict[torch.nn.Module, tuple[int, ...]]":
     """The matrix of a feed-forward block that projects back to the hidden size."""
     config = loaded.model.config
     hidden = next((size for each in HIDDEN_SIZES if isinstance(size := getattr(config, each, None), int)), 0)
-    modules: dict[nn.Module, tuple[int, ...]] = {}
+    modules: dict[torch.nn.Module, tuple[int, ...]] = {}
     served = _served(loaded, len(names))
     for block, layers in enumerate(served):
         matrices = [
@@ -132,8 +132,6 @@ def _feed_forward(loaded: LoadedModel, names: dict[int, list[tuple[str, str]]]) 
 
 def is_convolution(module: Any) -> bool:
     """Whether a linear map is stored as a convolution of width 1, with input (batch, channels, seq)."""
-    import torch
-
     return isinstance(module, torch.nn.Conv1d)
 
 

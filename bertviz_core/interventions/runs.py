@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -13,15 +12,13 @@ from bertviz_core.interventions.hooks import Intervention, intervening
 from bertviz_core.interventions.parts import Parts, model_parts
 from bertviz_core.interventions.results import MeanActivations
 from bertviz_core.interventions.targets.target import Target
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.settings import MAX_BATCH_BYTES
 from bertviz_core.trace.inputs import ModelRow
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.verification import check_recording
-
-if TYPE_CHECKING:
-    import torch
 
 SAME = 1e-5
 """Largest difference, relative to the target, of a run whose rows part on the way and of one whose rows do not."""
@@ -54,8 +51,6 @@ class InterventionRuns:
         Raises:
             BertvizError: the model has no heads that can be changed, or cannot be run on the text.
         """
-        import torch
-
         self.target, self.max_nbytes = target, max_nbytes
         self.layers = target.loaded.num_hidden_layers
         with RUN_LOCK:
@@ -98,8 +93,6 @@ class InterventionRuns:
             against: the one row that they are compared with; None for the unchanged run.
             progress: called as progress(rows done, rows) after every batch; may raise to stop the work.
         """
-        import torch
-
         effects = np.empty(len(gates), dtype=np.float32)
         step = max(1, self.max_nbytes // self.row_nbytes - 1)
         for start in range(0, len(gates), step):
@@ -139,8 +132,6 @@ class InterventionRuns:
 
     def _can_share(self) -> bool:
         """Whether a batch that starts as one row gives the same as one with all rows, tried with rows of ones."""
-        import torch
-
         if not self.parts.layers or not self.target.last_state:
             return False
         with suppress(BertvizError), RUN_LOCK, torch.inference_mode():

@@ -1,20 +1,18 @@
 """Classify texts and pairs: single-label, multi-label, regression and next-sentence heads."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bertviz_core.errors import Progress, TextError
+from bertviz_core.lazy_imports import torch
 from bertviz_core.predictions.labels import output_names
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.results import ClassPrediction, Scoring
 from bertviz_core.predictions.run import check_task, row_outputs
 from bertviz_core.text import quoted
 from bertviz_core.trace.results import Tokens
-
-if TYPE_CHECKING:
-    import torch
 
 
 def class_predictions(

@@ -6,11 +6,12 @@ A head that is not wholly in the checkpoint would answer with random numbers, so
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bertviz_core.checkpoints.load_report.report import source_load_report
 from bertviz_core.errors import BertvizError, CheckpointError, UnsupportedModelError
 from bertviz_core.isolation.offline import unplugged
+from bertviz_core.lazy_imports import transformers
 from bertviz_core.models.catalog.bundled import BUNDLED
 from bertviz_core.models.device import copy_tensors
 from bertviz_core.models.loading import POOLER, LoadedModel, load_model, read_weights
@@ -21,9 +22,6 @@ from bertviz_core.models.sources import ModelSource
 from bertviz_core.models.transformers_internals import attention_implementation, classes_of, knows
 from bertviz_core.settings import Settings
 from bertviz_core.text import counted, escape_controls, quoted
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
 
 PREDICTED = (
     "masked-lm",
@@ -47,7 +45,7 @@ class HeadModel:
     """One of PREDICTED."""
     base: LoadedModel
     """The base model, as every other view runs it."""
-    model: "PreTrainedModel"
+    model: "transformers.PreTrainedModel"
     """The class with the head, in eval mode; the base model is inside it."""
     base_path: str
     """Where the base is in it, such as "bert"; "" where it has modules of its own that share the base's weights."""
@@ -155,7 +153,7 @@ def _check_whole(name: str, task: str, info: Mapping[str, Any]) -> None:
         )
 
 
-def _share_base(model: "PreTrainedModel", base: "PreTrainedModel", task: str) -> str:
+def _share_base(model: "transformers.PreTrainedModel", base: "transformers.PreTrainedModel", task: str) -> str:
     """Replace the model's own base by the one in memory, tied weights included; its path, "" where none fits."""
     path = next((name for name, module in model.named_modules() if type(module) is type(base) and name), "")
     if not path:
@@ -181,7 +179,7 @@ def _share_base(model: "PreTrainedModel", base: "PreTrainedModel", task: str) ->
     return path if whole else ""
 
 
-def _own_memory(model: "PreTrainedModel", base: LoadedModel) -> None:
+def _own_memory(model: "transformers.PreTrainedModel", base: LoadedModel) -> None:
     """Copy the head from its memory-mapped file to the base's device."""
     shared = {id(tensor) for tensor in (*base.model.parameters(), *base.model.buffers())}
     own = {id(each): each for each in (*model.parameters(), *model.buffers()) if id(each) not in shared}

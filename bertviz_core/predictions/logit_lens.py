@@ -2,20 +2,18 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.lazy_imports import torch
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.masked_lm import check_masks, check_top, masked_row, ranks
 from bertviz_core.predictions.results import LogitLens
 from bertviz_core.predictions.run import WordHead
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer
-
-if TYPE_CHECKING:
-    import torch
 
 INSIDE_LAYER = re.compile(r"(^|\.)\d+\.")
 ROWS_NBYTES = 1024**2
@@ -97,8 +95,6 @@ class _Cells:
         tokens: Tokens,
     ) -> None:
         """Fill one chunk of positions in all states; at most two distributions are in memory at once."""
-        import torch
-
         ids = torch.tensor(tokens.input_ids[chunk], device=states[0].device)[:, None]
         last = word_head.logits(output, states[-1])
         last_log = last.log_softmax(dim=-1)
@@ -117,8 +113,6 @@ class _Cells:
         self, logits: "torch.Tensor", last_log: "torch.Tensor", ids: "torch.Tensor", final: bool
     ) -> "dict[str, torch.Tensor]":
         """Numbers of some rows of logits (rows, vocab); those of the last layer are exactly the model's own."""
-        import torch
-
         own = logits.gather(1, ids)
         best_logits, best = logits.topk(self.arrays["top_ids"].shape[-1], dim=-1)
         greatest = best_logits[:, :1]
@@ -144,8 +138,6 @@ def _products(rows: "torch.Tensor", others: "torch.Tensor") -> "torch.Tensor":
 
 def _states(head: HeadModel, output: Mapping[str, Any], seq: int, norm: Any) -> "list[torch.Tensor]":
     """Hidden states (seq, hidden) of the embeddings and every layer, the last as the head reads it."""
-    import torch
-
     layers, last = list(output.get("hidden_states") or ()), output["last_hidden_state"]
     if not layers or any(state.shape != last.shape for state in layers):
         raise UnsupportedModelError(

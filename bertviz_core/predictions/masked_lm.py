@@ -3,12 +3,13 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int
 
 from bertviz_core.errors import TextError, UnsupportedModelError
+from bertviz_core.lazy_imports import torch
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.results import ComparedWord, WordPrediction, WordShift
 from bertviz_core.predictions.run import WordHead
@@ -17,9 +18,6 @@ from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.subwords.text_edits import unchanged_positions
 from bertviz_core.trace.subwords.words_in_context import piece_ids
 from bertviz_core.trace.tokenization import TextTokenizer
-
-if TYPE_CHECKING:
-    import torch
 
 MAX_MASKS = 32
 """Masks of one text: with more, the words around them say nothing about them."""
@@ -130,8 +128,6 @@ def words_of(
     head: HeadModel, reading: MaskedReading, top: int = 10, positions: Sequence[int] | None = None
 ) -> WordPrediction:
     """Words at all positions of a run, or at some: the others then hold NaN, rank 0 and words -1."""
-    import torch
-
     word_head, tokens, typed = WordHead(head), reading.tokens, reading.typed
     count = check_top(top, word_head.vocab_size)
     states = word_head.states(reading.output)[0]
@@ -233,8 +229,6 @@ def check_top(top: int, most: int) -> int:
 
 def ranks(logits: "torch.Tensor", own: "torch.Tensor") -> "torch.Tensor":
     """1 + how many of the logits (positions, vocab) are greater than the own one (positions,)."""
-    import torch
-
     # As floats, which are summed ten times as fast as truth values, and exactly up to 16.7 million words.
     greater = torch.gt(logits, own[:, None], out=torch.empty_like(logits))
     return greater.sum(dim=-1).long() + 1
@@ -284,8 +278,6 @@ def compared_word(
     Raises:
         TextError: as predicted_words; or the word has no token of its own there.
     """
-    import torch
-
     word_head = WordHead(head)
     mask, _ = check_masks(tokenizer, tokens, [*masked, position])
     ids = piece_ids(tokenizer, tokens, position, word)

@@ -3,11 +3,12 @@
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.torch_internals import with_child
 from bertviz_core.predictions.loading import HeadModel
@@ -16,10 +17,6 @@ from bertviz_core.trace.forward import forward
 from bertviz_core.trace.inputs import ModelRow, model_inputs, reset_model_state
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.verification import check_recording
-
-if TYPE_CHECKING:
-    import torch
-    from torch import nn
 
 CHUNK_NBYTES = 16 * 1024**2
 """Bytes of the logits that are in memory at once: 137 positions of BERT's 30,522 words."""
@@ -105,8 +102,6 @@ def head_inputs(head: HeadModel, rows: Sequence[ModelRow], model: Any) -> "dict[
 
 def run_group(head: HeadModel, rows: Sequence[ModelRow], model: Any, **wanted: bool) -> Mapping[str, Any]:
     """One run of the base, or of the class with the head, on a batch."""
-    import torch
-
     inputs = head_inputs(head, rows, model)
     with RUN_LOCK, torch.inference_mode():
         check_recording(head.base)
@@ -146,15 +141,11 @@ class WordHead:
 
         Where the head cannot be asked alone, `states` are rows of output["logits"], which come back.
         """
-        import torch
-
         with RUN_LOCK, torch.inference_mode():
             return self.logits_unlocked(output, states)
 
     def logits_unlocked(self, output: Mapping[str, Any], states: "torch.Tensor") -> "torch.Tensor":
         """As logits, for one who holds RUN_LOCK already; gradients flow through them."""
-        import torch
-
         if not self.reads_states:
             return states.float()
         fixed = type(output)(**{**output, "last_hidden_state": states[None], "hidden_states": None})
@@ -189,10 +180,8 @@ def _with_fixed_states(head: HeadModel, output: Any) -> Any:
     return with_child(head.model, head.base_path, _fixed_states(head.base.model, output))
 
 
-def _fixed_states(base: "nn.Module", output: Any) -> "nn.Module":
-    from torch import nn
-
-    class FixedStates(nn.Module):
+def _fixed_states(base: "torch.nn.Module", output: Any) -> "torch.nn.Module":
+    class FixedStates(torch.nn.Module):
         """A base that was run before; whatever else the head asks of it, such as its word table, is the base's."""
 
         def __getattr__(self, name: str) -> Any:

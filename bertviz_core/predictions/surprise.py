@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.errors import Progress, TextError
+from bertviz_core.lazy_imports import torch
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.masked_lm import mask_id, masked_row
 from bertviz_core.predictions.results import PseudoLikelihood
@@ -31,8 +32,6 @@ def pseudo_likelihood(
         TextError: the text has no token of its own, or a mask, whose word nobody knows.
         UnsupportedModelError: the head is of another task, or the tokenizer has no mask.
     """
-    import torch
-
     word_head = WordHead(head)
     mask = mask_id(tokenizer)
     if (np.asarray(tokens.input_ids) == mask).any():

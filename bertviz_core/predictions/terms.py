@@ -5,6 +5,7 @@ Formal, Piwowarski and Clinchant 2021; weights by the maximum over the tokens as
 
 import numpy as np
 
+from bertviz_core.lazy_imports import torch
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.results import TermLedger, TermWeights
 from bertviz_core.predictions.run import WordHead
@@ -19,8 +20,6 @@ def term_weights(head: HeadModel, tokens: Tokens) -> TermWeights:
     Raises:
         UnsupportedModelError: the head is of another task.
     """
-    import torch
-
     word_head = WordHead(head)
     output = word_head.outputs([tokens])
     states = word_head.states(output)[0]

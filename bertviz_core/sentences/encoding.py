@@ -4,13 +4,14 @@ import copy
 import hashlib
 from collections.abc import Mapping, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from bertviz_core.errors import OutOfMemoryError, Progress, TextError, UnsupportedModelError, is_out_of_memory
 from bertviz_core.hidden_states.geometry import unit
+from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.sentences.batches import SentenceRow, batches, edge_tokens, limited, prompt_tokens, tokenized
 from bertviz_core.sentences.pooling import applied, pooled, token_mask
@@ -24,10 +25,6 @@ from bertviz_core.trace.inputs import model_inputs, reset_model_state
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import TextTokenizer
 from bertviz_core.trace.verification import check_recording
-
-if TYPE_CHECKING:
-    import torch
-    from transformers import PreTrainedModel
 
 
 def plan_layer(loaded: LoadedModel, plan: SentencePlan) -> int:
@@ -95,8 +92,6 @@ class SentenceRun:
         return np.concatenate([self.vectors(batch[:middle]), self.vectors(batch[middle:])])
 
     def _vectors(self, batch: Sequence[SentenceRow]) -> Float[np.ndarray, "batch dimensions"]:
-        import torch
-
         plan, inputs = self._plan, model_inputs(self._loaded, batch)
         with RUN_LOCK, torch.inference_mode():
             vectors = (
@@ -112,8 +107,6 @@ class SentenceRun:
         Raises:
             BertvizError: as `vectors`.
         """
-        import torch
-
         inputs = model_inputs(self._loaded, batch)
         last = self._loaded.num_hidden_layers
         with RUN_LOCK, torch.inference_mode():
@@ -135,7 +128,7 @@ def plan_vectors(
     inputs: "Mapping[str, torch.Tensor]",
     lengths: Sequence[int],
     skipped: int = 0,
-    model: "PreTrainedModel | None" = None,
+    model: "transformers.PreTrainedModel | None" = None,
 ) -> "torch.Tensor":
     """Vectors (batch, dimensions) before normalisation and truncation; gradients flow through them.
 
@@ -167,12 +160,10 @@ def _states(
     inputs: "Mapping[str, torch.Tensor]",
     lengths: Sequence[int],
     skipped: int,
-    model: "PreTrainedModel | None",
+    model: "transformers.PreTrainedModel | None",
     inside: bool,
 ) -> "tuple[Mapping[str, Any], torch.Tensor]":
     """What the model gives, the states of all layers where `inside`, and which of its tokens are pooled."""
-    import torch
-
     seq = max(lengths)
     reset_model_state(model or loaded.model, seq)
     output = dict(forward(loaded, inputs, model, output_hidden_states=inside))
@@ -191,12 +182,10 @@ def _lengths(batch: Sequence[SentenceRow]) -> list[int]:
     return [len(row) for row in batch]
 
 
-def _in_bfloat16(model: "PreTrainedModel") -> "PreTrainedModel":
+def _in_bfloat16(model: "transformers.PreTrainedModel") -> "transformers.PreTrainedModel":
     """A converted copy; faster than autocast, which converts the weights in every batch."""
-    import torch
-
     with RUN_LOCK:
-        converted: PreTrainedModel = copy.deepcopy(model).to(torch.bfloat16).eval()
+        converted: transformers.PreTrainedModel = copy.deepcopy(model).to(torch.bfloat16).eval()
     return converted
 
 

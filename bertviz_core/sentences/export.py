@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet
 
 from bertviz_core.sentences.results import SentenceVectors
 from bertviz_core.text import formula_safe
@@ -41,8 +42,6 @@ def parquet_bytes(vectors: SentenceVectors) -> bytes:
     The metadata of its schema hold model, revision, pooling and layer each under its own name, and all that `about`
     says as JSON under "inside_bert". Parquet is typed, so no cell can be a formula and the sentences stay as they are.
     """
-    import pyarrow.parquet
-
     flat = pyarrow.array(np.ascontiguousarray(vectors.vectors).ravel())
     table = pyarrow.table(
         {

@@ -2,16 +2,13 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.regular_files import DENSE_NBYTES, present, read_file
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.safetensors.folder import SINGLE_FILE, read_json
 from bertviz_core.sentences.results import POOLINGS, DenseLayer, Pooling
 from bertviz_core.text import first_line, quoted
-
-if TYPE_CHECKING:
-    import torch
 
 ACTIVATIONS: Mapping[str, str] = {
     "Identity": "identity",
@@ -59,8 +56,6 @@ def applied(vectors: "torch.Tensor", dense: tuple[DenseLayer, ...]) -> "torch.Te
     Raises:
         CheckpointError: a layer does not take vectors of this width.
     """
-    import torch
-
     for layer in dense:
         if vectors.shape[1] != layer.weight.shape[1]:
             raise CheckpointError(
@@ -75,8 +70,6 @@ def applied(vectors: "torch.Tensor", dense: tuple[DenseLayer, ...]) -> "torch.Te
 
 
 def _activated(values: "torch.Tensor", activation: str) -> "torch.Tensor":
-    import torch
-
     if activation == "identity":
         return values
     functions = {
@@ -126,8 +119,6 @@ def token_mask(lengths: "torch.Tensor", seq: int, skipped: int) -> "torch.Tensor
 
     A sentence that has no more than the skipped tokens keeps its last one, so that something is pooled.
     """
-    import torch
-
     positions = torch.arange(seq, device=lengths.device)
     first = torch.clamp(lengths - 1, max=skipped)
     return (positions < lengths[:, None]) & (positions >= first[:, None])
@@ -146,8 +137,6 @@ def pooled(hidden: "torch.Tensor", mask: "torch.Tensor", pooling: Pooling) -> "t
     """
     if pooling == "pooler":
         raise ValueError("the pooler is run by the model itself")
-    import torch
-
     if pooling == "cls":
         first = mask.int().argmax(dim=1)
         return hidden[range(len(hidden)), first].float()

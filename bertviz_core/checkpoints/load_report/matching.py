@@ -11,14 +11,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.transformers_internals import leave_out_ignored
 from bertviz_core.parameters.components import TASK_HEAD, component_of
-
-if TYPE_CHECKING:
-    import torch
-    from transformers import PreTrainedModel
 
 Shape = tuple[int, ...]
 
@@ -50,7 +47,7 @@ class KeyMatch:
 class KeyMatcher:
     """Matches keys with one model on the meta device."""
 
-    def __init__(self, model: "PreTrainedModel") -> None:
+    def __init__(self, model: "transformers.PreTrainedModel") -> None:
         self.model = model
         self.wanted: dict[str, torch.Tensor] = model.state_dict()
         named = [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
@@ -163,6 +160,4 @@ class KeyMatcher:
 
 
 def _shaped(shape: Shape) -> "torch.Tensor":
-    import torch
-
     return torch.empty(shape, device="meta")

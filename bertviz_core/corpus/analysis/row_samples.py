@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 
 from bertviz_core.corpus.folder import TEXT_COLUMN, Corpus
 from bertviz_core.errors import CorpusError
+from bertviz_core.lazy_imports import torch
 from bertviz_core.sentences.store.vector_rows import Vectors
 from bertviz_core.text import quoted
 
@@ -22,8 +23,6 @@ def blocks(
     Raises:
         CorpusError: a vector holds NaN or infinity.
     """
-    import torch
-
     size = size or BLOCK_ROWS
     for start in range(0, len(vectors), size):
         # PyTorch makes float32 of float16 ten times as fast as NumPy does.

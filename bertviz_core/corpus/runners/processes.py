@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from bertviz_core.corpus.results import ShardOutcome, ShardRows
 from bertviz_core.corpus.shards import ShardWork, embed_shard
 from bertviz_core.errors import CorpusError
+from bertviz_core.lazy_imports import torch
 from bertviz_core.text import counted
 
 if TYPE_CHECKING:
@@ -92,8 +93,6 @@ def _prepare(threads: int, numbers: "SimpleQueue[int]") -> None:
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     os.environ["RAYON_NUM_THREADS"] = str(threads)
-    import torch
-
     torch.set_num_threads(threads)
     if gpus := torch.cuda.device_count():
         torch.cuda.set_device(numbers.get() % gpus)

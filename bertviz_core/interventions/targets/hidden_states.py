@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -11,6 +10,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.interventions.targets.target import Target, build_target, check_place
 from bertviz_core.isolation.regular_files import npy_header, open_regular
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.results import SentencePlan
@@ -19,9 +19,6 @@ from bertviz_core.trace.forward import forward, hidden_states
 from bertviz_core.trace.inputs import reset_model_state
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize
-
-if TYPE_CHECKING:
-    import torch
 
 BETWEEN = "->"
 MAX_DIMENSIONS = 1_000_000
@@ -97,8 +94,6 @@ def direction_target(
         TextError: there is no such entry or token, or the vector has no direction or does not fit the model.
         BertvizError: the model gives no hidden states.
     """
-    import torch
-
     tokens = _tokens_of(loaded, tokenizer, text, pair, layer, position)
     wide = np.asarray(direction, dtype=np.float64)
     length, spelled = float(np.linalg.norm(wide)), _named_state(name)

@@ -5,10 +5,11 @@ Every target runs under inference mode and under gradients alike, on the inputs 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from bertviz_core.errors import TextError
 from bertviz_core.hidden_states.results import state_name
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.answers import predicted_answers
 from bertviz_core.predictions.classes import check_measure, class_number, class_place, output_scoring
@@ -26,9 +27,6 @@ from bertviz_core.trace.inputs import ModelRow, model_inputs, reset_model_state
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.subwords.words_in_context import word_id_at
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize
-
-if TYPE_CHECKING:
-    import torch
 
 Measure = Literal["logit", "probability", "margin"]
 """What is read of a class or a tag: its logit, its probability, or its logit minus the greatest of the others."""
@@ -78,8 +76,6 @@ def cosine_target(loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair
     Raises:
         BertvizError: as bertviz_core.sentences.encoding.sentence_vectors; or the pair's vector is zero.
     """
-    import torch
-
     tokens = sentence_tokens(tokenizer, text, plan)
     other = sentence_vectors(loaded, tokenizer, [pair], plan)
     fixed = torch.tensor(other.vectors[0], device=loaded.device)
@@ -274,8 +270,6 @@ def probe_target(
         UnsupportedModelError: the probe was fitted on another model.
         TextError: there is no such class.
     """
-    import torch
-
     check_model(probe, loaded)
     place, plan = class_place(probe.classes, label, probe.texts), SentencePlan(probe.pooling, probe.layer)
     weight, bias = (torch.tensor(array, device=loaded.device) for array in (probe.weight, probe.bias))

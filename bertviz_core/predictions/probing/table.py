@@ -1,11 +1,11 @@
 """Predict one answer for each of many texts: a class, the words at the masks, entities, or an answer span."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bertviz_core.errors import Named, Progress, TextError
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.answers import predicted_answers
 from bertviz_core.predictions.classes import class_predictions
@@ -19,9 +19,6 @@ from bertviz_core.predictions.tags import entities, tag_predictions
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize
-
-if TYPE_CHECKING:
-    import torch
 
 YES = 0.5
 """Probability from which a class of several counts as said."""

@@ -3,19 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float, Int, UInt64
+from pyarrow.parquet import ParquetFile
 
 from bertviz_core.sentences.store.keys import KEY_NBYTES
 from bertviz_core.tables.atomic_files import write_table
 from bertviz_core.tables.row_groups import take_rows
 from bertviz_core.text import first_line
-
-if TYPE_CHECKING:
-    from pyarrow.parquet import ParquetFile
 
 KEY, VECTOR, TOKENS, TRUNCATED = COLUMNS = ("key", "vector", "tokens", "truncated")
 
@@ -99,8 +96,6 @@ def shard_dimensions(path: Path) -> int:
 
 
 def _table(path: Path, columns: Sequence[str], rows: Int[np.ndarray, " rows"] | None = None) -> pa.Table:
-    from pyarrow.parquet import ParquetFile
-
     try:
         with ParquetFile(path, page_checksum_verification=True) as file:
             if not _is_shard(file):
