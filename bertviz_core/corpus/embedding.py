@@ -194,11 +194,7 @@ def _for_workers(settings: Settings) -> Settings:
 
 
 def _begun(folder: Path, manifest: Manifest) -> Manifest:
-    """The folder's manifest, written if there is none.
-
-    Raises:
-        CorpusError: the folder was begun with something else.
-    """
+    """The folder's manifest, written if there is none."""
     if not (folder / FILE).exists():
         if any((folder / SHARDS_FOLDER).glob("*.parquet")):
             raise CorpusError(f"{quoted(str(folder))} has shards and no {FILE}; give a new folder.")
@@ -210,11 +206,7 @@ def _begun(folder: Path, manifest: Manifest) -> Manifest:
 
 
 def _make(work: ShardWork, missing: list[ShardRows], runner: Runner, report: Progress, notices: "_Notices") -> None:
-    """Embed the missing shards.
-
-    Raises:
-        CorpusError: one cannot be made, or was written where this machine does not see it.
-    """
+    """Embed the missing shards."""
     total = work.manifest.rows
     done = total - sum(shard.rows for shard in missing)
     report(done, total)
@@ -232,11 +224,7 @@ def _make(work: ShardWork, missing: list[ShardRows], runner: Runner, report: Pro
 
 
 def _finished(folder: Path, manifest: Manifest, address: str) -> Manifest:
-    """Check and assemble the shards; returns the complete manifest.
-
-    Raises:
-        CorpusError: the input changed meanwhile, or a shard is not what it should be.
-    """
+    """Check and assemble the shards; returns the complete manifest."""
     if input_files(address) != manifest.inputs:
         raise CorpusError(f"The input {quoted(address)} changed while it was embedded; embed it again in a new folder.")
     whole = replace(manifest, complete=True)

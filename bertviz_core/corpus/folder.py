@@ -252,11 +252,7 @@ def opened(path: Path, manifest: Manifest) -> Corpus:
 
 
 def _check_present(path: Path, manifest: Manifest) -> None:
-    """Raise if there are fewer shards than the manifest states.
-
-    Raises:
-        CorpusError: names the first that is missing.
-    """
+    """Raise if there are fewer shards than the manifest states."""
     try:
         with os.scandir(path / SHARDS_FOLDER) as entries:
             there = sum(entry.name.endswith(".parquet") for entry in entries)

@@ -87,12 +87,7 @@ def vectors_of(encoder: Encoder, texts: list[str], manifest: Manifest, batch_tok
 
 @lru_cache(maxsize=1)
 def _encoder(model: str, manifest: Manifest, settings: Settings) -> Encoder:
-    """Load the model of a corpus.
-
-    Raises:
-        CorpusError: this machine has other weights under its name.
-        BertvizError: it cannot be loaded.
-    """
+    """Load the model of a corpus."""
     source = resolve(model, settings)
     if weights_sha256(weights_folder(source, settings)) != manifest.weights_sha256:
         raise CorpusError(
@@ -121,11 +116,7 @@ def _embedded(work: ShardWork, shard: ShardRows, encoder: Encoder) -> ShardOutco
 
 
 def _rounded(vectors: np.ndarray, manifest: Manifest) -> np.ndarray:
-    """The vectors in the corpus' number format.
-
-    Raises:
-        CorpusError: they are of another length than the corpus', or too large for the format.
-    """
+    """The vectors in the corpus' number format."""
     if vectors.shape[1] != manifest.dimensions:
         raise CorpusError(
             f"The model gives vectors of {vectors.shape[1]:,} numbers, and the corpus was begun with "

@@ -167,11 +167,7 @@ def unpacked(table: pa.Table) -> pa.Table:
 
 @contextmanager
 def _parquet(path: Path) -> "Iterator[tuple[BinaryIO, ParquetFile]]":
-    """A shard, open, and as Parquet, its footer checked.
-
-    Raises:
-        CorpusError: as read_footer; also where reading fails while it is open.
-    """
+    """A shard, open, and as Parquet, its footer checked."""
     try:
         with open_regular(path) as handle:
             _check_footer(handle)
@@ -200,11 +196,7 @@ def _damaged(path: Path, error: Exception) -> CorpusError:
 
 
 def _check_footer(handle: BinaryIO) -> None:
-    """Raise if a footer is implausibly long.
-
-    Raises:
-        ValueError: with its length.
-    """
+    """Raise if a footer is implausibly long."""
     end = handle.seek(0, os.SEEK_END)
     handle.seek(max(0, end - TAIL_NBYTES))
     length = int.from_bytes(handle.read(TAIL_NBYTES // 2), "little")
@@ -216,13 +208,7 @@ def _check_footer(handle: BinaryIO) -> None:
 def _check_sizes(
     path: Path, handle: BinaryIO, footer: "FileMetaData", columns: Sequence[str], row_groups: Sequence[int]
 ) -> None:
-    """Raise if columns would take too much memory, by the footer and the headers of their pages.
-
-    Raises:
-        CorpusError: with both sizes.
-        OSError: the pages cannot be read.
-        ValueError: they are none.
-    """
+    """Raise if columns would take too much memory, by the footer and the headers of their pages."""
     begun = tuple(f"{name}." for name in columns)  # the parts of a column that has some stand behind its name
     leaves = [
         place

@@ -253,11 +253,7 @@ class _ModuleReader:
 
 
 def _modules(folder: Path) -> list[tuple[str, str]] | None:
-    """(class, folder in the checkpoint's) of every module in its order; None without a modules.json.
-
-    Raises:
-        CheckpointError: the file is damaged, or a module lies outside the folder.
-    """
+    """(class, folder in the checkpoint's) of every module in its order; None without a modules.json."""
     if not present(folder, MODULES_FILE):
         return None
     listed = parsed_json(MODULES_FILE, read_file(folder, MODULES_FILE, CONFIG_NBYTES), MAX_MODULE_VALUES)

@@ -145,11 +145,7 @@ def _batches(reader: Reader, where: InputPlace, most: int) -> "Iterator[tuple[li
 
 
 def _check_texts(table: pa.Table, name: str, path: str, before: int, most: int) -> None:
-    """Raise for a text that cannot be embedded, naming its row.
-
-    Raises:
-        CorpusError: the column holds no texts, a row has none, or one of too many characters.
-    """
+    """Raise for a text that cannot be embedded, naming its row."""
     if name not in table.column_names:
         raise CorpusError(f"Row {before + 1:,} of {quoted(path)} has no column {quoted(name)}.")
     column = table.column(name)

@@ -221,11 +221,7 @@ def open_index(corpus: Corpus, settings: Settings) -> SearchIndex | None:
 
 @lru_cache(maxsize=4)
 def _opened(path: Path, state: tuple[int, int, int], facts: IndexFacts) -> SearchIndex:
-    """The index in a file of this state.
-
-    Raises:
-        ValueError: the file is not the one that these facts are about.
-    """
+    """The index in a file of this state."""
     from usearch.index import Index
 
     if _digest(path) != facts.sha256:  # a file that was cut off would be read beyond its end
@@ -306,11 +302,7 @@ def _tried(
 
 
 def _write(path: Path, graph: "Index") -> None:
-    """Write the index's file atomically.
-
-    Raises:
-        CorpusError: the disk refuses.
-    """
+    """Write the index's file atomically."""
 
     def save(file: BinaryIO) -> Any:
         try:
