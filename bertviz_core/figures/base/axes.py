@@ -74,6 +74,12 @@ def token_axis(names: Sequence[str], pixels: int, first: int = 0, theme: Theme |
     }
 
 
+def name_columns(figure: go.Figure, names: Sequence[str], across: int, theme: Theme) -> None:
+    """Tokens below a map of so many pixels, turned where they have no room beside each other."""
+    angle = -90 if len(names) * 60 > across else 0
+    figure.update_xaxes(token_axis(names, across, theme=theme), range=[-0.5, len(names) - 0.5], tickangle=angle)
+
+
 MOST_THINNED = 2
 """Axes of a figure whose titles say so: one of each direction."""
 

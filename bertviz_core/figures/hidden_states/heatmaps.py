@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.figures.base.axes import token_axis, token_labels
+from bertviz_core.figures.base.axes import name_columns, token_axis, token_labels
 from bertviz_core.figures.base.cells import add_cells, cell_numbers
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
 from bertviz_core.figures.base.second_text import mark_second_text, second_text_start
@@ -130,7 +130,7 @@ def layer_map(
     hover = f"%{{customdata}}: %{{z:{'.3f' if unit == 'norm' else '.4f'}}}"
     places = [[f"{name}, {row}" for name in names] for row in rows]
     add_cells(figure, cells, form, sequential(theme), (low, high), room, unit, hover, customdata=places)
-    _name_columns(figure, names, across, theme)
+    name_columns(figure, names, across, theme)
     figure.update_yaxes(token_axis(rows, MOST_STATES * 20), range=[count - 0.5, -0.5])
     return mark_second_text(figure, second_text, seq, theme)
 
@@ -166,7 +166,7 @@ def similarity_heatmap(
         hoverinfo=None if exact else "skip",
     )
     across = theme.pixels - BESIDE - _label_room(names)
-    _name_columns(figure, names, across, theme)
+    name_columns(figure, names, across, theme)
     figure.update_yaxes(token_axis(names, HEIGHT - 100), range=[seq - 0.5, -0.5])
     room = (float(across), float(figure.layout.height - 120))
     cell_numbers(figure, cosines, ".2f", diverging(theme), (-1, 1), room)
@@ -179,12 +179,6 @@ def similarity_cells(cosines: Float[np.ndarray, "seq seq"]) -> np.ndarray:
     if bytes_per_cell(cosines.size) == 4:
         return cosines.astype(np.float32)
     return np.asarray((cosines * 32767).round().astype(np.int16))
-
-
-def _name_columns(figure: go.Figure, names: Sequence[str], across: int, theme: Theme) -> None:
-    """Tokens below a map of so many pixels, turned where they have no room beside each other."""
-    angle = -90 if len(names) * 60 > across else 0
-    figure.update_xaxes(token_axis(names, across, theme=theme), range=[-0.5, len(names) - 0.5], tickangle=angle)
 
 
 def _heatmap_layout(title: str, theme: Theme, rows: int) -> go.Layout:

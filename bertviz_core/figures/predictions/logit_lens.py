@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.figures.base.axes import token_axis, token_labels, token_text
+from bertviz_core.figures.base.axes import name_columns, token_axis, token_labels, token_text
 from bertviz_core.figures.base.cells import colour_at
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
 from bertviz_core.figures.base.fitted import SHARE_OF_NAMES
@@ -131,8 +131,7 @@ def lens_map(
         figure.update_xaxes(token_axis(rows, across), range=[-0.5, states - 0.5])
         figure.update_yaxes(token_axis(names, down, theme=theme), range=[seq - 0.5, -0.5])
     else:
-        angle = -90 if seq * 60 > across else 0
-        figure.update_xaxes(token_axis(names, across, theme=theme), range=[-0.5, seq - 0.5], tickangle=angle)
+        name_columns(figure, names, across, theme)
         figure.update_yaxes(token_axis(rows, down), range=[states - 0.5, -0.5])
     _add_words(figure, words, colours, room, theme, turned)
     axes = ("y", "x") if turned else ("x", "y")

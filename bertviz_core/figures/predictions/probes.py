@@ -74,14 +74,25 @@ def probe_figure(probe_scores: ProbeScores, probed_layer: int) -> FigureSpec:
     pooling = POOLING_WORDS[probe_scores.pooling]
     title = f"Which layer tells {len(probe_scores.classes)} classes apart? {pooling.capitalize()} pooling — "
     title += probe_scores.model
-    means = zip(probe_scores.layers, probe_scores.accuracy.mean(axis=1).tolist(), strict=True)
+    probes = f"Linear probes on {int(probe_scores.counts.sum()):,} texts ({probe_scores.texts})"
+    return accuracy_spec(probe_scores, probed_layer, title, "class", probes)
+
+
+def accuracy_spec(scores: ProbeScores, layer: int, title: str, noun: str, probes: str) -> FigureSpec:
+    """The figure of a probe's accuracy by layer.
+
+    Args:
+        scores: of every layer.
+        layer: entry of the hidden states that is chosen.
+        title: stands alone on a slide.
+        noun: what is classified, such as "class".
+        probes: beginning of the caption: which probes on which texts.
+    """
+    means = zip(scores.layers, scores.accuracy.mean(axis=1).tolist(), strict=True)
     accuracies = ", ".join(f"{state_name(state)} {value:.1%}" for state, value in means)
-    alt = f"{title}: accuracy {accuracies}; most frequent class {probe_scores.majority:.1%}"
-    caption = (
-        f"{title}. Linear probes on {int(probe_scores.counts.sum()):,} texts ({probe_scores.texts}), "
-        f"{probe_scores.accuracy.shape[1]} held-out parts, seed {probe_scores.seed}; bars: standard deviation"
-    )
-    return FigureSpec(title, alt, partial(accuracy_lines, probe_scores, probed_layer, title), caption)
+    alt = f"{title}: accuracy {accuracies}; most frequent {noun} {scores.majority:.1%}"
+    parts = f"{scores.accuracy.shape[1]} held-out parts, seed {scores.seed}; bars: standard deviation"
+    return FigureSpec(title, alt, partial(accuracy_lines, scores, layer, title), f"{title}. {probes}, {parts}")
 
 
 def confusion_map(scores: GoldScores, title: str, theme: Theme) -> go.Figure:
