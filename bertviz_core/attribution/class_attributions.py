@@ -26,7 +26,7 @@ from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer
 
 MOST_CLASSES = 8
-"""Classes that are told of one text."""
+"""Classes that are shown for one text."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,7 +128,7 @@ def class_attributions(
     Args:
         classes: of a head or a probe.
         tokenizer: the model's.
-        labels: the classes that are told; none for the likeliest MOST_CLASSES.
+        labels: the classes to attribute; none for the likeliest MOST_CLASSES.
         measure: "logit", "probability" or "margin".
         whole_words: whether a word goes with all its tokens, or each token alone.
         replacement: what becomes of a word.

@@ -70,7 +70,7 @@ def pair_attributions(
         text: one text.
         pair: the other.
         plan: how a sentence becomes a vector (bertviz_core.sentences.plan.recommended).
-        layer: entry of the hidden states at which tokens are told apart: 0 for the embedding output.
+        layer: entry of the hidden states to which the cosine is attributed: 0 for the embedding output.
         progress: called as progress(rows done, rows) of all nodes so far; may raise to stop the work.
         max_batch_bytes: about how many bytes a batch may take.
 

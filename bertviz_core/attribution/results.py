@@ -23,7 +23,7 @@ class WordAttributions:
     model: str
     """Name of the model."""
     target: str
-    """The target as it is asked for, such as "cosine" or "class:NAME"."""
+    """Name of the target, such as "cosine" or "class:NAME"."""
     title: str
     """What the target is."""
     unit: str
@@ -90,7 +90,7 @@ class ClassAttributions:
     positions: tuple[tuple[int, ...], ...]
     """Which tokens each of them is."""
     labels: tuple[str, ...]
-    """The classes that are told, the one with the greatest logit first."""
+    """The classes, by descending logit."""
     classes: int
     """How many the head or the probe has."""
     noun: str

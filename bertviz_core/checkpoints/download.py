@@ -35,7 +35,7 @@ class HubFiles:
     """The files that running a model needs."""
 
     model: str
-    """Name that the model is asked for by."""
+    """Name under which the model was requested."""
     hub_id: str
     """Its repository."""
     revision: str | None

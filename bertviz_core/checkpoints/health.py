@@ -82,7 +82,7 @@ def _cut_normal(deviation: float, cut: float) -> Spread:
 
 
 MIN_NUMBERS_WITH_BIAS, MIN_NUMBERS_WITHOUT_BIAS = 64, 4096
-"""Fewest numbers of a weight that can be told from a trained one: with a bias that is exactly 0, and without a bias."""
+"""Least size of a weight that can be recognised as untrained: with a bias of exactly 0, and without a bias."""
 TYPE_TABLE = "token_type"
 """RoBERTa keeps a table of token types that it does not use, all zero."""
 MAX_NAMED_TENSORS = 3

@@ -96,7 +96,7 @@ class CheckpointStatistics:
     revision: str
     """State of its files."""
     tensors: tuple[TensorStatistics, ...]
-    """Every tensor whose format can be read, in the way of the data through the model."""
+    """Every tensor of a readable format, in the order of the data flow."""
     unread: tuple[str, ...]
     """Names of the tensors in a format without real numbers that could be read."""
     nbytes: int
@@ -222,7 +222,7 @@ class CheckpointComparison:
     tensors: tuple[TensorChange, ...]
     """Tensors that both hold with one shape, in the way of the data; tables of ids are the last."""
     unread: tuple[str, ...]
-    """Names of tensors in formats whose numbers cannot be told."""
+    """Names of tensors in formats that cannot be decoded."""
     relative_change: float
     """The same ratio of all parameters together that both hold; buffers are left out."""
 

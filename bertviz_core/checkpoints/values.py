@@ -44,7 +44,7 @@ class Checkpoint:
     """A model's local files, ready to be read."""
 
     name: str
-    """Name that the model was asked for by."""
+    """Name under which the model was requested."""
     revision: str
     """What changes when its files change."""
     config: Mapping[str, Any]
@@ -164,7 +164,7 @@ def decoded(raw: bytes, dtype: str) -> Float[np.ndarray, " numbers"]:
     if dtype == "float4_e2m1fn_x2":
         return _small_floats(dtype)[np.stack([codes & 15, codes >> 4], axis=1).reshape(-1)]
     if dtype not in SMALL and dtype != "float8_e8m0fnu":
-        raise ValueError(f"no numbers can be told from {dtype}")
+        raise ValueError(f"numbers of {dtype} cannot be decoded")
     return _small_floats(dtype)[codes]
 
 

@@ -40,7 +40,7 @@ def shard_path(folder: Path, index: int) -> Path:
 class Corpus:
     """An opened corpus; only the manifest and the shards' sizes are in memory.
 
-    A shard that is changed or goes while the corpus is open is told when it is next read.
+    A shard that is changed or deleted while the corpus is open raises an error when it is next read.
     """
 
     path: Path

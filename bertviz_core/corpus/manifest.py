@@ -45,7 +45,7 @@ CHANGES = {
     "rows_per_shard": "was made with another count of rows in a shard",
     "shards": "was cut into shards in another way",
 }
-"""Field of a manifest -> what is wrong where two differ in it, in the order in which this is told."""
+"""Field of a manifest -> what is wrong where two differ in it, most important first."""
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

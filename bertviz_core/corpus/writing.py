@@ -125,7 +125,7 @@ def read_shard(path: Path, columns: Sequence[str], row_groups: Sequence[int] | N
         groups = list(range(file.metadata.num_row_groups)) if row_groups is None else list(row_groups)
         _check_sizes(path, handle, file.metadata, columns, groups)
         table: pa.Table = file.read_row_groups(groups, list(columns))
-        table.validate(full=True)  # a text that is no UTF-8 ends whoever asks for it
+        table.validate(full=True)  # invalid UTF-8 would crash the process when it is read
         return table
 
 

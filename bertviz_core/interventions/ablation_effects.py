@@ -191,7 +191,7 @@ def effect_spread(effects: Iterable[AblationEffects]) -> EffectSpread:
 def _measured(
     runs: InterventionRuns, means: MeanActivations | None, layer_done: Callable[..., None]
 ) -> tuple[Any, Any, Any]:
-    """Effects of the heads, the feed-forward blocks and the layers, layer by layer; each layer is told with them."""
+    """Effects of the heads, the feed-forward blocks and the layers, layer by layer, each with its layer."""
     heads = np.full((runs.layers, max(runs.head_counts)), np.nan, dtype=np.float32)
     feed_forward, layers = (np.full(runs.layers, np.nan, dtype=np.float32) for _ in range(2))
     for layer, count in enumerate(runs.head_counts):

@@ -18,11 +18,11 @@ from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.run import RUN_LOCK
 
 LEAST_DIFFERENCE = 1e-4
-"""A smaller difference of the two texts' targets is told from rounding no more, and nothing can be divided by it."""
+"""A smaller difference of the two targets is indistinguishable from rounding and cannot be a divisor."""
 
 
 class Donor(Intervention):
-    """A run whose hidden states and heads' outputs are noted, to be copied into another."""
+    """Records the hidden states and heads' outputs of a run, to be copied into another."""
 
     def __init__(self) -> None:
         """Nothing is noted yet."""

@@ -53,7 +53,7 @@ def mean_activations(
 
     Raises:
         TextError: there is no text.
-        UnsupportedModelError: the model has no heads that can be told apart.
+        UnsupportedModelError: the model has no separate heads.
     """
     texts = reference_texts() if texts is None else texts
     if not texts:

@@ -37,7 +37,7 @@ def model_parts(loaded: LoadedModel) -> Parts:
     """Find the parts of a model that can be changed; call check_recording first, which settles attention_source.
 
     Raises:
-        UnsupportedModelError: it has no attention, or no place where its heads can be told apart.
+        UnsupportedModelError: it has no attention, or no module where its heads are separate.
     """
     if loaded.attention_source == "none":
         title = family(loaded.model_type).title

@@ -12,7 +12,7 @@ EffectKind = Literal["zero", "mean", "gradient"]
 """What stands in a part's place: nothing, or its mean over a reference set; or an estimate of the first."""
 EFFECT_KINDS: tuple[EffectKind, ...] = get_args(EffectKind)
 RemovalOrder = Literal["greedy", "gradient", "random"]
-"""Who goes first: whoever moves the target furthest at each step, or by the gradient estimate; or anyone."""
+"""Order of ablation: greedy by the target at each step, by the gradient estimate, or random."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +44,7 @@ class AblationEffects:
     model: str
     """Name of the model."""
     target: str
-    """The target as it is asked for, such as "cosine" or "class:NAME"."""
+    """Name of the target, such as "cosine" or "class:NAME"."""
     title: str
     """What the target is."""
     unit: str
@@ -66,7 +66,7 @@ class AblationEffects:
     reference: str
     """Over what the mean is taken, one phrase; "" for the other kinds."""
     shared: bool
-    """Whether the layers below a changed part were run once for all rows of it."""
+    """Whether the layers below a changed part ran once for all its rows."""
     seconds: float
     """Duration of all runs."""
     notices: tuple[str, ...]
@@ -176,7 +176,7 @@ class ActivationPatching:
     tokens: Tokens
     """The clean text, from which is copied."""
     corrupt_tokens: Tokens
-    """The other text, into whose run is copied."""
+    """The text whose run is patched."""
     clean: float
     """The target of the clean text."""
     corrupt: float

@@ -21,7 +21,7 @@ from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.verification import check_recording
 
 SAME = 1e-5
-"""Largest difference, relative to the target, of a run whose rows part on the way and of one whose rows do not."""
+"""Largest relative difference of the target between a run that starts as one row and one with all rows."""
 NUMBER_NBYTES = 4
 WIDTHS = 8
 """Hidden states of one row that are in memory at once in a layer: what goes in, query, key, value, output."""

@@ -76,7 +76,7 @@ def class_place(labels: Sequence[str], label: str, name: str) -> int:
     """Index of a class among a head's outputs.
 
     Raises:
-        TextError: there is no such class; `name` says whose they are.
+        TextError: there is no such class; `name` is the name of the head in the message.
     """
     if label in labels:
         return labels.index(label)

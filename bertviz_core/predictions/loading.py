@@ -30,7 +30,7 @@ PREDICTED = (
     "question-answering",
     "next-sentence",
 )
-"""Tasks whose answers are shown, in the order in which a class that holds several heads is asked."""
+"""Tasks with predictions, in the order in which the heads of a class with several are used."""
 WITHOUT_POOLER = ("masked-lm", "token-classification", "question-answering")
 """Tasks whose heads read the tokens' states and never the pooler, even where their class has one."""
 

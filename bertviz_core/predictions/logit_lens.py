@@ -17,7 +17,7 @@ from bertviz_core.trace.tokenization import TextTokenizer
 
 INSIDE_LAYER = re.compile(r"(^|\.)\d+\.")
 ROWS_NBYTES = 1024**2
-"""Bytes of logits whose numbers are taken together: each logit is read six times, so they have to stay near."""
+"""Bytes of logits processed together: each logit is read six times, so they should stay in the cache."""
 TRAINED = "The head was trained on the last layer alone; on the others it shows what that layer's state is close to."
 
 

@@ -40,7 +40,7 @@ class ComparedWord:
     """The score of a given word at a position."""
 
     word: str
-    """As it was asked for."""
+    """As requested."""
     pieces: tuple[str, ...]
     """Its tokens."""
     log_probability: float

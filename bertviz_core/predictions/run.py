@@ -182,7 +182,7 @@ def _with_fixed_states(head: HeadModel, output: Any) -> Any:
 
 def _fixed_states(base: "torch.nn.Module", output: Any) -> "torch.nn.Module":
     class FixedStates(torch.nn.Module):
-        """A base that was run before; whatever else the head asks of it, such as its word table, is the base's."""
+        """A base with a fixed output; other attributes, such as its word embeddings, are the base's."""
 
         def __getattr__(self, name: str) -> Any:
             return getattr(base, name)

@@ -29,7 +29,7 @@ def pseudo_likelihood(
         progress: called as progress(tokens done, tokens); may raise to stop the run.
 
     Raises:
-        TextError: the text has no token of its own, or a mask, whose word nobody knows.
+        TextError: the text has no token of its own, or a mask, whose original word is unknown.
         UnsupportedModelError: the head is of another task, or the tokenizer has no mask.
     """
     word_head = WordHead(head)

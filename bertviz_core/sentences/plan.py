@@ -74,7 +74,7 @@ class SentenceConfig(NamedTuple):
     prompts: Mapping[str, str] | None
     """Prompts by name."""
     prompt: str
-    """The one that stands in front of every text unless another is asked for."""
+    """The default prompt."""
     max_seq_length: int | None
     """Most tokens of a sentence."""
     lower_case: bool

@@ -18,7 +18,7 @@ class KeyRow(msgspec.Struct, frozen=True):
     name: str
     """Name in the model; for a key that the model has not, the name that transformers reports it under."""
     status: KeyStatus
-    """What becomes of it."""
+    """Its status."""
     stored_names: tuple[str, ...]
     """Names in the file that fill it, or that it stands for; () where the file has none."""
     model_shape: tuple[int, ...] | None
@@ -106,7 +106,7 @@ class LoadReport:
     """What `from_pretrained` would load of a checkpoint for one task; nothing is loaded for it."""
 
     model: str
-    """Name under which the model was asked for."""
+    """Name under which the model was requested."""
     model_type: str
     """Hugging Face's word for the family."""
     task: str
@@ -185,7 +185,7 @@ class HeadDifference:
     """What a task head adds to the base model, and what of the base the class leaves out."""
 
     model: str
-    """Name under which the model was asked for."""
+    """Name under which the model was requested."""
     task: str
     """The task."""
     architecture: str

@@ -11,7 +11,7 @@ from bertviz_core.corpus.column_values import plain_values
 from bertviz_core.text import counted
 
 NAMED = 8
-"""Values of a column that are told apart; what has another is one more."""
+"""Values of a column with a code of their own; all others share one."""
 OTHER, MISSING = "other", "no value"
 
 
@@ -32,7 +32,7 @@ def column_values(column: pa.ChunkedArray, named: int = NAMED) -> ColumnValues:
 
     Args:
         column: whole, as a corpus gives it.
-        named: values that are told apart.
+        named: number of values with a code of their own.
     """
     missing = np.asarray(pc.is_null(column, nan_is_null=True).to_numpy(), dtype=np.bool_)
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type

@@ -24,7 +24,7 @@ class Caption:
     words: str
     """What is seen; may be empty."""
     models: tuple[tuple[str, str], ...]
-    """(name, revision) of every model; "" where its files are gone."""
+    """(name, revision) of every model; "" where it is unknown."""
     texts: tuple[str, ...] = ()
     """What the models read, where the figure depends on it."""
     colours: str = ""

@@ -20,7 +20,7 @@ def neighbour_bars(names: Sequence[str], cosines: np.ndarray, norms: np.ndarray,
 
     Args:
         names: labels of the rows, already escaped (bertviz_core.figures.base.axes.visible).
-        cosines: cosine of each row to the row asked about, in the order of the names.
+        cosines: cosine of each row to the chosen row, in the order of the names.
         norms: length of each row.
         title: stands alone on a slide.
         theme: colours and typeface.

@@ -178,7 +178,7 @@ def word_target(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, word:
         tokenizer: its tokenizer.
         tokens: the text.
         word: one piece of the vocabulary, as the text would have it there or as the vocabulary spells it.
-        position: token at whose place it is asked for.
+        position: position of the token.
 
     Raises:
         TextError: there is no such position, or the word is not one piece.
