@@ -167,7 +167,7 @@ def test_who_finds_all_processes_at_work_is_told_so() -> None:
 
 
 def test_what_was_told_is_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "KEPT_NBYTES", 100)
+    monkeypatch.setattr(pool, "MAX_VERDICTS_NBYTES", 100)
     verdicts, asked = Verdicts(), []
 
     def answer(key: int) -> bytes:
@@ -183,7 +183,7 @@ def test_what_was_told_is_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) ->
     assert asked[-1] == 2
 
 
-def test_of_what_a_process_keeps_the_failures_only_are_kept() -> None:
+def test_where_a_process_keeps_more_than_its_answer_only_failures_are_cached() -> None:
     verdicts = Verdicts()
     outcomes: list[bytes | Exception] = [b"one", b"two", ChildTimeoutError("too late"), b"three"]
 

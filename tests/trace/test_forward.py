@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import T5GemmaConfig, T5GemmaModel
+from transformers import PreTrainedConfig, PreTrainedModel, T5GemmaConfig, T5GemmaModel
 from transformers.modeling_outputs import BaseModelOutput
 
 from bertviz_core.errors import SupersededError, TextError, UnsupportedModelError
@@ -97,12 +97,11 @@ def test_a_pooler_that_gives_nothing_is_refused_in_a_sentence() -> None:
 
 
 def test_what_a_model_needs_beside_the_tokens_is_named() -> None:
-    class Perceiver(torch.nn.Module):
+    class Perceiver(PreTrainedModel):
         def forward(self, inputs: Any, input_ids: Any = None, **more: Any) -> Any:
             raise AssertionError("never run")
 
-    model: Any = Perceiver()
-    loaded = LoadedModel("odd", "r", "perceiver", model, "cpu", "float32", False, "none", ())
+    loaded = LoadedModel("odd", "r", "perceiver", Perceiver(PreTrainedConfig()), "cpu", "float32", False, "none", ())
     with pytest.raises(UnsupportedModelError, match="cannot be run on a text alone: it needs inputs"):
         forward(loaded, INPUTS)
 

@@ -1,1 +1,1 @@
-"""What a model is, derived once from a run of its modules: every page, figure and document tells it from here."""
+"""Facts about a model, derived from the dataflow of a run of its modules."""

@@ -1,1 +1,1 @@
-"""Results of the facts: blocks, norms, positions, attention of a model, as a run of its modules tells them."""
+"""Results about the structure of a model: blocks, normalisations, positions, attention."""

@@ -1,1 +1,1 @@
-"""A tokenizer that a stranger made, at work in a process of its own under limits of memory and time."""
+"""Untrusted tokenizers, run in a process of their own with limits on memory and time."""

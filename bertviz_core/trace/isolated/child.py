@@ -100,7 +100,7 @@ def _check_count(columns: Mapping[str, Any], characters: int, texts: int) -> Non
     count = sum(map(len, columns["input_ids"]))
     most = TOKENS_PER_CHARACTER * characters + FURTHER_TOKENS * texts
     if count > most:
-        raise TextError(f"it has {count:,} tokens for {characters:,} characters; at most {most:,} are read")
+        raise TextError(f"it makes {count:,} tokens of {characters:,} characters; at most {most:,} are read")
 
 
 def _is_whole_numbers(row: Any) -> bool:
