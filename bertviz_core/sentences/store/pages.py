@@ -7,9 +7,10 @@ each page says. A header is a struct in Thrift's compact protocol (https://githu
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyarrow.parquet import ColumnChunkMetaData
+if TYPE_CHECKING:
+    from pyarrow.parquet import ColumnChunkMetaData
 
 FIRST_NBYTES, MOST_NBYTES = 2_048, 64 * 1024
 """Bytes in which a header is looked for at first, and the most that it may have; Arrow writes 10 kB at most."""
