@@ -24,14 +24,14 @@ from functools import partial
 from pathlib import Path
 from bertviz_core.corpus.embedding import EmbeddingOptions, embed_corpus
 from bertviz_core.corpus.runners import processes, ray
-from bertviz_core.corpus.shards import shards_made
+from bertviz_core.corpus.shards import embed_shards
 from bertviz_core.settings import Settings
 texts, out, runner, count, per_shard = sys.argv[1:6]
 begun = []
 def progress(done, total):
     begun.append((time.perf_counter(), done, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024))
 runners = {
-    "local": shards_made,
+    "local": embed_shards,
     "processes": partial(processes.run, count=int(count)),
     "ray": partial(ray.run, count=int(count), address=None),
 }

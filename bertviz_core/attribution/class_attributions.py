@@ -1,9 +1,8 @@
-"""Which words speak for and against each class or tag: all are read from the same runs of the text without a word."""
+"""Attribute every class or tag to the words of a text, from the same leave-one-out runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from bertviz_core.attribution.results import ClassAttributions, Replacement
 from bertviz_core.attribution.text_units import INSTEAD, Remover, row_values, text_units, unit_names
 from bertviz_core.errors import Progress, TextError
 from bertviz_core.interventions.targets.target import Measure, Target, class_target, probe_target, tag_target
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.classes import check_measure, class_number, class_place, output_scoring
 from bertviz_core.predictions.labels import NEXT_SENTENCE, output_names
@@ -25,16 +25,13 @@ from bertviz_core.trace.inputs import reset_model_state
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer
 
-if TYPE_CHECKING:
-    import torch
-
 MOST_CLASSES = 8
-"""Classes that are told of one text."""
+"""Classes that are shown for one text."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassOutputs:
-    """All classes of a head or a probe, and how to get their logits for a batch of rows in one run."""
+    """All classes of a head or a probe, and how to compute their logits for a batch of rows in one run."""
 
     target: Target
     """Its values are the logits of all classes, (batch, classes)."""
@@ -104,8 +101,6 @@ def probe_classes(probe: Probe, loaded: LoadedModel, tokenizer: TextTokenizer, t
     Raises:
         UnsupportedModelError: the probe was fitted on another model.
     """
-    import torch
-
     first = probe_target(probe, loaded, tokenizer, text, probe.classes[0])
     plan = SentencePlan(probe.pooling, probe.layer)
     weight, bias = (torch.tensor(array, device=loaded.device) for array in (probe.weight, probe.bias))
@@ -125,7 +120,7 @@ def class_attributions(
     replacement: Replacement = "mask",
     progress: Progress | None = None,
 ) -> ClassAttributions:
-    """The number of each class for the text minus that for the text without a word, for each of its words.
+    """For each word, the value of each class for the text minus that for the text without the word.
 
     The text is run once for each word, whatever the number of classes. Law: the shares of a class are those that
     leave_one_out finds for it alone; in probabilities of which one is right, those of all classes sum to 0.
@@ -133,7 +128,7 @@ def class_attributions(
     Args:
         classes: of a head or a probe.
         tokenizer: the model's.
-        labels: the classes that are told; none for the likeliest MOST_CLASSES.
+        labels: the classes to attribute; none for the likeliest MOST_CLASSES.
         measure: "logit", "probability" or "margin".
         whole_words: whether a word goes with all its tokens, or each token alone.
         replacement: what becomes of a word.
@@ -144,18 +139,16 @@ def class_attributions(
         UnsupportedModelError: the tokenizer has no mask.
         BertvizError: as the model's run.
     """
-    import torch
-
     started, target = perf_counter(), classes.target
     check_measure(measure, classes.scoring, classes.labels)
-    asked = [class_place(classes.labels, label, target.loaded.name) for label in dict.fromkeys(labels)]
-    if len(asked) > MOST_CLASSES:
-        raise TextError(f"{len(asked)} classes are asked for; choose at most {MOST_CLASSES}.")
+    requested = [class_place(classes.labels, label, target.loaded.name) for label in dict.fromkeys(labels)]
+    if len(requested) > MOST_CLASSES:
+        raise TextError(f"{len(requested)} classes are asked for; choose at most {MOST_CLASSES}.")
     remover, units = Remover(target, tokenizer, replacement), text_units(target.tokens, whole_words)
     rows = [target.tokens, *(remover.without(unit.positions) for unit in units)]
     logits = torch.from_numpy(row_values(target, rows, progress)).float()
     order = logits[0].argsort(descending=True, stable=True).tolist()
-    places = [place for place in order if place in asked] if asked else order[:MOST_CLASSES]
+    places = [place for place in order if place in requested] if requested else order[:MOST_CLASSES]
     values = np.stack([class_number(logits, place, measure, classes.scoring).numpy() for place in places], axis=1)
     wide = values.astype(np.float64)
     shares, clean = (wide[0] - wide[1:]).astype(np.float32), values[0].copy()

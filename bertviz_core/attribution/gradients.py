@@ -1,4 +1,4 @@
-"""What each word adds to a target, from gradients on the way from a reference text, with the error that is left.
+"""Attribute a target to words by integrated gradients, with the completeness error.
 
 Integrated gradients (Sundararajan et al. 2017, equation 1): a token's share is (x - r) times the mean of the target's
 gradient on the straight way from the word embeddings r of the reference to those x of the text; positions and token
@@ -9,7 +9,6 @@ nodes of Gauss and Legendre.
 import inspect
 from collections.abc import Callable
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -19,6 +18,7 @@ from bertviz_core.attribution.text_units import INSTEAD, reference_id, text_unit
 from bertviz_core.errors import Progress, TextError, UnsupportedModelError
 from bertviz_core.interventions.runs import NUMBER_NBYTES, states_nbytes
 from bertviz_core.interventions.targets.target import Target
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.settings import MAX_GRADIENT_BYTES
 from bertviz_core.text import counted
@@ -26,9 +26,6 @@ from bertviz_core.trace.inputs import input_table
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import TextTokenizer
 from bertviz_core.trace.verification import check_recording
-
-if TYPE_CHECKING:
-    import torch
 
 FIRST_NODES, MOST_NODES = 8, 512
 LEAST_NODES = 3 * FIRST_NODES
@@ -50,7 +47,7 @@ def integrated_gradients(
     progress: Progress | None = None,
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
 ) -> WordAttributions:
-    """Shares that sum to the target minus that of the text with every word masked, up to the error told with them.
+    """Shares that sum to the target minus that of the fully masked text, up to the completeness error returned.
 
     The error of the sum may be small by chance, so the nodes are doubled until it is under TOLERANCE of the difference
     and no token's share has changed by more than SHARE_TOLERANCE of the largest; a notice says where that is not
@@ -95,7 +92,7 @@ def gradient_x_input(
     progress: Progress | None = None,
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
 ) -> WordAttributions:
-    """The target's gradient at the text times the way from the reference: (x - r) * dF/dx, in one run.
+    """Gradient times difference from the reference, (x - r) * dF/dx, in one run.
 
     Exact for a linear target; otherwise `error` says how far the sum is from what it stands for. Arguments and errors
     are those of integrated_gradients.
@@ -114,18 +111,16 @@ GRADIENT_METHODS: dict[ShareMethod, Callable[..., WordAttributions]] = {
 
 
 def gradient_nbytes(target: Target) -> int:
-    """About how many bytes one run with gradients keeps: the numbers and the attention maps of every layer."""
+    """Approximate bytes that a run with gradients needs for activations and attention maps of all layers."""
     heads = int(getattr(target.loaded.model.config, "num_attention_heads", 0) or 1)
     maps = 2 * NUMBER_NBYTES * heads * len(target.tokens) ** 2
     return target.loaded.num_hidden_layers * (states_nbytes(target.loaded, len(target.tokens)) + maps)
 
 
 class _Path:
-    """The straight way between the word embeddings of a text and of its reference."""
+    """The straight path between the word embeddings of a text and of its reference."""
 
     def __init__(self, target: Target, tokenizer: TextTokenizer, max_gradient_bytes: int) -> None:
-        import torch
-
         tokens, nbytes = target.tokens, gradient_nbytes(target)
         if nbytes > max_gradient_bytes:
             raise TextError(
@@ -157,7 +152,7 @@ class _Path:
         self.difference, self.reference = ends[0] - ends[1], ends[1]
 
     def at(self, nodes: int, progress: Progress | None) -> Float[np.ndarray, " seq"]:
-        """The shares of every token by so many nodes of Gauss and Legendre."""
+        """Shares of every token by Gauss-Legendre quadrature with so many nodes."""
         points, weights = np.polynomial.legendre.leggauss(nodes)
         return self.shares((points + 1) / 2, weights / 2, progress)
 
@@ -165,8 +160,6 @@ class _Path:
         self, points: Float[np.ndarray, " nodes"], weights: Float[np.ndarray, " nodes"], progress: Progress | None
     ) -> Float[np.ndarray, " seq"]:
         """Of every token (x - r) times the weighted sum of the gradients at some points of the way, r at 0, x at 1."""
-        import torch
-
         way, total = self._end - self._start, torch.zeros(self._end.shape[1:], dtype=torch.float64)
         for start in range(0, len(points), self._step):
             part = slice(start, start + self._step)
@@ -221,7 +214,7 @@ class _Path:
         )
 
     def _values(self, embeddings: "torch.Tensor") -> "torch.Tensor":
-        """The target of rows of word embeddings; for one who holds RUN_LOCK."""
+        """The target for rows of word embeddings; the caller holds RUN_LOCK."""
         target, rows = self._target, len(embeddings)
         inputs = target.inputs((target.tokens,) * rows)
         del inputs["input_ids"]

@@ -1,4 +1,4 @@
-"""What each word does to a target: the text is run without it."""
+"""Attribute a target to words by leaving each of them out."""
 
 from time import perf_counter
 
@@ -18,7 +18,7 @@ def leave_one_out(
     replacement: Replacement = "mask",
     progress: Progress | None = None,
 ) -> WordAttributions:
-    """The target of the text minus that of the text without a word, for each of its words.
+    """For each word, the target of the text minus that of the text without the word.
 
     Exact by definition: each share is the difference of two runs. The shares need not add up to what all words
     together do, since one word can stand in for another.

@@ -1,4 +1,4 @@
-"""Which words make two texts alike: the cosine as a sum over pairs of their tokens, and what the references owe to it.
+"""Decompose the cosine of two texts into a sum over pairs of their tokens and reference terms.
 
 With f the sentence vector of length 1, a and b the hidden states of two texts at a layer, r_a and r_b those of the
 texts with every word masked, and J the mean Jacobian of f on the straight way from reference to text (Moeller et al.
@@ -12,7 +12,6 @@ tokens takes n rows for each node of Gauss and Legendre, all beside one run of t
 
 from collections.abc import Mapping
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -23,6 +22,7 @@ from bertviz_core.errors import Progress, SupersededError, TextError, Unsupporte
 from bertviz_core.interventions.hooks import Intervention, intervening
 from bertviz_core.interventions.runs import InterventionRuns
 from bertviz_core.interventions.targets.target import cosine_target
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.masked_lm import masked_row
@@ -33,9 +33,6 @@ from bertviz_core.settings import MAX_BATCH_BYTES
 from bertviz_core.trace.inputs import model_inputs
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import TextTokenizer
-
-if TYPE_CHECKING:
-    import torch
 
 FIRST_NODES, MOST_NODES = 8, 128
 LEAST_NODES = 3 * FIRST_NODES
@@ -62,7 +59,7 @@ def pair_attributions(
     progress: Progress | None = None,
     max_batch_bytes: int = MAX_BATCH_BYTES,
 ) -> PairAttributions:
-    """What every pair of tokens adds to the cosine of two texts; with the reference terms the sum is the cosine.
+    """Contribution of every pair of tokens to the cosine of two texts; with the reference terms they sum to it.
 
     The error of the sum may be small by chance, so the nodes are doubled until it is at most TOLERANCE and no share has
     changed by more than SHARE_TOLERANCE of the largest; a notice says where that is not reached.
@@ -73,7 +70,7 @@ def pair_attributions(
         text: one text.
         pair: the other.
         plan: how a sentence becomes a vector (bertviz_core.sentences.plan.recommended).
-        layer: entry of the hidden states at which tokens are told apart: 0 for the embedding output.
+        layer: entry of the hidden states to which the cosine is attributed: 0 for the embedding output.
         progress: called as progress(rows done, rows) of all nodes so far; may raise to stop the work.
         max_batch_bytes: about how many bytes a batch may take.
 
@@ -138,13 +135,13 @@ def pair_attributions(
 
 
 def _products(ways: "list[_Way]", nodes: int, progress: Progress | None) -> Float[np.ndarray, "first second"]:
-    """The shares of all pairs of tokens by so many nodes."""
+    """Shares of all pairs of tokens with so many quadrature nodes."""
     parts = [way.parts(nodes, progress) for way in ways]
     return np.asarray(parts[0] @ parts[1].T)
 
 
 class _State(Intervention):
-    """Notes the state that goes into a layer, or puts another in its place."""
+    """Records the hidden state that goes into a layer, or replaces it."""
 
     def __init__(self, layer: int, given: "torch.Tensor | None" = None) -> None:
         self._layer, self._given = layer, given
@@ -158,7 +155,7 @@ class _State(Intervention):
 
 
 class _Way:
-    """The straight way between a text's states at a layer and those of its reference."""
+    """The straight path between a text's hidden states at a layer and those of its reference."""
 
     def __init__(
         self,
@@ -170,8 +167,6 @@ class _Way:
         layer: int,
         max_batch_bytes: int,
     ) -> None:
-        import torch
-
         self.runs = InterventionRuns(cosine_target(loaded, tokenizer, text, other, plan), max_batch_bytes)
         if not self.runs.parts.layers:
             raise self._refusal("has no module of a whole layer whose input could be followed")
@@ -195,9 +190,7 @@ class _Way:
         self.end, self.start = vectors
 
     def parts(self, nodes: int, progress: Progress | None) -> Float[np.ndarray, "seq dimensions"]:
-        """The part of every token in f(text) - f(reference)."""
-        import torch
-
+        """Contribution of every token to f(text) - f(reference)."""
         seq, way = len(self.runs.target.tokens), self._end - self._start
         points, weights = np.polynomial.legendre.leggauss(nodes)
         total, done = np.zeros((seq, len(self.end))), 0
@@ -220,22 +213,19 @@ class _Way:
     def _slopes(
         self, states: "torch.Tensor", directions: "torch.Tensor"
     ) -> Float[np.ndarray, "directions rows dimensions"]:
-        """The derivative of f in each direction at each row of states, forwards; what f itself is, is run once."""
-        import torch
-        from torch.nn.attention import SDPBackend, sdpa_kernel
-
+        """Forward-mode derivative of f in each direction at each row of states."""
         shared = self.runs.shares
         rows = {name: values if shared else values.expand(len(states), -1) for name, values in self._inputs.items()}
 
-        def vectors(given: "torch.Tensor") -> "torch.Tensor":
-            return self._vectors(_State(self._layer, given), rows)
+        def vectors(state: "torch.Tensor") -> "torch.Tensor":
+            return self._vectors(_State(self._layer, state), rows)
 
         def slope(direction: "torch.Tensor") -> "torch.Tensor":
             found: torch.Tensor = torch.func.jvp(vectors, (states,), (direction.expand_as(states),))[1]
             return found
 
         # Of the kernels of attention only the plain one has a forward derivative.
-        with RUN_LOCK, torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
+        with RUN_LOCK, torch.no_grad(), torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
             try:
                 slopes = torch.func.vmap(slope)(directions)
             except SupersededError:
@@ -246,9 +236,7 @@ class _Way:
         return found
 
     def _vectors(self, intervention: Intervention, inputs: "Mapping[str, torch.Tensor]") -> "torch.Tensor":
-        """The sentence vectors of a run, of length 1; for one who holds RUN_LOCK."""
-        import torch
-
+        """Normalised sentence vectors of a run; the caller holds RUN_LOCK."""
         runs, loaded, plan = self.runs, self._loaded, self._plan
         with intervening(loaded.model, runs.parts, runs.layers, intervention):
             lengths = [len(runs.target.tokens)]

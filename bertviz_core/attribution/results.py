@@ -1,4 +1,4 @@
-"""Results about words: their shares in a target, and of pairs of words in the cosine of two texts."""
+"""Results of attribution: shares of words in a target, and of pairs of words in a cosine."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -23,7 +23,7 @@ class WordAttributions:
     model: str
     """Name of the model."""
     target: str
-    """The target as it is asked for, such as "cosine" or "class:NAME"."""
+    """Name of the target, such as "cosine" or "class:NAME"."""
     title: str
     """What the target is."""
     unit: str
@@ -57,7 +57,7 @@ class WordAttributions:
     """What a reader must know, one sentence each."""
 
     def per_token(self) -> Float[np.ndarray, " seq"]:
-        """Of every token the share of its word; NaN for special tokens."""
+        """For every token the share of its word; NaN for special tokens."""
         shares = np.full(len(self.tokens), np.nan, dtype=np.float32)
         for share, positions in zip(self.shares, self.positions, strict=True):
             shares[list(positions)] = share
@@ -65,11 +65,11 @@ class WordAttributions:
 
     @property
     def uncertain(self) -> Bool[np.ndarray, " words"]:
-        """Which shares are smaller than their own error, so that not even their sign is known."""
+        """Which shares are smaller than their own error, so that their sign is unknown."""
         return np.asarray(np.abs(self.shares) < self.share_errors)
 
     def ranked(self) -> tuple[int, ...]:
-        """The words by their index, the one that raises the target most first."""
+        """Indices of the words, the largest share first."""
         return tuple(np.argsort(-self.shares, kind="stable").tolist())
 
 
@@ -90,7 +90,7 @@ class ClassAttributions:
     positions: tuple[tuple[int, ...], ...]
     """Which tokens each of them is."""
     labels: tuple[str, ...]
-    """The classes that are told, the one with the greatest logit first."""
+    """The classes, by descending logit."""
     classes: int
     """How many the head or the probe has."""
     noun: str
@@ -107,7 +107,7 @@ class ClassAttributions:
     """What a reader must know, one sentence each."""
 
     def strongest(self, place: int) -> tuple[int | None, int | None]:
-        """The word that speaks most for a class and the one that speaks most against it; None where none does."""
+        """The words that speak most for and most against a class; None where there is none."""
         column = self.shares[:, place]
         most, least = int(column.argmax()), int(column.argmin())
         return most if column[most] > 0 else None, least if column[least] < 0 else None
@@ -163,7 +163,7 @@ class WordCurves:
     """What a reader must know, one sentence each."""
 
     def area(self, values: Float[np.ndarray, "*rows steps"]) -> Float[np.ndarray, "*rows"]:
-        """How far the target lies below the clean one, mean over the steps: the area over the perturbation curve."""
+        """Mean drop of the target below the clean value over the steps (area over the perturbation curve)."""
         return np.asarray(self.clean - values.mean(axis=-1, dtype=np.float64), dtype=np.float32)
 
 
@@ -206,10 +206,10 @@ class PairAttributions:
 
     @property
     def uncertain(self) -> Bool[np.ndarray, "first_tokens second_tokens"]:
-        """Which shares are smaller than their own error, so that not even their sign is known."""
+        """Which shares are smaller than their own error, so that their sign is unknown."""
         return np.asarray(np.abs(self.shares) < self.share_errors)
 
     @property
     def reference_terms(self) -> float:
-        """What the cosine owes to the references, whatever the words are."""
+        """The part of the cosine that is due to the references and not to the words."""
         return self.first_reference + self.second_reference - self.both_references

@@ -1,4 +1,4 @@
-"""The words of a text that can be taken away, the text without some of them, and a target's number for each such row.
+"""Split a text into words that can be removed, and evaluate a target on the text without some of them.
 
 Words go by their token ids; nothing is decoded and tokenized again, so that what stays is what it was.
 """
@@ -12,6 +12,7 @@ from bertviz_core.attribution.results import Replacement
 from bertviz_core.errors import Progress, TextError
 from bertviz_core.interventions.targets.parsing import parse_target
 from bertviz_core.interventions.targets.target import Target
+from bertviz_core.lazy_imports import torch
 from bertviz_core.predictions.masked_lm import MaskedRow, mask_id, masked_row
 from bertviz_core.predictions.run import one_length_groups
 from bertviz_core.trace.inputs import ModelRow
@@ -26,7 +27,7 @@ INSTEAD: dict[Replacement, str] = {"mask": "the mask token", "drop": "no token"}
 
 
 def text_units(tokens: Tokens, whole_words: bool) -> tuple[Word, ...]:
-    """The words of a text, or its tokens, special ones left out.
+    """Words, or tokens, of a text, special tokens excluded.
 
     Raises:
         TextError: there is none.
@@ -40,12 +41,12 @@ def text_units(tokens: Tokens, whole_words: bool) -> tuple[Word, ...]:
 
 
 def unit_names(tokens: Tokens, units: Iterable[Word]) -> tuple[str, ...]:
-    """Each as the text writes it, or as the vocabulary does."""
+    """Spelling of each unit in the text, or in the vocabulary."""
     return tuple(word.text or " ".join(tokens.tokens[place] for place in word.positions) for word in units)
 
 
 class Remover:
-    """Makes the rows of a text without some of its tokens."""
+    """Builds rows of a text without some of its tokens."""
 
     def __init__(self, target: Target, tokenizer: TextTokenizer, replacement: Replacement) -> None:
         """How words are taken away.
@@ -69,14 +70,14 @@ class Remover:
 
     def without(self, positions: Iterable[int]) -> ModelRow:
         """The text without the tokens at some positions."""
-        tokens, gone = self._tokens, sorted(set(positions))
+        tokens, removed = self._tokens, sorted(set(positions))
         if self._replacement == "mask":
-            return masked_row(tokens, gone, self._mask)
+            return masked_row(tokens, removed, self._mask)
         types = tokens.token_type_ids
         return MaskedRow(
-            np.delete(tokens.input_ids, gone),
-            None if types is None else np.delete(types, gone),
-            {name: np.delete(values, gone) for name, values in tokens.other_inputs.items()},
+            np.delete(tokens.input_ids, removed),
+            None if types is None else np.delete(types, removed),
+            {name: np.delete(values, removed) for name, values in tokens.other_inputs.items()},
         )
 
 
@@ -86,7 +87,7 @@ def has_mask(tokenizer: TextTokenizer) -> bool:
 
 
 def reference_id(tokenizer: TextTokenizer) -> int:
-    """The id of the mask, which stands for a word that is not there.
+    """Id of the mask token, the reference for a missing word.
 
     Raises:
         UnsupportedModelError: the tokenizer has none.
@@ -97,7 +98,7 @@ def reference_id(tokenizer: TextTokenizer) -> int:
 def row_values(
     target: Target, rows: Sequence[ModelRow], progress: Progress | None = None
 ) -> Float[np.ndarray, "rows ..."]:
-    """The target of each row, one number or several; rows of one length run together where the family lets them.
+    """The target of each row, one or several numbers; rows of one length run together where the family allows it.
 
     Args:
         target: the number.
@@ -108,8 +109,6 @@ def row_values(
         TextError: a row has no token, or a number is not finite.
         BertvizError: as the target.
     """
-    import torch
-
     if not all(len(row) for row in rows):
         raise TextError("Without that word no token is left to run; write more words, or replace them by the mask.")
     values, done = np.empty(0), 0

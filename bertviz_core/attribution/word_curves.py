@@ -1,4 +1,4 @@
-"""Whether the strongest words carry a target: it is measured as they are taken away, and with them alone.
+"""Compute comprehensiveness and sufficiency: a target without the strongest words, and with them alone.
 
 Comprehensiveness is how far the target falls without the k strongest words, sufficiency how far it falls with them
 alone (DeYoung et al. 2020, section 4). The strongest word is the one that raises the target most. What random orders of
@@ -29,7 +29,7 @@ def word_curves(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> WordCurves:
-    """The target without the k strongest words and with them alone, by each method, beside random orders.
+    """The target without the k strongest words and with them alone, for each method and for random orders.
 
     Law: without any word gone every curve has the clean target; with all gone, that of the reference, a mask at the
     place of every word. To keep the first k of an order is to take the first n - k of its reverse, so that the random
@@ -54,14 +54,14 @@ def word_curves(
     counts = tuple(dict.fromkeys(np.linspace(0, words, min(words, MOST_STEPS) + 1).round().astype(int).tolist()))
     generator = np.random.default_rng(seed)
     orders = [tuple(generator.permutation(words).tolist()) for _ in range(RANDOM_ORDERS)]
-    gone: dict[frozenset[int], int] = {}
-    removed = [_places(gone, (order[:count] for count in counts)) for order in orders]
-    kept = [_places(gone, (order[: words - count] for count in counts)) for order in orders]
+    removed_sets: dict[frozenset[int], int] = {}
+    removed = [_places(removed_sets, (order[:count] for count in counts)) for order in orders]
+    remaining = [_places(removed_sets, (order[: words - count] for count in counts)) for order in orders]
     ranked = [each.ranked() for each in shares]
-    without = [_places(gone, (order[:count] for count in counts)) for order in ranked]
-    alone = [_places(gone, (order[count:] for count in counts)) for order in ranked]
+    without = [_places(removed_sets, (order[:count] for count in counts)) for order in ranked]
+    alone = [_places(removed_sets, (order[count:] for count in counts)) for order in ranked]
     remover = Remover(target, tokenizer, "mask")
-    rows = [remover.without(place for word in words_gone for place in positions[word]) for words_gone in gone]
+    rows = [remover.without(place for word in words_gone for place in positions[word]) for words_gone in removed_sets]
     values = row_values(target, rows, progress)
     return WordCurves(
         model=target.loaded.name,
@@ -71,14 +71,14 @@ def word_curves(
         tokens=target.tokens,
         words=words,
         counts=counts,
-        clean=float(values[gone[frozenset()]]),
-        reference=float(values[gone[frozenset(range(words))]]),
+        clean=float(values[removed_sets[frozenset()]]),
+        reference=float(values[removed_sets[frozenset(range(words))]]),
         curves=tuple(
             WordCurve(each.method, _frozen(values[first]), _frozen(values[second]))
             for each, first, second in zip(shares, without, alone, strict=True)
         ),
         random=_frozen(values[np.array(removed)]),
-        random_alone=_frozen(values[np.array(kept)]),
+        random_alone=_frozen(values[np.array(remaining)]),
         seed=seed,
         runs=len(rows),
         seconds=perf_counter() - started,
@@ -87,7 +87,7 @@ def word_curves(
 
 
 def _places(known: dict[frozenset[int], int], rows: Iterable[tuple[int, ...]]) -> list[int]:
-    """The place of each set of words that are gone among all sets, each of which is run once."""
+    """Index of each set of removed words among all sets, each of which runs once."""
     return [known.setdefault(frozenset(row), len(known)) for row in rows]
 
 

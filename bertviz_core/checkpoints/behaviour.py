@@ -1,4 +1,4 @@
-"""Two models on one text: cosine similarity of their hidden states, divergence of their attentions."""
+"""Compare two models on one text: cosine of their hidden states, divergence of their attention."""
 
 from math import log
 
@@ -16,7 +16,7 @@ DIVERGENCE_CELLS = 2**18
 
 
 def behaviour(first: Trace, second: Trace, progress: Progress | None = None) -> Behaviour:
-    """What two models make of the same tokens: cosines of their hidden states, divergences of their attentions.
+    """Compare two models on the same tokens: cosine of their hidden states, divergence of their attention.
 
     Whatever differs in size (layers, hidden size, heads) is not compared; a notice says so.
 

@@ -1,4 +1,4 @@
-"""Two checkpoints side by side: which names, which shapes, and how far each tensor moved, read in pieces."""
+"""Compare two checkpoints tensor by tensor, read in pieces: names, shapes and relative change."""
 
 import math
 from collections import Counter
@@ -34,7 +34,7 @@ Matched = tuple[tuple[str, str], list[tuple[str, str]]]
 
 
 def compare_checkpoints(first: Checkpoint, second: Checkpoint, progress: Tell | None = None) -> CheckpointComparison:
-    """What changed from the first checkpoint to the second; of the same file twice, exact zeros.
+    """Compare two checkpoints tensor by tensor; a file compared with itself gives exact zeros.
 
     Names meet as the module has them (LayerNorm.gamma is LayerNorm.weight) and behind what one side has in front of
     them all, so that a classifier (bert.encoder...) compares with its base (encoder...).
@@ -79,7 +79,7 @@ def compare_checkpoints(first: Checkpoint, second: Checkpoint, progress: Tell | 
 
 
 def matched_names(first: Checkpoint, second: Checkpoint) -> Matched:
-    """Which stored names of two checkpoints mean the same tensor; the prefixes are those that let the most names meet.
+    """Pairs of stored names that mean the same tensor; prefixes are chosen so that most names match.
 
     Of several ways that let as many meet, the one that takes off the least.
     """
@@ -98,7 +98,7 @@ def matched_names(first: Checkpoint, second: Checkpoint) -> Matched:
 
 
 def change_histograms(first: TensorSlice, second: TensorSlice, bins: int = BINS) -> ChangeHistograms:
-    """Values of one tensor in both checkpoints over the same bins, and of their difference; read twice.
+    """Histograms of one tensor in both checkpoints over the same bins, and of their difference.
 
     Raises:
         CheckpointError: a file changed while it was read.
@@ -134,7 +134,7 @@ def change_histograms(first: TensorSlice, second: TensorSlice, bins: int = BINS)
 def _changed(
     location: TensorLocation, first: TensorSlice, second: TensorSlice, progress: Tell | None, done: int, total: int
 ) -> TensorChange:
-    """How far one tensor moved; sums of squares in float64, and nothing subtracted where the bytes are the same."""
+    """The change of one tensor; sums of squares in float64, exactly 0 where the bytes are the same."""
     squares, largest, changed = np.zeros(3), 0.0, 0
     same_format = (first.tensor.dtype, first.rounding) == (second.tensor.dtype, second.rounding)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -187,7 +187,7 @@ def _module_names(checkpoint: Checkpoint) -> dict[str, str]:
 
 
 def _prefixes(names: Iterable[str]) -> Sequence[str]:
-    """What at least half of the names begin with, whole modules of it, and "" for nothing."""
+    """Prefixes, of whole modules, that at least half of the names have; "" for none."""
     heads: Counter[str] = Counter()
     total = 0
     for name in names:
@@ -198,7 +198,7 @@ def _prefixes(names: Iterable[str]) -> Sequence[str]:
 
 
 def _without(names: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """The names without the prefix where they have it; a name that would then be another's keeps it."""
+    """The names without the prefix; a name that would then clash keeps it."""
     if not prefix:
         return dict(names)
     return {

@@ -1,4 +1,4 @@
-"""Download of a model's files from the Hub into the local cache: safetensors only, with progress.
+"""Download a model's files from the Hub into the local cache: safetensors only, with progress.
 
 A file enters the cache only when it is complete; a cached file is not fetched again.
 """
@@ -32,10 +32,10 @@ class HubFile:
 
 @dataclass(frozen=True, slots=True)
 class HubFiles:
-    """The files of one model that are needed to run it."""
+    """The files that running a model needs."""
 
     model: str
-    """Name that the model is asked for by."""
+    """Name under which the model was requested."""
     hub_id: str
     """Its repository."""
     revision: str | None
@@ -45,7 +45,7 @@ class HubFiles:
 
     @property
     def nbytes(self) -> int:
-        """Bytes in all."""
+        """Total bytes."""
         return sum(file.nbytes for file in self.files)
 
 
@@ -57,7 +57,7 @@ SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
 
 
 def needed_files(source: ModelSource, settings: Settings) -> HubFiles:
-    """The files of a model on the Hub that running it takes, with their sizes; one request.
+    """Files on the Hub that running a model needs, with their sizes; one request.
 
     Raises:
         HubError: the Hub is switched off here, cannot be reached or answers with a fault.
@@ -88,7 +88,7 @@ def needed_files(source: ModelSource, settings: Settings) -> HubFiles:
 
 
 def download(files: HubFiles, settings: Settings, progress: Progress) -> Path:
-    """The folder in the local cache that holds the files, which are downloaded first.
+    """Download the files; returns their folder in the local cache.
 
     Args:
         files: what to fetch.
@@ -152,18 +152,18 @@ def _broken_off(file: HubFile, files: HubFiles, error: Exception) -> HubError:
 
 
 def _bar(progress: Progress, before: int, whole: int) -> Any:
-    """Factory for the progress bar of one file; it reports against the total of the whole download."""
+    """Factory of progress bars that report one file's bytes as part of the whole download."""
     return lambda total=None, **look: _Counting(progress, before, whole, **look)
 
 
 class _Counting(AbstractContextManager["_Counting"]):
-    """Progress bar for the Hub's client that draws nothing and reports bytes to a callback."""
+    """Progress bar for the Hub's client that reports bytes to a callback and draws nothing."""
 
     def __init__(self, progress: Progress, before: int, total: int, initial: int = 0, **_look: Any) -> None:
         self._tell, self._there, self._total = progress, before + initial, total
 
     def update(self, n: float = 1) -> None:
-        """Count bytes; a file that begins again counts back."""
+        """Count bytes; a restarted file counts back."""
         self._there += int(n)
         self._tell(min(self._there, self._total), self._total)
 

@@ -1,4 +1,4 @@
-"""Diagnosis of weights that were never trained or are broken, each finding a sentence that names the tensors.
+"""Diagnose weights that were never trained or are broken; each finding names the tensors.
 
 A finding is reported only where training or ordinary use cannot explain it: a module counts as never trained where its
 weights have the moments of the initialiser's distribution and its bias is exactly 0, which one step of training ends.
@@ -17,7 +17,7 @@ MAX_STANDARD_ERRORS = 5.0
 
 
 class Spread(NamedTuple):
-    """The distribution that an initialiser draws from; its mean is 0."""
+    """The distribution, of mean 0, that an initialiser draws from."""
 
     words: str
     second: float
@@ -28,7 +28,7 @@ class Spread(NamedTuple):
 
 
 def spreads(deviations: Sequence[float], config: Mapping[str, Any]) -> tuple[Spread, ...]:
-    """The distributions that new weights of such a model are drawn from.
+    """Distributions of newly initialised weights of such a model.
 
     Normal for most families; ModernBERT cuts its tails off at some standard deviations, and narrows what is added to
     the residual stream by the root of twice the count of layers (its _init_weights in transformers).
@@ -42,7 +42,7 @@ def spreads(deviations: Sequence[float], config: Mapping[str, Any]) -> tuple[Spr
 
 
 def matches(tensor: TensorStatistics, spread: Spread) -> bool:
-    """Whether mean, second and fourth moment are within Z standard errors of those of a sample of this size.
+    """Whether mean, second and fourth moment are within Z standard errors of the distribution's.
 
     Zeros are left out: a padding token's row is set to 0. The standard error of a mean of n values x^k is
     sqrt((E x^2k - (E x^k)^2) / n).
@@ -61,7 +61,7 @@ def matches(tensor: TensorStatistics, spread: Spread) -> bool:
 
 
 def initial_spread(tensor: TensorStatistics, known: Sequence[Spread]) -> Spread | None:
-    """The distribution that a weight still has; None for one that has another, or is no matrix."""
+    """The initial distribution that a weight still has; None if it has another or is no matrix."""
     return next((spread for spread in known if len(tensor.shape) > 1 and matches(tensor, spread)), None)
 
 
@@ -71,7 +71,7 @@ def _normal(deviation: float) -> Spread:
 
 
 def _cut_normal(deviation: float, cut: float) -> Spread:
-    """The normal distribution between -cut and cut standard deviations, its moments by integration by parts."""
+    """The normal distribution truncated at ±cut standard deviations, its moments by integration by parts."""
     edge = 2 * math.exp(-(cut**2) / 2) / math.sqrt(2 * math.pi) / math.erf(cut / math.sqrt(2))
     moments = [1.0]
     for power in (2, 4, 6, 8):
@@ -82,7 +82,7 @@ def _cut_normal(deviation: float, cut: float) -> Spread:
 
 
 MIN_NUMBERS_WITH_BIAS, MIN_NUMBERS_WITHOUT_BIAS = 64, 4096
-"""Fewest numbers of a weight that can be told from a trained one: with a bias that is exactly 0, and without a bias."""
+"""Least size of a weight that can be recognised as untrained: with a bias of exactly 0, and without a bias."""
 TYPE_TABLE = "token_type"
 """RoBERTa keeps a table of token types that it does not use, all zero."""
 MAX_NAMED_TENSORS = 3
@@ -98,7 +98,7 @@ CHECKED = (
 
 
 def diagnose_weights(statistics: CheckpointStatistics, config: Mapping[str, Any]) -> tuple[Finding, ...]:
-    """Findings about a checkpoint, the worst first; () where nothing is suspicious."""
+    """Findings about a checkpoint, the worst first; () if nothing is suspicious."""
     tensors = [tensor for tensor in statistics.tensors if not tensor.location.is_buffer]
     return (
         *_not_finite("NaN", tensors, lambda tensor: tensor.nan),
@@ -146,7 +146,7 @@ def _untrained_finding(
 
 
 def _is_untrained(weight: TensorStatistics, bias: TensorStatistics | None, known: Sequence[Spread]) -> bool:
-    """Whether a module's weight, and its bias where it has one, are as the initialiser makes them."""
+    """Whether a module's weight, and its bias if any, are as initialised."""
     if weight.name.endswith(".bias") or weight.finite < weight.numel:
         return False
     if bias is not None and not _is_constant(bias, 0.0):
@@ -185,7 +185,7 @@ def _not_finite(
 
 
 def _identical_layers(tensors: Sequence[TensorStatistics]) -> Iterator[Finding]:
-    """Layers of a stack whose tensors are all the same bytes, where a matrix among them is not constant."""
+    """Layers of a stack with byte-identical tensors, at least one of them a matrix that is not constant."""
     layers: dict[tuple[str, int], dict[str, bytes]] = {}
     varied = set()
     for tensor in tensors:

@@ -1,4 +1,4 @@
-"""Results of reading a checkpoint's values: statistics of every tensor, signs of trouble, a map, a histogram."""
+"""Results of reading a checkpoint's values: statistics, health findings, maps, histograms."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ class TensorStatistics(msgspec.Struct, frozen=True):
 
     @property
     def finite(self) -> int:
-        """Count of finite values."""
+        """Number of finite values."""
         return self.numel - self.nan - self.infinite
 
     @property
@@ -96,7 +96,7 @@ class CheckpointStatistics:
     revision: str
     """State of its files."""
     tensors: tuple[TensorStatistics, ...]
-    """Every tensor whose format can be read, in the way of the data through the model."""
+    """Every tensor of a readable format, in the order of the data flow."""
     unread: tuple[str, ...]
     """Names of the tensors in a format without real numbers that could be read."""
     nbytes: int
@@ -111,7 +111,7 @@ class CheckpointStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One sign that weights were never trained or are broken."""
+    """A sign that weights were never trained or are broken."""
 
     problem: Problem
     """What kind of sign it is."""
@@ -161,7 +161,7 @@ class TensorGrid:
 
 
 class TensorChange(msgspec.Struct, frozen=True):
-    """How far one tensor that both checkpoints hold is from the first to the second."""
+    """The change of one tensor between two checkpoints."""
 
     location: TensorLocation
     """Where it stands in the first model."""
@@ -222,7 +222,7 @@ class CheckpointComparison:
     tensors: tuple[TensorChange, ...]
     """Tensors that both hold with one shape, in the way of the data; tables of ids are the last."""
     unread: tuple[str, ...]
-    """Names of tensors in formats whose numbers cannot be told."""
+    """Names of tensors in formats that cannot be decoded."""
     relative_change: float
     """The same ratio of all parameters together that both hold; buffers are left out."""
 
@@ -243,7 +243,7 @@ class ChangeHistograms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Behaviour:
-    """What two models make of one text, layer by layer."""
+    """Comparison of two models on one text, layer by layer."""
 
     first: str
     """Name of the first model."""

@@ -1,17 +1,17 @@
-"""A checkpoint's own copy in fewer bits: its numbers rounded as they are read, nothing written to disk.
+"""Round a checkpoint's values to fewer bits as they are read; nothing is written to disk.
 
 Two checkpoints that differ are then at hand wherever there is one, and what a storage format costs is seen.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-if TYPE_CHECKING:
-    from bertviz_core.models.loading import LoadedModel
+from bertviz_core.lazy_imports import torch
+from bertviz_core.models.loading import LoadedModel
 
 Rounding = Literal["", "float16", "bfloat16", "float8_e4m3fn"]
 """Format that numbers are rounded to; "" for none."""
@@ -54,10 +54,8 @@ def copy_name(name: str, rounding: Rounding) -> str:
     return f"{name} in {rounding}"
 
 
-def round_weights(loaded: "LoadedModel", rounding: Rounding) -> "LoadedModel":
+def round_weights(loaded: LoadedModel, rounding: Rounding) -> LoadedModel:
     """The model with its weights rounded, in place; they are multiplied in the format of before."""
-    import torch
-
     target = getattr(torch, rounding)
     with torch.no_grad():
         for weight in loaded.model.parameters():

@@ -1,4 +1,4 @@
-"""Location of every tensor of a checkpoint in the model, and one number per tensor as a map of modules by layers."""
+"""Place every tensor of a checkpoint in the model, and arrange one number per tensor by modules and layers."""
 
 import re
 from collections import Counter
@@ -36,7 +36,7 @@ def locations(checkpoint: Checkpoint) -> tuple[TensorLocation, ...]:
 
 
 def tensor_grid(tensors: Sequence[TensorLocation], numbers: Sequence[float]) -> TensorGrid:
-    """One number per tensor as a map; every tensor that is no buffer has its cell.
+    """Arrange one number per tensor as a map; every tensor that is no buffer has a cell.
 
     Where a layer has more than MAX_ROWS tensors (a mixture of experts), those whose names differ only in numbers
     share a cell, which shows the largest of them.
@@ -77,7 +77,7 @@ def tensor_grid(tensors: Sequence[TensorLocation], numbers: Sequence[float]) -> 
 
 
 def sorted_grid(grid: TensorGrid, modules: bool, layers: bool) -> TensorGrid:
-    """The same cells, modules or layers or both by their largest number, the largest first; NaN stands last."""
+    """The same cells with modules, layers or both sorted by their largest number; NaN last."""
     places = _descending(grid.values) if modules else range(len(grid.places))
     columns = _descending(grid.values.T) if layers else range(len(grid.layers))
     outside = _descending(grid.outside_values[:, None]) if modules else range(len(grid.outside))
@@ -93,13 +93,13 @@ def sorted_grid(grid: TensorGrid, modules: bool, layers: bool) -> TensorGrid:
 
 
 def _descending(values: np.ndarray) -> list[int]:
-    """Rows by their largest number; rows that are equal keep their order."""
+    """Row order by largest number, stable."""
     most = np.nan_to_num(values, nan=-np.inf, posinf=np.inf, neginf=-np.inf).max(axis=1, initial=-np.inf)
     return [int(row) for row in np.argsort(-most, kind="stable")]
 
 
 def _location(stored: str, parts: Sequence[Parameter], model_type: str) -> tuple[TensorLocation, str]:
-    """Where a tensor stands, and its name with * for the numbers of its layer."""
+    """Location of a tensor, and its name with * for layer numbers."""
     row = parts[0]
     name = row.name if len(parts) == 1 else stored
     part = row.part if len(parts) == 1 else "query_key_value"

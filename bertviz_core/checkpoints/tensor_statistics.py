@@ -1,4 +1,4 @@
-"""Statistics of every tensor of a checkpoint, read in pieces: as exact as of the whole array, in little memory."""
+"""Compute statistics of every tensor in pieces: as exact as on the whole array, in little memory."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ COMMON_SPREAD = 0.02
 
 
 class _StreamedSums:
-    """What is added up piece by piece; squares around the first value too, so that no digits of the std are lost."""
+    """Sums over pieces; squares around the first value too, which keeps the digits of the std."""
 
     def __init__(self) -> None:
         self.shift: float | None = None
@@ -71,7 +71,7 @@ class _StreamedSums:
 
 
 def checkpoint_statistics(checkpoint: Checkpoint, progress: Tell | None = None) -> CheckpointStatistics:
-    """Statistics of every tensor, in the way of the data through the model; each byte of the file is read once.
+    """Statistics of every tensor, in the order of the data flow; each byte of the file is read once.
 
     Raises:
         CheckpointError: a file changed while it was read.
@@ -96,7 +96,7 @@ def checkpoint_statistics(checkpoint: Checkpoint, progress: Tell | None = None) 
 def tensor_statistics(
     place: TensorSlice, location: TensorLocation, progress: Callable[[int], None] | None = None
 ) -> TensorStatistics:
-    """Statistics of one tensor; tell is called with the bytes of it that are read.
+    """Statistics of one tensor; progress is called with the bytes read.
 
     Sums are in float64; the variance is that around the mean over the count, from sums around the first value (Chan,
     Golub & LeVeque 1983, "shifted data").
@@ -148,7 +148,7 @@ def tensor_histogram(place: TensorSlice, low: float, high: float, bins: int = BI
 
 
 def dot(first: Float[np.ndarray, " numbers"], second: Float[np.ndarray, " numbers"]) -> float:
-    """Sum of products, in one thread: a product by BLAS waits for all its threads, and on busy cores for long."""
+    """Sum of products in one thread: BLAS waits for all its threads, long on busy cores."""
     return float(np.einsum("i,i->", first, second))
 
 
@@ -167,7 +167,7 @@ def even_edges(low: float, high: float, bins: int = BINS) -> Float[np.ndarray, "
 
 
 def histogram_counts(values: Float[np.ndarray, " numbers"], edges: Float[np.ndarray, " edges"]) -> Any:
-    """Counts between even edges; what is no number or outside counts nowhere."""
+    """Counts between even edges; NaN and values outside are not counted."""
     finite = values[np.isfinite(values)]
     return np.histogram(finite, bins=len(edges) - 1, range=(float(edges[0]), float(edges[-1])))[0]
 

@@ -1,4 +1,4 @@
-"""The values of a checkpoint, tensor by tensor and in pieces: never a whole file in memory, without torch.
+"""Read a checkpoint's values tensor by tensor, in pieces and without torch.
 
 Pieces are read, not memory-mapped: if a mapped file is truncated under a running server, the next access ends the
 whole process, whereas a short read can be reported as an error.
@@ -41,10 +41,10 @@ specification, table 1; the fnuz formats as in Noune et al. 2022; OCP microscali
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checkpoint:
-    """A model's files on this machine, ready to be read."""
+    """A model's local files, ready to be read."""
 
     name: str
-    """Name that the model was asked for by."""
+    """Name under which the model was requested."""
     revision: str
     """What changes when its files change."""
     config: Mapping[str, Any]
@@ -84,7 +84,7 @@ class TensorSlice(NamedTuple):
 
 
 def open_checkpoint(source: ModelSource, settings: Settings) -> Checkpoint:
-    """The checkpoint of a model, single file or sharded; its headers are read and checked, no value yet.
+    """Open a model's checkpoint, single file or sharded; headers are checked, no value is read yet.
 
     Raises:
         CheckpointError: the weights are not on this machine, or a file is damaged.
@@ -101,7 +101,7 @@ def rounded_copy(checkpoint: Checkpoint, rounding: Rounding) -> Checkpoint:
 
 
 def tensor_slices(checkpoint: Checkpoint) -> dict[str, TensorSlice]:
-    """Stored name -> where its values are, for every tensor, in the order of the files.
+    """Stored name -> location of its values, for every tensor, in the order of the files.
 
     Raises:
         CheckpointError: a file cannot be read any more.
@@ -164,7 +164,7 @@ def decoded(raw: bytes, dtype: str) -> Float[np.ndarray, " numbers"]:
     if dtype == "float4_e2m1fn_x2":
         return _small_floats(dtype)[np.stack([codes & 15, codes >> 4], axis=1).reshape(-1)]
     if dtype not in SMALL and dtype != "float8_e8m0fnu":
-        raise ValueError(f"no numbers can be told from {dtype}")
+        raise ValueError(f"numbers of {dtype} cannot be decoded")
     return _small_floats(dtype)[codes]
 
 

@@ -1,25 +1,23 @@
-"""What stands in a column: its kind, and which of its cells hold a value."""
+"""Kinds of columns, and which of a column's cells hold a value."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as kinds
 from jaxtyping import Bool
 
 from bertviz_core.corpus.results import ColumnKind
 from bertviz_core.errors import CorpusError
 from bertviz_core.text import quoted
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 NULL = "null"
 TRUTHS = {"true": True, "false": False}
 
 
-def column_kind(dtype: "pa.DataType") -> ColumnKind:
-    """What the cells of a type are; a dictionary's are what its values are."""
-    import pyarrow.types as kinds
-
+def column_kind(dtype: pa.DataType) -> ColumnKind:
+    """Kind of a type's cells; for a dictionary that of its values."""
     if kinds.is_dictionary(dtype):
         return column_kind(dtype.value_type)
     if kinds.is_string(dtype) or kinds.is_large_string(dtype) or kinds.is_string_view(dtype):
@@ -31,13 +29,11 @@ def column_kind(dtype: "pa.DataType") -> ColumnKind:
     return "time" if kinds.is_date(dtype) or kinds.is_timestamp(dtype) else "other"
 
 
-def plain_values(column: "pa.ChunkedArray | pa.Array") -> list[Any]:
-    """The cells of a column as values of Python; as texts where one of them is none, such as a day after the year 9999.
+def plain_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
+    """Cells as Python values; as texts if one cannot be converted, such as a date after the year 9999.
 
     What cannot even be written, such as a time in a time zone that is not known here, is named by its type.
     """
-    import pyarrow as pa
-
     try:
         values: list[Any] = column.to_pylist()
     except (OverflowError, ValueError, KeyError, pa.ArrowException):
@@ -48,8 +44,8 @@ def plain_values(column: "pa.ChunkedArray | pa.Array") -> list[Any]:
     return values
 
 
-def matching(column: "pa.ChunkedArray", name: str, value: str) -> Bool[np.ndarray, " rows"]:
-    """Which cells of a column hold a value; a cell in which nothing stands holds none.
+def matching(column: pa.ChunkedArray, name: str, value: str) -> Bool[np.ndarray, " rows"]:
+    """Which cells equal a value; missing cells never do.
 
     Args:
         column: the column.
@@ -59,8 +55,6 @@ def matching(column: "pa.ChunkedArray", name: str, value: str) -> Bool[np.ndarra
     Raises:
         CorpusError: the value is none of the column's kind, or nothing can be compared with such cells.
     """
-    import pyarrow.compute as pc
-
     if value.strip().lower() == NULL:
         chosen = pc.is_null(column, nan_is_null=True)
     else:
@@ -68,21 +62,16 @@ def matching(column: "pa.ChunkedArray", name: str, value: str) -> Bool[np.ndarra
     return np.asarray(chosen.to_numpy(), dtype=np.bool_)
 
 
-def _equal(column: "pa.ChunkedArray", value: "pa.Scalar") -> "pa.ChunkedArray":
-    """Which cells equal a value; the values of a dictionary are compared once each, and never unpacked."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+def _equal(column: pa.ChunkedArray, value: pa.Scalar) -> pa.ChunkedArray:
+    """Which cells equal a value; dictionaries are compared once per entry and never unpacked."""
     if not pa.types.is_dictionary(column.type):
         return pc.equal(column, value)
     chunks = [pc.equal(chunk.dictionary, value).take(chunk.indices) for chunk in column.chunks]
     return pa.chunked_array(chunks, type=pa.bool_())
 
 
-def _scalar(dtype: "pa.DataType", name: str, value: str) -> "pa.Scalar":
-    """A value as the column's cells are."""
-    import pyarrow as pa
-
+def _scalar(dtype: pa.DataType, name: str, value: str) -> pa.Scalar:
+    """The value in the column's type."""
     kind = column_kind(dtype)
     plain = value.strip()
     try:

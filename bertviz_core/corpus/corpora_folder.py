@@ -1,4 +1,4 @@
-"""The corpora of a dashboard: folders directly below one folder, nothing that a link leads out of, and an example."""
+"""List the corpora of a dashboard: folders directly below one folder, links excluded, and an example."""
 
 import os
 import stat
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bertviz_core.corpus.embedding import EmbeddingOptions, embed_corpus
 from bertviz_core.corpus.manifest import FILE, read_manifest
-from bertviz_core.corpus.shards import shards_made
+from bertviz_core.corpus.shards import embed_shards
 from bertviz_core.errors import CorpusError, Progress
 from bertviz_core.predictions.probing import reading
 from bertviz_core.predictions.probing.reading import EXAMPLE_SET
@@ -22,7 +22,7 @@ EXAMPLE_SHARD = 44
 
 
 def corpus_names(settings: Settings) -> tuple[str, ...]:
-    """Names of the folders below the folder of corpora that hold a manifest, in alphabetical order."""
+    """Names of the subfolders that hold a manifest, in alphabetical order."""
     try:
         folders = [entry.name for entry in os.scandir(settings.corpora_dir) if entry.is_dir()]
     except OSError:
@@ -33,7 +33,7 @@ def corpus_names(settings: Settings) -> tuple[str, ...]:
 
 
 def corpus_folder(name: str, settings: Settings) -> Path:
-    """The folder of the corpus of a name.
+    """Folder of a corpus by name.
 
     Raises:
         CorpusError: there is none of this name below the folder of corpora, or it or a file of it is a link out of it.
@@ -53,7 +53,7 @@ def corpus_folder(name: str, settings: Settings) -> Path:
 
 
 def stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
-    """Name, size and time of change of every file of a corpus: another one wherever the corpus has changed."""
+    """Name, size and modification time of every file of a corpus; changes whenever the corpus does."""
     facts = []
     for path in _entries(folder):
         try:
@@ -77,12 +77,12 @@ def files_nbytes(folder: Path) -> int:
 
 
 def example_folder(settings: Settings) -> Path:
-    """Where the example is, or will be: beside the kept vectors, since the folder of corpora is only read."""
+    """Folder of the example, beside the stored vectors, since the folder of corpora is read-only."""
     return settings.vector_store_dir / "corpora" / EXAMPLE
 
 
 def example_is_there(settings: Settings) -> bool:
-    """Whether the example has been made, all of it."""
+    """Whether the example is complete."""
     try:
         return read_manifest(example_folder(settings)).complete
     except CorpusError:
@@ -90,7 +90,7 @@ def example_is_there(settings: Settings) -> bool:
 
 
 def make_example(settings: Settings, progress: Progress) -> Path:
-    """Make the example, or go on with it; its folder.
+    """Embed the example, or resume it; returns its folder.
 
     Args:
         settings: where it is made, and how much the model may ask for.
@@ -102,12 +102,12 @@ def make_example(settings: Settings, progress: Progress) -> Path:
     folder = example_folder(settings)
     texts = Path(reading.__file__).with_name(f"{EXAMPLE_SET}.csv")
     options = EmbeddingOptions(column="text", rows_per_shard=EXAMPLE_SHARD)
-    embed_corpus(DEFAULT_MODEL, str(texts), folder, settings, options, shards_made, progress)
+    embed_corpus(DEFAULT_MODEL, str(texts), folder, settings, options, embed_shards, progress)
     return folder
 
 
 def _leads_into(path: Path, root: Path) -> bool:
-    """Whether a path ends below a folder, whatever links are on the way."""
+    """Whether a path ends below a folder after all links are resolved."""
     try:
         return path.resolve().is_relative_to(root)
     except (OSError, RuntimeError):  # a link that leads to itself

@@ -1,4 +1,4 @@
-"""A corpus folder made of an input and a model: begun, gone on with after a kill, finished."""
+"""Embed an input into a corpus folder; an interrupted run is resumed."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ Runner = Callable[[ShardWork, Sequence[ShardRows]], Iterator[ShardOutcome]]
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingOptions:
-    """What may be chosen about a corpus."""
+    """Options of a corpus."""
 
     column: str | None = None
     """Column with the texts; None for the usual one, or the first of texts."""
@@ -65,7 +65,7 @@ def embed_corpus(
     progress: Progress | None = None,
     notify: Callable[[str], None] | None = None,
 ) -> Manifest:
-    """Make a corpus folder, or go on with one that the same call was making; its manifest when all of it is there.
+    """Embed a corpus, or resume an interrupted call; returns the manifest when it is complete.
 
     A shard is there whole or not at all, so that a kill at any moment loses only the shards that were being made. The
     folder does not depend on the runner, nor on how often the work was broken off.
@@ -114,7 +114,7 @@ def embed_corpus(
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder that holds something other than a corpus.
+    """Raise if a folder holds anything other than a corpus.
 
     Raises:
         CorpusError: it is a file, cannot be read, or is not empty and no corpus.
@@ -147,7 +147,7 @@ def _looked_at(
 
 
 def _encoder(source: ModelSource, settings: Settings, options: EmbeddingOptions) -> Encoder:
-    """The model, its tokenizer, and how a text becomes a vector, as chosen."""
+    """The model, its tokenizer, and the plan chosen by the options."""
     plan = recommended(source, settings)
     prompt = None if options.prompt is None else prompt_named(plan, options.prompt)
     loaded = load_model(source, settings)
@@ -160,7 +160,7 @@ def _encoder(source: ModelSource, settings: Settings, options: EmbeddingOptions)
 def _manifest(
     source: ModelSource, settings: Settings, options: EmbeddingOptions, encoder: Encoder, found: InputSurvey
 ) -> Manifest:
-    """What the corpus will be; a text is embedded to see how long its vector is."""
+    """The manifest of the corpus to be made; one text is embedded to learn the dimensions."""
     plan = encoder.plan
     manifest = Manifest(
         format_version=FORMAT_VERSION,
@@ -189,16 +189,12 @@ def _manifest(
 
 
 def _for_workers(settings: Settings) -> Settings:
-    """The settings for those who make shards: the model was allowed here, and has its absolute path there."""
+    """Settings for workers: the model is allowed already, and has its absolute path."""
     return replace(settings, models_dir=settings.models_dir.absolute(), any_folder=True, allowed_models=())
 
 
 def _begun(folder: Path, manifest: Manifest) -> Manifest:
-    """The manifest in the folder, put there where there is none.
-
-    Raises:
-        CorpusError: the folder was begun with something else.
-    """
+    """The folder's manifest, written if there is none."""
     if not (folder / FILE).exists():
         if any((folder / SHARDS_FOLDER).glob("*.parquet")):
             raise CorpusError(f"{quoted(str(folder))} has shards and no {FILE}; give a new folder.")
@@ -210,11 +206,7 @@ def _begun(folder: Path, manifest: Manifest) -> Manifest:
 
 
 def _make(work: ShardWork, missing: list[ShardRows], runner: Runner, report: Progress, notices: "_Notices") -> None:
-    """Make the shards that are missing.
-
-    Raises:
-        CorpusError: one cannot be made, or was written where this machine does not see it.
-    """
+    """Embed the missing shards."""
     total = work.manifest.rows
     done = total - sum(shard.rows for shard in missing)
     report(done, total)
@@ -232,11 +224,7 @@ def _make(work: ShardWork, missing: list[ShardRows], runner: Runner, report: Pro
 
 
 def _finished(folder: Path, manifest: Manifest, address: str) -> Manifest:
-    """The manifest of the folder when every shard is there, looked at, and put together.
-
-    Raises:
-        CorpusError: the input changed meanwhile, or a shard is not what it should be.
-    """
+    """Check and assemble the shards; returns the complete manifest."""
     if input_files(address) != manifest.inputs:
         raise CorpusError(f"The input {quoted(address)} changed while it was embedded; embed it again in a new folder.")
     whole = replace(manifest, complete=True)
@@ -246,14 +234,14 @@ def _finished(folder: Path, manifest: Manifest, address: str) -> Manifest:
 
 
 class _Notices:
-    """Hands on notices, each once: shards have many in common."""
+    """Passes notices on, each once."""
 
     def __init__(self, notify: Callable[[str], None] | None) -> None:
         self._notify = notify
         self._known: set[str] = set()
 
     def all(self, notices: Sequence[str]) -> None:
-        """Hand on those that are new."""
+        """Pass on new notices."""
         for notice in notices:
             if self._notify is not None and notice and notice not in self._known:
                 self._known.add(notice)

@@ -1,4 +1,4 @@
-"""A corpus folder opened for reading: its vectors as slices of their file, its columns and rows on request."""
+"""Open a corpus folder: vectors as slices of their file, columns and rows on request."""
 
 import hashlib
 import os
@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
+import pyarrow as pa
 from jaxtyping import Bool, Float, Int
+from pyarrow.parquet import FileMetaData
 
 from bertviz_core.corpus.column_values import column_kind, matching
 from bertviz_core.corpus.manifest import read_manifest
@@ -17,12 +19,8 @@ from bertviz_core.corpus.results import ColumnKind, Manifest
 from bertviz_core.corpus.writing import MAX_NBYTES, read_footer, read_shard, stored_nbytes, unpacked, write_whole
 from bertviz_core.errors import CorpusError
 from bertviz_core.sentences.store.vector_rows import VectorFile
-from bertviz_core.tables.row_groups import row_group_rows
+from bertviz_core.tables.row_groups import row_group_rows, take_from_groups
 from bertviz_core.text import counted, quoted
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyarrow.parquet import FileMetaData
 
 SHARDS_FOLDER = "shards"
 VECTORS_FILE = "vectors.npy"
@@ -34,15 +32,15 @@ FOOTER_READERS = 8
 
 
 def shard_path(folder: Path, index: int) -> Path:
-    """Where the shard of a number is."""
+    """Path of a shard by its number."""
     return folder / SHARDS_FOLDER / f"part-{index:05d}.parquet"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Corpus:
-    """A corpus whose shards were looked at; nothing of it is in memory but the manifest and the shards' sizes.
+    """An opened corpus; only the manifest and the shards' sizes are in memory.
 
-    A shard that is changed or goes while the corpus is open is told when it is next read.
+    A shard that is changed or deleted while the corpus is open raises an error when it is next read.
     """
 
     path: Path
@@ -58,7 +56,7 @@ class Corpus:
 
     @property
     def rows(self) -> int:
-        """Count of rows."""
+        """Number of rows."""
         return self.manifest.rows
 
     @property
@@ -67,7 +65,7 @@ class Corpus:
         return self.manifest.dimensions
 
     def vectors(self) -> VectorFile:
-        """All vectors, (rows, dimensions) in the manifest's number format, read from their file as they are sliced.
+        """All vectors, (rows, dimensions) in the manifest's format, read from their file as they are sliced.
 
         The file is made of the shards where it is missing or of another size.
 
@@ -96,14 +94,12 @@ class Corpus:
         for start in range(0, self.rows, size):
             yield start, np.asarray(vectors[start : start + size], dtype=np.float32)
 
-    def column(self, name: str) -> "pa.ChunkedArray":
-        """A column whole, in the order of the rows; texts as dictionaries of each row group.
+    def column(self, name: str) -> pa.ChunkedArray:
+        """A whole column in row order; texts as dictionaries per row group.
 
         Raises:
             CorpusError: there is none of this name, or a shard cannot be read.
         """
-        import pyarrow as pa
-
         self._check_columns([name])
         parts, nbytes = [], 0
         for shard in range(self.manifest.shards):
@@ -116,7 +112,7 @@ class Corpus:
                 )
         return pa.chunked_array([chunk for part in parts for chunk in part.chunks], type=parts[0].type)
 
-    def read(self, rows: Sequence[int], columns: Sequence[str]) -> "pa.Table":
+    def read(self, rows: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """Some rows in the order asked for, with some columns ("vector" among them if wanted).
 
         Only the row groups that hold them are read.
@@ -125,8 +121,6 @@ class Corpus:
             CorpusError: there is no such column, or a shard cannot be read.
             IndexError: there is no such row.
         """
-        import pyarrow as pa
-
         self._check_columns([name for name in columns if name != VECTOR_COLUMN])
         wanted = np.asarray(rows, dtype=np.int64)
         if wanted.size and not 0 <= wanted.min() <= wanted.max() < self.rows:
@@ -141,7 +135,7 @@ class Corpus:
         return pa.concat_tables(parts).take(pa.array(back))
 
     def mask(self, where: str) -> Bool[np.ndarray, " rows"]:
-        """Which rows have a value in a column.
+        """Which rows have this value in a column.
 
         Args:
             where: "column=value", the value a number for a column of numbers, true or false, a day or time, a text;
@@ -157,20 +151,12 @@ class Corpus:
         self._check_columns([name])
         return matching(self.column(name), name, value)
 
-    def _rows(self, shard: int, places: Int[np.ndarray, " places"], columns: Sequence[str]) -> "pa.Table":
+    def _rows(self, shard: int, places: Int[np.ndarray, " places"], columns: Sequence[str]) -> pa.Table:
         """Some rows of a shard, by their place in it, in the order given."""
-        import pyarrow as pa
-
         counts = row_group_rows(read_footer(shard_path(self.path, shard)))
-        starts = np.concatenate([[0], np.cumsum(counts)])
-        groups = np.searchsorted(starts, places, side="right") - 1
-        read = np.unique(groups)
-        table = self._table(shard, columns, read.tolist())
-        # What is read begins with the first group wanted, and those between that are not wanted are not in it.
-        offsets = np.concatenate([[0], np.cumsum(np.asarray(counts)[read])])
-        return unpacked(table.take(pa.array(places - starts[groups] + offsets[np.searchsorted(read, groups)])))
+        return unpacked(take_from_groups(counts, places, lambda groups: self._table(shard, columns, groups)))
 
-    def _table(self, shard: int, columns: Sequence[str], row_groups: list[int] | None = None) -> "pa.Table":
+    def _table(self, shard: int, columns: Sequence[str], row_groups: list[int] | None = None) -> pa.Table:
         """Some columns of a shard, of all its row groups or of some."""
         return read_shard(shard_path(self.path, shard), columns, row_groups)
 
@@ -182,7 +168,7 @@ class Corpus:
 
 
 def open_corpus(path: Path) -> Corpus:
-    """The corpus in a folder, when all of it is there.
+    """Open a complete corpus.
 
     Raises:
         CorpusError: the folder holds no corpus, one that is not finished or of another format version, or a shard is
@@ -200,7 +186,7 @@ def open_corpus(path: Path) -> Corpus:
 
 
 def write_vectors(corpus: Corpus) -> None:
-    """Make the file of all vectors out of the shards, one after the other.
+    """Write the file of all vectors from the shards.
 
     Raises:
         CorpusError: a shard cannot be read, or the disk refuses.
@@ -225,7 +211,7 @@ def write_vectors(corpus: Corpus) -> None:
 
 
 def opened(path: Path, manifest: Manifest) -> Corpus:
-    """The corpus of a manifest, its shards looked at.
+    """The corpus of a manifest, its shards checked.
 
     Raises:
         CorpusError: as open_corpus, but for a corpus that is not finished.
@@ -266,11 +252,7 @@ def opened(path: Path, manifest: Manifest) -> Corpus:
 
 
 def _check_present(path: Path, manifest: Manifest) -> None:
-    """Refuse a folder with fewer shards than its manifest says, before any of them is opened.
-
-    Raises:
-        CorpusError: names the first that is missing.
-    """
+    """Raise if there are fewer shards than the manifest states."""
     try:
         with os.scandir(path / SHARDS_FOLDER) as entries:
             there = sum(entry.name.endswith(".parquet") for entry in entries)
@@ -290,9 +272,7 @@ def _columns(manifest: Manifest, footer: "FileMetaData") -> dict[str, ColumnKind
 
 
 def _shard_trouble(manifest: Manifest, footer: "FileMetaData", first: "FileMetaData") -> str:
-    """What of a shard is not as the manifest says; "" where all is."""
-    import pyarrow as pa
-
+    """How a shard differs from the manifest; "" if it does not."""
     schema = footer.schema.to_arrow_schema()
     own = [name for name in OWN_COLUMNS if name != TEXT_COLUMN or manifest.text_column is not None]
     if schema.names != [*(column.name for column in manifest.columns), *own]:
@@ -309,7 +289,7 @@ def _shard_trouble(manifest: Manifest, footer: "FileMetaData", first: "FileMetaD
 
 
 def _vector_file(path: Path) -> VectorFile | None:
-    """The file of all vectors; None where there is none that is whole."""
+    """The file of all vectors; None if there is no complete one."""
     try:
         return VectorFile(path)
     except (OSError, ValueError, OverflowError):

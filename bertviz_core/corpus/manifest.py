@@ -1,4 +1,4 @@
-"""manifest.json: what a corpus folder says of itself, written whole and read with suspicion."""
+"""Read, check and write manifest.json, which describes a corpus folder."""
 
 import re
 from pathlib import Path
@@ -45,11 +45,11 @@ CHANGES = {
     "rows_per_shard": "was made with another count of rows in a shard",
     "shards": "was cut into shards in another way",
 }
-"""Field of a manifest -> what is wrong where two differ in it, in the order in which this is told."""
+"""Field of a manifest -> what is wrong where two differ in it, most important first."""
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Put a manifest into a folder, in the place of one that is there.
+    """Write or replace a folder's manifest.
 
     Raises:
         CorpusError: the disk refuses.
@@ -59,7 +59,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a folder, of a corpus that is complete or not.
+    """Read a folder's manifest, whether the corpus is complete or not.
 
     Raises:
         CorpusError: the folder has none, of another version, or one that says what cannot be.
@@ -82,7 +82,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def parsed(name: str, raw: bytes) -> Manifest:
-    """The manifest in the bytes of its file.
+    """Parse and check a manifest's bytes.
 
     Raises:
         CorpusError: it is of another version, or says what cannot be.
@@ -105,12 +105,12 @@ def parsed(name: str, raw: bytes) -> Manifest:
 
 
 def difference(first: Manifest, second: Manifest) -> str:
-    """What sets the corpus of the first manifest apart from the second; "" where it is nothing but completeness."""
+    """How two manifests differ; "" if only in completeness."""
     return next((words for field, words in CHANGES.items() if getattr(first, field) != getattr(second, field)), "")
 
 
 def sentence_plan(manifest: Manifest, source: ModelSource, settings: Settings, num_hidden_layers: int) -> SentencePlan:
-    """How a text becomes a vector of the corpus, so that it can be compared with those that are there.
+    """The plan by which the corpus' vectors were made.
 
     Args:
         manifest: the corpus.
@@ -132,7 +132,7 @@ class _Version(msgspec.Struct):
 
 
 def _trouble(manifest: Manifest) -> str:
-    """What of a manifest cannot be; "" where all can."""
+    """What is invalid in a manifest; "" if nothing is."""
     if not SHA256.fullmatch(manifest.weights_sha256):
         return "weights_sha256 is no SHA-256"
     if not 0 < manifest.dimensions <= MAX_DIMENSIONS:

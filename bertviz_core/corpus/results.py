@@ -1,13 +1,12 @@
-"""What a corpus folder says of itself, and how far the making of one is."""
+"""Results for a corpus folder: its description, and the progress of an embedding."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import pyarrow as pa
 
 from bertviz_core.sentences.results import Pooling, SentenceDtype
 from bertviz_core.tables.results import InputFile
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 VectorDtype = Literal["float16", "float32"]
 """Number formats in which a corpus keeps its vectors."""
@@ -78,7 +77,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class InputRange:
-    """Rows of one input file that stand behind each other."""
+    """Consecutive rows of one input file."""
 
     file: int
     """Number of the file among the input's."""
@@ -90,7 +89,7 @@ class InputRange:
 
 @dataclass(frozen=True, slots=True)
 class ShardRows:
-    """Where the rows of one shard come from."""
+    """Input rows of one shard."""
 
     index: int
     """Number of the shard."""
@@ -102,11 +101,11 @@ class ShardRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InputSurvey:
-    """What an input holds, found out by reading it once."""
+    """Contents of an input, learned by reading it once."""
 
     files: tuple[InputFile, ...]
     """Its files in their order."""
-    schema: "pa.Schema"
+    schema: pa.Schema
     """Every column and its type, that of the texts among them; one for all files."""
     text_column: str
     """The column with the texts."""
@@ -122,7 +121,7 @@ class InputSurvey:
 
 @dataclass(frozen=True, slots=True)
 class ShardOutcome:
-    """What became of one shard."""
+    """The outcome of one shard."""
 
     index: int
     """Number of the shard."""

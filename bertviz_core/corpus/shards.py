@@ -1,4 +1,4 @@
-"""One shard: its rows read, embedded and written; every runner calls this function and no other."""
+"""Read, embed and write one shard; every runner calls this function."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from bertviz_core.corpus.folder import TEXT_COLUMN, TOKENS_COLUMN, TRUNCATED_COLUMN, VECTOR_COLUMN, shard_path
 from bertviz_core.corpus.manifest import sentence_plan
@@ -27,7 +28,7 @@ from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShardWork:
-    """All that a shard needs to be made, in whatever process."""
+    """All that embedding a shard needs, in any process."""
 
     folder: Path
     """The corpus folder, the same for all who work on it."""
@@ -45,40 +46,40 @@ class ShardWork:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoder:
-    """A model made ready for a corpus."""
+    """A model prepared for a corpus."""
 
     loaded: LoadedModel
     tokenizer: TextTokenizer
     plan: SentencePlan
 
 
-def shard_made(work: ShardWork, shard: ShardRows) -> ShardOutcome:
-    """Make one shard; what a user can cause is said in the outcome, so that it passes from process to process.
+def embed_shard(work: ShardWork, shard: ShardRows) -> ShardOutcome:
+    """Embed one shard; a BertvizError is part of the outcome, so that it passes between processes.
 
     The model is loaded once in a process. Texts of like length are run together, and the rows are written in the order
     of the input.
     """
     try:
         encoder = _encoder(work.model, work.manifest, work.settings)
-        return _made(work, shard, encoder)
+        return _embedded(work, shard, encoder)
     except BertvizError as error:
         return ShardOutcome(shard.index, 0, (), str(error))
 
 
-def shards_made(work: ShardWork, shards: Sequence[ShardRows]) -> Iterator[ShardOutcome]:
-    """Make shards in this process, one after the other: the runner "local"."""
+def embed_shards(work: ShardWork, shards: Sequence[ShardRows]) -> Iterator[ShardOutcome]:
+    """Embed shards one after the other in this process: the runner "local"."""
     for shard in shards:
-        yield shard_made(work, shard)
+        yield embed_shard(work, shard)
 
 
 def vectors_of(encoder: Encoder, texts: list[str], manifest: Manifest, batch_tokens: int | None) -> SentenceVectors:
-    """The vectors of some texts as the corpus has them, before they are rounded.
+    """Vectors of some texts before they are rounded.
 
     Raises:
         CorpusError: there is no memory for even one text.
         BertvizError: as bertviz_core.sentences.encoding.sentence_vectors.
     """
-    with _memory_told(encoder.loaded.device):
+    with _memory_errors_explained(encoder.loaded.device):
         return sentence_vectors(
             encoder.loaded, encoder.tokenizer, texts, encoder.plan, manifest.run_dtype, batch_tokens=batch_tokens
         )
@@ -86,12 +87,7 @@ def vectors_of(encoder: Encoder, texts: list[str], manifest: Manifest, batch_tok
 
 @lru_cache(maxsize=1)
 def _encoder(model: str, manifest: Manifest, settings: Settings) -> Encoder:
-    """The model of a corpus, loaded.
-
-    Raises:
-        CorpusError: this machine has other weights under its name.
-        BertvizError: it cannot be loaded.
-    """
+    """Load the model of a corpus."""
     source = resolve(model, settings)
     if weights_sha256(weights_folder(source, settings)) != manifest.weights_sha256:
         raise CorpusError(
@@ -103,9 +99,7 @@ def _encoder(model: str, manifest: Manifest, settings: Settings) -> Encoder:
     return Encoder(loaded, load_tokenizer(source, settings), plan)
 
 
-def _made(work: ShardWork, shard: ShardRows, encoder: Encoder) -> ShardOutcome:
-    import pyarrow as pa
-
+def _embedded(work: ShardWork, shard: ShardRows, encoder: Encoder) -> ShardOutcome:
     manifest, survey = work.manifest, work.survey
     rows = shard_table(survey, shard)
     texts = rows.column(survey.text_column).to_pylist()
@@ -122,11 +116,7 @@ def _made(work: ShardWork, shard: ShardRows, encoder: Encoder) -> ShardOutcome:
 
 
 def _rounded(vectors: np.ndarray, manifest: Manifest) -> np.ndarray:
-    """The vectors in the corpus' number format.
-
-    Raises:
-        CorpusError: they are of another length than the corpus', or too large for the format.
-    """
+    """The vectors in the corpus' number format."""
     if vectors.shape[1] != manifest.dimensions:
         raise CorpusError(
             f"The model gives vectors of {vectors.shape[1]:,} numbers, and the corpus was begun with "
@@ -143,8 +133,8 @@ def _rounded(vectors: np.ndarray, manifest: Manifest) -> np.ndarray:
 
 
 @contextmanager
-def _memory_told(device: str) -> Iterator[None]:
-    """A sentence where there is no memory even for one text."""
+def _memory_errors_explained(device: str) -> Iterator[None]:
+    """Raise with advice where memory does not suffice for one text."""
     try:
         yield
     except (MemoryError, RuntimeError, OutOfMemoryError) as error:

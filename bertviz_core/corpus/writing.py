@@ -1,4 +1,4 @@
-"""A corpus folder's files: written whole or not at all, by one process at a time, and read with suspicion.
+"""Write the files of a corpus folder atomically, by one process at a time, and read them with checks.
 
 A corpus may come from a stranger, so what a shard's footer declares is checked before any column is read. A text that
 many rows share is stored once, and stays one in memory too, as an entry of a dictionary: unpacked it would be there
@@ -10,7 +10,13 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pyarrow.types as kinds
+from pyarrow.parquet import FileMetaData, ParquetFile
 
 from bertviz_core.errors import CorpusError
 from bertviz_core.isolation.regular_files import open_regular
@@ -19,10 +25,6 @@ from bertviz_core.tables import atomic_files as files
 from bertviz_core.tables.columns import MAX_COLUMNS
 from bertviz_core.tables.row_groups import check_counts
 from bertviz_core.text import first_line, quoted
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyarrow.parquet import FileMetaData, ParquetFile
 
 LOCK_FILE = "writer.lock"
 remove_leftovers = files.remove_leftovers
@@ -56,7 +58,7 @@ def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
         raise refusal(path, error) from error
 
 
-def write_table(path: Path, table: "pa.Table") -> None:
+def write_table(path: Path, table: pa.Table) -> None:
     """Write a table as a Parquet file, whole (bertviz_core.tables.atomic_files.write_table).
 
     Raises:
@@ -81,7 +83,7 @@ def refusal(path: Path, error: OSError) -> CorpusError:
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Hold a folder's lock; it ends with the process that holds it, however that ends.
+    """Hold a folder's lock, which ends with the process.
 
     Raises:
         CorpusError: another process holds it, or the folder cannot be written to.
@@ -104,7 +106,7 @@ def only_writer(folder: Path) -> Iterator[None]:
 
 
 def read_footer(path: Path) -> "FileMetaData":
-    """The footer of a shard, which stands at its end, so that a file that was cut off has none.
+    """Read the footer at a shard's end; a truncated file has none.
 
     Raises:
         CorpusError: the shard is missing or damaged, or declares more than a shard ever holds.
@@ -113,7 +115,7 @@ def read_footer(path: Path) -> "FileMetaData":
         return file.metadata
 
 
-def read_shard(path: Path, columns: Sequence[str], row_groups: Sequence[int] | None = None) -> "pa.Table":
+def read_shard(path: Path, columns: Sequence[str], row_groups: Sequence[int] | None = None) -> pa.Table:
     """Some columns of a shard, of all its row groups or of some; texts as dictionaries.
 
     Raises:
@@ -123,12 +125,12 @@ def read_shard(path: Path, columns: Sequence[str], row_groups: Sequence[int] | N
         groups = list(range(file.metadata.num_row_groups)) if row_groups is None else list(row_groups)
         _check_sizes(path, handle, file.metadata, columns, groups)
         table: pa.Table = file.read_row_groups(groups, list(columns))
-        table.validate(full=True)  # a text that is no UTF-8 ends whoever asks for it
+        table.validate(full=True)  # invalid UTF-8 would crash the process when it is read
         return table
 
 
 def stored_nbytes(path: Path) -> int:
-    """Bytes of a file that were written: a hole in it, which takes no room on the disk, is none of them.
+    """Bytes that a file takes on the disk; holes are not counted.
 
     Raises:
         CorpusError: it cannot be read.
@@ -140,15 +142,12 @@ def stored_nbytes(path: Path) -> int:
         raise _damaged(path, error) from error
 
 
-def unpacked(table: "pa.Table") -> "pa.Table":
-    """A table of few rows with its texts in the cells themselves.
+def unpacked(table: pa.Table) -> pa.Table:
+    """A small table with its dictionaries decoded.
 
     Raises:
         CorpusError: they take too much memory.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     for place, field in enumerate(table.schema):
         if not pa.types.is_dictionary(field.type):
             continue
@@ -168,14 +167,7 @@ def unpacked(table: "pa.Table") -> "pa.Table":
 
 @contextmanager
 def _parquet(path: Path) -> "Iterator[tuple[BinaryIO, ParquetFile]]":
-    """A shard, open, and as Parquet, its footer checked.
-
-    Raises:
-        CorpusError: as read_footer; also where reading fails while it is open.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    """A shard, open, and as Parquet, its footer checked."""
     try:
         with open_regular(path) as handle:
             _check_footer(handle)
@@ -204,11 +196,7 @@ def _damaged(path: Path, error: Exception) -> CorpusError:
 
 
 def _check_footer(handle: BinaryIO) -> None:
-    """Refuse a footer that is longer than any is.
-
-    Raises:
-        ValueError: with its length.
-    """
+    """Raise if a footer is implausibly long."""
     end = handle.seek(0, os.SEEK_END)
     handle.seek(max(0, end - TAIL_NBYTES))
     length = int.from_bytes(handle.read(TAIL_NBYTES // 2), "little")
@@ -220,13 +208,7 @@ def _check_footer(handle: BinaryIO) -> None:
 def _check_sizes(
     path: Path, handle: BinaryIO, footer: "FileMetaData", columns: Sequence[str], row_groups: Sequence[int]
 ) -> None:
-    """Refuse to read columns that take too much, by what the footer declares and by the headers of their pages.
-
-    Raises:
-        CorpusError: with both sizes.
-        OSError: the pages cannot be read.
-        ValueError: they are none.
-    """
+    """Raise if columns would take too much memory, by the footer and the headers of their pages."""
     begun = tuple(f"{name}." for name in columns)  # the parts of a column that has some stand behind its name
     leaves = [
         place
@@ -262,7 +244,7 @@ def _check_most(path: Path, nbytes: int, most: int) -> None:
 
 
 def _width(physical_type: str, length: int, longest: int) -> int:
-    """Most bytes that a value takes in memory; of a text outside a dictionary as many as the longest one."""
+    """Most bytes of a value in memory; for plain texts those of the longest one."""
     if physical_type == "FIXED_LEN_BYTE_ARRAY":
         return max(1, length)
     return WIDTHS.get(physical_type, 8) + (longest if physical_type == "BYTE_ARRAY" else 0)
@@ -289,7 +271,5 @@ def _stored_nbytes(descriptor: int) -> int:
     return stored
 
 
-def _is_text(kind: "pa.DataType") -> bool:
-    import pyarrow.types as kinds
-
+def _is_text(kind: pa.DataType) -> bool:
     return bool(kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_binary(kind))

@@ -1,4 +1,4 @@
-"""Several heads removed together: beside the sum of their single effects, and one after the other as a curve.
+"""Ablate several heads together, and one after the other as a curve.
 
 Joint removal is not the sum of single removals: heads do each other's work, and normalisations divide by what is left.
 """

@@ -1,4 +1,4 @@
-"""How much each head, feed-forward block and layer matters to a target: measured twice, and estimated once.
+"""Measure the effect of ablating each head, feed-forward block and layer, and estimate it by gradients.
 
 Zero ablation takes a part's output away, mean ablation puts its mean over a reference set in its place; the estimate is
 the first term of the change in the gate, -output * d target / d output (Michel et al. 2019, section 3.2, without the
@@ -23,6 +23,7 @@ from bertviz_core.interventions.results import (
 )
 from bertviz_core.interventions.runs import NUMBER_NBYTES, InterventionRuns, states_nbytes
 from bertviz_core.interventions.targets.target import Target
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.settings import MAX_BATCH_BYTES, MAX_GRADIENT_BYTES
 from bertviz_core.text import counted
@@ -190,7 +191,7 @@ def effect_spread(effects: Iterable[AblationEffects]) -> EffectSpread:
 def _measured(
     runs: InterventionRuns, means: MeanActivations | None, layer_done: Callable[..., None]
 ) -> tuple[Any, Any, Any]:
-    """Effects of the heads, the feed-forward blocks and the layers, layer by layer; each layer is told with them."""
+    """Effects of the heads, the feed-forward blocks and the layers, layer by layer, each with its layer."""
     heads = np.full((runs.layers, max(runs.head_counts)), np.nan, dtype=np.float32)
     feed_forward, layers = (np.full(runs.layers, np.nan, dtype=np.float32) for _ in range(2))
     for layer, count in enumerate(runs.head_counts):
@@ -211,8 +212,6 @@ def _measured(
 
 def _estimated(runs: InterventionRuns, max_nbytes: int) -> tuple[Any, Any, Any]:
     """-d target / d gate at open gates: the first term of what closing a gate changes."""
-    import torch
-
     nbytes = gradient_nbytes(runs.target.loaded, len(runs.target.tokens), max(runs.head_counts))
     if nbytes > max_nbytes:
         raise TextError(

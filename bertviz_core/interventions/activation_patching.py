@@ -1,10 +1,10 @@
-"""Activation patching: parts of one run copied into that of another text of the same length, and the target then.
+"""Patch activations of one run into the run of another text of the same length.
 
 The effect is (patched - corrupt) / (clean - corrupt): Vig et al. 2020 (causal mediation), Meng et al. 2022 (tracing).
 """
 
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,19 +12,17 @@ from bertviz_core.errors import NoDifferenceError, Progress, TextError
 from bertviz_core.interventions.hooks import Intervention
 from bertviz_core.interventions.results import ActivationPatching
 from bertviz_core.interventions.runs import InterventionRuns
+from bertviz_core.lazy_imports import torch
 from bertviz_core.text import counted, decimals
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.run import RUN_LOCK
 
-if TYPE_CHECKING:
-    import torch
-
 LEAST_DIFFERENCE = 1e-4
-"""A smaller difference of the two texts' targets is told from rounding no more, and nothing can be divided by it."""
+"""A smaller difference of the two targets is indistinguishable from rounding and cannot be a divisor."""
 
 
 class Donor(Intervention):
-    """A run whose hidden states and heads' outputs are noted, to be copied into another."""
+    """Records the hidden states and heads' outputs of a run, to be copied into another."""
 
     def __init__(self) -> None:
         """Nothing is noted yet."""
@@ -65,8 +63,6 @@ class Patched(Intervention):
 
     def state(self, layer: int, state: "torch.Tensor") -> "torch.Tensor":
         """The state with some positions copied."""
-        import torch
-
         copied = self._states.get(layer)
         if layer == self._shared_from:
             rows = copied if copied is not None else self._heads[layer]
@@ -75,8 +71,6 @@ class Patched(Intervention):
 
     def heads(self, layer: int, output: "torch.Tensor") -> "torch.Tensor":
         """The heads' outputs, some of them copied."""
-        import torch
-
         copied = self._heads.get(layer)
         return output if copied is None else torch.where(copied[:, None, :, None], self._donor.outputs[layer], output)
 
@@ -93,8 +87,6 @@ def patches(runs: InterventionRuns, corrupt: Tokens, progress: Progress | None =
         TextError: the texts differ in their count of tokens.
         NoDifferenceError: the target is the same for both.
     """
-    import torch
-
     started, clean_tokens = perf_counter(), runs.target.tokens
     _check_lengths(clean_tokens, corrupt)
     donor = Donor()
@@ -146,8 +138,6 @@ class _LayerPatches:
 
     def effects(self, layer: int, count: int, kind: str) -> Any:
         """The normalised effect of each place of a layer, copied alone."""
-        import torch
-
         step = max(1, self.runs.max_nbytes // self.runs.row_nbytes)
         chosen = torch.eye(count, dtype=torch.bool, device=self.runs.target.loaded.device)
         values = []

@@ -1,4 +1,4 @@
-"""Gates: one row of a batch for each intervention, 1 where a part stays and 0 where its donor stands in its place.
+"""Gate parts of a run: one row of a batch per intervention, 1 keeps a part, 0 replaces it by its donor.
 
 A part's output becomes `output * gate + donor * (1 - gate)`. The donor of a head or a feed-forward block is nothing or
 its mean; that of a whole layer is what went in, with or without the mean of what the layer adds. A row of ones leaves
@@ -7,13 +7,10 @@ every number as it was, bit by bit.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bertviz_core.interventions.hooks import Intervention
 from bertviz_core.interventions.results import MeanActivations
-
-if TYPE_CHECKING:
-    import torch
+from bertviz_core.lazy_imports import torch
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,17 +35,13 @@ class GateRows:
     @property
     def first_layer(self) -> int:
         """The first layer in which the rows differ from each other; the count of layers where they do not."""
-        import torch
-
         flat = torch.cat((self.heads, self.feed_forward[..., None], self.layers[..., None]), dim=2)
         differs = (flat != flat[:1]).any(dim=2).any(dim=0).nonzero()
         return int(differs[0]) if len(differs) else flat.shape[1]
 
 
 def open_gates(rows: int, layers: int, heads: int, device: str) -> GateRows:
-    """Rows of ones, which change nothing; what is set to 0 in them is taken away."""
-    import torch
-
+    """Rows of ones, which change nothing; a 0 ablates a part."""
     return GateRows(
         torch.ones(rows, layers, heads, device=device),
         torch.ones(rows, layers, device=device),
@@ -57,9 +50,7 @@ def open_gates(rows: int, layers: int, heads: int, device: str) -> GateRows:
 
 
 def joined(one: GateRows, other: GateRows) -> GateRows:
-    """The rows of both."""
-    import torch
-
+    """Concatenate two sets of rows."""
     return GateRows(
         torch.cat((one.heads, other.heads)),
         torch.cat((one.feed_forward, other.feed_forward)),
@@ -68,7 +59,7 @@ def joined(one: GateRows, other: GateRows) -> GateRows:
 
 
 def head_gates(removed: Sequence[Sequence[tuple[int, int]]], layers: int, heads: int, device: str) -> GateRows:
-    """A row for each set of (layer, head) that is taken away."""
+    """One row per set of (layer, head), with these heads ablated."""
     gates = open_gates(len(removed), layers, heads, device)
     for row, places in enumerate(removed):
         for layer, head in places:
@@ -97,41 +88,37 @@ class Gated(Intervention):
         }
 
     def state(self, layer: int, state: "torch.Tensor") -> "torch.Tensor":
-        """One row until the rows part."""
+        """A single row until the rows differ."""
         return state.expand(len(self._gates), *state.shape[1:]) if layer == self._shared_from else state
 
     def heads(self, layer: int, output: "torch.Tensor") -> "torch.Tensor":
-        """The heads that are left, and the donors of the others."""
+        """Outputs of the heads, ablated ones replaced by their donors."""
         if not self._used["heads"][layer]:
             return output
         gate = self._rows(self._gates.heads[:, layer, : output.shape[2]], layer)[:, None, :, None]
         return _mixed(output, gate, None if self._means is None else self._means.heads[layer])
 
     def feed_forward(self, layer: int, output: "torch.Tensor") -> "torch.Tensor":
-        """What the block gives, or its donor."""
+        """Output of the block, or its donor."""
         if not self._used["feed_forward"][layer]:
             return output
         gate = self._rows(self._gates.feed_forward[:, layer], layer)[:, None, None]
         return _mixed(output, gate, None if self._means is None else self._means.feed_forward[layer])
 
     def layer(self, layer: int, before: "torch.Tensor", after: "torch.Tensor") -> "torch.Tensor":
-        """What the layer gives, or what went into it."""
+        """Output of the layer, or its input where it is ablated."""
         if not self._used["layers"][layer]:
             return after
-        import torch
-
         gate = self._rows(self._gates.layers[:, layer], layer)[:, None, None]
         mean = 0 if self._means is None else torch.tensor(self._means.layers[layer], device=after.device)
         return after * gate + (before + mean) * (1 - gate)
 
     def _rows(self, gate: "torch.Tensor", layer: int) -> "torch.Tensor":
-        """The gates of the rows that there are in a layer."""
+        """Gates of the rows present in a layer."""
         return gate[:1] if self._shared_from is not None and layer < self._shared_from else gate
 
 
 def _mixed(output: "torch.Tensor", gate: "torch.Tensor", donor: "object | None") -> "torch.Tensor":
-    import torch
-
     gate = gate.to(output.dtype)
     if donor is None:
         return output * gate

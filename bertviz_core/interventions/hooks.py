@@ -1,4 +1,4 @@
-"""What is done to a run at its heads, feed-forward blocks and layers, whichever way a family computes attention.
+"""Change a run at its heads, feed-forward blocks and layers, for every kind of attention implementation.
 
 Heads are changed before the output projection, which is linear: what changes there is exactly the head's own part, and
 the projection's bias belongs to no head. Recorded families are changed inside the attention function; the others by a
@@ -8,23 +8,20 @@ hook on the input of the output projection. Calls are counted, not modules: ALBE
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bertviz_core.interventions.parts import Parts, is_convolution
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.recording import changing, present_change
-
-if TYPE_CHECKING:
-    import torch
-    from torch import nn
 
 Hook = Callable[..., Any]
 
 
 class Intervention:
-    """What is done at each part of a run; a child overrides what it changes, by itself nothing is."""
+    """Changes at each part of a run; by default nothing is changed, subclasses override."""
 
     def begin(self) -> None:
-        """A run begins."""
+        """Called when a run begins."""
 
     def value(self, layer: int, value: "torch.Tensor") -> "torch.Tensor":
         """The values (batch, key_heads, seq, value_dim) of a layer; asked of recorded families alone."""
@@ -48,7 +45,7 @@ class Intervention:
 
 
 class _Run:
-    """An intervention as the attention function and the hooks ask it: it counts the calls of a run."""
+    """One run of an intervention, as the attention function and the hooks call it; counts the calls."""
 
     def __init__(self, intervention: Intervention, layers: int) -> None:
         self.intervention = intervention
@@ -70,8 +67,8 @@ class _Run:
         self._calls["attention"] += 1
         return self.intervention.heads(layer, output) if layer < self._layers else output
 
-    def next_layer(self, module: "nn.Module", served: tuple[int, ...], kind: str) -> int | None:
-        """The layer that a call of a module is for; None beyond the last."""
+    def next_layer(self, module: "torch.nn.Module", served: tuple[int, ...], kind: str) -> int | None:
+        """The layer that a call of a module belongs to; None beyond the last."""
         call = self._calls[kind, id(module)]
         self._calls[kind, id(module)] += 1
         return served[call] if call < len(served) else None
@@ -85,8 +82,8 @@ class _Run:
 
 
 @contextmanager
-def intervening(model: "nn.Module", parts: Parts, layers: int, intervention: Intervention) -> Iterator[None]:
-    """Inside the block this thread's runs of a model are changed; the model is left as it was.
+def intervening(model: "torch.nn.Module", parts: Parts, layers: int, intervention: Intervention) -> Iterator[None]:
+    """Apply an intervention to this thread's runs of a model inside the block; the model is restored.
 
     Args:
         model: what is run: the base model, or the class with a head around it.
@@ -114,18 +111,18 @@ def _add(hooks: ExitStack, handle: Any) -> None:
 
 
 def _present() -> _Run | None:
-    """The run that is changed; None for another thread's run of the same model."""
+    """The intervention's run; None in another thread."""
     change = present_change()
     return change if isinstance(change, _Run) else None
 
 
-def _begins(module: "nn.Module", args: Any) -> None:
+def _begins(module: "torch.nn.Module", args: Any) -> None:
     if (run := _present()) is not None:
         run.begin()
 
 
 def _projection_hook(parts: Parts, served: tuple[int, ...]) -> Hook:
-    def hook(module: "nn.Module", args: tuple[Any, ...]) -> Any:
+    def hook(module: "torch.nn.Module", args: tuple[Any, ...]) -> Any:
         run = _present()
         layer = None if run is None else run.next_layer(module, served, "projection")
         if run is None or layer is None:
@@ -136,8 +133,6 @@ def _projection_hook(parts: Parts, served: tuple[int, ...]) -> Hook:
         changed = run.intervention.heads(layer, own)
         if changed is own:
             return None
-        import torch
-
         rest = mixed[..., parts.columns :].expand(len(changed), *[-1] * (mixed.ndim - 1))
         whole = torch.cat((changed.flatten(-2), rest), dim=-1)
         return (whole.transpose(1, 2) if across else whole, *args[1:])
@@ -146,7 +141,7 @@ def _projection_hook(parts: Parts, served: tuple[int, ...]) -> Hook:
 
 
 def _feed_forward_hook(served: tuple[int, ...]) -> Hook:
-    def hook(module: "nn.Module", args: Any, output: Any) -> Any:
+    def hook(module: "torch.nn.Module", args: Any, output: Any) -> Any:
         run = _present()
         layer = None if run is None else run.next_layer(module, served, "feed-forward")
         if run is None or layer is None:
@@ -161,7 +156,7 @@ def _feed_forward_hook(served: tuple[int, ...]) -> Hook:
 
 
 def _layer_begins(parts: Parts, served: tuple[int, ...]) -> Hook:
-    def hook(module: "nn.Module", args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def hook(module: "torch.nn.Module", args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         run = _present()
         layer = None if run is None else run.next_layer(module, served, "layer in")
         if run is None or layer is None:
@@ -175,7 +170,7 @@ def _layer_begins(parts: Parts, served: tuple[int, ...]) -> Hook:
 
 
 def _layer_ends(parts: Parts, served: tuple[int, ...]) -> Hook:
-    def hook(module: "nn.Module", args: Any, output: Any) -> Any:
+    def hook(module: "torch.nn.Module", args: Any, output: Any) -> Any:
         run = _present()
         layer = None if run is None else run.next_layer(module, served, "layer out")
         if run is None or layer is None:

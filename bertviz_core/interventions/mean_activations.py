@@ -1,8 +1,8 @@
-"""What each part of a model gives on average over a reference set: the donors of mean ablation."""
+"""Compute the mean activation of each part over a reference set, for mean ablation."""
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from bertviz_core.errors import Progress, TextError, UnsupportedModelError
 from bertviz_core.interventions.hooks import Intervention, intervening
 from bertviz_core.interventions.parts import model_parts
 from bertviz_core.interventions.results import MeanActivations
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.probing.reading import EXAMPLE_SET, example_set
@@ -19,9 +20,6 @@ from bertviz_core.trace.inputs import ModelRow, model_inputs, reset_model_state
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 from bertviz_core.trace.verification import check_recording
-
-if TYPE_CHECKING:
-    import torch
 
 EVERY = 4
 """Of the example set each fourth text is read by default: 55 sentences about five topics."""
@@ -33,7 +31,7 @@ def reference_texts() -> tuple[str, ...]:
 
 
 def reference_name() -> str:
-    """What the default reference set is called."""
+    """Name of the default reference set."""
     return f"every fourth sentence of the example set {EXAMPLE_SET!r}"
 
 
@@ -55,10 +53,8 @@ def mean_activations(
 
     Raises:
         TextError: there is no text.
-        UnsupportedModelError: the model has no heads that can be told apart.
+        UnsupportedModelError: the model has no separate heads.
     """
-    import torch
-
     texts = reference_texts() if texts is None else texts
     if not texts:
         raise TextError("The reference set has no text, so nothing has a mean; give at least one sentence.")
@@ -98,7 +94,7 @@ def mean_activations(
 
 
 class _Sums(Intervention):
-    """Adds up what every part gives at the tokens of a batch, padding left out."""
+    """Sums of every part's outputs over the tokens of batches, padding excluded."""
 
     def __init__(self) -> None:
         self.lengths: torch.Tensor
@@ -117,13 +113,11 @@ class _Sums(Intervention):
         return after
 
     def means(self, kind: str, tokens: int) -> tuple[np.ndarray, ...]:
-        """One array for each layer."""
+        """One array per layer."""
         totals = self.totals[kind]
         return tuple((totals[layer] / tokens).float().cpu().numpy() for layer in sorted(totals))
 
     def _add(self, kind: str, layer: int, output: "torch.Tensor") -> None:
-        import torch
-
         seen = torch.arange(output.shape[1], device=output.device) < self.lengths[:, None]
         total = output[seen].double().sum(dim=0)
         before = self.totals[kind].get(layer)

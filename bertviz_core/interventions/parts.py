@@ -1,17 +1,15 @@
-"""The modules at which a run can be changed: every layer, its feed-forward block, its attention's output projection."""
+"""Find the modules that can be changed: every layer, its feed-forward block, its attention's output projection."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.heads.projections import layer_projections
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.parameters.components import inside_layer
 from bertviz_core.parameters.naming import NameClassifier
-
-if TYPE_CHECKING:
-    from torch import nn
 
 HIDDEN_SIZES = ("hidden_size", "d_model", "dim", "n_embd", "emb_dim")
 """What families call the width of a hidden state in their config."""
@@ -19,13 +17,13 @@ HIDDEN_SIZES = ("hidden_size", "d_model", "dim", "n_embd", "emb_dim")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """Modules of the base model -> the layers that they serve, in the order of their calls in one run."""
+    """Modules of the base model -> the layers they serve, in the order of their calls."""
 
-    layers: "dict[nn.Module, tuple[int, ...]]"
+    layers: "dict[torch.nn.Module, tuple[int, ...]]"
     """Whole layers; {} where a family keeps the parts of a layer in lists of their own (XLM)."""
-    feed_forward: "dict[nn.Module, tuple[int, ...]]"
+    feed_forward: "dict[torch.nn.Module, tuple[int, ...]]"
     """The last linear map of the feed-forward block; {} where a layer has several, or none is known."""
-    projections: "dict[nn.Module, tuple[int, ...]]"
+    projections: "dict[torch.nn.Module, tuple[int, ...]]"
     """The output projection of attention; {} where attention is recorded, or where that is a bare tensor (XLNet)."""
     columns: int
     """Numbers of the projection's input that are the heads', the first ones; 0 without projections."""
@@ -36,10 +34,10 @@ class Parts:
 
 
 def model_parts(loaded: LoadedModel) -> Parts:
-    """Where a model can be changed; to be called once its attention_source is settled (check_recording).
+    """Find the parts of a model that can be changed; call check_recording first, which settles attention_source.
 
     Raises:
-        UnsupportedModelError: it has no attention, or no place where its heads can be told apart.
+        UnsupportedModelError: it has no attention, or no module where its heads are separate.
     """
     if loaded.attention_source == "none":
         title = family(loaded.model_type).title
@@ -58,9 +56,9 @@ def model_parts(loaded: LoadedModel) -> Parts:
     )
 
 
-def _projections(loaded: LoadedModel) -> "tuple[dict[nn.Module, tuple[int, ...]], int, int]":
-    """Modules that the heads' outputs go into, the width of these outputs, and the count of heads."""
-    modules: dict[nn.Module, tuple[int, ...]] = {}
+def _projections(loaded: LoadedModel) -> "tuple[dict[torch.nn.Module, tuple[int, ...]], int, int]":
+    """Modules that read the heads' outputs, the width of these, and the number of heads."""
+    modules: dict[torch.nn.Module, tuple[int, ...]] = {}
     columns = heads = 0
     for layer in range(loaded.num_hidden_layers):
         row = layer_projections(loaded, layer)
@@ -75,7 +73,7 @@ def _projections(loaded: LoadedModel) -> "tuple[dict[nn.Module, tuple[int, ...]]
 
 
 def _names(loaded: LoadedModel) -> dict[int, list[tuple[str, str]]]:
-    """Of every stored layer its parameters' names and parts, the layers in their order."""
+    """Names and parts of the parameters of every stored layer, in order."""
     classifier = NameClassifier(loaded.model_type, loaded.model.base_model_prefix, wrapped=False)
     blocks: dict[int, list[tuple[str, str]]] = {}
     for name, _ in loaded.model.named_parameters():
@@ -86,7 +84,7 @@ def _names(loaded: LoadedModel) -> dict[int, list[tuple[str, str]]]:
 
 
 def _served(loaded: LoadedModel, stored: int) -> list[tuple[int, ...]]:
-    """Of every stored layer the layers of a pass that it serves; () for none where that is not known."""
+    """Layers of a forward pass that each stored layer serves; () where unknown."""
     if stored == loaded.num_hidden_layers:
         return [(layer,) for layer in range(stored)]
     try:
@@ -96,9 +94,9 @@ def _served(loaded: LoadedModel, stored: int) -> list[tuple[int, ...]]:
     return list(dict.fromkeys(rows))
 
 
-def _layers(loaded: LoadedModel, names: dict[int, list[tuple[str, str]]]) -> "dict[nn.Module, tuple[int, ...]]":
-    """The module around all parameters of a layer, where there is one."""
-    modules: dict[nn.Module, tuple[int, ...]] = {}
+def _layers(loaded: LoadedModel, names: dict[int, list[tuple[str, str]]]) -> "dict[torch.nn.Module, tuple[int, ...]]":
+    """The module that holds all parameters of a layer, if there is one."""
+    modules: dict[torch.nn.Module, tuple[int, ...]] = {}
     served = _served(loaded, len(names))
     for block, layers in enumerate(served):
         paths = set()
@@ -111,11 +109,13 @@ def _layers(loaded: LoadedModel, names: dict[int, list[tuple[str, str]]]) -> "di
     return modules if len(modules) == len(names) else {}
 
 
-def _feed_forward(loaded: LoadedModel, names: dict[int, list[tuple[str, str]]]) -> "dict[nn.Module, tuple[int, ...]]":
-    """The one matrix of a feed-forward block that leads back to the width of a hidden state."""
+def _feed_forward(
+    loaded: LoadedModel, names: dict[int, list[tuple[str, str]]]
+) -> "dict[torch.nn.Module, tuple[int, ...]]":
+    """The matrix of a feed-forward block that projects back to the hidden size."""
     config = loaded.model.config
     hidden = next((size for each in HIDDEN_SIZES if isinstance(size := getattr(config, each, None), int)), 0)
-    modules: dict[nn.Module, tuple[int, ...]] = {}
+    modules: dict[torch.nn.Module, tuple[int, ...]] = {}
     served = _served(loaded, len(names))
     for block, layers in enumerate(served):
         matrices = [
@@ -131,14 +131,12 @@ def _feed_forward(loaded: LoadedModel, names: dict[int, list[tuple[str, str]]]) 
 
 
 def is_convolution(module: Any) -> bool:
-    """Whether a linear map is kept as a convolution of width 1, which takes (batch, channels, seq)."""
-    import torch
-
+    """Whether a linear map is stored as a convolution of width 1, with input (batch, channels, seq)."""
     return isinstance(module, torch.nn.Conv1d)
 
 
 def _leads_to(module: Any, width: int) -> bool:
-    """Whether a linear map gives vectors of this width, out of wider or narrower ones."""
+    """Whether a linear map has this output width and another input width."""
     shape = tuple(module.weight.shape)
     if len(shape) == 3 and shape[2] == 1:  # a convolution of width 1
         shape = shape[:2]

@@ -1,4 +1,4 @@
-"""Results of interventions: effects of heads and blocks on a target, removals, patches between two texts."""
+"""Results of interventions: ablation effects, ablation curves, activation patching."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -12,7 +12,7 @@ EffectKind = Literal["zero", "mean", "gradient"]
 """What stands in a part's place: nothing, or its mean over a reference set; or an estimate of the first."""
 EFFECT_KINDS: tuple[EffectKind, ...] = get_args(EffectKind)
 RemovalOrder = Literal["greedy", "gradient", "random"]
-"""Who goes first: whoever moves the target furthest at each step, or by the gradient estimate; or anyone."""
+"""Order of ablation: greedy by the target at each step, by the gradient estimate, or random."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +44,7 @@ class AblationEffects:
     model: str
     """Name of the model."""
     target: str
-    """The target as it is asked for, such as "cosine" or "class:NAME"."""
+    """Name of the target, such as "cosine" or "class:NAME"."""
     title: str
     """What the target is."""
     unit: str
@@ -66,7 +66,7 @@ class AblationEffects:
     reference: str
     """Over what the mean is taken, one phrase; "" for the other kinds."""
     shared: bool
-    """Whether the layers below a changed part were run once for all rows of it."""
+    """Whether the layers below a changed part ran once for all its rows."""
     seconds: float
     """Duration of all runs."""
     notices: tuple[str, ...]
@@ -83,7 +83,7 @@ class AblationEffects:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EffectComparison:
-    """Effects of several kinds on one target, beside each other."""
+    """Effects of several kinds on one target."""
 
     effects: tuple[AblationEffects, ...]
     """One for each kind."""
@@ -93,7 +93,7 @@ class EffectComparison:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EffectSpread:
-    """Effects of every head over a list of texts: their mean, and how much they differ from text to text."""
+    """Mean and standard deviation of every head's effect over a list of texts."""
 
     model: str
     """Name of the model."""
@@ -119,7 +119,7 @@ class EffectSpread:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointAblation:
-    """Several heads removed together, beside the sum of their single effects."""
+    """Several heads ablated together, compared with the sum of their single effects."""
 
     title: str
     """What the target is."""
@@ -144,7 +144,7 @@ class JointAblation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AblationCurve:
-    """The target, or the share of right answers, as heads go one after the other."""
+    """The target, or the accuracy, as heads are ablated one after the other."""
 
     title: str
     """What is drawn."""
@@ -176,7 +176,7 @@ class ActivationPatching:
     tokens: Tokens
     """The clean text, from which is copied."""
     corrupt_tokens: Tokens
-    """The other text, into whose run is copied."""
+    """The text whose run is patched."""
     clean: float
     """The target of the clean text."""
     corrupt: float

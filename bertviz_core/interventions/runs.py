@@ -1,8 +1,7 @@
-"""Runs of a target under interventions: in batches that fit the memory, one at a time, stopped when not wanted."""
+"""Run a target under interventions in batches that fit in memory; a superseded run stops."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -13,6 +12,7 @@ from bertviz_core.interventions.hooks import Intervention, intervening
 from bertviz_core.interventions.parts import Parts, model_parts
 from bertviz_core.interventions.results import MeanActivations
 from bertviz_core.interventions.targets.target import Target
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.settings import MAX_BATCH_BYTES
@@ -20,18 +20,15 @@ from bertviz_core.trace.inputs import ModelRow
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.verification import check_recording
 
-if TYPE_CHECKING:
-    import torch
-
 SAME = 1e-5
-"""Largest difference, relative to the target, of a run whose rows part on the way and of one whose rows do not."""
+"""Largest relative difference of the target between a run that starts as one row and one with all rows."""
 NUMBER_NBYTES = 4
 WIDTHS = 8
 """Hidden states of one row that are in memory at once in a layer: what goes in, query, key, value, output."""
 
 
 class _Heads(Intervention):
-    """Notes how many heads each layer has."""
+    """Records the number of heads of each layer."""
 
     def __init__(self) -> None:
         self.counts: dict[int, int] = {}
@@ -42,7 +39,7 @@ class _Heads(Intervention):
 
 
 class InterventionRuns:
-    """A target made ready to be run with gates: its clean value, and what the model can be changed at."""
+    """A target prepared for runs with gates: its clean value, and the parts that can be changed."""
 
     def __init__(self, target: Target, max_nbytes: int = MAX_BATCH_BYTES) -> None:
         """Runs the unchanged text.
@@ -54,8 +51,6 @@ class InterventionRuns:
         Raises:
             BertvizError: the model has no heads that can be changed, or cannot be run on the text.
         """
-        import torch
-
         self.target, self.max_nbytes = target, max_nbytes
         self.layers = target.loaded.num_hidden_layers
         with RUN_LOCK:
@@ -76,7 +71,7 @@ class InterventionRuns:
 
     @property
     def places(self) -> tuple[tuple[int, int], ...]:
-        """Layer and head of every head."""
+        """(layer, head) of every head."""
         return tuple((layer, head) for layer, count in enumerate(self.head_counts) for head in range(count))
 
     def gates(self, rows: int) -> GateRows:
@@ -90,7 +85,7 @@ class InterventionRuns:
         against: GateRows | None = None,
         progress: Progress | None = None,
     ) -> Float[np.ndarray, " rows"]:
-        """The target under each row of gates, minus that of the row of comparison, which is run in every batch.
+        """The target under each row of gates minus that of an unchanged row, which runs in every batch.
 
         Args:
             gates: a row for each intervention.
@@ -98,8 +93,6 @@ class InterventionRuns:
             against: the one row that they are compared with; None for the unchanged run.
             progress: called as progress(rows done, rows) after every batch; may raise to stop the work.
         """
-        import torch
-
         effects = np.empty(len(gates), dtype=np.float32)
         step = max(1, self.max_nbytes // self.row_nbytes - 1)
         for start in range(0, len(gates), step):
@@ -112,35 +105,33 @@ class InterventionRuns:
         return effects
 
     def gated(self, gates: GateRows, means: MeanActivations | None = None) -> "torch.Tensor":
-        """The target under each row of gates; for one who holds RUN_LOCK."""
+        """The target under each row of gates; the caller holds RUN_LOCK."""
         first = gates.first_layer
         if self.shares and first < self.layers:
             return self.run(Gated(gates, means, first), self.target.tokens, 1)
         return self.run(Gated(gates, means), self.target.tokens, len(gates))
 
     def run(self, intervention: Intervention, row: ModelRow, rows: int) -> "torch.Tensor":
-        """The target of a text under an intervention, for `rows` rows of it; for one who holds RUN_LOCK."""
+        """The target of a text under an intervention, for `rows` copies of it; the caller holds RUN_LOCK."""
         inputs = self.target.inputs((row,) * rows)
         with intervening(self.target.model, self.parts, self.layers, intervention):
             return self.target.values(inputs, [len(row)])
 
     @contextmanager
     def removed(self, gates: GateRows, means: MeanActivations | None = None) -> Iterator[None]:
-        """Inside the block every run of this thread is under one row of gates, whatever its text."""
+        """Apply one row of gates to every run of this thread inside the block, whatever its text."""
         with intervening(self.target.model, self.parts, self.layers, Gated(gates, means)):
             yield
 
     @property
     def row_nbytes(self) -> int:
-        """About how many bytes one row takes while a batch runs."""
+        """Approximate bytes of one row while a batch runs."""
         seq = len(self.target.tokens)
         maps = 2 * seq * seq * max(self.head_counts) if self.parts.projections else 0
         return states_nbytes(self.target.loaded, seq) + NUMBER_NBYTES * maps
 
     def _can_share(self) -> bool:
-        """Whether a batch that begins as one row gives what one with all its rows gives, tried with rows of ones."""
-        import torch
-
+        """Whether a batch that starts as one row gives the same as one with all rows, tried with rows of ones."""
         if not self.parts.layers or not self.target.last_state:
             return False
         with suppress(BertvizError), RUN_LOCK, torch.inference_mode():
@@ -151,7 +142,7 @@ class InterventionRuns:
 
 
 def states_nbytes(loaded: LoadedModel, tokens: int) -> int:
-    """About how many bytes the states of one row of so many tokens take inside a layer."""
+    """Approximate bytes of one row's activations inside a layer."""
     config = loaded.model.config
     hidden = int(getattr(config, "hidden_size", 0) or getattr(config, "d_model", 0))
     wide = int(getattr(config, "intermediate_size", 0) or 4 * hidden)
@@ -159,7 +150,7 @@ def states_nbytes(loaded: LoadedModel, tokens: int) -> int:
 
 
 def _parts_inside(target: Target) -> Parts:
-    """The parts of the base model, which the class with the head must contain."""
+    """The base model's parts, checked to be inside the class with the head."""
     parts, inside = model_parts(target.loaded), set(target.model.modules())
     if target.loaded.model in inside:
         return parts
@@ -172,7 +163,7 @@ def _parts_inside(target: Target) -> Parts:
 
 
 def chosen(places: Sequence[tuple[int, int]], runs: InterventionRuns) -> list[tuple[int, int]]:
-    """Heads that were asked for, each once.
+    """The requested heads without duplicates.
 
     Raises:
         TextError: there is no such head.

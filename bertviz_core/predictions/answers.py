@@ -1,4 +1,4 @@
-"""Answers to a question: the best spans of a context, read in overlapping windows where it is longer than the model."""
+"""Extract the best answer spans from a context, in overlapping windows where it is too long for the model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -95,17 +95,17 @@ def _windows(tokenizer: TextTokenizer, question: str, context: str) -> list[_Win
     options: dict[str, Any] = {"return_special_tokens_mask": True, "verbose": False}
     try:
         with tokenizer.lock:
-            asked = len(backend(question, "", verbose=False)["input_ids"])
-            if limit is not None and asked < limit:
-                stride = min((limit - asked) // 4, MAX_STRIDE)
+            question_tokens = len(backend(question, "", verbose=False)["input_ids"])
+            if limit is not None and question_tokens < limit:
+                stride = min((limit - question_tokens) // 4, MAX_STRIDE)
                 options |= {"truncation": "only_second", "max_length": limit, "stride": stride}
             encoding = backend(question, context, return_overflowing_tokens=True, **options)
     except Exception as error:  # tokenizers raise whatever a text leads to
         raise TextError(f"The tokenizer of {tokenizer.name!r} cannot read this text: {first_line(error)}") from error
-    if limit is not None and asked >= limit:
+    if limit is not None and question_tokens >= limit:
         raise TextError(
-            f"The question takes {asked:,} of the {limit:,} tokens that the model reads and leaves no room for the "
-            "context; shorten it."
+            f"The question takes {question_tokens:,} of the {limit:,} tokens that the model reads and leaves no room "
+            "for the context; shorten it."
         )
     count = len(encoding["input_ids"])
     if count > MAX_WINDOWS:
@@ -193,6 +193,5 @@ def _candidates(part: AnswerWindow, count: int, longest: int) -> list[tuple[int,
 
 
 def _log_sum(parts: list[np.ndarray]) -> float:
-    """Log of the sum of exp over all the parts."""
     values = np.concatenate(parts).astype(np.float64)
     return float(values.max() + np.log(np.exp(values - values.max()).sum()))

@@ -1,11 +1,12 @@
-"""Classes of a text or a pair: one of several, several at once, or a number; and whether a sentence follows another."""
+"""Classify texts and pairs: single-label, multi-label, regression and next-sentence heads."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bertviz_core.errors import Progress, TextError
+from bertviz_core.lazy_imports import torch
 from bertviz_core.predictions.labels import output_names
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.results import ClassPrediction, Scoring
@@ -13,14 +14,11 @@ from bertviz_core.predictions.run import check_task, row_outputs
 from bertviz_core.text import quoted
 from bertviz_core.trace.results import Tokens
 
-if TYPE_CHECKING:
-    import torch
-
 
 def class_predictions(
     head: HeadModel, texts: Sequence[Tokens], progress: Progress | None = None
 ) -> tuple[ClassPrediction, ...]:
-    """The classes of texts or pairs, in their order; run in batches of like length.
+    """Classify texts or pairs; they run in batches of similar length.
 
     Args:
         head: a model with its head for sequence-classification or next-sentence.
@@ -75,10 +73,10 @@ def softmax(logits: np.ndarray) -> Any:
 
 
 def class_place(labels: Sequence[str], label: str, name: str) -> int:
-    """The place of a class among a head's outputs.
+    """Index of a class among a head's outputs.
 
     Raises:
-        TextError: there is no such class; `name` says whose they are.
+        TextError: there is no such class; `name` is the name of the head in the message.
     """
     if label in labels:
         return labels.index(label)
@@ -87,7 +85,7 @@ def class_place(labels: Sequence[str], label: str, name: str) -> int:
 
 
 def check_measure(measure: str, scoring: Scoring, labels: Sequence[str]) -> None:
-    """Whether a class can be told by this measure.
+    """Check that a class can be measured in this way.
 
     Raises:
         TextError: it cannot.
@@ -99,7 +97,7 @@ def check_measure(measure: str, scoring: Scoring, labels: Sequence[str]) -> None
 
 
 def class_number(logits: "torch.Tensor", place: int, measure: str, scoring: Scoring) -> "torch.Tensor":
-    """What is read of one class, (batch,), from logits (batch, classes): logit, probability or lead over the others."""
+    """Logit, probability or margin of one class, (batch,), from logits (batch, classes)."""
     logits = logits.float()
     own = logits[:, place]
     if measure == "probability":

@@ -1,4 +1,4 @@
-"""Names of a head's outputs, by the checkpoint's id2label as far as that can be believed."""
+"""Name a head's outputs by the checkpoint's id2label."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -12,15 +12,15 @@ NEXT_SENTENCE = ("is the next sentence", "is another sentence")
 
 
 def output_names(head: HeadModel, count: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """A name for each of the head's outputs, and what a reader must know about them.
+    """A name for each of the head's outputs, and notices about them.
 
     An output that id2label does not name is called by its number, and one that shares its name gets it added.
     """
     if head.task == "next-sentence":
         return NEXT_SENTENCE, ()
     named: Mapping[Any, Any] = head.model.config.id2label or {}
-    told = [named.get(index) for index in range(count)]
-    names = [str(name) if isinstance(name, str | int) and str(name).strip() else "" for name in told]
+    listed = [named.get(index) for index in range(count)]
+    names = [str(name) if isinstance(name, str | int) and str(name).strip() else "" for name in listed]
     notices = []
     if unnamed := names.count(""):
         notices.append(

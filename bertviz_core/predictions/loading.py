@@ -1,4 +1,4 @@
-"""A task head, put around a base model that is in memory already: only the head's own weights are added.
+"""Load a task head around a base model that is already in memory; only the head's own weights are added.
 
 A head that is not wholly in the checkpoint would answer with random numbers, so it is refused.
 """
@@ -6,11 +6,12 @@ A head that is not wholly in the checkpoint would answer with random numbers, so
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bertviz_core.checkpoints.load_report.report import source_load_report
 from bertviz_core.errors import BertvizError, CheckpointError, UnsupportedModelError
 from bertviz_core.isolation.offline import unplugged
+from bertviz_core.lazy_imports import transformers
 from bertviz_core.models.catalog.bundled import BUNDLED
 from bertviz_core.models.device import copy_tensors
 from bertviz_core.models.loading import POOLER, LoadedModel, load_model, read_weights
@@ -22,9 +23,6 @@ from bertviz_core.models.transformers_internals import attention_implementation,
 from bertviz_core.settings import Settings
 from bertviz_core.text import counted, escape_controls, quoted
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
-
 PREDICTED = (
     "masked-lm",
     "sequence-classification",
@@ -32,7 +30,7 @@ PREDICTED = (
     "question-answering",
     "next-sentence",
 )
-"""Tasks whose answers are shown, in the order in which a class that holds several heads is asked."""
+"""Tasks with predictions, in the order in which the heads of a class with several are used."""
 WITHOUT_POOLER = ("masked-lm", "token-classification", "question-answering")
 """Tasks whose heads read the tokens' states and never the pooler, even where their class has one."""
 
@@ -47,7 +45,7 @@ class HeadModel:
     """One of PREDICTED."""
     base: LoadedModel
     """The base model, as every other view runs it."""
-    model: "PreTrainedModel"
+    model: "transformers.PreTrainedModel"
     """The class with the head, in eval mode; the base model is inside it."""
     base_path: str
     """Where the base is in it, such as "bert"; "" where it has modules of its own that share the base's weights."""
@@ -118,11 +116,11 @@ def load_head(
     if not knows(auto_class, type(config)):
         raise UnsupportedModelError(f"{config.model_type} models have no class for the task {task!r} in transformers.")
     base = load_model(source, settings) if base is None else base
-    with BUILD_LOCK, quietly(), unplugged(), linked_weights(weights_folder(source, settings)) as lent:
+    with BUILD_LOCK, quietly(), unplugged(), linked_weights(weights_folder(source, settings)) as folder:
         # The settings of text generation, which some classes ask for and no prediction uses.
-        (lent / "generation_config.json").write_text("{}")
+        (folder / "generation_config.json").write_text("{}")
         try:
-            model, info = read_weights(source.name, lent, config, base.dtype, auto_class)
+            model, info = read_weights(source.name, folder, config, base.dtype, auto_class)
         except CheckpointError as error:
             refusal: CheckpointError | None = error
         else:
@@ -140,7 +138,7 @@ def load_head(
 
 
 def _class_names(task: str, config: Any) -> tuple[str, ...]:
-    """Classes that transformers has of a config for a task."""
+    """Names of the transformers classes for a config and a task."""
     return tuple(each.__name__ for each in classes_of(task_class(task), type(config)))
 
 
@@ -155,8 +153,8 @@ def _check_whole(name: str, task: str, info: Mapping[str, Any]) -> None:
         )
 
 
-def _share_base(model: "PreTrainedModel", base: "PreTrainedModel", task: str) -> str:
-    """Put the base in memory in the place of the model's own, ties included; its path, "" where no place fits."""
+def _share_base(model: "transformers.PreTrainedModel", base: "transformers.PreTrainedModel", task: str) -> str:
+    """Replace the model's own base by the one in memory, tied weights included; its path, "" where none fits."""
     path = next((name for name, module in model.named_modules() if type(module) is type(base) and name), "")
     if not path:
         return ""
@@ -181,8 +179,8 @@ def _share_base(model: "PreTrainedModel", base: "PreTrainedModel", task: str) ->
     return path if whole else ""
 
 
-def _own_memory(model: "PreTrainedModel", base: LoadedModel) -> None:
-    """Copy the head, which is still where its file was read to, to the base's device."""
+def _own_memory(model: "transformers.PreTrainedModel", base: LoadedModel) -> None:
+    """Copy the head from its memory-mapped file to the base's device."""
     shared = {id(tensor) for tensor in (*base.model.parameters(), *base.model.buffers())}
     own = {id(each): each for each in (*model.parameters(), *model.buffers()) if id(each) not in shared}
     copy_tensors(base.name, own.values(), base.device)

@@ -1,12 +1,13 @@
-"""The masked-LM head on the state of every layer: where on the way up the answer takes shape."""
+"""Apply the masked-LM head to the hidden states of every layer (logit lens)."""
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.lazy_imports import torch
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.masked_lm import check_masks, check_top, masked_row, ranks
 from bertviz_core.predictions.results import LogitLens
@@ -14,12 +15,9 @@ from bertviz_core.predictions.run import WordHead
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer
 
-if TYPE_CHECKING:
-    import torch
-
 INSIDE_LAYER = re.compile(r"(^|\.)\d+\.")
 ROWS_NBYTES = 1024**2
-"""Bytes of logits whose numbers are taken together: each logit is read six times, so they have to stay near."""
+"""Bytes of logits processed together: each logit is read six times, so they should stay in the cache."""
 TRAINED = "The head was trained on the last layer alone; on the others it shows what that layer's state is close to."
 
 
@@ -74,7 +72,7 @@ def logit_lens(
 
 
 class _Cells:
-    """The numbers of every state and position, filled in part by part."""
+    """Arrays of all states and positions, filled chunk by chunk."""
 
     def __init__(self, states: int, seq: int, top: int) -> None:
         shape = (states, seq)
@@ -96,9 +94,7 @@ class _Cells:
         chunk: slice,
         tokens: Tokens,
     ) -> None:
-        """One part of the positions in all states; no more than two distributions are in memory at once."""
-        import torch
-
+        """Fill one chunk of positions in all states; at most two distributions are in memory at once."""
         ids = torch.tensor(tokens.input_ids[chunk], device=states[0].device)[:, None]
         last = word_head.logits(output, states[-1])
         last_log = last.log_softmax(dim=-1)
@@ -116,9 +112,7 @@ class _Cells:
     def _values(
         self, logits: "torch.Tensor", last_log: "torch.Tensor", ids: "torch.Tensor", final: bool
     ) -> "dict[str, torch.Tensor]":
-        """The numbers of some rows of logits (rows, vocab); of the last layer's exactly as the answer has them."""
-        import torch
-
+        """Numbers of some rows of logits (rows, vocab); those of the last layer are exactly the model's own."""
         own = logits.gather(1, ids)
         best_logits, best = logits.topk(self.arrays["top_ids"].shape[-1], dim=-1)
         greatest = best_logits[:, :1]
@@ -138,14 +132,12 @@ class _Cells:
 
 
 def _products(rows: "torch.Tensor", others: "torch.Tensor") -> "torch.Tensor":
-    """The product of each row with the other of its place; vecdot would write all single products down first."""
+    """Row-wise dot products; vecdot would first write down all single products."""
     return (rows[:, None] @ others[:, :, None])[:, 0, 0]
 
 
 def _states(head: HeadModel, output: Mapping[str, Any], seq: int, norm: Any) -> "list[torch.Tensor]":
-    """The states (seq, hidden) of the embeddings and of every layer, the last as the head reads it."""
-    import torch
-
+    """Hidden states (seq, hidden) of the embeddings and every layer, the last as the head reads it."""
     layers, last = list(output.get("hidden_states") or ()), output["last_hidden_state"]
     if not layers or any(state.shape != last.shape for state in layers):
         raise UnsupportedModelError(
@@ -158,11 +150,11 @@ def _states(head: HeadModel, output: Mapping[str, Any], seq: int, norm: Any) -> 
 
 
 class _FinalNorm:
-    """Looks, while a base is run, for a normalisation outside its layers whose output is its last state."""
+    """Find, during a run, a normalisation outside the layers whose output is the last hidden state."""
 
     def __init__(self, base: Any) -> None:
         self._base = base
-        self._made: list[tuple[str, Any, Any]] = []
+        self._outputs: list[tuple[str, Any, Any]] = []
         self._handles: list[Any] = []
 
     def __enter__(self) -> None:
@@ -175,14 +167,14 @@ class _FinalNorm:
             handle.remove()
 
     def _hook(self, name: str) -> Any:
-        def note(module: Any, _: Any, made: Any) -> None:
-            self._made.append((name, module, made))
+        def note(module: Any, _: Any, output: Any) -> None:
+            self._outputs.append((name, module, output))
 
         return note
 
     def of(self, last: "torch.Tensor") -> tuple[str, Any]:
-        """The name and the module whose output is the last state; ("", None) where none is."""
-        for name, module, made in self._made:
-            if made is last and not name.startswith("embeddings"):
+        """Name and module whose output is the last state; ("", None) if there is none."""
+        for name, module, output in self._outputs:
+            if output is last and not name.startswith("embeddings"):
                 return name, module
         return "", None

@@ -1,14 +1,15 @@
-"""The words that a masked-LM head expects at every position of a text, masked or not."""
+"""Predict the words at every position of a text with a masked-LM head."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int
 
 from bertviz_core.errors import TextError, UnsupportedModelError
+from bertviz_core.lazy_imports import torch
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.results import ComparedWord, WordPrediction, WordShift
 from bertviz_core.predictions.run import WordHead
@@ -18,16 +19,13 @@ from bertviz_core.trace.subwords.text_edits import unchanged_positions
 from bertviz_core.trace.subwords.words_in_context import piece_ids
 from bertviz_core.trace.tokenization import TextTokenizer
 
-if TYPE_CHECKING:
-    import torch
-
 MAX_MASKS = 32
 """Masks of one text: with more, the words around them say nothing about them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MaskedRow:
-    """A text some of whose tokens are a mask or gone, as bertviz_core.trace.inputs.model_inputs takes it."""
+    """A text with some tokens masked or removed, as an input of bertviz_core.trace.inputs.model_inputs."""
 
     input_ids: Int[np.ndarray, " seq"]
     """Row of the vocabulary of every token."""
@@ -37,12 +35,12 @@ class MaskedRow:
     """As in the text."""
 
     def __len__(self) -> int:
-        """Count of tokens."""
+        """Number of tokens."""
         return len(self.input_ids)
 
 
 def mask_id(tokenizer: TextTokenizer, instead: str = "add it with tokenizer.add_special_tokens") -> int:
-    """The vocabulary's row of the mask.
+    """Id of the mask token.
 
     Args:
         tokenizer: the model's.
@@ -61,14 +59,14 @@ def mask_id(tokenizer: TextTokenizer, instead: str = "add it with tokenizer.add_
 
 
 def masked_row(tokens: Tokens, positions: Iterable[int], mask: int) -> MaskedRow:
-    """The text with a mask at some positions."""
+    """The text with some positions masked."""
     ids = np.array(tokens.input_ids)
     ids[list(positions)] = mask
     return MaskedRow(ids, tokens.token_type_ids, tokens.other_inputs)
 
 
 def check_masks(tokenizer: TextTokenizer, tokens: Tokens, masked: Sequence[int]) -> tuple[int, Any]:
-    """The mask's id, and which positions the text itself has one at.
+    """The mask's id, and a boolean array of the positions where the text itself has a mask.
 
     Raises:
         TextError: a position is outside the text, or there are too many masks.
@@ -88,7 +86,7 @@ def check_masks(tokenizer: TextTokenizer, tokens: Tokens, masked: Sequence[int])
 def predicted_words(
     head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, masked: Sequence[int] = (), top: int = 10
 ) -> WordPrediction:
-    """The best words at every position, and what the original token has there.
+    """Predict the best words at every position, and score the original token there.
 
     Args:
         head: a model with its masked-LM head.
@@ -107,7 +105,7 @@ def predicted_words(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MaskedReading:
-    """What a model makes of a text with masks, before its head is asked for words."""
+    """The output of the base model for a masked text, before the head is applied."""
 
     tokens: Tokens
     """The text, before anything was masked here."""
@@ -120,7 +118,7 @@ class MaskedReading:
 
 
 def read_masked(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, masked: Sequence[int] = ()) -> MaskedReading:
-    """The run of a text some of whose tokens are masked; arguments and errors as predicted_words."""
+    """Run the base on a text with some tokens masked; arguments and errors as `predicted_words`."""
     mask, typed = check_masks(tokenizer, tokens, masked)
     output = WordHead(head).outputs([masked_row(tokens, masked, mask)])
     return MaskedReading(tokens, tuple(masked), typed, output)
@@ -129,20 +127,18 @@ def read_masked(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, maske
 def words_of(
     head: HeadModel, reading: MaskedReading, top: int = 10, positions: Sequence[int] | None = None
 ) -> WordPrediction:
-    """The words of a run at all its positions, or at some: the others then hold NaN, rank 0 and words -1."""
-    import torch
-
+    """Words at all positions of a run, or at some: the others then hold NaN, rank 0 and words -1."""
     word_head, tokens, typed = WordHead(head), reading.tokens, reading.typed
     count = check_top(top, word_head.vocab_size)
     states = word_head.states(reading.output)[0]
-    asked = np.arange(len(tokens)) if positions is None else np.array(positions)
+    places = np.arange(len(tokens)) if positions is None else np.array(positions)
     parts = []
-    for chunk in word_head.chunks(len(asked)):
-        logits = word_head.logits(reading.output, states[torch.as_tensor(asked[chunk], device=states.device)])
-        ids = torch.tensor(tokens.input_ids[asked[chunk]], device=logits.device)
+    for chunk in word_head.chunks(len(places)):
+        logits = word_head.logits(reading.output, states[torch.as_tensor(places[chunk], device=states.device)])
+        ids = torch.tensor(tokens.input_ids[places[chunk]], device=logits.device)
         parts.append(_of_chunk(logits, ids, count))
     top_ids, top_log_probability, top_logits, own, rank = (
-        _placed(np.concatenate([part[index].cpu().numpy() for part in parts]), asked, len(tokens), empty)
+        _placed(np.concatenate([part[index].cpu().numpy() for part in parts]), places, len(tokens), empty)
         for index, empty in enumerate((-1, np.nan, np.nan, np.nan, 0))
     )
     own[typed], rank[typed] = np.nan, 0
@@ -151,13 +147,13 @@ def words_of(
     return WordPrediction(
         model=head.name,
         tokens=tokens,
-        masked=_kept(at_mask),
-        typed=_kept(typed),
-        log_probability=_kept(own),
-        rank=_kept(rank),
-        top_ids=_kept(top_ids),
-        top_log_probability=_kept(top_log_probability),
-        top_logits=_kept(top_logits),
+        masked=_read_only(at_mask),
+        typed=_read_only(typed),
+        log_probability=_read_only(own),
+        rank=_read_only(rank),
+        top_ids=_read_only(top_ids),
+        top_log_probability=_read_only(top_log_probability),
+        top_logits=_read_only(top_logits),
         notices=(*tokens.notices, *head.notices),
     )
 
@@ -165,7 +161,7 @@ def words_of(
 def word_shift(
     head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, edited: Tokens, position: int, top: int = 8
 ) -> WordShift:
-    """The words at a masked position of a text, and at the same token of its edited version, masked as well.
+    """Compare the words at a masked position of a text with those at the same token of its edited version.
 
     Args:
         head: a model with its masked-LM head.
@@ -178,12 +174,12 @@ def word_shift(
     Raises:
         TextError: the edit took that token away; or as predicted_words.
     """
-    kept = unchanged_positions(tokens, edited)
-    if position not in kept:
+    unchanged = unchanged_positions(tokens, edited)
+    if position not in unchanged:
         raise TextError(f"The edit changed token {position}; choose one that is in both texts.")
     logs = [
         _log_probabilities(head, tokenizer, text, place)
-        for text, place in ((tokens, position), (edited, kept[position]))
+        for text, place in ((tokens, position), (edited, unchanged[position]))
     ]
     count = check_top(top, len(logs[0]))
     listed = np.unique(np.concatenate([np.argsort(-each, kind="stable")[:count] for each in logs]))
@@ -192,26 +188,26 @@ def word_shift(
     possible = np.exp(logs[0]) > 0
     return WordShift(
         position=position,
-        edited_position=kept[position],
+        edited_position=unchanged[position],
         words=tokenizer.spelled(listed[order].tolist()),
-        before=_kept(before[order]),
-        after=_kept(after[order]),
+        before=_read_only(before[order]),
+        after=_read_only(after[order]),
         divergence=max(0.0, float((np.exp(logs[0]) * (logs[0] - logs[1]))[possible].sum())),
         notices=(*dict.fromkeys((*tokens.notices, *edited.notices)), *head.notices),
     )
 
 
 def shift_position(tokenizer: TextTokenizer, tokens: Tokens, edited: Tokens) -> int:
-    """The token whose words are compared to begin with: a mask that was typed, else the longest that the edit left."""
-    kept = unchanged_positions(tokens, edited)
+    """The default token to compare: a mask in the text, else the longest token that the edit did not change."""
+    unchanged = unchanged_positions(tokens, edited)
     mask = tokenizer.tokenizer.mask_token_id
-    typed = [place for place in kept if tokens.input_ids[place] == mask]
-    own = [place for place in kept if not tokens.special[place]]
+    typed = [place for place in unchanged if tokens.input_ids[place] == mask]
+    own = [place for place in unchanged if not tokens.special[place]]
     return typed[0] if typed else max(own, key=lambda place: len(tokens.tokens[place]), default=0)
 
 
 def _log_probabilities(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, position: int) -> np.ndarray:
-    """Of every word at a position that is masked, in nats, as float64."""
+    """Log-probability of every word at a masked position, in nats, float64."""
     word_head = WordHead(head)
     mask, _ = check_masks(tokenizer, tokens, [position])
     output = word_head.outputs([masked_row(tokens, [position], mask)])
@@ -221,7 +217,7 @@ def _log_probabilities(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens
 
 
 def check_top(top: int, most: int) -> int:
-    """The count of words to list, at most the vocabulary's.
+    """The number of words to list, at most the vocabulary's.
 
     Raises:
         TextError: there is nothing to list.
@@ -233,8 +229,6 @@ def check_top(top: int, most: int) -> int:
 
 def ranks(logits: "torch.Tensor", own: "torch.Tensor") -> "torch.Tensor":
     """1 + how many of the logits (positions, vocab) are greater than the own one (positions,)."""
-    import torch
-
     # As floats, which are summed ten times as fast as truth values, and exactly up to 16.7 million words.
     greater = torch.gt(logits, own[:, None], out=torch.empty_like(logits))
     return greater.sum(dim=-1).long() + 1
@@ -260,7 +254,7 @@ def _placed(values: Any, places: np.ndarray, length: int, empty: float) -> Any:
     return array
 
 
-def _kept(array: Any) -> Any:
+def _read_only(array: Any) -> Any:
     array.setflags(write=False)
     return array
 
@@ -268,7 +262,7 @@ def _kept(array: Any) -> Any:
 def compared_word(
     head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, position: int, word: str, masked: Sequence[int] = ()
 ) -> ComparedWord:
-    """How likely a word of one's own is at a position, which is masked for it.
+    """Score a given word at a masked position.
 
     A word of several pieces gets as many masks, and the log-probabilities of its pieces are added up; each is read
     with the others masked, so the sum is comparable between words of the same number of pieces.
@@ -284,8 +278,6 @@ def compared_word(
     Raises:
         TextError: as predicted_words; or the word has no token of its own there.
     """
-    import torch
-
     word_head = WordHead(head)
     mask, _ = check_masks(tokenizer, tokens, [*masked, position])
     ids = piece_ids(tokenizer, tokens, position, word)
@@ -310,7 +302,7 @@ def compared_word(
 
 
 def _widened(row: MaskedRow, position: int, count: int) -> MaskedRow:
-    """The row with a token said several times."""
+    """The row with a token repeated."""
 
     def repeated(values: Any) -> Any:
         return np.concatenate([values[:position], np.repeat(values[position], count), values[position + 1 :]])

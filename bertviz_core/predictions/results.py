@@ -1,4 +1,4 @@
-"""Results of the task heads; arrays are float32 or whole numbers and cannot be written to."""
+"""Results of the task heads; arrays are read-only, float32 or integers."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,7 +11,7 @@ from bertviz_core.trace.results import Tokens
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordPrediction:
-    """What a masked-LM head expects at every position of a text, or at those that it was asked about."""
+    """Predictions of a masked-LM head at all or some positions of a text."""
 
     model: str
     """Name of the model."""
@@ -37,10 +37,10 @@ class WordPrediction:
 
 @dataclass(frozen=True, slots=True)
 class ComparedWord:
-    """How likely a word of one's own is at a position."""
+    """The score of a given word at a position."""
 
     word: str
-    """As it was asked for."""
+    """As requested."""
     pieces: tuple[str, ...]
     """Its tokens."""
     log_probability: float
@@ -55,7 +55,7 @@ class ComparedWord:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordShift:
-    """What an edit of the text does to the words that are expected at one masked position."""
+    """How an edit of the text changes the words predicted at one masked position."""
 
     position: int
     """Place of the mask in the text."""
@@ -99,7 +99,7 @@ class PseudoLikelihood:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogitLens:
-    """The masked-LM head on the state of every layer, not only the last that it was trained on."""
+    """Predictions of the masked-LM head from the hidden states of every layer."""
 
     model: str
     """Name of the model."""
@@ -131,7 +131,7 @@ Scoring = Literal["softmax", "sigmoid", "number"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassPrediction:
-    """What a classifier of whole texts says."""
+    """Output of a text classifier."""
 
     model: str
     """Name of the model."""
@@ -183,7 +183,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TagPrediction:
-    """What a classifier of tokens says."""
+    """Output of a token classifier."""
 
     model: str
     """Name of the model."""

@@ -1,13 +1,14 @@
-"""A model with a task head run on texts: its outputs row by row, or only its word head on chosen states."""
+"""Run a model with a task head: outputs row by row, or its word head on chosen states."""
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.torch_internals import with_child
 from bertviz_core.predictions.loading import HeadModel
@@ -17,10 +18,6 @@ from bertviz_core.trace.inputs import ModelRow, model_inputs, reset_model_state
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.verification import check_recording
 
-if TYPE_CHECKING:
-    import torch
-    from torch import nn
-
 CHUNK_NBYTES = 16 * 1024**2
 """Bytes of the logits that are in memory at once: 137 positions of BERT's 30,522 words."""
 
@@ -29,7 +26,7 @@ WHOLE_TEXT = ("sequence-classification", "next-sentence")
 
 
 def check_task(head: HeadModel, *tasks: str) -> None:
-    """Refuse a head of another task.
+    """Raise unless the head is of one of these tasks.
 
     Raises:
         UnsupportedModelError: it is of none of these.
@@ -73,14 +70,14 @@ def row_outputs(
 
 
 def groups(head: HeadModel, lengths: Sequence[int]) -> list[list[int]]:
-    """Indices of rows that are run together; one by one for a model without a padding id, which some heads need."""
+    """Indices of rows to run together; single rows for a model without a padding id."""
     if head.task in WHOLE_TEXT:
         return one_length_groups(head.base, lengths)
     return _groups(head.base, lengths)
 
 
 def one_length_groups(base: LoadedModel, lengths: Sequence[int]) -> list[list[int]]:
-    """As groups, with rows of one length in each, so that nothing is padded."""
+    """Groups whose rows all have one length, so that nothing is padded."""
     return [
         list(alike)
         for group in _groups(base, lengths)
@@ -105,8 +102,6 @@ def head_inputs(head: HeadModel, rows: Sequence[ModelRow], model: Any) -> "dict[
 
 def run_group(head: HeadModel, rows: Sequence[ModelRow], model: Any, **wanted: bool) -> Mapping[str, Any]:
     """One run of the base, or of the class with the head, on a batch."""
-    import torch
-
     inputs = head_inputs(head, rows, model)
     with RUN_LOCK, torch.inference_mode():
         check_recording(head.base)
@@ -146,20 +141,16 @@ class WordHead:
 
         Where the head cannot be asked alone, `states` are rows of output["logits"], which come back.
         """
-        import torch
-
         with RUN_LOCK, torch.inference_mode():
             return self.logits_unlocked(output, states)
 
     def logits_unlocked(self, output: Mapping[str, Any], states: "torch.Tensor") -> "torch.Tensor":
         """As logits, for one who holds RUN_LOCK already; gradients flow through them."""
-        import torch
-
         if not self.reads_states:
             return states.float()
-        given = type(output)(**{**output, "last_hidden_state": states[None], "hidden_states": None})
+        fixed = type(output)(**{**output, "last_hidden_state": states[None], "hidden_states": None})
         ids = torch.zeros(1, len(states), dtype=torch.long, device=states.device)
-        alone = _with_given_states(self._head, given)
+        alone = _with_fixed_states(self._head, fixed)
         logits: torch.Tensor = forward(self._head.base, {"input_ids": ids}, alone)["logits"][0]
         return logits.float()
 
@@ -184,16 +175,14 @@ def word_count(head: HeadModel) -> int:
     return int(head.model.config.get_text_config().vocab_size)
 
 
-def _with_given_states(head: HeadModel, output: Any) -> Any:
+def _with_fixed_states(head: HeadModel, output: Any) -> Any:
     """The class with the head, sharing its weights, around a base that hands out what it is given."""
-    return with_child(head.model, head.base_path, _given_states(head.base.model, output))
+    return with_child(head.model, head.base_path, _fixed_states(head.base.model, output))
 
 
-def _given_states(base: "nn.Module", output: Any) -> "nn.Module":
-    from torch import nn
-
-    class GivenStates(nn.Module):
-        """A base that was run before; whatever else the head asks of it, such as its word table, is the base's."""
+def _fixed_states(base: "torch.nn.Module", output: Any) -> "torch.nn.Module":
+    class FixedStates(torch.nn.Module):
+        """A base with a fixed output; other attributes, such as its word embeddings, are the base's."""
 
         def __getattr__(self, name: str) -> Any:
             return getattr(base, name)
@@ -201,4 +190,4 @@ def _given_states(base: "nn.Module", output: Any) -> "nn.Module":
         def forward(self, *_: Any, **__: Any) -> Any:
             return output
 
-    return GivenStates()
+    return FixedStates()

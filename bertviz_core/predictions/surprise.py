@@ -1,10 +1,11 @@
-"""How surprising every token of a text is: each is masked in turn, and the model asked for it."""
+"""Compute the pseudo-log-likelihood of a text: each token is masked in turn and predicted."""
 
 from typing import Any
 
 import numpy as np
 
 from bertviz_core.errors import Progress, TextError
+from bertviz_core.lazy_imports import torch
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.masked_lm import mask_id, masked_row
 from bertviz_core.predictions.results import PseudoLikelihood
@@ -28,11 +29,9 @@ def pseudo_likelihood(
         progress: called as progress(tokens done, tokens); may raise to stop the run.
 
     Raises:
-        TextError: the text has no token of its own, or a mask, whose word nobody knows.
+        TextError: the text has no token of its own, or a mask, whose original word is unknown.
         UnsupportedModelError: the head is of another task, or the tokenizer has no mask.
     """
-    import torch
-
     word_head = WordHead(head)
     mask = mask_id(tokenizer)
     if (np.asarray(tokens.input_ids) == mask).any():

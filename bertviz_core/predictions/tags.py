@@ -1,4 +1,4 @@
-"""Tags of tokens, and the stretches of text that they make up: transformers' groups, and those of BILOU and IOBES."""
+"""Tag tokens, and group them into entities as transformers does, and for BILOU and IOBES labels."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

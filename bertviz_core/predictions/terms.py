@@ -1,10 +1,11 @@
-"""A text as weighted words of the vocabulary under a SPLADE head, and a pair's score as a sum over shared words.
+"""Compute the sparse term weights of a SPLADE head, and the score of a pair as a sum over shared words.
 
 Formal, Piwowarski and Clinchant 2021; weights by the maximum over the tokens as in Formal et al. 2021 (v2).
 """
 
 import numpy as np
 
+from bertviz_core.lazy_imports import torch
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.results import TermLedger, TermWeights
 from bertviz_core.predictions.run import WordHead
@@ -19,8 +20,6 @@ def term_weights(head: HeadModel, tokens: Tokens) -> TermWeights:
     Raises:
         UnsupportedModelError: the head is of another task.
     """
-    import torch
-
     word_head = WordHead(head)
     output = word_head.outputs([tokens])
     states = word_head.states(output)[0]

@@ -1,4 +1,4 @@
-"""Sentences as the model reads them, and which of them go through it together."""
+"""Tokenize sentences and group them into batches."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ MAX_BATCH_TOKENS: Mapping[str, int] = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentenceRow:
-    """A tokenized sentence, as bertviz_core.trace.inputs.model_inputs takes it."""
+    """A tokenized sentence, as an input of bertviz_core.trace.inputs.model_inputs."""
 
     input_ids: Int[np.ndarray, " seq"]
     """Row of the vocabulary of every token."""
@@ -47,12 +47,12 @@ class SentenceRow:
     """Whether tokens were cut off at its end."""
 
     def __len__(self) -> int:
-        """Count of tokens."""
+        """Number of tokens."""
         return len(self.input_ids)
 
 
 def limited(tokenizer: TextTokenizer, plan: SentencePlan) -> TextTokenizer:
-    """The tokenizer with the plan's own limit of tokens, where that is the smaller one."""
+    """The tokenizer with the plan's token limit, if that is smaller."""
     length, limit = plan.max_seq_length, tokenizer.limit.tokens
     if length is None or (limit is not None and limit <= length):
         return tokenizer
@@ -70,21 +70,21 @@ def sentence_tokens(tokenizer: TextTokenizer, sentence: str, plan: SentencePlan)
 
 
 def edge_tokens(tokenizer: TextTokenizer) -> EdgeTokens:
-    """The special tokens that the tokenizer puts in front of a sentence and behind it."""
+    """Special tokens that the tokenizer adds before and after a sentence."""
     tokens = tokenize(tokenizer, "a")
     first, last = (tokens.tokens[at] if tokens.special[at] else None for at in (0, -1))
     return EdgeTokens(first, last)
 
 
 def read_text(plan: SentencePlan, sentence: str) -> str:
-    """What is tokenized: the prompt and the sentence, in lower case where the plan wants that."""
+    """The tokenizer's input: prompt and sentence, in lower case if the plan says so."""
     text = repair_surrogates(plan.prompt + sentence)
     # Letter by letter, as the tokenizers' own normaliser does: str.lower writes a Greek sigma by its place in the word.
     return "".join(map(str.lower, text)) if plan.lower_case else text
 
 
 def prompt_tokens(tokenizer: TextTokenizer, plan: SentencePlan) -> int:
-    """Count of tokens at a sentence's beginning that the plan does not pool; 0 where it pools the prompt too."""
+    """Number of leading tokens that the plan does not pool; 0 if it pools the prompt too."""
     if not plan.prompt or plan.include_prompt:
         return 0
     tokens = sentence_tokens(tokenizer, "", plan)
@@ -92,7 +92,7 @@ def prompt_tokens(tokenizer: TextTokenizer, plan: SentencePlan) -> int:
 
 
 def tokenized(tokenizer: TextTokenizer, sentences: Sequence[str], plan: SentencePlan) -> Iterator[list[SentenceRow]]:
-    """The sentences as rows of ids, chunk by chunk in their order.
+    """Token ids of the sentences, chunk by chunk in their order.
 
     Raises:
         TextError: a sentence is longer than may be tokenized, or yields no token at all.
@@ -115,7 +115,7 @@ def tokenized(tokenizer: TextTokenizer, sentences: Sequence[str], plan: Sentence
 
 
 def batches(loaded: LoadedModel, lengths: Sequence[int], max_tokens: int | None = None) -> list[list[int]]:
-    """Indices of sentences that are run together: of like length, so that little is padded, within a token budget.
+    """Group indices of sentences of similar length into batches within a token budget.
 
     The longest come first, so that what is too large for the memory shows at once; the rest in a shuffled order, so
     that the time spent so far tells the time left. A model that feels padding only gets texts of one length together,

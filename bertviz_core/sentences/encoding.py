@@ -1,16 +1,17 @@
-"""A batch of sentences through the model, and their vectors; the model is taken only while it runs."""
+"""Encode batches of sentences; the model is locked only while it runs."""
 
 import copy
 import hashlib
 from collections.abc import Mapping, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from bertviz_core.errors import OutOfMemoryError, Progress, TextError, UnsupportedModelError, is_out_of_memory
 from bertviz_core.hidden_states.geometry import unit
+from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.sentences.batches import SentenceRow, batches, edge_tokens, limited, prompt_tokens, tokenized
 from bertviz_core.sentences.pooling import applied, pooled, token_mask
@@ -25,13 +26,9 @@ from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import TextTokenizer
 from bertviz_core.trace.verification import check_recording
 
-if TYPE_CHECKING:
-    import torch
-    from transformers import PreTrainedModel
-
 
 def plan_layer(loaded: LoadedModel, plan: SentencePlan) -> int:
-    """Entry of hidden_states that a plan pools.
+    """Index of the hidden state that a plan pools.
 
     Raises:
         TextError: the model has no such entry, or the pooler is asked for below the last.
@@ -50,10 +47,10 @@ def plan_layer(loaded: LoadedModel, plan: SentencePlan) -> int:
 
 
 class SentenceRun:
-    """A model made ready to turn batches of tokenized sentences into vectors by one plan."""
+    """A model prepared to encode batches of tokenized sentences by one plan."""
 
     def __init__(self, loaded: LoadedModel, plan: SentencePlan, dtype: SentenceDtype, skipped: int) -> None:
-        """Converts the weights where another format is asked for.
+        """Convert the weights if another format is requested.
 
         Args:
             loaded: the model, in float32.
@@ -72,13 +69,13 @@ class SentenceRun:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What a reader must know about the batches, one sentence each."""
+        """Notices about the batches, one sentence each."""
         if self._room is None:
             return ()
         return (f"Memory was short: batches were halved, to at most {counted(self._room, 'token')}.",)
 
     def vectors(self, batch: Sequence[SentenceRow]) -> Float[np.ndarray, "batch dimensions"]:
-        """The vectors of a batch; one for which there is no memory is halved, and so are those like it that follow.
+        """Vectors of a batch; if memory runs out the batch is halved, and later ones of its size too.
 
         Raises:
             BertvizError: as bertviz_core.sentences.encoding.sentence_vectors.
@@ -95,8 +92,6 @@ class SentenceRun:
         return np.concatenate([self.vectors(batch[:middle]), self.vectors(batch[middle:])])
 
     def _vectors(self, batch: Sequence[SentenceRow]) -> Float[np.ndarray, "batch dimensions"]:
-        import torch
-
         plan, inputs = self._plan, model_inputs(self._loaded, batch)
         with RUN_LOCK, torch.inference_mode():
             vectors = (
@@ -107,13 +102,11 @@ class SentenceRun:
     def all_layers(
         self, batch: Sequence[SentenceRow], poolings: Sequence[Pooling], layers: Sequence[int]
     ) -> Float[np.ndarray, "poolings layers batch hidden"]:
-        """The bare vectors under every pooling and layer; NaN where there is none.
+        """Pooled vectors for every pooling and layer; NaN where there is none.
 
         Raises:
             BertvizError: as `vectors`.
         """
-        import torch
-
         inputs = model_inputs(self._loaded, batch)
         last = self._loaded.num_hidden_layers
         with RUN_LOCK, torch.inference_mode():
@@ -135,9 +128,9 @@ def plan_vectors(
     inputs: "Mapping[str, torch.Tensor]",
     lengths: Sequence[int],
     skipped: int = 0,
-    model: "PreTrainedModel | None" = None,
+    model: "transformers.PreTrainedModel | None" = None,
 ) -> "torch.Tensor":
-    """The vectors (batch, dimensions) of a run, before they are normalised and cut; gradients flow through them.
+    """Vectors (batch, dimensions) before normalisation and truncation; gradients flow through them.
 
     To be called by one who holds RUN_LOCK and has had check_recording look at the model.
 
@@ -167,12 +160,10 @@ def _states(
     inputs: "Mapping[str, torch.Tensor]",
     lengths: Sequence[int],
     skipped: int,
-    model: "PreTrainedModel | None",
+    model: "transformers.PreTrainedModel | None",
     inside: bool,
 ) -> "tuple[Mapping[str, Any], torch.Tensor]":
     """What the model gives, the states of all layers where `inside`, and which of its tokens are pooled."""
-    import torch
-
     seq = max(lengths)
     reset_model_state(model or loaded.model, seq)
     output = dict(forward(loaded, inputs, model, output_hidden_states=inside))
@@ -191,12 +182,10 @@ def _lengths(batch: Sequence[SentenceRow]) -> list[int]:
     return [len(row) for row in batch]
 
 
-def _in_bfloat16(model: "PreTrainedModel") -> "PreTrainedModel":
-    """A converted copy; quicker than autocast, which converts the weights anew in every batch."""
-    import torch
-
+def _in_bfloat16(model: "transformers.PreTrainedModel") -> "transformers.PreTrainedModel":
+    """A converted copy; faster than autocast, which converts the weights in every batch."""
     with RUN_LOCK:
-        converted: PreTrainedModel = copy.deepcopy(model).to(torch.bfloat16).eval()
+        converted: transformers.PreTrainedModel = copy.deepcopy(model).to(torch.bfloat16).eval()
     return converted
 
 
@@ -275,7 +264,7 @@ def sentence_vectors(
 
 
 def fingerprint(loaded: LoadedModel, tokenizer: TextTokenizer, plan: SentencePlan, dtype: SentenceDtype) -> bytes:
-    """What sets all vectors made in one way apart from those made in another: model, plan, limit and format."""
+    """Identifies how vectors are made: model, plan, limit and format."""
     parts = (
         loaded.name, loaded.revision, loaded.model_type, dtype, plan.pooling, plan_layer(loaded, plan), plan.normalize,
         plan.prompt, plan.include_prompt, limited(tokenizer, plan).limit.tokens, plan.lower_case, plan.truncate_dim,

@@ -1,4 +1,4 @@
-"""Sentence vectors as files, with what they are and what made them inside: Parquet, CSV, NumPy."""
+"""Export sentence vectors with their metadata as Parquet, CSV or NumPy files."""
 
 import io
 import json
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet
 
 from bertviz_core.sentences.results import SentenceVectors
 from bertviz_core.text import formula_safe
@@ -15,7 +16,7 @@ WITH_SIDE_FILE = (".npy", ".csv")
 
 
 def about(vectors: SentenceVectors) -> dict[str, Any]:
-    """What made the vectors: model, revision, pooling, layer and the rest, as plain values."""
+    """Metadata of the vectors as plain values: model, revision, pooling, layer and more."""
     return {
         "model": vectors.model,
         "revision": vectors.revision,
@@ -31,7 +32,7 @@ def about(vectors: SentenceVectors) -> dict[str, Any]:
 
 
 def about_json(vectors: SentenceVectors) -> bytes:
-    """What made the vectors as JSON."""
+    """Metadata of the vectors as JSON."""
     return json.dumps(about(vectors), indent=2, ensure_ascii=False).encode() + b"\n"
 
 
@@ -41,9 +42,6 @@ def parquet_bytes(vectors: SentenceVectors) -> bytes:
     The metadata of its schema hold model, revision, pooling and layer each under its own name, and all that `about`
     says as JSON under "inside_bert". Parquet is typed, so no cell can be a formula and the sentences stay as they are.
     """
-    import pyarrow
-    import pyarrow.parquet
-
     flat = pyarrow.array(np.ascontiguousarray(vectors.vectors).ravel())
     table = pyarrow.table(
         {

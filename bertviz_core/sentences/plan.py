@@ -1,4 +1,4 @@
-"""How a checkpoint wants its sentence vectors made: the files of sentence-transformers, read as data.
+"""Read from the files of sentence-transformers how a checkpoint's sentence vectors are made.
 
 modules.json lists what stands behind the encoder (Reimers & Gurevych 2019, section 3, and the files that the library
 sentence-transformers writes). No class that it names is imported, no pickle is opened.
@@ -74,7 +74,7 @@ class SentenceConfig(NamedTuple):
     prompts: Mapping[str, str] | None
     """Prompts by name."""
     prompt: str
-    """The one that stands in front of every text unless another is asked for."""
+    """The default prompt."""
     max_seq_length: int | None
     """Most tokens of a sentence."""
     lower_case: bool
@@ -86,7 +86,7 @@ class SentenceConfig(NamedTuple):
 
 
 def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
-    """How the checkpoint wants its sentences made into vectors; the mean where it says nothing, and says so.
+    """The checkpoint's own plan; mean pooling, with a notice, if it has none.
 
     Raises:
         CheckpointError: the weights are not here, or a file of the modules is damaged.
@@ -172,7 +172,7 @@ def offered_prompts(plan: SentencePlan) -> tuple[str, ...]:
 
 
 def sentence_config(folder: Path) -> SentenceConfig:
-    """The settings in a checkpoint's folder; none where it has no such files.
+    """Read the settings in a checkpoint's folder; empty ones if it has no such files.
 
     Raises:
         CheckpointError: a file is damaged, or not the folder's own, or a prompt is too long.
@@ -200,7 +200,7 @@ def sentence_config(folder: Path) -> SentenceConfig:
 
 
 class _ModuleReader:
-    """What the modules behind the encoder come to, taken one by one."""
+    """Reads the modules behind the encoder one by one."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -212,7 +212,7 @@ class _ModuleReader:
         self.broken = False  # a module could not be followed, so dense layers after it cannot be either
 
     def take(self, class_name: str, module_folder: str) -> None:
-        """The next module, by the name of its class."""
+        """Read the next module, by its class name."""
         name = class_name.rpartition(".")[2] if class_name.startswith(LIBRARY_PREFIX) else ""
         first, self.first = self.first, False
         if first and name == "Transformer":
@@ -253,11 +253,7 @@ class _ModuleReader:
 
 
 def _modules(folder: Path) -> list[tuple[str, str]] | None:
-    """(class, folder in the checkpoint's) of every module in its order; None without a modules.json.
-
-    Raises:
-        CheckpointError: the file is damaged, or a module lies outside the folder.
-    """
+    """(class, folder in the checkpoint's) of every module in its order; None without a modules.json."""
     if not present(folder, MODULES_FILE):
         return None
     listed = parsed_json(MODULES_FILE, read_file(folder, MODULES_FILE, CONFIG_NBYTES), MAX_MODULE_VALUES)
@@ -291,7 +287,7 @@ def _count(value: Any) -> int | None:
 
 
 def _not_followed(length_config: Mapping[str, Any]) -> list[str]:
-    """Settings of the newer files that change what the model reads or gives."""
+    """Settings of newer files that change the model's input or output and are not supported."""
     notices = []
     task = length_config.get("transformer_task", VECTOR_TASK)
     if task != VECTOR_TASK:
@@ -319,7 +315,7 @@ def _not_followed(length_config: Mapping[str, Any]) -> list[str]:
 
 
 def _encoder_notices(source: ModelSource, folder: Path) -> Iterator[str]:
-    """What the checkpoint's encoder is, in sentence-transformers, that it is not here."""
+    """Notices on how the checkpoint's encoder differs in sentence-transformers."""
     model_type, config = source.model_type, source.config
     if config.get("is_encoder_decoder", "decoder_layers" in config) and model_type not in ENCODERS_ALONE:
         yield (
@@ -331,7 +327,7 @@ def _encoder_notices(source: ModelSource, folder: Path) -> Iterator[str]:
 
 
 def _prompt_note(prompt: str) -> str:
-    """A sentence about the prompt, behind others; nothing without one."""
+    """A sentence about the prompt; "" without one."""
     return f" Each sentence is prefixed with {quoted(prompt)}." if prompt else ""
 
 

@@ -1,17 +1,14 @@
-"""Pooling of token vectors, and the dense layers that a checkpoint applies after it, read from safetensors."""
+"""Pool token vectors, and apply the dense layers that a checkpoint has after it."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.regular_files import DENSE_NBYTES, present, read_file
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.safetensors.folder import SINGLE_FILE, read_json
 from bertviz_core.sentences.results import POOLINGS, DenseLayer, Pooling
 from bertviz_core.text import first_line, quoted
-
-if TYPE_CHECKING:
-    import torch
 
 ACTIVATIONS: Mapping[str, str] = {
     "Identity": "identity",
@@ -24,7 +21,7 @@ SENTENCE_OUTPUT = "sentence_embedding"
 
 
 def dense_layer(folder: Path, module_folder: str) -> tuple[DenseLayer | None, str]:
-    """A dense layer of a checkpoint, or None and why it is not followed.
+    """Read a dense layer of a checkpoint; None and a reason if it is not supported.
 
     Args:
         folder: the checkpoint's folder.
@@ -54,13 +51,11 @@ def dense_layer(folder: Path, module_folder: str) -> tuple[DenseLayer | None, st
 
 
 def applied(vectors: "torch.Tensor", dense: tuple[DenseLayer, ...]) -> "torch.Tensor":
-    """The vectors (rows, dimensions) behind the dense layers: activation(vectors @ weight.T + bias), one by one.
+    """Apply dense layers to vectors (rows, dimensions): activation(vectors @ weight.T + bias).
 
     Raises:
         CheckpointError: a layer does not take vectors of this width.
     """
-    import torch
-
     for layer in dense:
         if vectors.shape[1] != layer.weight.shape[1]:
             raise CheckpointError(
@@ -75,8 +70,6 @@ def applied(vectors: "torch.Tensor", dense: tuple[DenseLayer, ...]) -> "torch.Te
 
 
 def _activated(values: "torch.Tensor", activation: str) -> "torch.Tensor":
-    import torch
-
     if activation == "identity":
         return values
     functions = {
@@ -106,7 +99,7 @@ def _read(folder: Path, module_folder: str, activation: str) -> DenseLayer:
 
 
 def offered_poolings(first_token: str | None, has_pooler: bool, own: Pooling) -> tuple[Pooling, ...]:
-    """The poolings that a model can be asked for, in one order: its own too where it is none of the usual ones.
+    """Poolings that a model offers, in a fixed order, its own included.
 
     A model without a special token in front of its texts (GPT-2, T5) has none that could stand for the whole, and one
     without a pooler has no output of it.
@@ -126,8 +119,6 @@ def token_mask(lengths: "torch.Tensor", seq: int, skipped: int) -> "torch.Tensor
 
     A sentence that has no more than the skipped tokens keeps its last one, so that something is pooled.
     """
-    import torch
-
     positions = torch.arange(seq, device=lengths.device)
     first = torch.clamp(lengths - 1, max=skipped)
     return (positions < lengths[:, None]) & (positions >= first[:, None])
@@ -146,8 +137,6 @@ def pooled(hidden: "torch.Tensor", mask: "torch.Tensor", pooling: Pooling) -> "t
     """
     if pooling == "pooler":
         raise ValueError("the pooler is run by the model itself")
-    import torch
-
     if pooling == "cls":
         first = mask.int().argmax(dim=1)
         return hidden[range(len(hidden)), first].float()

@@ -1,4 +1,4 @@
-"""The same sentences under every pooling and every layer: how alike unrelated vectors are, and how much that varies."""
+"""Compare all poolings and layers on the same sentences: mean cosine and spread of unrelated vectors."""
 
 from collections.abc import Sequence
 from dataclasses import replace

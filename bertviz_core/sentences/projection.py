@@ -1,4 +1,4 @@
-"""Sentence vectors as points in a plane: principal components, or UMAP where it is installed."""
+"""Project sentence vectors into a plane: principal components, or UMAP where it is installed."""
 
 import warnings
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def umap_available() -> bool:
 
 
 def sentence_map(vectors: Float[np.ndarray, "sentences dimensions"], method: MapMethod = "pca") -> SentenceMap:
-    """Every sentence as a point.
+    """Project every sentence to a point.
 
     PCA: the two directions of largest variance of the centred vectors, each signed so that its largest entry is
     positive; the same vectors always give the same picture.
@@ -70,7 +70,7 @@ def principal_axes(
 
 
 def pca_note(explained: Float[np.ndarray, "2"]) -> str:
-    """What a picture of two principal components shows, and how much is not in it."""
+    """What two principal components show, and how much variance they leave out."""
     return PCA_NOTE.format(rest=max(0.0, 1 - float(explained.sum())) if explained.any() else 0.0)
 
 

@@ -1,4 +1,4 @@
-"""Results about sentences: their vectors, how alike they are, and the list that they came from."""
+"""Results for sentences: their vectors, similarities, and the list they came from."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -179,7 +179,7 @@ class SentenceVectors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredPairs:
-    """Pairs of sentences, the most alike first."""
+    """Pairs of sentences, the most similar first."""
 
     first: Int[np.ndarray, " found"]
     """Index of one sentence."""
@@ -205,7 +205,7 @@ class Neighbours:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterOrder:
-    """Sentences put in an order in which similar ones stand together (average linkage of 1 - cosine)."""
+    """An order in which similar sentences are adjacent (average linkage of 1 - cosine)."""
 
     order: Int[np.ndarray, " sentences"]
     """Index of the sentence at each place."""

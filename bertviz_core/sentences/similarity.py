@@ -1,4 +1,4 @@
-"""How alike vectors are: matrices, nearest, closest pairs, an order by likeness; pure functions on arrays.
+"""Similarity of vectors: matrices, nearest neighbours, closest pairs, hierarchical order; pure functions on arrays.
 
 A zero vector points nowhere: its cosine to every vector, itself included, is 0.
 """
@@ -52,7 +52,7 @@ def nearest(
     count: int,
     measure: Measure = "cosine",
 ) -> Neighbours:
-    """The vectors most like one, the most alike first; of equally alike ones the first of the list."""
+    """The vectors most similar to one, in descending order; ties by index."""
     if measure == "euclidean":
         scores = distances(query, vectors)
     elif measure == "cosine":
@@ -69,7 +69,7 @@ def closest_pairs(
     measure: Measure = "cosine",
     progress: Progress | None = None,
 ) -> ScoredPairs:
-    """The pairs most alike, the most alike first, found block by block: memory does not grow with the square.
+    """The most similar pairs in descending order, found block by block in bounded memory.
 
     Args:
         vectors: the vectors.
@@ -92,7 +92,7 @@ def closest_pairs(
 
 
 def cluster_order(similarity: Float[np.ndarray, "sentences sentences"]) -> ClusterOrder:
-    """An order in which similar sentences stand together, and the joins of its dendrogram.
+    """An order in which similar sentences are adjacent, and the linkage of its dendrogram.
 
     Agglomerative clustering, average linkage of 1 - cosine (Sokal & Michener 1958), leaves in the order of least
     distance between neighbours (Bar-Joseph et al. 2001) up to 400 sentences.
@@ -117,7 +117,7 @@ def cluster_order(similarity: Float[np.ndarray, "sentences sentences"]) -> Clust
 
 
 def block_summary(vectors: Float[np.ndarray, "sentences dimensions"], blocks: int = 40) -> BlockSummary:
-    """Similarity of thousands of sentences as a matrix of blocks of like sentences.
+    """Summarise the similarity of thousands of sentences as a matrix of blocks.
 
     The sentences are halved at the median along their direction of largest variance, again and again, and the blocks
     are put in the order of cluster_order. The mean cosine of two blocks is the dot product of their mean unit vectors,
@@ -146,7 +146,7 @@ def block_summary(vectors: Float[np.ndarray, "sentences dimensions"], blocks: in
 
 
 def _halved(units: np.ndarray, blocks: int) -> list[np.ndarray]:
-    """Indices of the sentences in so many parts of like size, the largest part halved first."""
+    """Indices of the sentences in so many parts of similar size, the largest halved first."""
     from scipy.linalg import eigh
 
     parts = [np.arange(len(units))] if len(units) else []
@@ -175,7 +175,7 @@ def _block(rows: np.ndarray, squares: np.ndarray | None, top: int, left: int) ->
 def _better(
     best: tuple[np.ndarray, np.ndarray, np.ndarray], scores: np.ndarray, corner: tuple[int, int], count: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The best pairs so far and those of a block, cut to the count."""
+    """The best of the pairs so far and of a block."""
     flat = scores.ravel()
     candidates = np.flatnonzero(flat > best[2].min()) if len(best[2]) >= count > 0 else np.flatnonzero(flat > -np.inf)
     if len(candidates) > count:

@@ -1,4 +1,4 @@
-"""Why two sentences are alike: their cosine as a sum over pairs of tokens."""
+"""Decompose the cosine of two sentences into a sum over pairs of tokens."""
 
 from collections.abc import Sequence
 
@@ -7,6 +7,7 @@ from jaxtyping import Float
 
 from bertviz_core.attention.axes import token_groups
 from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.lazy_imports import torch
 from bertviz_core.sentences.pooling import applied
 from bertviz_core.sentences.results import ADDITIVE_POOLINGS, SentencePlan, TokenPair, TokenPairShares
 from bertviz_core.trace.results import Tokens, Trace
@@ -104,8 +105,6 @@ def _summed(plan: SentencePlan) -> bool:
 
 def _sentence(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Float[np.ndarray, " dimensions"]:
     """The sentence vector by the plan, from the trace's hidden states."""
-    import torch
-
     pooled = trace.hidden_states[layer][_first(trace, skipped) :]
     if plan.pooling == "pooler":
         vector = trace.pooler_output

@@ -1,6 +1,6 @@
 """Read rows of Parquet files by number, across row groups."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -34,13 +34,26 @@ def check_counts(footer: FileMetaData) -> None:
 def take_rows(file: ParquetFile, columns: Sequence[str], rows: Int[np.ndarray, " rows"]) -> pa.Table:
     """Rows in the given order; only their row groups are read."""
     counts = row_group_rows(file.metadata)
+    return take_from_groups(counts, rows, lambda read: file.read_row_groups(read, list(columns), use_threads=False))
+
+
+def take_from_groups(
+    counts: Sequence[int], rows: Int[np.ndarray, " rows"], read: Callable[[list[int]], pa.Table]
+) -> pa.Table:
+    """Rows in the given order, from their row groups.
+
+    Args:
+        counts: rows of each row group.
+        rows: numbers of the rows in the file.
+        read: reads row groups by their numbers.
+    """
     starts = np.cumsum([0, *counts])
     groups = np.searchsorted(starts, rows, side="right") - 1
-    read = np.unique(groups)
-    table = file.read_row_groups(read.tolist(), list(columns), use_threads=False)
-    # Row numbers within the row groups that were read.
-    offsets = np.cumsum([0, *(counts[group] for group in read.tolist())])
-    return table.take(pa.array(rows - starts[groups] + offsets[np.searchsorted(read, groups)]))
+    wanted = np.unique(groups)
+    table = read(wanted.tolist())
+    # The table begins with the first wanted group and leaves out the groups between that are not wanted.
+    offsets = np.cumsum([0, *(counts[group] for group in wanted.tolist())])
+    return table.take(pa.array(rows - starts[groups] + offsets[np.searchsorted(wanted, groups)]))
 
 
 class ParquetFiles:

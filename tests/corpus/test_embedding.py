@@ -27,7 +27,7 @@ from bertviz_core.corpus.folder import VECTORS_FILE, open_corpus
 from bertviz_core.corpus.manifest import read_manifest
 from bertviz_core.corpus.results import Manifest, ShardOutcome, ShardRows
 from bertviz_core.corpus.runners import processes
-from bertviz_core.corpus.shards import ShardWork, shard_made, shards_made
+from bertviz_core.corpus.shards import ShardWork, embed_shard, embed_shards
 from bertviz_core.corpus.writing import only_writer, write_whole
 from bertviz_core.errors import CorpusError, TextError
 from bertviz_core.models.loading import load_model
@@ -63,7 +63,7 @@ def rows(tmp_path: Path) -> Path:
 
 
 def embedded(rows: Path, folder: Path, here: Settings, options: EmbeddingOptions = PLAIN, **more: Any) -> Manifest:
-    return embed_corpus("mine", str(rows), folder, here, options, more.pop("runner", shards_made), **more)
+    return embed_corpus("mine", str(rows), folder, here, options, more.pop("runner", embed_shards), **more)
 
 
 def pages_vectors(rows: Path, here: Settings) -> np.ndarray:
@@ -113,7 +113,7 @@ def killing(work: ShardWork, shard: ShardRows) -> ShardOutcome:
     if shard.index == 2 and not mark.exists():
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return shard_made(work, shard)
+    return embed_shard(work, shard)
 
 
 def always_killing(work: ShardWork, shard: ShardRows) -> ShardOutcome:
@@ -125,7 +125,7 @@ def test_processes_make_the_same_corpus_though_one_is_killed(
     rows: Path, tmp_path: Path, here: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alone = embedded(rows, tmp_path / "one", here)
-    monkeypatch.setattr(processes, "shard_made", killing)
+    monkeypatch.setattr(processes, "embed_shard", killing)
     assert embedded(rows, tmp_path / "two", here, runner=partial(processes.run, count=2)) == alone
     assert (tmp_path / "two" / "shards" / "killed").exists()
     first, second = open_corpus(tmp_path / "one"), open_corpus(tmp_path / "two")
@@ -138,7 +138,7 @@ def test_processes_make_the_same_corpus_though_one_is_killed(
 def test_processes_that_are_always_killed_are_told(
     rows: Path, tmp_path: Path, here: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "shard_made", always_killing)
+    monkeypatch.setattr(processes, "embed_shard", always_killing)
     monkeypatch.setattr(processes, "MOST_BREAKS", 1)
     with pytest.raises(CorpusError, match="killed 1 times .* 5 shards are left"):
         embedded(rows, tmp_path / "out", here, runner=partial(processes.run, count=1))
@@ -151,7 +151,7 @@ class Stopped(Exception):
 def stopping(work: ShardWork, shards: Sequence[ShardRows], after: int = 2) -> Iterator[ShardOutcome]:
     """As the local runner, broken off behind some shards."""
     for shard in shards[:after]:
-        yield shard_made(work, shard)
+        yield embed_shard(work, shard)
     raise Stopped
 
 
@@ -166,7 +166,7 @@ def test_what_was_broken_off_goes_on_and_ends_equal(rows: Path, tmp_path: Path, 
 
     def noting(work: ShardWork, shards: Sequence[ShardRows]) -> Iterator[ShardOutcome]:
         made.extend(shard.index for shard in shards)
-        return shards_made(work, shards)
+        return embed_shards(work, shards)
 
     assert embedded(rows, tmp_path / "out", here, runner=noting) == whole
     assert made == [2, 3, 4]
@@ -195,7 +195,7 @@ def test_another_input_model_or_choice_is_told(rows: Path, tmp_path: Path, here:
             embedded(rows, tmp_path / "out", here, options)
     save_tiny("bert", here.models_dir / "other", num_hidden_layers=2)
     with pytest.raises(CorpusError, match="another model"):
-        embed_corpus("other", str(rows), tmp_path / "out", here, PLAIN, shards_made)
+        embed_corpus("other", str(rows), tmp_path / "out", here, PLAIN, embed_shards)
     pq.write_table(pa.table({"id": [1], "text": ["my pet"], "kind": ["a"]}), rows)
     with pytest.raises(CorpusError, match="its input has changed"):
         embedded(rows, tmp_path / "out", here)
@@ -203,7 +203,7 @@ def test_another_input_model_or_choice_is_told(rows: Path, tmp_path: Path, here:
 
 def test_an_input_that_changes_meanwhile_leaves_no_corpus(rows: Path, tmp_path: Path, here: Settings) -> None:
     def changing(work: ShardWork, shards: Sequence[ShardRows]) -> Iterator[ShardOutcome]:
-        yield from shards_made(work, shards)
+        yield from embed_shards(work, shards)
         pq.write_table(pq.read_table(rows).slice(0, 46), rows)
 
     with pytest.raises(CorpusError, match="changed while it was embedded"):
@@ -316,7 +316,7 @@ def test_vectors_too_large_for_the_format_are_refused(
 
 def test_other_weights_on_another_machine_are_told(rows: Path, tmp_path: Path, here: Settings) -> None:
     def elsewhere(work: ShardWork, shards: Sequence[ShardRows]) -> Iterator[ShardOutcome]:
-        return shards_made(replace(work, manifest=replace(work.manifest, weights_sha256="0" * 64)), shards)
+        return embed_shards(replace(work, manifest=replace(work.manifest, weights_sha256="0" * 64)), shards)
 
     with pytest.raises(CorpusError, match="put the same files on every machine"):
         embedded(rows, tmp_path / "out", here, runner=elsewhere)

@@ -1,4 +1,4 @@
-"""What a load report means, in words: what can be used, what is random, what to do."""
+"""Explain a load report: what can be used, what is random, what to do."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ MAX_NAMED_MODULES = 4
 
 
 def share_text(fraction: float) -> str:
-    """A share as a percentage that says 100 % of nothing less, with as many digits as that takes."""
+    """A share as a percentage; only a full share is written as 100 %."""
     if fraction in (0.0, 1.0):
         return f"{fraction:.0%}"
     digits = 1
@@ -72,7 +72,7 @@ def _wrong_shapes(report: LoadReport, rows: Sequence[KeyRow]) -> list[str]:
 
 
 def _wrong_cause(report: LoadReport, rows: Sequence[KeyRow]) -> list[str]:
-    """What most likely made the shapes differ."""
+    """The likely cause of mismatched shapes."""
     head = [row for row in rows if row.component == "task head" and row.checkpoint_shape]
     if len(head) == len(rows) and report.num_labels is not None:
         labels = head[-1].checkpoint_shape or (0,)
@@ -146,7 +146,7 @@ def _rows(report: LoadReport, status: str) -> list[KeyRow]:
 
 
 def _names(names: Sequence[str]) -> str:
-    """The names, those of one module as "classifier.{weight,bias}", and how many more there are."""
+    """Names, grouped by module as in "classifier.{weight,bias}", and how many more there are."""
     modules: dict[str, list[str]] = {}
     for name in names:
         module, _, leaf = name.rpartition(".")

@@ -1,4 +1,4 @@
-"""Which tensor of a model each key of a checkpoint fills, worked out on shapes by transformers' own rules.
+"""Match the keys of a checkpoint to the tensors of a model, on shapes and by transformers' own rules.
 
 The steps are those of `transformers.core_model_loading.convert_and_load_state_dict_in_model` and of
 `PreTrainedModel._finalize_model_loading`: rename each key (old names, the family's conversions, the base model's
@@ -11,21 +11,18 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.transformers_internals import leave_out_ignored
 from bertviz_core.parameters.components import TASK_HEAD, component_of
-
-if TYPE_CHECKING:
-    import torch
-    from transformers import PreTrainedModel
 
 Shape = tuple[int, ...]
 
 
 @dataclass(slots=True)
 class KeyMatch:
-    """What becomes of the names of a model and of the keys of a file."""
+    """The result of matching a file's keys with a model's names."""
 
     filled: dict[str, Shape] = field(default_factory=dict)
     """Names of the model that the file fills, with their shape."""
@@ -48,9 +45,9 @@ class KeyMatch:
 
 
 class KeyMatcher:
-    """Matches keys with one model on the meta device, as often as asked."""
+    """Matches keys with one model on the meta device."""
 
-    def __init__(self, model: "PreTrainedModel") -> None:
+    def __init__(self, model: "transformers.PreTrainedModel") -> None:
         self.model = model
         self.wanted: dict[str, torch.Tensor] = model.state_dict()
         named = [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
@@ -62,7 +59,7 @@ class KeyMatcher:
                 self.owner[name] = owners.setdefault(id(tensor), name)
 
     def match(self, stored: Mapping[str, Shape]) -> KeyMatch:
-        """What becomes of these keys: name in the file -> shape."""
+        """Match keys: name in the file -> shape."""
         result = KeyMatch()
         converted: dict[str, Any] = {}
         for key, name, converter, pattern in self._renamed(stored):
@@ -85,18 +82,18 @@ class KeyMatcher:
         return result
 
     def matched(self, result: KeyMatch) -> int:
-        """How many of the model's tensors are filled, tied ones counted once."""
+        """Number of the model's tensors that are filled, tied ones counted once."""
         return len({self.owner.get(name, name) for name in result.filled})
 
     def component(self, name: str) -> str:
-        """Component of a name that the model may not have: what does not begin like the base model is a head's."""
+        """Component of a name; what does not begin like the base model belongs to a head."""
         base, prefix = self.model.base_model, self.model.base_model_prefix
         inner = name.removeprefix(f"{prefix}.")
         return component_of(inner, prefix, wrapped=False) if hasattr(base, inner.partition(".")[0]) else TASK_HEAD
 
     @property
     def total(self) -> int:
-        """How many tensors the model has, tied ones counted once."""
+        """Number of the model's tensors, tied ones counted once."""
         return len({self.owner.get(name, name) for name in self.wanted})
 
     def _renamed(self, stored: Iterable[str]) -> "Iterable[tuple[str, str, Any, str | None]]":
@@ -142,7 +139,7 @@ class KeyMatcher:
                 result.unused.setdefault(target, []).extend(keys)
 
     def _finish(self, result: KeyMatch) -> None:
-        """Tie, and leave out what the class's own rules leave out."""
+        """Tie weights, and apply the class's own rules for keys to ignore."""
         missing = self.wanted.keys() - result.filled.keys() - result.mismatched.keys()
         self.model.tie_weights(missing_keys=missing, recompute_mapping=False)
         loading_info = SimpleNamespace(missing_keys=set(missing), unexpected_keys=set(result.unused))
@@ -154,7 +151,7 @@ class KeyMatcher:
             result.ignored_unused[name] = self._rule("_keys_to_ignore_on_load_unexpected", name)
 
     def _rule(self, attribute: str, name: str) -> str:
-        """The rule of the class that keeps a name out of the report."""
+        """The class's rule by which a name is ignored."""
         patterns = sorted(getattr(self.model, attribute, None) or ())
         rule = next((pattern for pattern in patterns if re.search(pattern, name)), None)
         if rule is not None:
@@ -163,6 +160,4 @@ class KeyMatcher:
 
 
 def _shaped(shape: Shape) -> "torch.Tensor":
-    import torch
-
     return torch.empty(shape, device="meta")

@@ -1,4 +1,4 @@
-"""A foreign prefix on the keys of a checkpoint, recognised by where the rest of the name fits, and its repair.
+"""Recognise and repair a foreign prefix on the keys of a checkpoint.
 
 A file that was saved from a wrapper (a Lightning module's `net.`, DataParallel's `module.`, torch.compile's
 `_orig_mod.`) holds every tensor under a name that the class does not know. transformers then fills nothing and prints
@@ -25,7 +25,7 @@ Change = tuple[str, str]
 def best_repair(
     matcher: KeyMatcher, match: KeyMatch, stored: Mapping[str, Shape], files: Sequence[str]
 ) -> PrefixRepair | None:
-    """The change of prefix after which the file fills most tensors of the model; None where none clearly helps.
+    """The change of prefix with which the file fills most tensors; None if none clearly helps.
 
     Clearly: it fills parts of the base model, and as many tensors as half of the keys without a place, or half of the
     tensors without a key. A change other than stripping must fill half of the model: the parts of different heads can
@@ -69,7 +69,7 @@ def renamed_key(repair: PrefixRepair, key: str) -> str:
 
 
 def repair_code(change: Change, files: Sequence[str]) -> str:
-    """Lines of Python that rename the keys of a checkpoint's files, in the folder where they are."""
+    """Python code that renames the keys of a checkpoint's files."""
     old, new = change
     name = f"{new!r} + name" if not old else f"name.removeprefix({old!r})"
     if old and new:
@@ -96,7 +96,7 @@ def repair_code(change: Change, files: Sequence[str]) -> str:
 
 
 def _candidates(matcher: KeyMatcher, lost: set[str], stored: Mapping[str, Shape]) -> list[Change]:
-    """Changes that would give keys without a place one, by how many keys speak for each."""
+    """Changes of prefix that would match unused keys, by the number of such keys."""
     ends: dict[str, list[str]] = {}
     for name in matcher.wanted:
         for end in _ends(name):
@@ -114,14 +114,14 @@ def _candidates(matcher: KeyMatcher, lost: set[str], stored: Mapping[str, Shape]
 
 
 def _changes(key: str, end: str, names: Sequence[str]) -> set[Change]:
-    """The changes that turn a key into one of these names, or strip it to the end that they share."""
+    """Changes that turn a key into one of these names, or strip it to their common ending."""
     old = key.removesuffix(end)
     changes = {(old, name.removesuffix(end)) for name in names}
     return {*changes, (old, "")} - {("", "")} if old else changes - {("", "")}
 
 
 def _ends(name: str) -> Iterator[str]:
-    """The name, and what is left of it after each dot, the longest first."""
+    """The name and its endings after each dot, the longest first."""
     yield name
     for position, letter in enumerate(name):
         if letter == ".":
@@ -138,5 +138,5 @@ def _renamed_all(change: Change, stored: Mapping[str, Shape]) -> dict[str, Shape
 
 
 def _size(change: Change) -> int:
-    """Characters that a change has to name: of two that do the same, the shorter is proposed."""
+    """Length of a change in characters; of two equivalent changes the shorter is proposed."""
     return len(change[0]) + 2 * len(change[1])

@@ -1,4 +1,4 @@
-"""The load report: what `from_pretrained` would make of a checkpoint for a task, from the file's header alone.
+"""Predict from a file's header what `from_pretrained` would load for a task.
 
 The class of the task is built from the config on the meta device, the names and shapes of the file come from its
 header; no weight is read. The lists are those that transformers gives with output_loading_info=True and
@@ -111,7 +111,7 @@ def _status(name: str, match: KeyMatch, shared: KeyStatus) -> tuple[KeyStatus, s
 
 
 def _shared_status(matcher: KeyMatcher, match: KeyMatch) -> dict[str, KeyStatus]:
-    """Per tensor of the model, under the first of its names: what became of any of its names."""
+    """Status per tensor of the model, under its first name; tied names share it."""
     shared: dict[str, KeyStatus] = {}
     for name in matcher.wanted:
         owner = matcher.owner.get(name, name)
@@ -165,7 +165,7 @@ MAX_LABELS = 100_000
 
 
 def load_report(name: str, task: str, settings: Settings, num_labels: int | None = None) -> LoadReport:
-    """The load report of a model by name, for the class of a task.
+    """Load report of a model by name, for a task.
 
     Args:
         name: a model's name (bertviz_core.models.sources).
@@ -180,7 +180,7 @@ def load_report(name: str, task: str, settings: Settings, num_labels: int | None
 
 
 def source_load_report(source: ModelSource, task: str, settings: Settings, num_labels: int | None = None) -> LoadReport:
-    """The load report of a resolved model; see load_report."""
+    """Load report of a resolved model; see load_report."""
     facts = type_facts(source.model_type)
     if task in TASKS and facts is not None and facts.tasks and task not in facts.tasks:  # before a file is asked for
         raise UnsupportedModelError(

@@ -1,4 +1,4 @@
-"""Results of a load report: what of a model a checkpoint would fill, told from the file's header alone."""
+"""Results of a load report: which tensors of a model a checkpoint would fill."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -18,7 +18,7 @@ class KeyRow(msgspec.Struct, frozen=True):
     name: str
     """Name in the model; for a key that the model has not, the name that transformers reports it under."""
     status: KeyStatus
-    """What becomes of it."""
+    """Its status."""
     stored_names: tuple[str, ...]
     """Names in the file that fill it, or that it stands for; () where the file has none."""
     model_shape: tuple[int, ...] | None
@@ -51,7 +51,7 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class ComponentShare:
-    """Parameters of one component by where they would come from; the first three add up to the component."""
+    """Parameters of one component by origin; the first three counts add up to the component."""
 
     name: str
     """"embeddings", "encoder", "decoder", "pooler" or "task head"."""
@@ -74,7 +74,7 @@ class ComponentShare:
 
 @dataclass(frozen=True, slots=True)
 class PrefixRepair:
-    """One change of the names in the file after which more of it fits."""
+    """A change of prefix after which more of the file fits."""
 
     action: Action
     """What is done to the front of a name."""
@@ -103,10 +103,10 @@ class PrefixRepair:
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """What `from_pretrained` would make of a checkpoint for one task; nothing was loaded for it."""
+    """What `from_pretrained` would load of a checkpoint for one task; nothing is loaded for it."""
 
     model: str
-    """Name under which the model was asked for."""
+    """Name under which the model was requested."""
     model_type: str
     """Hugging Face's word for the family."""
     task: str
@@ -182,10 +182,10 @@ class HeadNode:
 
 @dataclass(frozen=True, slots=True)
 class HeadDifference:
-    """What the head of a task adds to the base model, and what of the base model the class leaves out."""
+    """What a task head adds to the base model, and what of the base the class leaves out."""
 
     model: str
-    """Name under which the model was asked for."""
+    """Name under which the model was requested."""
     task: str
     """The task."""
     architecture: str

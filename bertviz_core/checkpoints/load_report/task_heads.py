@@ -1,19 +1,16 @@
-"""What the head of a task adds to the base model, from two classes built on the meta device; no file is needed."""
+"""List what a task head adds to the base model, from two classes on the meta device; no file is needed."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bertviz_core.checkpoints.load_report.report import LABELLED, with_labels
 from bertviz_core.checkpoints.load_report.results import HeadDifference, HeadMark, HeadNode
+from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.skeleton import build_skeleton
 from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.parameters.ledger import module_ledger
 from bertviz_core.parameters.results import Ledger, Parameter
 from bertviz_core.settings import Settings
-
-if TYPE_CHECKING:
-    import torch
-    from transformers import PreTrainedModel
 
 SAME_DEPTH = 2
 """Levels down to which modules are listed that the base model has, too."""
@@ -65,7 +62,7 @@ def source_head_difference(source: ModelSource, task: str, num_labels: int | Non
 
 
 class _Descendants:
-    """What is below each module of the class with the head."""
+    """Descendants of each module of the class with the head."""
 
     def __init__(self, ledger: Ledger, known: Mapping[str, str]) -> None:
         self.rows = {row.name: row for row in ledger.parameters}
@@ -113,18 +110,16 @@ def _below(module: "torch.nn.Module", path: str, depth: int, inside: _Descendant
 
 def _kind(module: "torch.nn.Module") -> tuple[str, bool]:
     """Class of a module, and whether it stands for equal layers, which are not listed one by one."""
-    from torch.nn import ModuleList
-
     children = [child for child in module.children() if any(True for _ in child.parameters())]
-    layers = module if isinstance(module, ModuleList) else children[0] if len(children) == 1 else None
-    if isinstance(layers, ModuleList) and len(layers) > 1:
+    layers = module if isinstance(module, torch.nn.ModuleList) else children[0] if len(children) == 1 else None
+    if isinstance(layers, torch.nn.ModuleList) and len(layers) > 1:
         classes = {type(layer).__name__ for layer in layers}
         if len(classes) == 1:
             return f"{len(layers)} × {classes.pop()}", True
     return type(module).__name__, False
 
 
-def _removed(base: "PreTrainedModel", rows: list[Parameter]) -> Iterator[HeadNode]:
+def _removed(base: "transformers.PreTrainedModel", rows: list[Parameter]) -> Iterator[HeadNode]:
     """The parameters of the base model that the class leaves out, each module above them once."""
     names = {row.name for row in rows}
     tops: dict[str, list[Parameter]] = {}

@@ -15,7 +15,7 @@ from bertviz_core.cli.output import print_notices
 from bertviz_core.corpus.embedding import ROWS_PER_SHARD, EmbeddingOptions, Runner, embed_corpus
 from bertviz_core.corpus.results import VECTOR_DTYPES
 from bertviz_core.corpus.runners import processes, ray
-from bertviz_core.corpus.shards import shards_made
+from bertviz_core.corpus.shards import embed_shards
 from bertviz_core.errors import CorpusError, Progress
 from bertviz_core.sentences.results import POOLINGS, SentenceDtype
 from bertviz_core.settings import Settings
@@ -78,7 +78,7 @@ def _runner(name: str, count: int | None, cluster: str) -> Runner:
         raise CorpusError("--processes needs --runner processes or --runner ray.")
     if name == "processes":
         return partial(processes.run, count=count or processes.processors())
-    return partial(ray.run, count=count, address=cluster or None) if name == "ray" else shards_made
+    return partial(ray.run, count=count, address=cluster or None) if name == "ray" else embed_shards
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Clusters of a corpus: k-means or HDBSCAN on its directions, fitted on a sample where rows are many."""
+"""Cluster a corpus by k-means or HDBSCAN on its directions, fitted on a sample of a large one."""
 
 from typing import NamedTuple
 
@@ -41,7 +41,7 @@ def corpus_clusters(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> CorpusClusters:
-    """Every row in a cluster of like directions, the largest cluster first.
+    """Assign every row to a cluster of similar directions, the largest cluster first.
 
     Vectors are brought to unit length, so that the Euclidean distances that both methods go by order pairs as their
     cosines do. A centre is the mean direction of the rows on which its cluster was found.
@@ -91,7 +91,7 @@ def corpus_clusters(
 
 
 def _k_means(units: Float[np.ndarray, "sample dimensions"], count: int, seed: int) -> Int[np.ndarray, " sample"]:
-    """Labels by k-means (Lloyd), the best of some starts."""
+    """Labels by k-means (Lloyd), the best of several starts."""
     from sklearn.cluster import KMeans
 
     labels: np.ndarray = KMeans(count, n_init=STARTS, random_state=seed).fit_predict(units)
@@ -99,7 +99,7 @@ def _k_means(units: Float[np.ndarray, "sample dimensions"], count: int, seed: in
 
 
 def _hdbscan(units: Float[np.ndarray, "sample dimensions"], least: int) -> Int[np.ndarray, " sample"]:
-    """Labels by HDBSCAN; -1 for a row of no cluster."""
+    """Labels by HDBSCAN; -1 for noise."""
     from sklearn.cluster import HDBSCAN
 
     labels: np.ndarray = HDBSCAN(min_cluster_size=least, copy=True).fit_predict(units)
@@ -121,7 +121,7 @@ def _own_scores(
     labels: Int[np.ndarray, " sample"],
     centres: Float[np.ndarray, "clusters dimensions"],
 ) -> Float[np.ndarray, " sample"]:
-    """Cosine of every row with its own centre; 0 for a row of none."""
+    """Cosine of every row with its own centre; 0 for noise."""
     if not len(centres):
         return np.zeros(len(labels), dtype=np.float32)
     scores = np.einsum("nd,nd->n", units, centres[labels])

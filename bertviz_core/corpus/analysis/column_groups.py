@@ -1,25 +1,23 @@
-"""The values of a column as few, so that rows can be coloured or parted by them."""
+"""Group the values of a column into few, for colours and partitions."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from jaxtyping import Bool, Float, Int
 
 from bertviz_core.corpus.column_values import plain_values
 from bertviz_core.text import counted
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 NAMED = 8
-"""Values of a column that are told apart; what has another is one more."""
+"""Values of a column with a code of their own; all others share one."""
 OTHER, MISSING = "other", "no value"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnValues:
-    """The value of a column in every row, as places in a short list."""
+    """Values of a column as codes into a short list."""
 
     names: tuple[str, ...]
     """The values, the most frequent first; behind them one for all others and one for no value, where there are any."""
@@ -27,18 +25,15 @@ class ColumnValues:
     """Place of every row's value."""
 
 
-def column_values(column: "pa.ChunkedArray", named: int = NAMED) -> ColumnValues:
-    """A column's values as places in a list of few, the most frequent first, of equally frequent ones by their name.
+def column_values(column: pa.ChunkedArray, named: int = NAMED) -> ColumnValues:
+    """Encode a column by its most frequent values, ties by name.
 
     Numbers of more than `named` different values become as many ranges that hold equally many rows each.
 
     Args:
         column: whole, as a corpus gives it.
-        named: values that are told apart.
+        named: number of values with a code of their own.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     missing = np.asarray(pc.is_null(column, nan_is_null=True).to_numpy(), dtype=np.bool_)
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
@@ -60,7 +55,7 @@ def column_values(column: "pa.ChunkedArray", named: int = NAMED) -> ColumnValues
 def _listed(
     names: list[str], order: Int[np.ndarray, " occurring"], codes: Int[np.ndarray, " rows"], known: int, named: int
 ) -> ColumnValues:
-    """Codes by frequency; behind the named ones one for the others and one for no value."""
+    """Codes by frequency; after the named values one for the others and one for missing values."""
     place_of = np.full(known + 1, -1, dtype=np.int64)
     place_of[order] = np.minimum(np.arange(len(order)), named)
     if len(order) > named:
@@ -72,7 +67,7 @@ def _listed(
 
 
 def _ranges(numbers: Float[np.ndarray, " rows"], missing: Bool[np.ndarray, " rows"], named: int) -> ColumnValues:
-    """Numbers as ranges with equally many rows each, from the least to the greatest."""
+    """Numbers binned into ranges of equally many rows."""
     known = numbers[~missing]
     edges = np.unique(np.quantile(known, np.linspace(0, 1, named + 1)))
     if len(edges) < 2:

@@ -1,4 +1,4 @@
-"""A map of very many points by its density: points counted on a grid, and the points themselves where they are few."""
+"""Count the points of a large map on a grid; few points are listed themselves."""
 
 import math
 
@@ -23,7 +23,7 @@ MARGIN = 0.02
 
 
 def whole_window(points: Float[np.ndarray, "rows 2"]) -> MapWindow:
-    """The window that holds all points, with a margin; one unit wide where all lie in one place."""
+    """The window of all points with a margin; one unit wide if they all coincide."""
     if not len(points):
         return MapWindow(-1.0, 1.0, -1.0, 1.0)
     low, high = points.min(axis=0).astype(np.float64), points.max(axis=0).astype(np.float64)
@@ -39,7 +39,7 @@ def map_density(
     across: int = 0,
     down: int = 0,
 ) -> MapDensity:
-    """How many points lie in each cell of a window, and which value most of them have.
+    """Count the points in each cell of a window, and find the most frequent value there.
 
     A cell holds its left and lower edge; the last of a row or column its outer edge too, so that the counts add up to
     the points in the window.
@@ -76,14 +76,14 @@ def map_density(
 def map_points(
     points: Float[np.ndarray, "rows 2"], window: MapWindow, most: int = MAX_POINTS, seed: int = 0
 ) -> MapPoints:
-    """The points in a window; where they are more than `most`, so many of them drawn by the seed."""
+    """The points in a window; a random sample if there are more than `most`."""
     inside = rows_inside(points, window)
     rows = inside[sampled_rows(len(inside), most, seed)]
     return MapPoints(window, rows, points[rows], len(inside), seed)
 
 
 def rows_inside(points: Float[np.ndarray, "rows 2"], window: MapWindow) -> Int[np.ndarray, " inside"]:
-    """The rows whose points lie in a window, its edges included, ascending.
+    """Rows whose points lie in a window, edges included, ascending.
 
     Raises:
         ValueError: a window without an area.
@@ -100,7 +100,7 @@ def rows_inside(points: Float[np.ndarray, "rows 2"], window: MapWindow) -> Int[n
 def rows_in_outline(
     points: Float[np.ndarray, "rows 2"], outline: Float[np.ndarray, "corners 2"]
 ) -> Int[np.ndarray, " inside"]:
-    """The rows whose points a line drawn around them encloses, ascending, by the even-odd rule.
+    """Rows whose points lie inside an outline, ascending, by the even-odd rule.
 
     Args:
         points: the map.
@@ -119,7 +119,7 @@ def rows_in_outline(
 
 
 def _suited(count: int, window: MapWindow) -> tuple[int, int]:
-    """Square cells across and down for so many points: fewer points have larger cells, so that they are seen."""
+    """Numbers of square cells across and down; fewer points get larger cells."""
     side = min(max(1.9 * math.sqrt(count), LEAST), MOST)
     height = window.top - window.bottom
     shape = min(max((window.right - window.left) / height, 1 / STRETCHED), STRETCHED) if height > 0 else 1.0

@@ -1,4 +1,4 @@
-"""Near duplicates: all pairs of rows whose cosine reaches a threshold, found block by block, as groups."""
+"""Find near duplicates: groups of rows whose cosine reaches a threshold, compared block by block."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -64,7 +64,7 @@ def duplicate_groups(
 
 
 class _Pairs:
-    """Pairs as they are found: joined to groups, counted, and the most alike of them kept."""
+    """Collects pairs: joined to groups, counted, the most similar kept."""
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
@@ -77,7 +77,7 @@ class _Pairs:
     def add(
         self, first: Int[np.ndarray, " pairs"], second: Int[np.ndarray, " pairs"], scores: Float[np.ndarray, " pairs"]
     ) -> None:
-        """Take further pairs."""
+        """Add pairs."""
         if not len(first):
             return
         self._count += len(first)
@@ -90,7 +90,7 @@ class _Pairs:
         self._best = (best[0][order], best[1][order], best[2][order])
 
     def groups(self, threshold: float) -> DuplicateGroups:
-        """What the pairs come to."""
+        """The groups of all pairs so far."""
         self._join()
         sizes = np.bincount(self._group, minlength=self._rows)
         members = np.flatnonzero(sizes[self._group] > 1)
@@ -113,7 +113,7 @@ class _Pairs:
         )
 
     def _join(self) -> None:
-        """Make one group of all rows that a chain of pairs joins."""
+        """Union the groups of the paired rows."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 

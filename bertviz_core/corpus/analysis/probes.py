@@ -1,8 +1,9 @@
-"""Probes by layer with labels from a column: from which layer on can a property of the sentences be read?"""
+"""Sample labelled texts from a column of a corpus, for probes by layer."""
 
 from collections import Counter
 
 import numpy as np
+import pyarrow.compute as pc
 
 from bertviz_core.corpus.analysis.row_samples import sampled_rows, texts_of
 from bertviz_core.corpus.column_values import plain_values
@@ -64,8 +65,6 @@ def labelled_sample(corpus: Corpus, column: str, texts: int = TEXTS, seed: int =
         CorpusError: as corpus_probe_scores.
         TextError: the labels are one class or too many.
     """
-    import pyarrow.compute as pc
-
     if not 4 <= texts <= MAX_TEXTS:
         raise CorpusError(f"A sample of {texts:,} texts was asked for; give 4 to {MAX_TEXTS:,}.")
     cells = corpus.column(column)
@@ -77,9 +76,9 @@ def labelled_sample(corpus: Corpus, column: str, texts: int = TEXTS, seed: int =
     ]
     counts = Counter(label for _, label in pairs)
     rare = [label for label, count in counts.items() if count < LEAST_TEXTS]
-    kept = [(text, label) for text, label in pairs if counts[label] >= LEAST_TEXTS]
+    usable = [(text, label) for text, label in pairs if counts[label] >= LEAST_TEXTS]
     name = f"{column} in {corpus.path.name}"
-    if not kept:
+    if not usable:
         raise CorpusError(
             f"No two of the {counted(len(rows), 'sampled row')} of {quoted(corpus.path.name)} share a value of "
             f"{quoted(column)}; choose a column of classes."
@@ -89,4 +88,4 @@ def labelled_sample(corpus: Corpus, column: str, texts: int = TEXTS, seed: int =
         notices.append(f"{len(rows):,} of {len(having):,} rows with a label, drawn by seed {seed}.")
     if rare:
         notices.append(f"{len(rare):,} classes with fewer than {LEAST_TEXTS} sampled texts left out.")
-    return checked(name, [text for text, _ in kept], [label for _, label in kept], notices)
+    return checked(name, [text for text, _ in usable], [label for _, label in usable], notices)

@@ -1,4 +1,4 @@
-"""Heads over a corpus: mean and spread of what every head does, over a sample of its sentences."""
+"""Compute mean and spread of every head's measures over a sample of a corpus."""
 
 import numpy as np
 from jaxtyping import Float
@@ -90,7 +90,7 @@ def head_profiles(
 
 
 class _Running:
-    """Mean and spread of some sentences' numbers, so far."""
+    """Running mean and spread over sentences."""
 
     def __init__(self, name: str) -> None:
         self.name, self.count = name, 0
@@ -98,13 +98,13 @@ class _Running:
         self._squares: np.ndarray = np.zeros(())  # sum of the squared distances from the mean
 
     def add(self, numbers: Float[np.ndarray, "measures layers heads"]) -> None:
-        """Take one sentence's numbers."""
+        """Add one sentence's measures."""
         self.count += 1
         distance = numbers.astype(np.float64) - self._mean
         self._mean = self._mean + distance / self.count
         self._squares = self._squares + distance * (numbers - self._mean)
 
     def profile(self) -> HeadProfile:
-        """Of all that were taken."""
+        """The profile of all sentences so far."""
         spread = np.sqrt(self._squares / self.count)
         return HeadProfile(self.name, self.count, self._mean.astype(np.float32), spread.astype(np.float32))

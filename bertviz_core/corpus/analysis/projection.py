@@ -1,4 +1,4 @@
-"""Every row of a corpus as a point in a plane: principal components of all rows, or UMAP fitted on a sample."""
+"""Project the rows of a corpus into a plane: principal components of all, or UMAP fitted on a sample."""
 
 import numpy as np
 from jaxtyping import Float
@@ -6,6 +6,7 @@ from jaxtyping import Float
 from bertviz_core.corpus.analysis.results import CorpusMap
 from bertviz_core.corpus.analysis.row_samples import blocks, sampled_rows
 from bertviz_core.errors import Progress
+from bertviz_core.lazy_imports import torch
 from bertviz_core.sentences.projection import MAX_UMAP_SENTENCES, UMAP_NOTE, fitted_umap, pca_note, principal_axes
 from bertviz_core.sentences.results import MapMethod
 from bertviz_core.sentences.store.vector_rows import Vectors
@@ -43,8 +44,6 @@ def corpus_map(
 
 
 def _principal(vectors: Float[Vectors, "rows dimensions"], progress: Progress | None) -> CorpusMap:
-    import torch
-
     rows, dimensions = vectors.shape
     sums = torch.zeros(dimensions, dtype=torch.float64)
     products = torch.zeros((dimensions, dimensions), dtype=torch.float64)

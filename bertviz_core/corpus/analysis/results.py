@@ -1,4 +1,4 @@
-"""Results about a corpus as a whole: its map, near duplicates, clusters, and what heads do on its sentences."""
+"""Results for a whole corpus: map, near duplicates, clusters, head profiles."""
 
 from dataclasses import dataclass
 from typing import Literal

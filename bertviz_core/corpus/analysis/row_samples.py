@@ -1,4 +1,4 @@
-"""Rows of a corpus: all of them block by block, or a sample of them with their texts."""
+"""Iterate over the rows of a corpus block by block, or sample some with their texts."""
 
 from collections.abc import Iterator
 
@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 
 from bertviz_core.corpus.folder import TEXT_COLUMN, Corpus
 from bertviz_core.errors import CorpusError
+from bertviz_core.lazy_imports import torch
 from bertviz_core.sentences.store.vector_rows import Vectors
 from bertviz_core.text import quoted
 
@@ -17,13 +18,11 @@ BLOCK_ROWS = 16_384
 def blocks(
     vectors: Float[Vectors, "rows dimensions"], size: int = 0
 ) -> Iterator[tuple[slice, Float[np.ndarray, "block dimensions"]]]:
-    """The rows in float32, so many at a time (0 for BLOCK_ROWS), with their places.
+    """Rows in float32 in blocks of this size (0 for BLOCK_ROWS), with their indices.
 
     Raises:
         CorpusError: a vector holds NaN or infinity.
     """
-    import torch
-
     size = size or BLOCK_ROWS
     for start in range(0, len(vectors), size):
         # PyTorch makes float32 of float16 ten times as fast as NumPy does.
@@ -38,14 +37,14 @@ def blocks(
 
 
 def sampled_rows(count: int, most: int, seed: int) -> Int[np.ndarray, " sampled"]:
-    """So many rows of all, drawn by the seed without replacement, ascending; all rows where there are no more."""
+    """A sorted random sample of rows without replacement; all rows if there are no more."""
     if count <= most:
         return np.arange(count)
     return np.sort(np.random.default_rng(seed).choice(count, most, replace=False))
 
 
 def texts_of(corpus: Corpus, rows: Int[np.ndarray, " sampled"]) -> list[str]:
-    """The texts of some rows; "" for a row that has none.
+    """Texts of some rows; "" where there is none.
 
     Raises:
         CorpusError: the corpus keeps no texts, or a shard cannot be read.

@@ -1,4 +1,4 @@
-"""Rows shared out into shards: none of too many rows, none of too many bytes, none empty."""
+"""Cut the rows of an input into shards of limited rows and bytes."""
 
 from collections.abc import Sequence
 
@@ -9,13 +9,13 @@ from bertviz_core.corpus.results import InputRange, ShardRows
 
 
 class Cut:
-    """Takes rows in their order; a shard ends with the row behind which another would be too many, or too large.
+    """Cuts rows into shards; a shard ends where another row would exceed the limits.
 
     Where it ends depends on the rows alone, never on how they were handed over.
     """
 
     def __init__(self, most_rows: int, most_nbytes: int) -> None:
-        """A cut.
+        """Start without rows.
 
         Args:
             most_rows: most rows of a shard.
@@ -27,7 +27,7 @@ class Cut:
         self._rows = self._nbytes = 0
 
     def take(self, file: int, positions: Sequence[int], sizes: Int[np.ndarray, " rows"]) -> None:
-        """Take rows that stand behind each other.
+        """Add consecutive rows.
 
         Args:
             file: number of their file.
@@ -51,7 +51,7 @@ class Cut:
                 self._end()
 
     def shards(self) -> tuple[ShardRows, ...]:
-        """All shards, the last with the rows that are left."""
+        """All shards, the last with the remaining rows."""
         if self._rows:
             self._end()
         return tuple(self._done)

@@ -1,9 +1,10 @@
-"""An input read once from end to end before anything is embedded: rows, types, what cannot be embedded, shards."""
+"""Survey an input before it is embedded: rows, types, texts that cannot be embedded, shards."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from bertviz_core.corpus.column_values import column_kind
 from bertviz_core.corpus.folder import OWN_COLUMNS
@@ -19,9 +20,6 @@ from bertviz_core.tables.results import InputFile
 from bertviz_core.tables.row_groups import ParquetFiles
 from bertviz_core.text import counted, quoted
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 MAX_SHARD_NBYTES = 64 * 1024**2
 """Bytes of a shard's texts (of all its columns, where the input is no Parquet); it is in memory as a whole."""
 JSON_ENDINGS = (".jsonl", ".ndjson")
@@ -29,7 +27,7 @@ Reader = LineFiles | ParquetFiles
 
 
 def survey(address: str, column: str | None, rows_per_shard: int, max_characters: int) -> InputSurvey:
-    """What an input holds, and how it is cut into shards; the memory for it does not grow with the rows.
+    """Survey an input and cut it into shards, in memory that does not grow with the rows.
 
     Args:
         address: a path, a folder, a pattern, or an address that fsspec knows.
@@ -65,7 +63,7 @@ def survey(address: str, column: str | None, rows_per_shard: int, max_characters
 
 
 def reader_for(files: tuple[InputFile, ...]) -> Reader:
-    """What reads files of their ending.
+    """The reader for files of this ending.
 
     Raises:
         CorpusError: they have several endings, or one that is not read.
@@ -74,14 +72,12 @@ def reader_for(files: tuple[InputFile, ...]) -> Reader:
     return ParquetFiles() if kind == ".parquet" else LineFiles(DELIMITERS.get(kind))
 
 
-def shard_table(survey: InputSurvey, shard: ShardRows) -> "pa.Table":
-    """The rows of a shard with the input's columns, in the survey's types.
+def shard_table(survey: InputSurvey, shard: ShardRows) -> pa.Table:
+    """Rows of a shard with the input's columns, in the survey's types.
 
     Raises:
         CorpusError: the input is gone, cannot be read, or has changed since it was looked at.
     """
-    import pyarrow as pa
-
     reader, schema = reader_for(survey.files), survey.schema
     reader.text_column = survey.text_column
     parts = []
@@ -101,26 +97,24 @@ def shard_table(survey: InputSurvey, shard: ShardRows) -> "pa.Table":
     return whole
 
 
-def _first_schema(reader: Reader, places: Sequence[InputPlace]) -> "pa.Schema":
-    """The columns of the first file that has a row, or of the first file."""
+def _first_schema(reader: Reader, places: Sequence[InputPlace]) -> pa.Schema:
+    """Columns of the first file with a row, or of the first file."""
     if isinstance(reader, ParquetFiles):
         return reader.schema(places[0])
     for where in places:
         for positions in reader.positions(where, 4096):
             return reader.table(where, positions[0], positions[-1]).schema
-    import pyarrow as pa
-
     return pa.schema([(name, pa.string()) for name in reader.names(places[0]) or []])
 
 
-def _text_column(schema: "pa.Schema", asked: str | None, path: str, notices: list[str]) -> str:
+def _text_column(schema: pa.Schema, requested: str | None, path: str, notices: list[str]) -> str:
     names, texts = list(schema.names), [field.name for field in schema if column_kind(field.type) == "text"]
     if not names:
         raise CorpusError(f"{quoted(path)} has no row; there is nothing to embed.")
-    if asked is not None and asked not in names:
-        raise CorpusError(f"{quoted(path)} has no column {quoted(asked)}; it has {listed(names)}.")
-    if asked is not None:
-        return asked
+    if requested is not None and requested not in names:
+        raise CorpusError(f"{quoted(path)} has no column {quoted(requested)}; it has {listed(names)}.")
+    if requested is not None:
+        return requested
     usual = [name for known in USUAL_COLUMNS for name in texts if name.lower() == known]
     if not usual and not texts:
         raise CorpusError(f"{quoted(path)} has no column of texts; it has {listed(names)}.")
@@ -150,15 +144,8 @@ def _batches(reader: Reader, where: InputPlace, most: int) -> "Iterator[tuple[li
         yield positions, texts, schema
 
 
-def _check_texts(table: "pa.Table", name: str, path: str, before: int, most: int) -> None:
-    """Refuse what cannot be embedded, by its row.
-
-    Raises:
-        CorpusError: the column holds no texts, a row has none, or one of too many characters.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+def _check_texts(table: pa.Table, name: str, path: str, before: int, most: int) -> None:
+    """Raise for a text that cannot be embedded, naming its row."""
     if name not in table.column_names:
         raise CorpusError(f"Row {before + 1:,} of {quoted(path)} has no column {quoted(name)}.")
     column = table.column(name)
@@ -183,17 +170,15 @@ def _check_texts(table: "pa.Table", name: str, path: str, before: int, most: int
         )
 
 
-def _sizes(reader: Reader, positions: Sequence[int], table: "pa.Table", name: str) -> np.ndarray:
+def _sizes(reader: Reader, positions: Sequence[int], table: pa.Table, name: str) -> np.ndarray:
     """Bytes of every row: of all its columns, or of its text in a Parquet file."""
-    import pyarrow.compute as pc
-
     if isinstance(reader, LineFiles):
         return np.diff(np.asarray(positions, dtype=np.int64))
     return np.asarray(pc.binary_length(table.column(name)).to_numpy(), dtype=np.int64)
 
 
-def _columns(schema: "pa.Schema", text_column: str, notices: list[str]) -> tuple[CorpusColumn, ...]:
-    """The columns beside the texts; one that has the name of a corpus' own column gets another, and a notice."""
+def _columns(schema: pa.Schema, text_column: str, notices: list[str]) -> tuple[CorpusColumn, ...]:
+    """Columns besides the texts; one with a reserved name is renamed, with a notice."""
     others = [field for field in schema if field.name != text_column]
     if len(others) > MAX_COLUMNS:
         raise CorpusError(

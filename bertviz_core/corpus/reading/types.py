@@ -1,17 +1,14 @@
-"""One type for each column, though an input's files and parts may each have their own."""
+"""Unify the types of a column over an input's files and parts."""
 
-from typing import TYPE_CHECKING
+import pyarrow as pa
 
 from bertviz_core.corpus.column_values import column_kind
 from bertviz_core.errors import CorpusError
 from bertviz_core.text import quoted
 
-if TYPE_CHECKING:
-    import pyarrow as pa
 
-
-def joined(first: "pa.Schema", second: "pa.Schema", path: str, as_text: bool) -> "pa.Schema":
-    """The columns of both, each with a type that holds the values of both.
+def joined(first: pa.Schema, second: pa.Schema, path: str, as_text: bool) -> pa.Schema:
+    """Columns of both schemas, each with a common type.
 
     Whole numbers and others become numbers, nothing becomes whatever the other is, and values of different kinds
     become texts.
@@ -25,34 +22,28 @@ def joined(first: "pa.Schema", second: "pa.Schema", path: str, as_text: bool) ->
     Raises:
         CorpusError: no type holds the values of both.
     """
-    import pyarrow as pa
-
     if first.equals(second):
         return first
     types = {field.name: field.type for field in first}
     for field in second:
         known = types.get(field.name, field.type)
-        held = known if known == field.type else _held(known, field.type, as_text)
-        if held is None:
+        common = known if known == field.type else _common_type(known, field.type, as_text)
+        if common is None:
             raise CorpusError(
                 f"The column {quoted(field.name)} of {quoted(path)} has values of several kinds ({known} and "
                 f"{field.type}); write them in one way, or leave the column out."
             )
-        types[field.name] = held
+        types[field.name] = common
     return pa.schema(list(types.items()))
 
 
-def plain(schema: "pa.Schema") -> "pa.Schema":
-    """The columns with the types under which a corpus keeps them: those of nothing at all as texts."""
-    import pyarrow as pa
-
+def plain(schema: pa.Schema) -> pa.Schema:
+    """Columns with the types in which a corpus stores them; columns without values become texts."""
     return pa.schema([(each.name, pa.string() if pa.types.is_null(each.type) else each.type) for each in schema])
 
 
-def _held(first: "pa.DataType", second: "pa.DataType", as_text: bool) -> "pa.DataType | None":
-    """The type that holds the values of two; None where there is none."""
-    import pyarrow as pa
-
+def _common_type(first: pa.DataType, second: pa.DataType, as_text: bool) -> pa.DataType | None:
+    """The common type of two; None if there is none."""
     kinds = {column_kind(each) for each in (first, second) if not pa.types.is_null(each)}
     if len(kinds) > 1:
         return pa.string() if kinds == {"text", "time"} or (as_text and "other" not in kinds) else None

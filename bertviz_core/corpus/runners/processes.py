@@ -1,4 +1,4 @@
-"""Shards made by several processes on this machine, which share its processors and its GPUs."""
+"""Embed shards in several processes on this machine."""
 
 import multiprocessing
 import os
@@ -10,8 +10,9 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING
 
 from bertviz_core.corpus.results import ShardOutcome, ShardRows
-from bertviz_core.corpus.shards import ShardWork, shard_made
+from bertviz_core.corpus.shards import ShardWork, embed_shard
 from bertviz_core.errors import CorpusError
+from bertviz_core.lazy_imports import torch
 from bertviz_core.text import counted
 
 if TYPE_CHECKING:
@@ -24,12 +25,12 @@ WAITING_PER_PROCESS = 2
 
 
 def processors() -> int:
-    """Processors that this process may use."""
+    """Number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run(work: ShardWork, shards: Sequence[ShardRows], count: int) -> Iterator[ShardOutcome]:
-    """Make shards; the outcome of each when it is made, in no order.
+    """Embed shards; yields outcomes as they complete, in no order.
 
     The shard of a process that was killed is made again by another.
 
@@ -72,7 +73,7 @@ def _outcomes(work: ShardWork, shards: list[ShardRows], count: int) -> Iterator[
         rest = iter(shards)
         while True:
             for shard in rest:
-                waiting.add(pool.submit(shard_made, work, shard))
+                waiting.add(pool.submit(embed_shard, work, shard))
                 if len(waiting) == count * WAITING_PER_PROCESS:
                     break
             if not waiting:
@@ -86,20 +87,18 @@ def _outcomes(work: ShardWork, shards: list[ShardRows], count: int) -> Iterator[
 
 
 def _prepare(threads: int, numbers: "SimpleQueue[int]") -> None:
-    """Make a new process ready: its share of the processors, a GPU of its own, and an end with its parent's."""
+    """Prepare a new process: its share of the processors, its GPU, and its end with the parent's."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     os.environ["RAYON_NUM_THREADS"] = str(threads)
-    import torch
-
     torch.set_num_threads(threads)
     if gpus := torch.cuda.device_count():
         torch.cuda.set_device(numbers.get() % gpus)
 
 
 def _end_with(parent: "multiprocessing.process.BaseProcess") -> None:
-    """End this process when its parent has ended, however that was: nobody would take its shards."""
+    """End this process when its parent ends."""
     parent.join()
     os._exit(1)

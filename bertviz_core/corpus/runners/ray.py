@@ -1,4 +1,4 @@
-"""Shards made by the workers of a Ray cluster: Ray Data hands each its shards, a pool of actors keeps the model loaded.
+"""Embed shards on a Ray cluster: Ray Data distributes them, a pool of actors keeps the model loaded.
 
 The corpus folder must be on storage that all machines share; what travels is where a shard's rows are, and what became
 of it.
@@ -11,26 +11,26 @@ from typing import Any
 import msgspec
 
 from bertviz_core.corpus.results import ShardOutcome, ShardRows
-from bertviz_core.corpus.shards import ShardWork, shard_made
+from bertviz_core.corpus.shards import ShardWork, embed_shard
 from bertviz_core.errors import CorpusError
 from bertviz_core.text import first_line, quoted
 
 
 class ShardActor:
-    """What every worker runs: it keeps the work, and through it the model."""
+    """A worker that keeps the work, and through it the model."""
 
     def __init__(self, work: ShardWork) -> None:
         """Keep the work."""
         self._work = work
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[bytes]]:
-        """Make the shards of a batch."""
+        """Embed a batch of shards."""
         shards = [msgspec.json.decode(raw, type=ShardRows) for raw in batch["shard"]]
-        return {"outcome": [msgspec.json.encode(shard_made(self._work, shard)) for shard in shards]}
+        return {"outcome": [msgspec.json.encode(embed_shard(self._work, shard)) for shard in shards]}
 
 
 def run(work: ShardWork, shards: Sequence[ShardRows], count: int | None, address: str | None) -> Iterator[ShardOutcome]:
-    """Make shards; the outcome of each when it is made, in no order.
+    """Embed shards; yields outcomes as they complete, in no order.
 
     Args:
         work: what all shards share.
@@ -75,7 +75,7 @@ def _outcomes(work: ShardWork, shards: Sequence[ShardRows], count: int | None) -
     gpus = int(resources.get("GPU", 0))
     workers = min(count or gpus or int(resources.get("CPU", 1)), len(shards))
     items = [{"shard": msgspec.json.encode(shard)} for shard in shards]
-    made = ray.data.from_items(items, override_num_blocks=len(items)).map_batches(
+    outcomes = ray.data.from_items(items, override_num_blocks=len(items)).map_batches(
         ShardActor,
         fn_constructor_args=(work,),
         batch_size=1,
@@ -83,5 +83,5 @@ def _outcomes(work: ShardWork, shards: Sequence[ShardRows], count: int | None) -
         num_gpus=1 if gpus else None,
         num_cpus=None if gpus else 1,
     )
-    for row in made.iter_rows():
+    for row in outcomes.iter_rows():
         yield msgspec.json.decode(row["outcome"], type=ShardOutcome)

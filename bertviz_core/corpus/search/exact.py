@@ -1,4 +1,4 @@
-"""The rows nearest to a query, found by comparing it with every row: the order is that of brute force.
+"""Find the rows nearest to a query by comparing it with every row.
 
 The products are usearch's, which multiplies float16 as it lies in the file. NumPy and torch make float32 of it first:
 over 1,000,000 x 384 on a busy machine they took 6.1 s and 4.3 s a query, usearch 0.34 s (medians, each by itself).
@@ -31,7 +31,7 @@ def nearest_rows(
     count: int,
     mask: Bool[np.ndarray, " rows"] | None = None,
 ) -> RankedRows:
-    """The rows with the greatest cosine to a query; equal to brute force, equal cosines by their row.
+    """Rows with the greatest cosine to a query; equal to brute force, ties by row.
 
     usearch's kernel compares the query with all rows in the vectors' own number format. The rows that could be among
     those wanted, given its rounding, get their cosine anew in float64; it is rounded to float32 and decides the order.
@@ -86,7 +86,7 @@ def exact_cosines(
 def _blocks(
     vectors: Float[Vectors, "rows dimensions"], rows: Int[np.ndarray, " chosen"] | None
 ) -> Iterator[tuple[int, Float[np.ndarray, "block dimensions"]]]:
-    """All rows, or those that a filter leaves, block by block, each with the place of its first.
+    """All rows, or those that pass a filter, block by block, each with its first index.
 
     What is read of a file stands where the block before it stood: new memory for each took a quarter of a search.
     """
@@ -111,7 +111,7 @@ def exact_units(vectors: Float[np.ndarray, "rows dimensions"]) -> Float[np.ndarr
 def _candidates(
     block: Float[np.ndarray, "block dimensions"], direction: Float[np.ndarray, " dimensions"], count: int
 ) -> Int[np.ndarray, " candidates"]:
-    """Places in a block that hold its nearest rows for certain, and some more."""
+    """A superset of a block's nearest rows."""
     from usearch.compiled import MetricKind
     from usearch.index import search
 
@@ -132,7 +132,7 @@ def _candidates(
 def _merged(
     ranked: RankedRows, rows: Int[np.ndarray, " more"], scores: Float[np.ndarray, " more"], count: int
 ) -> RankedRows:
-    """The nearest of those so far and of some more."""
+    """The nearest of two sets of rows."""
     rows, scores = np.concatenate([ranked.rows, rows]), np.concatenate([ranked.scores, scores])
     order = np.lexsort((rows, -scores))[:count]
     return RankedRows(rows[order], scores[order])

@@ -1,4 +1,4 @@
-"""A search index of a corpus: a graph of neighbours (HNSW), made on request, its recall measured and kept with it.
+"""Build and query a search index of a corpus (HNSW); its recall is measured and stored with it.
 
 Hierarchical navigable small worlds: Malkov & Yashunin 2018. A query follows the graph from row to row, so it looks at
 some thousand rows of a million. It may miss some of the nearest, for that and because it keeps every number in one byte
@@ -61,7 +61,7 @@ MAX_FACTS_NBYTES = 64 * 1024
 
 
 class IndexTrial(NamedTuple):
-    """How often a graph was right about rows that were not in it, and how quick."""
+    """Recall and speed of a graph on rows that were not in it."""
 
     queries: int
     """Rows that were looked for."""
@@ -77,7 +77,7 @@ class IndexTrial(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchIndex:
-    """An opened index; its file is mapped, not read whole."""
+    """An opened index; its file is memory-mapped."""
 
     facts: IndexFacts
     """What it is worth."""
@@ -86,13 +86,13 @@ class SearchIndex:
 
 
 def index_folder(corpus: Corpus, settings: Settings) -> Path:
-    """Where this installation keeps its index of a corpus; of corpora at two paths, two folders."""
+    """Folder of this installation's index of a corpus; one per path of a corpus."""
     path = str(corpus.path.resolve()).encode("utf-8", "surrogateescape")
     return settings.vector_store_dir / INDEXES_FOLDER / hashlib.blake2b(path, digest_size=16).hexdigest()
 
 
 def make_index(corpus: Corpus, settings: Settings, progress: Progress | None = None) -> IndexFacts:
-    """An index of all rows, kept by this installation; an earlier one is replaced when the new one is whole.
+    """Build and store an index of all rows; it replaces an earlier one once it is complete.
 
     Some rows are held back until the others are in the graph; looked for in it and by comparison with every row, they
     give the recall. As many rows are then looked at for a query as the recall of 0.95 needs, if it can be reached.
@@ -138,7 +138,7 @@ def make_index(corpus: Corpus, settings: Settings, progress: Progress | None = N
 def built_graph(
     vectors: Float[Vectors, "rows dimensions"], progress: Progress | None = None
 ) -> tuple["Index", IndexTrial]:
-    """The graph of all rows, in memory, and how it did on rows that were held back until it was tried.
+    """The graph of all rows, and its trial on rows held out at first.
 
     Args:
         vectors: all vectors, such as Corpus.vectors() opens them.
@@ -168,7 +168,7 @@ def built_graph(
 
 
 def index_facts(corpus: Corpus, settings: Settings) -> IndexFacts | None:
-    """What this installation's index of a corpus is worth; None where there is none.
+    """Facts about this installation's index of a corpus; None if there is none.
 
     Raises:
         CorpusError: it was made of another state of the corpus, by another version, or is damaged.
@@ -197,7 +197,7 @@ def index_facts(corpus: Corpus, settings: Settings) -> IndexFacts | None:
 
 
 def open_index(corpus: Corpus, settings: Settings) -> SearchIndex | None:
-    """This installation's index of a corpus; None where there is none.
+    """Open this installation's index of a corpus; None if there is none.
 
     Its file is compared with its digest when it is first opened, and again when it has changed.
 
@@ -221,11 +221,7 @@ def open_index(corpus: Corpus, settings: Settings) -> SearchIndex | None:
 
 @lru_cache(maxsize=4)
 def _opened(path: Path, state: tuple[int, int, int], facts: IndexFacts) -> SearchIndex:
-    """The index in a file of this state.
-
-    Raises:
-        ValueError: the file is not the one that these facts are about.
-    """
+    """The index in a file of this state."""
     from usearch.index import Index
 
     if _digest(path) != facts.sha256:  # a file that was cut off would be read beyond its end
@@ -243,7 +239,7 @@ def nearest_in_index(
     query: Float[np.ndarray, " dimensions"],
     count: int,
 ) -> RankedRows:
-    """The nearest rows that the graph leads to, with the cosines and in the order of an exact search.
+    """Nearest rows found by the graph, with exact cosines and in the order of an exact search.
 
     Args:
         index: the index.
@@ -272,7 +268,7 @@ def _ranked(
 def _trial(
     graph: "Index", vectors: Float[Vectors, "rows dimensions"], held_back: Int[np.ndarray, " queries"], count: int
 ) -> IndexTrial:
-    """Recall with the least expansion that reaches RECALL."""
+    """Recall with the smallest expansion that reaches RECALL."""
     if not len(held_back):
         return IndexTrial(0, count, 1.0, EXPANSIONS[0], 0.0)
     queries = np.asarray(vectors[held_back], dtype=np.float32)
@@ -294,7 +290,7 @@ def _tried(
     count: int,
     expansion: int,
 ) -> IndexTrial:
-    """Recall and median seconds of queries whose nearest rows are known."""
+    """Recall and median seconds of queries with known nearest rows."""
     graph.expansion_search = expansion  # type: ignore[misc]  # as above
     hits, times = [], []
     for query, true in zip(*known, strict=True):
@@ -306,11 +302,7 @@ def _tried(
 
 
 def _write(path: Path, graph: "Index") -> None:
-    """Put the index's file in its place, whole.
-
-    Raises:
-        CorpusError: the disk refuses.
-    """
+    """Write the index's file atomically."""
 
     def save(file: BinaryIO) -> Any:
         try:
@@ -321,14 +313,14 @@ def _write(path: Path, graph: "Index") -> None:
     write_whole(path, save)
 
 
-def _make_room(kept: Path, max_nbytes: int) -> None:
-    """Remove indexes, those unused the longest first, until all take at most so many bytes; this one stays."""
-    folders = [(folder.stat().st_mtime_ns, folder) for folder in kept.parent.iterdir() if folder != kept]
-    taken = sum(file.stat().st_size for file in kept.parent.glob("*/*"))
+def _make_room(current: Path, max_nbytes: int) -> None:
+    """Delete the least recently used indexes until all take at most so many bytes; this one stays."""
+    folders = [(folder.stat().st_mtime_ns, folder) for folder in current.parent.iterdir() if folder != current]
+    nbytes = sum(file.stat().st_size for file in current.parent.glob("*/*"))
     for _, folder in sorted(folders):
-        if taken <= max_nbytes:
+        if nbytes <= max_nbytes:
             return
-        taken -= sum(file.stat().st_size for file in folder.iterdir())
+        nbytes -= sum(file.stat().st_size for file in folder.iterdir())
         shutil.rmtree(folder, ignore_errors=True)
 
 

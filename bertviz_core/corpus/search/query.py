@@ -1,4 +1,4 @@
-"""A text looked for in a corpus: made a vector as the corpus' own were, compared, and its nearest rows read."""
+"""Search a corpus for a text, encoded as the corpus' own texts were."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -35,7 +35,7 @@ def query_vector(
     settings: Settings,
     text: str,
 ) -> Float[np.ndarray, " dimensions"]:
-    """The vector of a text, made as the corpus' own were: by its model, pooling, layer and prompt.
+    """Encode a text by the corpus' model, pooling, layer and prompt.
 
     Args:
         corpus: what will be searched.
@@ -64,12 +64,12 @@ def query_vector(
 
 @lru_cache(maxsize=8)
 def _weights_of(folder: Path, revision: str) -> str:
-    """SHA-256 of a model's weights; the revision changes when its files do, so they are read once for each."""
+    """SHA-256 of a model's weights, computed once per revision."""
     return weights_sha256(folder)
 
 
 def check_weights(corpus: Corpus, name: str, weights_sha256: str) -> None:
-    """Refuse weights that did not make a corpus: cosines between vectors of two models mean nothing.
+    """Raise if other weights made the corpus: cosines between two models' vectors mean nothing.
 
     Args:
         corpus: what will be searched.
@@ -96,7 +96,7 @@ def search(
     where: str = "",
     index: SearchIndex | None = None,
 ) -> CorpusHits:
-    """The rows of a corpus nearest to a query, with their texts and columns.
+    """Rows of a corpus nearest to a query, with their texts and columns.
 
     With a filter every row that it leaves is compared, index or not.
 
@@ -148,7 +148,7 @@ def search(
 
 
 def _hits(corpus: Corpus, ranked: RankedRows) -> tuple[CorpusHit, ...]:
-    """What stands in the rows that were found."""
+    """Texts and columns of the rows."""
     own = [column.name for column in corpus.manifest.columns]
     has_text = corpus.manifest.text_column is not None
     table = corpus.read(ranked.rows.tolist(), [*own, TEXT_COLUMN] if has_text else own)

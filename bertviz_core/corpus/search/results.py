@@ -1,4 +1,4 @@
-"""Results of a search in a corpus: the rows nearest to a query, what stands in them, and what an index is worth."""
+"""Results of a search in a corpus: nearest rows, their columns, the recall of an index."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ SearchMethod = Literal["exact", "index"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedRows:
-    """Rows nearest to a query, the nearest first; of equally near ones the first of the corpus."""
+    """Rows nearest to a query in descending order, ties by row."""
 
     rows: Int[np.ndarray, " hits"]
     """Row of each."""
@@ -23,7 +23,7 @@ class RankedRows:
 
 @dataclass(frozen=True, slots=True)
 class IndexFacts:
-    """A search index of a corpus, and how often it was right when it was tried on rows of the corpus."""
+    """A search index of a corpus, and its measured recall."""
 
     format_version: int
     """Version of the two files."""
@@ -57,7 +57,7 @@ class IndexFacts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CorpusHit:
-    """A row of a corpus that a search gave."""
+    """A row of a corpus found by a search."""
 
     row: int
     """Its number, from 0."""
@@ -71,7 +71,7 @@ class CorpusHit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CorpusHits:
-    """What a search in a corpus gave, the nearest first."""
+    """Results of a search in a corpus, the nearest first."""
 
     query: str
     """The text that was looked for."""

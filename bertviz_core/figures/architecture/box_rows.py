@@ -1,4 +1,4 @@
-"""Rows of boxes one below the other, joined by arrows and residual lines, with sizes and counts in columns beside."""
+"""Draw rows of boxes joined by arrows and residual lines, with sizes and counts beside them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ SHAPE_ROOM = 0.42
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """One box of a row: what it is, its sizes, whose colour it has."""
+    """One box of a row: name, sizes, colour."""
 
     label: str
     detail: str
@@ -32,7 +32,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Boxes side by side, with what stands beside them."""
+    """Boxes side by side, with labels beside them."""
 
     boxes: tuple[Box, ...]
     count: int | None = None
@@ -55,7 +55,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """All rows and what stands around them."""
+    """All rows, with title and totals."""
 
     rows: tuple[Row, ...]
     title: str
@@ -73,7 +73,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Where the columns stand in the width."""
+    """Horizontal positions of the columns."""
 
     left: float
     right: float
@@ -82,7 +82,7 @@ class _Columns:
 
 
 def draw_rows(picture: Picture, theme: Theme) -> go.Figure:
-    """The rows from top to bottom."""
+    """Draw the rows from top to bottom."""
     drawing = Drawing(theme)
     at = _columns(picture, drawing)
     words = [_fitted(row, at) for row in picture.rows]
@@ -138,7 +138,7 @@ def _edges(row: Row, at: _Columns) -> list[tuple[float, float]]:
 
 
 def _places(rows: Sequence[Row], words: Sequence[Sequence[Fitted]]) -> tuple[list[float], list[float], float]:
-    """(where each row begins, its height, where the last ends)."""
+    """(top of each row, its height, end of the last)."""
     tops: list[float] = []
     heights = [LINE * max((each.lines for each in fitted), default=1) + 11.0 for fitted in words]
     y = float(HEADING)
@@ -205,7 +205,7 @@ def _arrows(
 
 
 def _frame(drawing: Drawing, picture: Picture, group: str, ends: tuple[float, float], at: _Columns) -> None:
-    """The frame of a group, its heading inside at the top left, what it sums up to beside it."""
+    """Frame of a group, its heading at the top left, its total beside it."""
     begins = next(row.begins for row in picture.rows if row.group == group)
     top, bottom = ends[0] - HEADING - (TAP if begins else FRAME / 2), ends[1] + FRAME
     left = at.left - FRAME - (SIDE - 6 if any(row.joins for row in picture.rows if row.group == group) else 0)

@@ -1,4 +1,4 @@
-"""The cost of a text in figures: multiply-adds by length, memory of activations by batch and length."""
+"""Figures of a text's cost: multiply-adds by length, activation memory by batch and length."""
 
 import math
 from functools import partial
@@ -30,7 +30,7 @@ def cost_curves(
     title: str,
     theme: Theme,
 ) -> go.Figure:
-    """Lines of the parts by length, the crossing, PyTorch's own count as circles.
+    """Multiply-adds of each part by length, their crossing, and PyTorch's own count as circles.
 
     Args:
         costs: the formula for many lengths, or PyTorch's count for a few.
@@ -146,7 +146,7 @@ def memory_map(memory: ActivationMemory, title: str, theme: Theme) -> go.Figure:
 
 
 def _between(scale: list[list[float | str]], share: float) -> str:
-    """The colour at this share of a scale of even steps."""
+    """Colour at a share of an evenly spaced scale."""
     place = share * (len(scale) - 1)
     first = min(int(place), len(scale) - 2)
     ends = [[int(str(scale[step][1])[at : at + 2], 16) for at in (1, 3, 5)] for step in (first, first + 1)]
@@ -155,7 +155,7 @@ def _between(scale: list[list[float | str]], share: float) -> str:
 
 
 def binary_bytes(value: int) -> str:
-    """Bytes in the largest fitting binary unit, three digits long."""
+    """Bytes in the largest suitable binary unit, with three digits."""
     size, power = float(value), 0
     while size >= 1000 and power < len(BINARY) - 1:
         size, power = size / 1024, power + 1

@@ -1,4 +1,4 @@
-"""Encoder-only, encoder-decoder and decoder-only models side by side: their layers, and who sees whom in each."""
+"""Draw encoder-only, encoder-decoder and decoder-only models side by side, with their attention masks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class _Piece:
 
 
 def design_title(model: str, design: Design) -> str:
-    """What a model is, in a few words."""
+    """A short name of a model's design."""
     return f"{model} is {NAMES[design.kind]}"
 
 
@@ -98,7 +98,7 @@ def encoder_and_decoder(design: Design, model: str, theme: Theme) -> go.Figure:
 
 
 def _stacks(drawing: Drawing, design: Design, at: tuple[float, float]) -> float:
-    """The stacks of one design and what follows their last layers; gives back where they end."""
+    """Draw the stacks of a design and their outputs; returns the lower end."""
     if design.kind == "encoder":
         blocks, times = _encoder_blocks(design.mixes), design.encoder_layers
         return _output(drawing, at, _stack(drawing, at, "the whole text", times, blocks, design), design)
@@ -121,7 +121,7 @@ def _halves(at: tuple[float, float]) -> tuple[tuple[float, float], tuple[float, 
 
 
 def _masks(drawing: Drawing, design: Design, at: tuple[float, float], top: float) -> float:
-    """Who sees whom in each stack of a design; gives back where the words below end."""
+    """Draw the attention mask of each stack; returns the lower end of the words."""
     window, near = design.window, design.local_layers
     if design.kind == "encoder-decoder":
         first, second = _halves(at)
@@ -148,7 +148,7 @@ def _own_masks(
     near: int,
     window: Window | None,
 ) -> float:
-    """The mask of a stack; two where some of its layers see a window only."""
+    """The mask of a stack; two if some layers use a sliding window."""
     every = "itself and those before" if causal else "every token"
     if not near or window is None:
         return _mask(drawing, at, top, causal, f"each token sees {every}")
@@ -171,7 +171,7 @@ def _layers(count: int) -> str:
 
 
 def _reach(window: Window) -> str:
-    """How far a token sees, in a few words."""
+    """How far a token attends, in a few words."""
     if window.before == window.after:
         return f"{_tokens(window.before)} to each side"
     return f"{_tokens(window.before)} before it" + (f" and {window.after:,} after it" if window.after else "")
@@ -188,7 +188,7 @@ def _decoder_blocks(cross: bool, mixes: bool = False) -> list[tuple[str, str]]:
 
 
 def _pieces(blocks: Sequence[tuple[str, str]], order: Order) -> list[_Piece]:
-    """The boxes of a layer in their order, with the normalisations where they stand."""
+    """Boxes of a layer in order, normalisations included."""
     pieces: list[_Piece] = []
     for words, part in blocks:
         if order == "post-norm":
@@ -211,7 +211,7 @@ def _stack(
     design: Design,
     decoder: bool = False,
 ) -> float:
-    """Embeddings, a framed layer below them, and the norm behind the last; gives back where they end."""
+    """Draw embeddings, a framed layer and the final norm; returns the lower end."""
     theme, (left, right) = drawing.theme, at
     inner, middle = (left + SIDE + FRAME, right - FRAME - 2), (left + right + SIDE) / 2
     drawing.note(middle, HEAD + 11, enters, theme.muted, size=SMALL + 1)
@@ -250,7 +250,7 @@ def _box(drawing: Drawing, at: Edges, words: str, part: str) -> None:
 
 
 def _output(drawing: Drawing, at: tuple[float, float], end: float, design: Design) -> float:
-    """Pooler and head behind the last layer, and what comes out; gives back where that ends."""
+    """Draw pooler, head and output; returns the lower end."""
     left, right = at
     middle = (left + right + SIDE) / 2
     boxes = [("pooler", "pooler")] if design.pooler else []
@@ -272,7 +272,7 @@ def _output(drawing: Drawing, at: tuple[float, float], end: float, design: Desig
 def _hand_over(
     drawing: Drawing, first: tuple[float, float], second: tuple[float, float], end: float, order: Order
 ) -> None:
-    """From the encoder's output to the cross-attention of the decoder."""
+    """Draw the arrow from the encoder's output to the decoder's cross-attention."""
     y = HEAD + 24 + STEP + BOX + STEP + TIMES
     for piece in _pieces(_decoder_blocks(True), order):
         if piece.words == "cross-attention":
@@ -294,7 +294,7 @@ def _mask(
     window: Window | None = None,
     colour: str = "attention",
 ) -> float:
-    """A little map of who may see whom: rows look at columns; gives back where its words end."""
+    """Draw a small attention mask, rows attend to columns; returns the lower end of its words."""
     left = sum(at) / 2 - TOKENS * CELL / 2
     before, after = (TOKENS, 0 if causal else TOKENS) if window is None else (_near(window.before), _near(window.after))
     seen: list[Edges] = []

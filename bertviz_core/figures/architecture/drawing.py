@@ -1,4 +1,4 @@
-"""Drawings of boxes: shapes and words of one figure, collected in pixels from the top left."""
+"""Collect the shapes and words of a drawing, in pixels from the top left."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Shapes and words of one figure, collected: plotly checks them all anew at each one added."""
+    """Collects shapes and words of one figure, since plotly validates all of them at each addition."""
 
     theme: Theme
     shapes: list[dict[str, Any]] = field(default_factory=list)
@@ -45,53 +45,53 @@ class Drawing:
 
     @property
     def width(self) -> float:
-        """Pixels from the left edge to the right one."""
+        """Width in pixels."""
         return self.theme.pixels - 2 * MARGIN
 
     def box(self, at: Edges, text: str, colour: str, size: int = TEXT_SIZE) -> None:
-        """A filled box with words in it, black or white by contrast."""
+        """Add a filled box with words in black or white, by contrast."""
         left, top, right, bottom = at
         path = {"type": "path", "path": _rounded(*at), "fillcolor": colour, "line": {"width": 0}, "layer": "below"}
         self.shapes.append(path)
         self.note((left + right) / 2, (top + bottom) / 2, text, text_on(colour), size=size)
 
     def cells(self, cells: Sequence[Edges], colour: str) -> None:
-        """Small filled squares of one colour."""
+        """Add small filled squares of one colour."""
         path = " ".join(f"M {x0},{y0} L {x1},{y0} L {x1},{y1} L {x0},{y1} Z" for x0, y0, x1, y1 in cells)
         self.shapes.append({"type": "path", "path": path, "fillcolor": colour, "line": {"width": 0}})
 
     def frame(self, at: Edges, dash: str = "solid") -> None:
-        """A box of lines alone."""
+        """Add an outlined box."""
         line = {"color": self.theme.muted, "width": 1.5, "dash": dash}
         self.shapes.append({"type": "path", "path": _rounded(*at), "line": line, "layer": "below"})
 
     def ground(self, at: Edges) -> None:
-        """A surface behind what is drawn."""
+        """Add a surface behind everything else."""
         left, top, right, bottom = at
         path = f"M {left},{top} L {right},{top} L {right},{bottom} L {left},{bottom} Z"
         shape = {"type": "path", "path": path, "fillcolor": self.theme.neutral, "opacity": 0.4, "line": {"width": 0}}
         self.shapes.append({**shape, "layer": "below"})
 
     def arrow(self, start: tuple[float, float], end: tuple[float, float]) -> None:
-        """A straight arrow."""
+        """Add a straight arrow."""
         axes = {"xref": "x", "yref": "y", "axref": "x", "ayref": "y"}
         style = {"showarrow": True, "arrowhead": 2, "arrowwidth": 1.5, "arrowcolor": self.theme.muted, "text": ""}
         self.notes.append({"x": end[0], "y": end[1], "ax": start[0], "ay": start[1], **axes, **style})
 
     def line(self, points: Sequence[tuple[float, float]]) -> None:
-        """A line through points."""
+        """Add a line through points."""
         path = " L ".join(f"{x},{y}" for x, y in points)
         self.shapes.append({"type": "path", "path": f"M {path}", "line": {"color": self.theme.muted, "width": 1.5}})
 
     def note(
         self, x: float, y: float, text: str, colour: str, anchor: str = "center", size: int = TEXT_SIZE, angle: int = 0
     ) -> None:
-        """Words without a box."""
+        """Add words without a box."""
         place = {"x": x, "y": y, "xanchor": anchor, "textangle": angle, "borderpad": 0}
         self.notes.append({**place, "text": text, "showarrow": False, "font": {"size": size, "color": colour}})
 
     def figure(self, title: str, bottom: float) -> go.Figure:
-        """All of it, down to some pixel."""
+        """The finished figure of this height."""
         figure = go.Figure(layout=layout(self.theme, title))
         height = int(bottom) + MARGIN_TOP + MARGIN
         figure.update_layout(shapes=self.shapes, annotations=self.notes, height=height, dragmode=False)
@@ -121,7 +121,7 @@ def fitted_words(label: str, detail: str, width: float) -> Fitted:
 
 
 def broken(text: str, room: float, size: float) -> list[str]:
-    """The words of a text in as few lines as fit, no word broken."""
+    """The words in as few lines as fit, no word broken."""
     lines: list[str] = []
     for word in text.split(" "):
         longer = f"{lines[-1]} {word}" if lines else word
@@ -133,7 +133,7 @@ def broken(text: str, room: float, size: float) -> list[str]:
 
 
 def _rounded(left: float, top: float, right: float, bottom: float) -> str:
-    """The path of a box with round corners."""
+    """Path of a box with round corners."""
     r = RADIUS
     return (
         f"M {left + r},{top} L {right - r},{top} Q {right},{top} {right},{top + r} L {right},{bottom - r} "

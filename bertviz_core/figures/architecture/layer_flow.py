@@ -1,4 +1,4 @@
-"""What stands in the drawing of one layer: a row per step, top to bottom, with its sizes and parameters."""
+"""Rows of the drawing of one layer: a row per step, with its sizes and parameters."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -85,7 +85,7 @@ def _attention_rows(flow: LayerFlow, steps: Sequence[FlowStep]) -> list[Row]:
 
 
 def scores_formula(flow: LayerFlow) -> str:
-    """How scores become weights, with the factor that the run told."""
+    """Formula from scores to weights, with the scaling of the run."""
     factor = flow.scaling
     if factor is None:
         return "softmax(query · key)"
@@ -106,7 +106,7 @@ def _window(window: Window | None) -> str:
 
 
 def _terms(flow: LayerFlow) -> str:
-    """What else changes the scores."""
+    """Further terms of the scores."""
     relative = "plus terms for the distance" if "relative" in flow.positions else ""
     rotary = "query and key rotated by position" if "rotary" in flow.positions else ""
     unscaled = "not divided by √d" if flow.scaling is not None and isclose(flow.scaling, 1, rel_tol=1e-6) else ""
@@ -114,11 +114,11 @@ def _terms(flow: LayerFlow) -> str:
 
 
 def _lengths(steps: Sequence[FlowStep], part: str) -> int | None:
-    """How many queries or keys there are; None where no step is known to make them."""
-    made = [step for step in steps if step.kind == "projection" and step.part in (part, "query_key_value")]
-    if not made or not made[0].leaves or len(made[0].leaves) < 2:
+    """Numbers of queries or keys; None if no step is known to make them."""
+    projections = [step for step in steps if step.kind == "projection" and step.part in (part, "query_key_value")]
+    if not projections or not projections[0].leaves or len(projections[0].leaves) < 2:
         return None
-    return made[0].leaves[-1 if _channels_first(made[0]) else -2]
+    return projections[0].leaves[-1 if _channels_first(projections[0]) else -2]
 
 
 def _channels_first(step: FlowStep) -> bool:
@@ -126,18 +126,18 @@ def _channels_first(step: FlowStep) -> bool:
 
 
 def _projection_row(steps: Sequence[FlowStep]) -> Row:
-    """What makes queries, keys and values, in this order, with what else the attention has before them."""
+    """The projections to queries, keys and values, with what precedes them."""
     order = ("query", "query_key_value", "key", "value")
-    made = sorted((step for step in steps if step.kind == "projection"), key=lambda step: order.index(step.part))
+    projections = sorted((step for step in steps if step.kind == "projection"), key=lambda step: order.index(step.part))
     extras = [step for step in steps if step.kind in ("attention_other", "norm")]
-    boxes = [Box(_projection_name(step), _sizes(step), step.part) for step in made]
+    boxes = [Box(_projection_name(step), _sizes(step), step.part) for step in projections]
     if extras:
         names = [step.name.rpartition(".")[2].replace("_", " ") for step in extras]
         more = f" and {len(names) - MOST_EXTRAS} more" if len(names) > MOST_EXTRAS else ""
         boxes.insert(0, Box(", ".join(names[:MOST_EXTRAS]) + more, "", "attention_other"))
-    times = f"{len(made)} × " if len(made) > 1 and len({step.leaves for step in made}) == 1 else ""
-    leaves = f"{times}{_shape(made[0].leaves)}" if made else ""
-    return Row(tuple(boxes), sum(step.numel for step in (*made, *extras)), leaves)
+    times = f"{len(projections)} × " if len(projections) > 1 and len({step.leaves for step in projections}) == 1 else ""
+    leaves = f"{times}{_shape(projections[0].leaves)}" if projections else ""
+    return Row(tuple(boxes), sum(step.numel for step in (*projections, *extras)), leaves)
 
 
 def _feed_forward_rows(flow: LayerFlow, inside: Sequence[FlowStep]) -> list[Row]:
@@ -170,7 +170,7 @@ def _projection_name(step: FlowStep) -> str:
 
 
 def _sizes(step: FlowStep) -> str:
-    """Width that goes in and width that comes out."""
+    """Input and output width."""
     if not step.enters or not step.leaves or step.kind in ("norm", "activation"):
         return ""
     axis = -2 if _channels_first(step) and len(step.enters) > 1 else -1
@@ -182,7 +182,7 @@ def _shape(shape: Shape | None) -> str:
 
 
 def layer_title(flow: LayerFlow) -> str:
-    """What is drawn, in a few words."""
+    """A short title of the drawing."""
     return f"Layer {flow.layer} on {flow.seq:,} {'token' if flow.seq == 1 else 'tokens'} — {flow.model}"
 
 

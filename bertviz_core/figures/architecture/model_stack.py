@@ -1,4 +1,4 @@
-"""The drawn stack of a model: embeddings, layers, pooler and head, each with its real sizes and parameters."""
+"""Draw the stack of a model: embeddings, layers, pooler and head, with sizes and parameters."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,19 +21,19 @@ NOT_IN_STREAM = "read inside the layers"
 
 
 def model_stack(architecture: Architecture, ledger: Ledger, theme: Theme) -> go.Figure:
-    """The model from the token ids at the top to its outputs at the bottom."""
+    """Draw the model from token ids at the top to outputs at the bottom."""
     return draw_rows(stack_picture(architecture, ledger), theme)
 
 
 def stack_picture(architecture: Architecture, ledger: Ledger) -> Picture:
-    """The rows of the stack; what stands on the way of the tokens, and in which order, is what a run told."""
+    """Rows of the stack; order and data flow are those recorded in a run."""
     facts = architecture.facts
     rows = [*_embedding_rows(facts, ledger)]
     sums = []
     for stack in ("encoder", "decoder"):
-        drawn, told = _stack_rows(architecture, ledger, stack)
+        drawn, layer_sums = _stack_rows(architecture, ledger, stack)
         rows += drawn
-        sums += told
+        sums += layer_sums
     rows += _beside_rows(facts, ledger)
     rows += _top_rows(architecture, ledger)
     title = f"From token ids to output — {architecture.model}"
@@ -49,7 +49,7 @@ def _module(row: Parameter) -> str:
 
 
 def _embedding_rows(facts: ModelFacts | None, ledger: Ledger) -> list[Row]:
-    """Tables whose rows are added, then what the sum passes; without a run, the tables and nothing of their order."""
+    """Embedding tables that are added, then the modules behind the sum; without a run, unordered tables."""
     rows = _counted(ledger, EMBEDDINGS)
     tables = [row for row in rows if len(row.shape) == 2]
     if facts is None:
@@ -108,9 +108,9 @@ def _stack_rows(architecture: Architecture, ledger: Ledger, stack: str) -> tuple
     equal = all(row.total == typical.total for row in layers)
     heading = _heading(layers, typical, equal, "" if stack == "encoder" else "decoder ")
     whole = sum(row.total for row in layers)
-    told = f"{len(layers):,} × {typical.total:,}" if equal and len(layers) > 1 else f"{whole:,} in them"
+    size = f"{len(layers):,} × {typical.total:,}" if equal and len(layers) > 1 else f"{whole:,} in them"
     layer = facts.layer(stack, typical.layer) if facts else None
-    return [*_layer_rows(architecture, ledger, typical, layer, heading), *ends], [(heading, told)]
+    return [*_layer_rows(architecture, ledger, typical, layer, heading), *ends], [(heading, size)]
 
 
 def _heading(layers: Sequence[LayerCount], typical: LayerCount, equal: bool, name: str) -> str:
@@ -122,16 +122,16 @@ def _heading(layers: Sequence[LayerCount], typical: LayerCount, equal: bool, nam
 
 
 def _layer_rows(
-    architecture: Architecture, ledger: Ledger, count: LayerCount, told: LayerFacts | None, group: str
+    architecture: Architecture, ledger: Ledger, count: LayerCount, layer_facts: LayerFacts | None, group: str
 ) -> list[Row]:
     """One layer from top to bottom, with its residual connections; without an order, what it holds."""
     own = [row for row in _counted(ledger, count.component) if row.layer == count.layer]
-    blocks = told.blocks if told else ()
-    if not told or not told.order:
-        return _unordered_rows(architecture, count, told, group)
+    blocks = layer_facts.blocks if layer_facts else ()
+    if not layer_facts or not layer_facts.order:
+        return _unordered_rows(architecture, count, layer_facts, group)
     drawn: list[Row] = []
     for block in blocks:
-        drawn += _block_rows(architecture, own, block, told, group)
+        drawn += _block_rows(architecture, own, block, layer_facts, group)
     rest = count.total - sum(row.count or 0 for row in drawn)
     return [*drawn, *([Row((Box("other", "", "other"),), rest, group=group, apart=True)] if rest else [])]
 
@@ -140,11 +140,11 @@ def _block_rows(
     architecture: Architecture,
     own: Sequence[Parameter],
     block: Block,
-    told: LayerFacts,
+    layer_facts: LayerFacts,
     group: str,
 ) -> list[Row]:
-    boxes = tuple(_block_box(architecture, kind, told) for kind in block.kinds)
-    total = sum(_block_count(own, kind, block, told.blocks) for kind in block.kinds)
+    boxes = tuple(_block_box(architecture, kind, layer_facts) for kind in block.kinds)
+    total = sum(_block_count(own, kind, block, layer_facts.blocks) for kind in block.kinds)
     before, within, behind = (
         [Row((Box(words, _width(own, path), "layer_norm"),), _of(own, path), group=group) for path in paths]
         for words, paths in (
@@ -169,21 +169,23 @@ def _block_count(own: Sequence[Parameter], kind: str, block: Block, blocks: Sequ
     return _sum([row for row in inside if not parts or row.part in parts])
 
 
-def _block_box(architecture: Architecture, kind: str, told: LayerFacts) -> Box:
+def _block_box(architecture: Architecture, kind: str, layer_facts: LayerFacts) -> Box:
     hidden, inner, heads = architecture.hidden_size, architecture.intermediate_size, architecture.num_attention_heads
     if kind == "feed-forward":
-        wide = f"2 × {inner:,}" if told.gated and inner else f"{inner:,}" if inner else ""
+        wide = f"2 × {inner:,}" if layer_facts.gated and inner else f"{inner:,}" if inner else ""
         widths = f"{hidden:,} → {wide} → {hidden:,}" if hidden and inner else ""
-        return Box("gated feed-forward" if told.gated else "feed-forward", widths, "feed_forward")
+        return Box("gated feed-forward" if layer_facts.gated else "feed-forward", widths, "feed_forward")
     if kind in ("attention", "cross-attention"):
         head_text = f"{heads} heads × {architecture.head_dim}" if heads and architecture.head_dim else ""
         return Box("self-attention" if kind == "attention" else kind, head_text, "attention")
     return Box("token mixing", "no attention", "other") if kind == "mixing" else Box("other", "", "other")
 
 
-def _unordered_rows(architecture: Architecture, count: LayerCount, told: LayerFacts | None, group: str) -> list[Row]:
-    """What a layer holds, no order drawn."""
-    gated = told or LayerFacts(count.component, count.layer, (), None, gated=False)
+def _unordered_rows(
+    architecture: Architecture, count: LayerCount, layer_facts: LayerFacts | None, group: str
+) -> list[Row]:
+    """Contents of a layer without an order."""
+    gated = layer_facts or LayerFacts(count.component, count.layer, (), None, gated=False)
     parts = (
         (_block_box(architecture, "attention", gated) if count.attention else None, count.attention),
         (_block_box(architecture, "feed-forward", gated), count.feed_forward),
@@ -222,7 +224,7 @@ def _top_rows(architecture: Architecture, ledger: Ledger) -> list[Row]:
 
 
 def _words(path: str) -> str:
-    """A module's own name in words."""
+    """A module's name in words."""
     names = [name for name in path.split(".") if not name.isdecimal()]
     return names[-1].replace("_", " ") if names else "model"
 

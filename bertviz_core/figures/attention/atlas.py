@@ -1,4 +1,4 @@
-"""All heads at a glance as one figure: a small map for each, a row per layer and a column per head, one scale."""
+"""Draw the attention of all heads as small maps, a row per layer and a column per head, on one scale."""
 
 from functools import partial
 
@@ -22,13 +22,7 @@ LEVELS = 255
 
 
 def atlas_heatmap(atlas: AttentionAtlas, title: str, theme: Theme) -> go.Figure:
-    """Every head's map beside and below the others, from 0 to the largest weight of all.
-
-    Args:
-        atlas: the maps, or their max-pools.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """The maps of all heads on one scale, from 0 to the largest weight of all."""
     maps = _pooled(atlas.thumbnails)
     layers, heads, rows, columns = maps.shape
     lifted = len(atlas.queries) > LIFTED
@@ -56,7 +50,7 @@ def atlas_heatmap(atlas: AttentionAtlas, title: str, theme: Theme) -> go.Figure:
 
 
 def _pooled(maps: Float[np.ndarray, "layers heads rows columns"]) -> Float[np.ndarray, "layers heads rows2 columns2"]:
-    """The maps, or the largest of every block of their cells where all together are too many."""
+    """The maps, max-pooled if there are too many cells."""
     layers, heads, rows, columns = maps.shape
     factor = 1
     while layers * heads * -(-rows // factor) * -(-columns // factor) > MOST_CELLS and factor < max(rows, columns):
@@ -70,7 +64,7 @@ def _pooled(maps: Float[np.ndarray, "layers heads rows columns"]) -> Float[np.nd
 def _side_by_side(
     maps: Float[np.ndarray, "layers heads rows columns"], top: float, lifted: bool
 ) -> UInt[np.ndarray, "high wide"]:
-    """All maps in one: each cell one of 256 shades."""
+    """All maps as one array of 256 shades."""
     layers, heads, rows, columns = maps.shape
     shares = np.clip(maps.transpose(0, 2, 1, 3).reshape(layers * rows, heads * columns) / np.float32(top), 0, 1)
     return ((np.sqrt(shares) if lifted else shares) * LEVELS).round().astype(np.uint8)

@@ -1,4 +1,4 @@
-"""One head's attention as a figure: queries by keys, light for little."""
+"""Draw one head's attention as a heatmap of queries by keys."""
 
 from collections.abc import Collection, Sequence
 from functools import partial
@@ -71,7 +71,7 @@ def attention_readings(
 def attention_heatmap(
     attention_map: AttentionMap, special: Collection[int], title: str, theme: Theme, second: int | None = None
 ) -> go.Figure:
-    """A map as it is read: a row per query, a column per key.
+    """A row per query, a column per key.
 
     Args:
         attention_map: the map.
@@ -100,7 +100,7 @@ def pooled_heatmap(pooled: PooledMap, title: str, theme: Theme, second: int | No
 
 
 def _within(starts: np.ndarray, second: int | None) -> int | None:
-    """Where the second text begins, if that is behind the first of these blocks and not behind the last."""
+    """Where the second text begins, if inside these blocks."""
     return second if second is not None and starts[0] < second <= starts[-1] else None
 
 
@@ -113,7 +113,7 @@ def axis_labels(axis: Axis, special: Collection[int]) -> list[str]:
 
 
 def _heatmap(weights: np.ndarray, unit: str, title: str, theme: Theme) -> go.Figure:
-    """The cells of a map with a colour bar in their own unit, from 0 to the largest."""
+    """A heatmap from 0 to the largest weight, with a colour bar in its unit."""
     top = float(weights.max(initial=0)) or 1.0
     exact = weights.size <= EXACT_CELLS
     full = top if exact else 65_535

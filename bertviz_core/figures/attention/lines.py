@@ -1,4 +1,4 @@
-"""One head's attention as lines: the looking tokens on the left, those looked at on the right, strong lines dark."""
+"""Draw one head's attention as lines from queries to keys."""
 
 from collections.abc import Collection
 from typing import Any
@@ -72,7 +72,7 @@ def attention_lines(
 
 
 def _run(queries: np.ndarray, keys: np.ndarray, strength: float, colour: str) -> dict[str, Any]:
-    """Lines of like weight as one trace, a gap behind each."""
+    """Lines of similar weight as one trace, separated by gaps."""
     gap = np.full(len(queries), np.nan, dtype=np.float32)
     return {
         "x": np.tile(np.array([0, 1, np.nan], dtype=np.float32), len(queries)),

@@ -1,4 +1,4 @@
-"""How pictures of attention are read: their titles and units, a scale with round ticks, where a second text begins."""
+"""Titles, units and colour bars that the figures of attention share."""
 
 from collections.abc import Callable
 from functools import partial
@@ -36,7 +36,7 @@ WHERE: dict[Weights, str] = {"rollout": "up to", "value-zeroing": "in"}
 
 
 def attention_title(attention_map: AttentionMap, model: str) -> str:
-    """What a map is, for a slide."""
+    """Title of a map."""
     kind = KINDS[attention_map.options.weights]
     if attention_map.head is None:
         return f"{kind} {WHERE[attention_map.options.weights]} layer {attention_map.layer} — {model}"
@@ -44,7 +44,7 @@ def attention_title(attention_map: AttentionMap, model: str) -> str:
 
 
 def all_heads_title(options: MapOptions, model: str) -> str:
-    """What the maps of all heads are, for a slide."""
+    """Title of the maps of all heads."""
     of = f"{WHERE[options.weights]} each layer" if options.weights in OF_LAYERS else "of all heads"
     return f"{KINDS[options.weights]} {of} — {model}"
 
@@ -80,7 +80,7 @@ def attention_bar(unit: str, top: float, full: float, root: bool = False) -> dic
 
 
 def divide(figure: go.Figure, first_row: int | None, first_column: int | None, theme: Theme, **where: int) -> go.Figure:
-    """The figure with dashed lines before this row and column of the second text of a pair."""
+    """Add dashed lines before the first row and column of the second text."""
     line = {"color": theme.text, "width": 1.5, "dash": "dash"}
     if first_row is not None:
         figure.add_hline(y=first_row - 0.5, line=line, **where)

@@ -1,4 +1,4 @@
-"""Axes of tokens, sentences and numbers: their labels, what fits, and one style for all axes of a figure."""
+"""Axes of tokens, sentences and numbers: labels, thinning, and one style for all axes of a figure."""
 
 import html
 import itertools
@@ -19,7 +19,7 @@ from bertviz_core.trace.results import Tokens
 
 
 def even_axes(figure: go.Figure, theme: Theme) -> go.Figure:
-    """The figure, every axis of it with the same letters, lines and distances."""
+    """Give all axes the same font, lines and distances."""
     same = {
         "tickfont": {"size": TEXT_SIZE - 1},
         "title": {"font": {"size": TEXT_SIZE}, "standoff": 10},
@@ -74,12 +74,18 @@ def token_axis(names: Sequence[str], pixels: int, first: int = 0, theme: Theme |
     }
 
 
+def name_columns(figure: go.Figure, names: Sequence[str], across: int, theme: Theme) -> None:
+    """Tokens below a map of so many pixels, turned where they have no room beside each other."""
+    angle = -90 if len(names) * 60 > across else 0
+    figure.update_xaxes(token_axis(names, across, theme=theme), range=[-0.5, len(names) - 0.5], tickangle=angle)
+
+
 MOST_THINNED = 2
 """Axes of a figure whose titles say so: one of each direction."""
 
 
 def name_thinned(figure: go.Figure) -> None:
-    """Titles of axes of names say where only every k-th is written; numbers that are left out can be counted.
+    """Say in the titles of axes with names where only every k-th is written.
 
     Panels below each other have no room for a title each, and say nothing.
     """
@@ -90,12 +96,12 @@ def name_thinned(figure: go.Figure) -> None:
         if (axis.ticklabelstep or 1) > 1 and any(tick_number(str(each)) is None for each in axis.ticktext)
     ]
     for axis in thinned if len(thinned) <= MOST_THINNED else ():
-        said = f"every {ordinal(axis.ticklabelstep)} is named"
-        axis.title.text = f"{axis.title.text}, {said}" if axis.title.text else said
+        note = f"every {ordinal(axis.ticklabelstep)} is named"
+        axis.title.text = f"{axis.title.text}, {note}" if axis.title.text else note
 
 
 def names_lie(axis: Any, unit: float, size: float) -> bool:
-    """Whether all labels of an axis stand beside each other without being turned.
+    """Whether all labels of an axis fit beside each other without being turned.
 
     Args:
         axis: has places and labels.
@@ -110,7 +116,7 @@ def names_lie(axis: Any, unit: float, size: float) -> bool:
 
 
 def stride(axis: Any) -> float:
-    """Places from one label to the next."""
+    """Distance from one label to the next."""
     places = sorted(axis.tickvals)
     return float(min((after - before for before, after in itertools.pairwise(places)), default=1.0)) or 1.0
 
@@ -131,12 +137,12 @@ def sentence_text(sentence: str, longest: int = LONGEST_SENTENCE) -> str:
 
 
 def number_axis(numbers: Sequence[int], pixels: int = NARROWEST_AXIS) -> dict[str, Any]:
-    """Sentences by their numbers, from left to right, thinned for the narrowest plot."""
+    """An axis of sentence numbers, thinned for the narrowest plot."""
     return token_axis([str(number + 1) for number in numbers], pixels)
 
 
 def similarity_colours(measure: str, largest: float, theme: Theme) -> dict[str, Any]:
-    """Range, scale and bar of a measure: signed ones symmetric around 0, a distance from 0."""
+    """Range, scale and colour bar of a measure: symmetric around 0, or from 0 for a distance."""
     top = 1.0 if measure == "cosine" else largest or 1.0
     distance = measure == "euclidean"
     low = 0.0 if distance else -top
@@ -182,7 +188,7 @@ def same_scale(
 
 
 def tie_axes(figure: go.Figure) -> go.Figure:
-    """The figure, a unit as long on its vertical axis as on its horizontal one; the range of one of them grows."""
+    """Give both axes the same scale; the range of one of them grows."""
     figure.update_xaxes(constrain="range")
     return figure.update_yaxes(scaleanchor="x", scaleratio=1, constrain="range")
 
@@ -248,7 +254,7 @@ Box = tuple[float, float, float, float]
 
 
 def _label_boxes(spot: Sequence[float], name: str) -> dict[str, Box]:
-    """Side of a point -> the place of its label there."""
+    """Side of a point -> box of its label there."""
     (x, y), width = spot, LETTER * len(html.unescape(re.sub("<[^<>]*>", "", name)))
     corners = {
         "middle right": (x + MARK, y - LINE / 2),
@@ -260,5 +266,5 @@ def _label_boxes(spot: Sequence[float], name: str) -> dict[str, Box]:
 
 
 def _cover(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether two boxes (left, bottom, right, top) share any area."""
+    """Whether two boxes (left, bottom, right, top) overlap."""
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

@@ -1,4 +1,4 @@
-"""What stands below a figure that is taken away: model, revision, text and the range of its colours."""
+"""Captions of figures in files: model, revision, text and the range of the colours."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -19,12 +19,12 @@ SPELLED = 2
 
 @dataclass(frozen=True, slots=True)
 class Caption:
-    """What a figure was made of, as text of the project's own and of its user's; nothing in it is markup."""
+    """What a figure was made of, as plain text."""
 
     words: str
     """What is seen; may be empty."""
     models: tuple[tuple[str, str], ...]
-    """(name, revision) of every model; "" where its files are gone."""
+    """(name, revision) of every model; "" where it is unknown."""
     texts: tuple[str, ...] = ()
     """What the models read, where the figure depends on it."""
     colours: str = ""
@@ -32,7 +32,7 @@ class Caption:
 
     @property
     def line(self) -> str:
-        """All of it in one line."""
+        """The caption as one line."""
         words = spelled(self.words).rstrip(". ")
         named = [
             f"{spelled(name)}, revision {spelled(revision)}" if revision else spelled(name)
@@ -47,7 +47,7 @@ class Caption:
 def caption_of(
     figure: go.Figure, words: str, models: Sequence[tuple[str, str]], texts: Sequence[str | None] = ()
 ) -> Caption:
-    """The caption of a figure; the range of the colours is read off the figure itself.
+    """Caption of a figure; the colour range is read off the figure itself.
 
     Args:
         figure: the figure as it is drawn.
@@ -60,7 +60,7 @@ def caption_of(
 
 
 def _beyond(words: str, title: str, models: Sequence[str]) -> str:
-    """What words say beyond the title that stands in the figure and the models that a caption names anyway."""
+    """What words say that title and models do not."""
     bare, end = "".join(title.split()), 0
     for letter in bare:
         end += len(words[end:]) - len(words[end:].lstrip())
@@ -79,7 +79,7 @@ def _beyond(words: str, title: str, models: Sequence[str]) -> str:
 
 
 def colour_range(figure: go.Figure) -> str:
-    """The sentence of every colour scale of a figure, "cosine, −1 to 1"; "" where it has none."""
+    """Range of every colour scale of a figure, "cosine, −1 to 1"; "" without one."""
     ranges = [
         scale_words(" ".join(_unescaped(unit).split()), low, high, how) for unit, low, high, how in _scales(figure)
     ]
@@ -87,12 +87,12 @@ def colour_range(figure: go.Figure) -> str:
 
 
 def spelled(text: str) -> str:
-    """A stranger's text on one line, characters without a picture by their code."""
+    """User text on one line, unprintable characters escaped."""
     return escape_controls(" ".join(text.split()))
 
 
 def texts_words(texts: Sequence[str]) -> str:
-    """Which texts a figure was made of, without markup: 'Text: “...”'; "" where it depends on none."""
+    """The texts of a figure, 'Text: “...”'; "" if it depends on none."""
     if not texts:
         return ""
     if len(texts) > SPELLED:
@@ -124,7 +124,7 @@ def _shows(scale: Any) -> bool:
 
 
 def _ends(bar: dict[str, Any], low: float | None, high: float | None, values: Any) -> tuple[str, str, str, str]:
-    """The ends in real units, which are those of the bar's ticks; as numbers where it has none of its own."""
+    """Ends of a scale, by the ticks of its bar or as numbers."""
     title = bar.get("title") or {}
     unit = ((title.get("text") if isinstance(title, dict) else str(title)) or "value").strip()
     ticks = bar.get("ticktext")
@@ -162,6 +162,6 @@ def _minus(number: str) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """What a reader sees of a label that bertviz_core.figures.base.style.escape made; W<sub>q</sub> is W_q."""
+    """The visible text of a label; W<sub>q</sub> is W_q."""
     text = text.replace("<sub>", "_").replace("</sub>", "").replace("\u2068", "").replace("\u2069", "")
     return text.replace("<br>", " ").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

@@ -1,4 +1,4 @@
-"""Numbers in the cells of a map, wherever there is room for them, black or white by what can be read on the colour."""
+"""Heatmaps with their numbers in the cells, in black or white, where there is room."""
 
 import itertools
 import math
@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
+from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.style import text_on
 from bertviz_core.figures.base.text_width import text_width
 
@@ -33,7 +34,7 @@ def colour_at(scale: Sequence[Sequence[float | str]], share: float) -> str:
 
 
 def number_size(words: Sequence[Sequence[str]], across: float, down: float) -> int | None:
-    """Height of the letters in which every number has room in its cell; None where none is large enough to be read.
+    """Font size at which every number fits its cell; None if none is legible.
 
     Args:
         words: the numbers, rows of columns.
@@ -49,7 +50,7 @@ def number_size(words: Sequence[Sequence[str]], across: float, down: float) -> i
 
 
 def _finer(form: str, values: Float[np.ndarray, "rows columns"]) -> str:
-    """A form with digits behind the point, or with as many as tell the numbers apart; counts are whole."""
+    """The format with as many decimals as distinguish the numbers; counts stay whole."""
     fixed, finite = re.fullmatch(r"(.*\.)([1-9]\d*)f", form), values[np.isfinite(values)]
     spread = float(np.ptp(finite)) if finite.size else 0.0
     if fixed is None or spread == 0:
@@ -67,7 +68,7 @@ def cell_numbers(
     axes: tuple[str, str] = ("x", "y"),
     first_column: int = 0,
 ) -> go.Figure:
-    """The figure, with its numbers in the cells of a map where all of them have room; else as it is.
+    """Add the numbers to the cells of a map if all of them fit.
 
     The cells are those of a heatmap, one unit of an axis each, the first at 0. What is no number stays empty.
 
@@ -104,8 +105,42 @@ def cell_numbers(
     )
 
 
+def add_cells(
+    figure: go.Figure,
+    values: Float[np.ndarray, "rows columns"],
+    form: str,
+    scale: Sequence[Sequence[float | str]],
+    ends: tuple[float, float],
+    room: tuple[float, float],
+    unit: str,
+    hover: str | None = None,
+    axes: tuple[str, str] = ("x", "y"),
+    **settings: Any,
+) -> go.Figure:
+    """Add a heatmap with a colour bar in its unit, and its numbers in the cells where all of them have room.
+
+    Args:
+        figure: gets the map.
+        values: its numbers; cells stand at 0, 1, 2 ... of both axes.
+        form: format of the numbers in the cells, as of `cell_numbers`.
+        scale: its colours, from 0 to 1.
+        ends: numbers that have the first and the last colour.
+        room: width and height of the map in pixels, in the narrowest place for which it is drawn.
+        unit: title of its colour bar.
+        hover: what a cell shows under the pointer, as plotly's hovertemplate.
+        axes: names of its axes.
+        settings: further settings of the heatmap, or others than the usual.
+    """
+    rows, columns = values.shape
+    usual: dict[str, Any] = {"x": list(range(columns)), "y": list(range(rows)), "xgap": 1, "ygap": 1}
+    usual |= {"zmin": ends[0], "zmax": ends[1], "colorscale": scale, "colorbar": colour_bar(unit, *ends)}
+    usual |= {"xaxis": axes[0], "yaxis": axes[1], "hovertemplate": None if hover is None else f"{hover}<extra></extra>"}
+    figure.add_heatmap(z=values, **{**usual, **settings})
+    return cell_numbers(figure, values, form, scale, ends, room, axes)
+
+
 def _written(value: float, form: str) -> str:
-    """The number as it stands in a cell, with a real minus, none before 0; "" for what is no number."""
+    """The formatted number with a real minus, none before 0; "" for NaN."""
     if not np.isfinite(value):
         return ""
     written = f"{value:{form}}"

@@ -1,4 +1,4 @@
-"""Colour bars whose ticks are round numbers, whatever the cells are coded as."""
+"""Colour bars with round ticks."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ THICKNESS = 14
 
 
 def round_limit(limit: float) -> float:
-    """The least round number that is not smaller: where a scale may end, so that its end is a round tick.
+    """The smallest round number that is not smaller, as the end of a scale.
 
     Args:
         limit: largest magnitude; 1 stands for it where it is 0 or no number.
@@ -48,7 +48,7 @@ def round_ticks(low: float, high: float, most: int = 5) -> list[float]:
 
 
 def tick_words(ticks: Sequence[float]) -> list[str]:
-    """The ticks as they are written: all with the digits that the finest of them needs, a real minus in front."""
+    """Formatted ticks, all with the decimals that the finest needs."""
     if not ticks:
         return []
     if (
@@ -94,7 +94,7 @@ SPACINGS: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 
 
 def tick_number(word: str) -> float | None:
-    """The number that a tick says; None for other words."""
+    """The number of a tick; None for other words."""
     try:
         return float(word.replace("−", "-").replace(",", ""))
     except ValueError:
@@ -154,5 +154,5 @@ def scale_words(unit: str, low: str, high: str, how: str = "") -> str:
 
 
 def _exact(number: float) -> float:
-    """The number without what multiplication adds behind its twelfth digit."""
+    """The number rounded to twelve digits."""
     return float(f"{number:.12g}")

@@ -1,4 +1,4 @@
-"""A figure as a file that needs nothing else: an HTML page that opens without a network, SVG and PNG with a caption."""
+"""Export a figure as a self-contained HTML page, SVG or PNG with a caption."""
 
 import base64
 import html
@@ -49,7 +49,7 @@ def standalone_html(figure: go.Figure, title: str, caption: Caption, theme: Them
 
 
 def without_selection(figure: go.Figure) -> go.Figure:
-    """The figure for a file: without the frame around what was chosen on the page."""
+    """The figure without the marks of what is selected on the page."""
     still = go.Figure(figure)
     still.data = [trace for trace in still.data if trace.meta != SELECTION]
     still.layout.shapes = [shape for shape in still.layout.shapes if shape.name != SELECTION]
@@ -57,13 +57,13 @@ def without_selection(figure: go.Figure) -> go.Figure:
 
 
 def png_scale(width: float) -> float:
-    """Pixels of a PNG for each of a picture's, so that it is sharp on a slide however small the picture is."""
+    """Pixels of a PNG per pixel of the figure, for a sharp slide."""
     return max(SCALE, LEAST / width)
 
 
 @lru_cache
 def font_face() -> str:
-    """The rule of a style sheet that brings the page's typeface along, its file inside."""
+    """CSS rule that embeds the typeface."""
     file = base64.b64encode(FONT_FILE.read_bytes()).decode("ascii")
     source = f"url(data:font/woff2;base64,{file}) format('woff2')"
     return f"@font-face{{font-family:'{FAMILY}';font-weight:200 900;src:{source}}}"
@@ -102,12 +102,12 @@ def captioned_svg(drawing: str, title: str, caption: Caption, theme: Theme, alt:
 
 
 def description(alt: str, caption: Caption) -> str:
-    """What is seen and of what, in a line."""
+    """Alternative text and caption in one line."""
     return f"{spelled(alt).rstrip('.')}. {caption.line}" if alt else caption.line
 
 
 def framed(svg: str, theme: Theme) -> tuple[go.Figure, int, int]:
-    """A figure that is this picture and nothing more, so that plotly's renderer paints it; its width and height."""
+    """A figure that shows this SVG alone, so that plotly can render it; its width and height."""
     size = re.match(r"<svg [^>]*?width=\"([\d.]+)\" height=\"([\d.]+)\"", svg)
     if size is None:
         raise ValueError("the picture states no size")
@@ -128,7 +128,7 @@ def framed(svg: str, theme: Theme) -> tuple[go.Figure, int, int]:
 
 
 def described_png(png: bytes, words: str) -> bytes:
-    """The image with a chunk "Description" behind its header (PNG specification, 11.3.4.5, iTXt).
+    """The PNG with an iTXt chunk "Description" behind its header (PNG specification, 11.3.4.5).
 
     Raises:
         ValueError: these bytes are no PNG.

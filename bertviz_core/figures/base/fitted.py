@@ -1,4 +1,4 @@
-"""A drawn figure fitted to the width of its place: title, legend, colour bars and labels of axes.
+"""Fit a figure to the width of its place: title, legend, colour bars and axis labels.
 
 Widths of words are reckoned, not measured, so that a figure is the same wherever it is drawn.
 """
@@ -46,7 +46,7 @@ SHARE_OF_NAMES = 0.34
 
 
 def fitted(figure: go.Figure, theme: Theme) -> go.Figure:
-    """The figure itself, changed so that its words have room in its place.
+    """Fit the figure to its place; changes and returns it.
 
     Wherever it stands: the title has as many lines as it needs, and the legend stands below it. On less than a whole
     page: labels along the axes are turned, made smaller and at last thinned. On a phone: a colour bar lies below the
@@ -71,7 +71,7 @@ def fitted(figure: go.Figure, theme: Theme) -> go.Figure:
 
 
 def _name_logarithms(figure: go.Figure, theme: Theme) -> None:
-    """Titles of axes and colour bars say where these are not even; a phone's bar has no room for it."""
+    """Say in titles of axes and colour bars where the scale is not linear; a phone's bar has no room for it."""
     for axis in (*figure.select_xaxes(), *figure.select_yaxes()):
         if axis.type == "log" and axis.title.text:
             axis.title.text += ", logarithmic"
@@ -82,7 +82,7 @@ def _name_logarithms(figure: go.Figure, theme: Theme) -> None:
 
 
 def _even_titles(figure: go.Figure, theme: Theme) -> None:
-    """Titles in one size of letters, as plotly's own grows with the figure's; short ones of bars stand above these."""
+    """One font size for all titles; short titles of colour bars stand above them."""
     for each in (*figure.select_xaxes(), *figure.select_yaxes(), *([] if theme.narrow else _bars(figure))):
         if each.title.text and each.title.font.size is None:
             each.title.font.size = TEXT_SIZE
@@ -92,7 +92,7 @@ def _even_titles(figure: go.Figure, theme: Theme) -> None:
 
 
 def _make_room_beside(figure: go.Figure) -> None:
-    """A margin at the right for numbers that stand behind lying bars."""
+    """A right margin for the numbers behind horizontal bars."""
     words = [
         label_width(str(each), trace.textfont.size or TEXT_SIZE)
         for trace in figure.data
@@ -106,12 +106,12 @@ def _make_room_beside(figure: go.Figure) -> None:
 
 
 def _several(texts: Any) -> list[Any]:
-    """The texts of a trace; none where it has none."""
+    """A trace's texts as a list."""
     return [] if texts is None else list(texts)
 
 
 def _fitted_title(title: str, theme: Theme, size: float, tools: float) -> list[str]:
-    """The title in as many lines as its place asks for; beside the first, the tool bar takes so many pixels."""
+    """The title in lines; beside the first stands the tool bar."""
     room = theme.pixels - 2 * EDGE
     first, *others = title.split("<br>")
     lines = wrapped_label(first, room, size, 0 if theme.narrow else tools)
@@ -119,12 +119,12 @@ def _fitted_title(title: str, theme: Theme, size: float, tools: float) -> list[s
 
 
 def _tools_width(figure: go.Figure) -> float:
-    """Pixels of the tool bar, which has no tools of axes where none can be moved."""
+    """Width of the tool bar in pixels."""
     return FEW_TOOLS if all(axis.fixedrange for axis in figure.select_xaxes()) else TOOLS
 
 
 def _make_room_above(figure: go.Figure, theme: Theme) -> None:
-    """Title in lines, legend below it; the figure grows by what they take, so that the plot keeps its size."""
+    """Break the title, put the legend below it, and grow the figure by both."""
     _wrap_legend(figure, theme)
     title = figure.layout.title.text or ""
     size = figure.layout.title.font.size or TITLE_SIZE
@@ -142,7 +142,7 @@ def _make_room_above(figure: go.Figure, theme: Theme) -> None:
 
 
 def legend_height(figure: go.Figure, theme: Theme) -> float:
-    """Pixels that the legend above the plot takes, 0 where there is none."""
+    """Height of the legend above the plot, 0 without one."""
     layout = figure.layout
     legend = layout.legend
     names = list(dict.fromkeys(trace.name for trace in figure.data if _in_legend(trace)))
@@ -159,7 +159,7 @@ def legend_height(figure: go.Figure, theme: Theme) -> float:
 
 
 def _wrap_legend(figure: go.Figure, theme: Theme) -> None:
-    """Names of a legend in lines that are no longer than the plots are wide."""
+    """Break legend names to the width of the plots."""
     size = figure.layout.legend.font.size or TEXT_SIZE
     room = plot_width(figure, theme) - MARK
     for trace in figure.data:
@@ -176,7 +176,7 @@ def _in_legend(trace: Any) -> bool:
 
 
 def plot_width(figure: go.Figure, theme: Theme) -> float:
-    """Pixels that are left for the plots, beside the names of the rows and standing colour bars."""
+    """Pixels left for the plots beside row names and standing colour bars."""
     return theme.pixels - _names_width(figure) - (STANDING if _standing_bars(figure) else _margin(figure, "r"))
 
 
@@ -191,12 +191,12 @@ def _names_width(figure: go.Figure) -> float:
 
 
 def _standing_bars(figure: go.Figure) -> list[Any]:
-    """All colour bars that stand beside the plot."""
+    """Colour bars beside the plot."""
     return [bar for bar in _bars(figure) if bar.orientation != "h"]
 
 
 def _bars(figure: go.Figure) -> list[Any]:
-    """All colour bars that are drawn."""
+    """All colour bars."""
     axes = [figure.layout[name] for name in figure.layout if name.startswith("coloraxis")]
     used = [axis for axis in axes if axis.showscale is not False and axis.colorscale is not None]
     own = [trace for trace in figure.data if trace.type in ("heatmap", "contour")]
@@ -206,7 +206,7 @@ def _bars(figure: go.Figure) -> list[Any]:
 
 
 def _lay_bars_down(figure: go.Figure, theme: Theme) -> None:
-    """A single colour bar below the plot, as wide as the figure; several of them stay with their maps."""
+    """Move a single colour bar below the plot; several stay with their maps."""
     bars = _standing_bars(figure)
     if len(bars) != 1:
         return
@@ -236,7 +236,7 @@ def _spaces_behind_title(bar: Any) -> str:
 
 
 def _thin_ticks(bar: Any, pixels: float) -> None:
-    """Every k-th tick of a lying bar, so that their words do not meet; the two at its ends stay."""
+    """Every k-th tick of a horizontal bar; the two at its ends stay."""
     words = [str(each) for each in _several(bar.ticktext)]
     size = bar.tickfont.size or TEXT_SIZE
     room = pixels - label_width(bar.title.text or "", TEXT_SIZE) - GAP
@@ -249,7 +249,7 @@ def _thin_ticks(bar: Any, pixels: float) -> None:
 
 
 def _wrap_axis_titles(figure: go.Figure, theme: Theme) -> None:
-    """Titles of axes in lines that are no longer than their axis."""
+    """Break axis titles to the length of their axis."""
     width, height = plot_width(figure, theme), _plot_height(figure)
     ys = list(figure.select_yaxes())
     for axes, pixels in ((figure.select_xaxes(), width), (ys, height)):
@@ -270,7 +270,7 @@ def _plot_height(figure: go.Figure) -> float:
 
 
 def _fit_rows(figure: go.Figure, theme: Theme) -> None:
-    """Names of rows: cut to a share of a narrow figure, smaller and at last thinned where the rows are low."""
+    """Cut row names on a narrow figure, then shrink and thin them where rows are low."""
     height = _plot_height(figure)
     for axis in figure.select_yaxes():
         if not _several(axis.ticktext):
@@ -285,7 +285,7 @@ def _fit_rows(figure: go.Figure, theme: Theme) -> None:
 
 
 def _fit_columns(figure: go.Figure, theme: Theme) -> None:
-    """Names of columns: upright while they fit, else along the columns, then smaller, at last thinned."""
+    """Keep column names horizontal while they fit, else turn, shrink and thin them."""
     for axis in figure.select_xaxes():
         if not _several(axis.ticktext):
             continue
@@ -331,7 +331,7 @@ def _margin(figure: go.Figure, side: str) -> float:
 
 
 def _grow(figure: go.Figure, side: str, pixels: float) -> None:
-    """A wider margin, and a higher figure by as much."""
+    """Grow a margin, and the figure's height by as much."""
     more = math.ceil(pixels)
     if more:
         figure.layout.margin[side] = _margin(figure, side) + more

@@ -1,4 +1,4 @@
-"""Maps of layers by heads beside or below each other, each with its name above it and a colour bar of its own."""
+"""Draw maps of layers by heads beside or below each other, each with a colour bar of its own."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import even_axes
-from bertviz_core.figures.base.cells import cell_numbers
+from bertviz_core.figures.base.cells import add_cells
 from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 
@@ -109,28 +109,26 @@ def _add_map(
     grid: PanelGrid,
     theme: Theme,
 ) -> None:
-    """One map, its colour bar, the numbers in its cells and its name."""
-    number, (left, bottom, width), (low, high) = _number(index), place, panel.ends
+    """Add one map with colour bar, cell numbers and name."""
+    number, (left, bottom, width) = _number(index), place
     bar = {
         **{"x": left + width, "xanchor": "left", "len": grid.tall, "lenmode": "fraction"},
         **{"y": bottom + (grid.tall if grid.hung else 0), "yanchor": "top" if grid.hung else "bottom"},
     }
     unit = f" {panel.hover_unit}" if panel.hover_unit else ""
-    figure.add_heatmap(
-        z=panel.cells,
-        xaxis=f"x{number}",
-        yaxis=f"y{number}",
-        zmin=low,
-        zmax=high,
-        colorscale=panel.scale,
-        colorbar={**colour_bar(panel.unit, low, high, most=panel.most_ticks), **bar, **panel.bar},
-        xgap=1,
-        ygap=1,
+    add_cells(
+        figure,
+        panel.cells,
+        panel.digits,
+        panel.scale,
+        panel.ends,
+        ((theme.pixels - grid.edges) * width, INSIDE * grid.rows),
+        panel.unit,
+        f"{panel.hover}, layer %{{y}}, head %{{x}}: %{{z:.4f}}{unit}",
+        (f"x{number}", f"y{number}"),
+        colorbar={**colour_bar(panel.unit, *panel.ends, most=panel.most_ticks), **bar, **panel.bar},
         hoverongaps=False,
-        hovertemplate=f"{panel.hover}, layer %{{y}}, head %{{x}}: %{{z:.4f}}{unit}<extra></extra>",
     )
-    room = ((theme.pixels - grid.edges) * width, INSIDE * grid.rows)
-    cell_numbers(figure, panel.cells, panel.digits, panel.scale, panel.ends, room, (f"x{number}", f"y{number}"))
     figure.add_annotation(
         text=panel.words, x=left, xref="paper", xanchor="left", y=bottom + grid.tall, yref="paper",
         yanchor="bottom", showarrow=False, font={"size": TEXT_SIZE, "color": theme.text},
@@ -140,7 +138,7 @@ def _add_map(
 def _axes(
     panel: Panel, index: int, place: tuple[float, float, float], tall: float, named: str
 ) -> dict[str, dict[str, Any]]:
-    """The axes of heads and of layers."""
+    """Axes of heads and layers."""
     number, (left, bottom, width), (layers, heads) = _number(index), place, panel.cells.shape
     return {
         f"xaxis{number}": {
@@ -168,7 +166,7 @@ def _number(index: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PairSizes:
-    """Pixels of two maps, which stand beside each other and, on a phone, below each other."""
+    """Sizes of two maps, side by side or on a phone below each other."""
 
     least: int
     """Of all rows at least."""
@@ -183,7 +181,7 @@ ROW, MOST, BELOW, ABOVE = 30, 420, 60, 84
 
 
 def pair_grid(layers: int, sizes: PairSizes, theme: Theme) -> PanelGrid:
-    """Places of two maps of so many layers."""
+    """The grid of two maps with so many layers."""
     rows = max(sizes.least, min(MOST, ROW * layers))
     lines = 2 if theme.slim else 1
     height = ABOVE + lines * (rows + BELOW)

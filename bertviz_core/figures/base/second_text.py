@@ -1,4 +1,4 @@
-"""Where the second text of a pair begins: a line between two tokens, and the words beside it."""
+"""Mark where the second text of a pair begins."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ NEAR_THE_END = 0.25
 
 
 def second_text_start(tokens: Tokens, first: int = 0, count: int | None = None) -> int | None:
-    """Place of the second text's first token among the tokens drawn; None where it is not inside them.
+    """Index of the second text's first token among the tokens drawn; None if it is not among them.
 
     Args:
         tokens: the text, or the pair.
@@ -37,7 +37,7 @@ def mark_second_text(
     *,
     inside: bool = False,
 ) -> go.Figure:
-    """The figure with a line where the second text begins; as it is where there is none.
+    """Add a line where the second text begins, if there is one.
 
     Args:
         figure: has an axis of tokens, which stand at 0, 1, 2 ...

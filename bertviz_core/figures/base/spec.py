@@ -1,4 +1,4 @@
-"""A figure before it is drawn: how it is declared, what it is called, what is seen in it, how it is drawn."""
+"""Declare figures: their name, title, alternative text and drawing function."""
 
 import re
 from collections.abc import Callable
@@ -21,7 +21,7 @@ FLATTEST, TALLEST = 0.85, 1.5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FigureSpec:
-    """What a page shows, a file holds and the command line writes: the same figure, drawn anew in each theme."""
+    """A figure of a page, file or command, drawn anew for each theme."""
 
     title: str
     """Stands alone on a slide."""
@@ -39,7 +39,7 @@ class FigureSpec:
     """Theme, width and height of the place -> the figure, where it has been drawn."""
 
     def drawn(self, theme: Theme) -> go.Figure:
-        """The figure in a theme and fitted to its width; in print without what only a screen can move."""
+        """The figure in a theme and fitted to its width."""
         key = (theme.name, theme.pixels, theme.tall)
         if key not in self.kept:
             figure = fitted(self.draw(theme), theme)
@@ -50,7 +50,7 @@ class FigureSpec:
         return self.kept[key]
 
     def _as_tall(self, theme: Theme, own: float) -> go.Figure:
-        """The figure with the height of its place; what is added below a plot, such as a legend, is a part of it."""
+        """The figure with the height of its place, a legend below the plot included."""
         wanted = min(max(theme.tall, own * FLATTEST), own * TALLEST)
         figure = self.draw(theme)
         added = own - (figure.layout.height or USUAL_HEIGHT)
@@ -59,7 +59,7 @@ class FigureSpec:
 
 
 class DeclaredFigure(Generic[P]):
-    """A figure under its name: called with the results that it shows, it is a FigureSpec."""
+    """A named figure; calling it with results returns a FigureSpec."""
 
     def __init__(self, name: str, chart: str, description: str, make: Callable[P, FigureSpec]) -> None:
         """A figure as `figure` declares it."""
@@ -80,7 +80,7 @@ DECLARED: dict[str, DeclaredFigure[...]] = {}
 
 
 def figure(name: str, chart: str, description: str) -> Callable[[Callable[P, FigureSpec]], DeclaredFigure[P]]:
-    """Declares the function below as a figure that pages, their downloads and the command `figure` draw.
+    """Declare a figure for pages, downloads and the command `figure`.
 
     Args:
         name: what the command calls it.
@@ -99,7 +99,7 @@ def figure(name: str, chart: str, description: str) -> Callable[[Callable[P, Fig
 
 
 def write_minus(figure: go.Figure) -> None:
-    """Have numbers under the pointer written with a real minus, as those of axes are.
+    """Format numbers in hovers with a real minus, as those of axes are.
 
     Plotly writes a number that the words under the pointer format themselves with a hyphen, and one that its axis or
     trace formats with a minus; so the format moves there.
@@ -118,7 +118,7 @@ def write_minus(figure: go.Figure) -> None:
 
 
 def printed(figure: go.Figure, theme: Theme) -> go.Figure:
-    """The figure for paper: nothing to hover or click; bars with hatchings, lines with dashes."""
+    """The figure for paper: without hover and clicks; bars hatched, lines dashed."""
     figure.update_layout(hovermode=False, dragmode=False)
     figure.update_traces(selector={"type": "treemap"}, pathbar={"visible": False})
     bars = [trace for trace in figure.data if trace.type == "bar" and trace.name]

@@ -1,4 +1,4 @@
-"""The one place that knows colours and type: one colour means one thing in every figure, view and page.
+"""Colours and type of all figures: one colour means one thing in every figure, view and page.
 
 Hues from Okabe and Ito's set for colour-blind readers (2008); labels and order always say the same as the colour.
 """
@@ -31,7 +31,7 @@ PHONE = 400
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """Colours that depend on the ground a figure stands on, and the width of its place."""
+    """Colours for a background, and the width of the figure's place."""
 
     name: str
     """"light", "dark", or "print"."""
@@ -155,23 +155,23 @@ WORDS: Mapping[str, str] = {
 
 
 def theme_named(name: str, pixels: int = WIDE) -> Theme:
-    """The theme of this name, the light one for any other name, for a place of this width."""
+    """The theme of this name (light for an unknown one) for a place of this width."""
     theme = THEMES.get(name, LIGHT)
     return theme if pixels == theme.pixels else replace(theme, pixels=pixels)
 
 
 def width_class(pixels: float) -> int:
-    """The width of WIDTHS that serves a place of so many pixels."""
+    """The entry of WIDTHS that serves a place of so many pixels."""
     return max((width for width in WIDTHS if width <= pixels), default=WIDTHS[0])
 
 
 def words(part: str) -> str:
-    """A part's or component's name in prose."""
+    """Name of a part or component in prose."""
     return WORDS.get(part, part)
 
 
 def sequential(theme: Theme) -> list[list[float | str]]:
-    """Scale of probabilities, counts and lengths: 0 is the paper, more is further from it."""
+    """Colour scale of probabilities, counts and lengths: 0 is the background."""
     steps = (
         ("#123A57", "#1F6391", "#4FA3D6", "#D6EEFB")
         if theme.name == "dark"
@@ -181,7 +181,7 @@ def sequential(theme: Theme) -> list[list[float | str]]:
 
 
 def diverging(theme: Theme) -> list[list[float | str]]:
-    """Scale of signed values: negative blue, 0 the paper, positive vermilion; the range is symmetric.
+    """Symmetric colour scale: negative blue, 0 the background, positive vermilion.
 
     In print from dark to bright with a grey 0, after Nunez, Anderton and Renslow's cividis (2018), since blue and
     vermilion are the same grey on paper.
@@ -200,12 +200,12 @@ def _even(*colours: str) -> list[list[float | str]]:
 
 
 def escape(text: str) -> str:
-    """Text that plotly shows as it stands; it knows no other escapes than these three."""
+    """Escape text for plotly, which knows these three entities alone."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def text_on(colour: str) -> str:
-    """Black or white, whichever is easier to read on a colour: at least 4.5 to 1 (WCAG 2.2, relative luminance)."""
+    """Black or white, whichever has more contrast with a colour: at least 4.5 to 1 (WCAG 2.2)."""
     channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
@@ -213,13 +213,13 @@ def text_on(colour: str) -> str:
 
 
 def faint(colour: str, share: float) -> str:
-    """A colour through which the ground is seen."""
+    """A translucent colour."""
     red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {share})"
 
 
 def layout(theme: Theme, title: str, **more: Any) -> go.Layout:
-    """The layout that every figure starts from; its own template, since importing streamlit changes plotly's."""
+    """Base layout of every figure, with its own template, since importing streamlit changes plotly's."""
     axis = {
         "gridcolor": theme.grid,
         "linecolor": theme.muted,

@@ -1,4 +1,4 @@
-"""How much room words take, by how wide letters are in most typefaces: no figure waits for a browser to measure."""
+"""Estimate the width of text from typical letter widths, without a browser."""
 
 import html
 import re
@@ -12,7 +12,7 @@ MARKUP = re.compile(r"<[^<>]*>")
 
 
 def text_width(text: str, size: float) -> float:
-    """Pixels that a line of plain text takes at most.
+    """Upper bound of the width of a line of plain text, in pixels.
 
     Args:
         text: one line.
@@ -22,17 +22,17 @@ def text_width(text: str, size: float) -> float:
 
 
 def label_width(label: str, size: float) -> float:
-    """Pixels that a label of a figure takes at most: its markup takes none, and of its lines the longest counts."""
+    """Upper bound of the width of a label, in pixels: markup excluded, of several lines the longest."""
     return max(text_width(plain(line), size) for line in label.split("<br>"))
 
 
 def plain(label: str) -> str:
-    """What a reader sees of a line of a figure's label."""
+    """The visible text of a label's line."""
     return html.unescape(MARKUP.sub("", label))
 
 
 def wrapped(text: str, pixels: float, size: float) -> list[str]:
-    """The text as lines that fit a width; a long word is broken.
+    """The text in lines that fit a width; long words are broken.
 
     Args:
         text: one line.
@@ -60,7 +60,7 @@ def wrapped(text: str, pixels: float, size: float) -> list[str]:
 
 
 def wrapped_label(label: str, pixels: float, size: float, beside: float = 0.0) -> list[str]:
-    """A label of a figure as lines that fit a width; a word is broken behind its dots and strokes at most.
+    """A label in lines that fit a width; words are broken only after dots, slashes and underscores.
 
     Markup stays whole.
 
@@ -84,7 +84,7 @@ def wrapped_label(label: str, pixels: float, size: float, beside: float = 0.0) -
 
 
 def lined_label(label: str, pixels: float, size: float, most: int = 2) -> str:
-    """A label in at most so many lines that fit a width; what is left of it stands in the last, cut at its end.
+    """A label in at most so many lines; the last is cut.
 
     Args:
         label: one line.
@@ -98,7 +98,7 @@ def lined_label(label: str, pixels: float, size: float, most: int = 2) -> str:
 
 
 def shortened_label(label: str, pixels: float, size: float) -> str:
-    """A label of one line that fits a width: cut at its end, its italics and the number at its end kept."""
+    """A one-line label cut to a width; italics and a number at its end are kept."""
     if label_width(label, size) <= pixels:
         return label
     slanted = label.startswith("<i>") and label.endswith("</i>")

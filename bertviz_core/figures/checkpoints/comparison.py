@@ -1,4 +1,4 @@
-"""Two checkpoints in pictures: one tensor's values in both, and how far two models are apart on one text."""
+"""Figures of two checkpoints: one tensor's values in both, and their difference on one text."""
 
 import math
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ from bertviz_core.checkpoints.results import (
     TensorGrid,
 )
 from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
-from bertviz_core.figures.base.cells import cell_numbers
-from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
+from bertviz_core.figures.base.cells import add_cells
+from bertviz_core.figures.base.colour_bars import round_limit
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape, layout, sequential
 from bertviz_core.figures.checkpoints.weights import PLACES, tensor_map
@@ -37,7 +37,7 @@ MOST_GAPS = 64
 
 
 def histogram_pair(histograms: ChangeHistograms, models: tuple[str, str], title: str, theme: Theme) -> go.Figure:
-    """One tensor in two checkpoints: on the left its values in both, on the right the differences."""
+    """One tensor in two checkpoints: values on the left, differences on the right."""
     figure = go.Figure(layout=layout(theme, escape(title), height=380, bargap=0))
     for model, histogram, colour, dash in zip(
         models,
@@ -77,33 +77,22 @@ def histogram_pair(histograms: ChangeHistograms, models: tuple[str, str], title:
 
 
 def divergence_map(divergences: Float[np.ndarray, "layers heads"], title: str, theme: Theme) -> go.Figure:
-    """Jensen-Shannon divergence of every head; 0 is the paper, the scale ends at the largest there is."""
+    """Jensen-Shannon divergence of every head, on a scale from 0 to the largest."""
     layers, heads = divergences.shape
     rows = min(ROW_HEIGHT * layers, MOST_ROWS)
     top = float(divergences.max(initial=0)) or float(np.log(2))
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + max(rows, LEAST_ROWS)))
     figure.update_layout(plot_bgcolor=theme.grid)
-    figure.add_heatmap(
-        z=divergences.astype(np.float32),
-        x=list(range(heads)),
-        y=list(range(layers)),
-        zmin=0,
-        zmax=top,
-        colorscale=sequential(theme),
-        colorbar=colour_bar("divergence in nats", 0.0, top),
-        xgap=1,
-        ygap=1,
-        hovertemplate="layer %{y}, head %{x}: %{z:.6f} nats<extra></extra>",
-    )
-    room = (theme.pixels - BESIDE_MAP, max(rows, LEAST_ROWS))
-    cell_numbers(figure, divergences, ".2g", sequential(theme), (0.0, top), room)
+    room, hover = (theme.pixels - BESIDE_MAP, max(rows, LEAST_ROWS)), "layer %{y}, head %{x}: %{z:.6f} nats"
+    cells, scale = divergences.astype(np.float32), sequential(theme)
+    add_cells(figure, cells, ".2g", scale, (0.0, top), room, "divergence in nats", hover)
     figure.update_xaxes(title="head", showgrid=False, dtick=max(1, -(-heads // 24)))
     title_beside = {"text": "layer", "standoff": STANDOFF}
     return figure.update_yaxes(title=title_beside, showgrid=False, autorange="reversed", dtick=max(1, -(-layers // 14)))
 
 
 def state_names(states: int) -> list[str]:
-    """What the entries of hidden_states are: the embeddings, then what comes out of each layer."""
+    """Names of the hidden states: embeddings, then the output of each layer."""
     return ["embeddings", *(f"after layer {layer}" for layer in range(states - 1))]
 
 
@@ -119,31 +108,21 @@ def token_cosine_map(
     low = 1 - round_limit(max(1 - float(cosines.min(initial=1)), LEAST_DISTANCE))
     entries = state_names(states)
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + 30 + rows))
-    figure.add_heatmap(
-        z=cosines.astype(np.float32),
-        x=list(range(seq)),
-        y=list(range(states)),
-        zmin=low,
-        zmax=1,
-        colorscale=sequential(theme),
-        colorbar=colour_bar("cosine", low, 1.0),
-        xgap=1 if seq <= MOST_GAPS else 0,
-        ygap=1,
-        customdata=[[[name, entry] for name in names] for entry in entries],
-        hovertemplate="%{customdata[0]}, %{customdata[1]}: %{z:.4f}<extra></extra>",
+    room, gap = (theme.pixels - BESIDE_MAP - 60, rows), 1 if seq <= MOST_GAPS else 0
+    places, hover = (
+        [[[name, entry] for name in names] for entry in entries],
+        "%{customdata[0]}, %{customdata[1]}: %{z:.4f}",
     )
-    room = (theme.pixels - BESIDE_MAP - 60, rows)
-    cell_numbers(figure, cosines, ".4f", sequential(theme), (low, 1.0), room)
+    cells, scale = cosines.astype(np.float32), sequential(theme)
+    add_cells(figure, cells, ".4f", scale, (low, 1.0), room, "cosine", hover, customdata=places, xgap=gap)
     figure.update_xaxes(token_axis(names, int(room[0]), theme=theme), tickangle=-90 if seq > 12 else 0)
     step = max(1, -(-states * 18 // rows))
-    places = list(range(0, states, step))
-    return figure.update_yaxes(
-        showgrid=False, autorange="reversed", tickvals=places, ticktext=[entries[place] for place in places]
-    )
+    ticks = {"tickvals": list(range(0, states, step)), "ticktext": entries[::step]}
+    return figure.update_yaxes(showgrid=False, autorange="reversed", **ticks)
 
 
 def _outline(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
-    """The upper edge of a histogram's bars as a line."""
+    """Upper outline of a histogram as a line."""
     x = np.repeat(histogram.edges, 2)
     return x, np.concatenate([[0], np.repeat(histogram.counts, 2), [0]])
 
@@ -168,7 +147,7 @@ def change_figure(
 
 
 def most_changed(comparison: CheckpointComparison) -> str:
-    """The tensor shown to begin with: the one that moved most."""
+    """The default tensor: the one with the largest change."""
     parameters = [each for each in comparison.tensors if not each.location.is_buffer]
     finite = [each for each in parameters if math.isfinite(each.relative_change) and each.first_norm > 0]
     return max(finite or parameters or comparison.tensors, key=lambda each: each.relative_change).name

@@ -1,4 +1,4 @@
-"""Where a model's parameters would come from: a bar per component, in its colour, the texture telling the status."""
+"""Draw where a model's parameters would come from: a bar per component, its texture shows the status."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -16,13 +16,7 @@ BAR, LINE = 24, 21
 
 
 def share_bars(shares: Sequence[ComponentShare], title: str, theme: Theme) -> go.Figure:
-    """One bar per component of the model, cut by where its parameters come from; counts and what is unused above it.
-
-    Args:
-        shares: components in the order of the data's way through the model.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """One bar per component of the model, cut by where its parameters come from; counts and what is unused above it."""
     words = [_counts(share) for share in shares]
     slot = BAR + 8 + LINE * max((len(lines) for lines in words), default=1)
     figure = go.Figure(layout=layout(theme, escape(title), barmode="stack"))
@@ -56,7 +50,7 @@ def share_bars(shares: Sequence[ComponentShare], title: str, theme: Theme) -> go
 
 
 def _marker(colours: Sequence[str], texture: str, theme: Theme) -> dict[str, object]:
-    """Solid, or lines of the colour on the paper: a texture is told apart without seeing colours."""
+    """Solid, or hatched in the colour, so that the status shows without colour."""
     if not texture:
         return {"color": list(colours), "line": {"color": theme.edge, "width": 1}}
     # The encoder is neutral ground for its parts: too pale for lines.
@@ -66,16 +60,16 @@ def _marker(colours: Sequence[str], texture: str, theme: Theme) -> dict[str, obj
 
 
 def _counts(share: ComponentShare) -> list[str]:
-    """The lines above a bar: only what there is."""
-    told = []
+    """Lines above a bar."""
+    lines = []
     if share.total and share.matched in (0, share.total):
-        told.append(f"{share.total:,} {'from the file' if share.matched else 'not from the file'}")
+        lines.append(f"{share.total:,} {'from the file' if share.matched else 'not from the file'}")
     elif share.total:
-        told.append(f"{share.matched:,} of {share.total:,} from the file")
+        lines.append(f"{share.matched:,} of {share.total:,} from the file")
     if share.unused_keys:
         keys = "1 key" if share.unused_keys == 1 else f"{share.unused_keys:,} keys"
-        told.append(f"{keys} of the file unused: {share.unused:,} numbers")
-    return told
+        lines.append(f"{keys} of the file unused: {share.unused:,} numbers")
+    return lines
 
 
 def _above(y: float, text: str, theme: Theme) -> dict[str, object]:
@@ -91,13 +85,7 @@ SIGNS: dict[HeadMark, str] = {"same": "", "changed": "", "added": "+", "removed"
 
 
 def head_tree(difference: HeadDifference, title: str, theme: Theme) -> go.Figure:
-    """One line per module and parameter: name, class or shape, count; + is added, − the base model alone has.
-
-    Args:
-        difference: the lines.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """One line per module and parameter: name, class or shape, count; + is added, − the base model alone has."""
     nodes = difference.nodes[:MAX_LINES]
     places = list(range(len(nodes)))
     figure = go.Figure(layout=layout(theme, escape(title)))

@@ -1,4 +1,4 @@
-"""The colours of a map of numbers: even or by powers of ten, and not taken up by a few numbers unlike the others."""
+"""Colour scales of maps of numbers: linear or logarithmic, robust to outliers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ FAINTEST = 0.12
 
 @dataclass(frozen=True, slots=True)
 class NumberScale:
-    """How numbers become colours."""
+    """Maps numbers to colours."""
 
     axis: dict[str, Any]
     """Settings of the colour axis."""
@@ -30,7 +30,7 @@ class NumberScale:
     """Whether colours count powers of ten."""
 
     def drawn(self, values: Float[np.ndarray, "rows columns"]) -> Float32[np.ndarray, "rows columns"]:
-        """What a heatmap draws: the numbers, or their places on a logarithmic scale from 0 to 1."""
+        """Heatmap values: the numbers, or their positions on a logarithmic scale from 0 to 1."""
         if self.logarithmic:
             with np.errstate(divide="ignore"):
                 places = 1 + np.log10(np.abs(values) / self.largest) / DECADES
@@ -47,7 +47,7 @@ class NumberScale:
 def number_scale(
     numbers: Sequence[float], unit: str, theme: Theme, signed: bool = False, logarithmic: bool = False
 ) -> NumberScale:
-    """The scale of these numbers.
+    """Choose the scale of these numbers.
 
     An even one ends at Tukey's fence, the third quartile and one and a half times the distance of the quartiles (1977,
     Exploratory Data Analysis), where a number lies far beyond: the bar then says "and more".
@@ -77,17 +77,17 @@ def number_scale(
     if clipped:
         ticks = [tick for tick in round_ticks(low, top) if abs(tick) < 0.9 * top]
         ends = [-top, *ticks, top] if signed else [*ticks, top]
-        said = tick_words(ends)
-        said[-1] = f"≥ {said[-1]}"
+        end_words = tick_words(ends)
+        end_words[-1] = f"≥ {end_words[-1]}"
         if signed:
-            said[0] = f"≤ {said[0]}"
-        bar |= {"tickvals": ends, "ticktext": said}
+            end_words[0] = f"≤ {end_words[0]}"
+        bar |= {"tickvals": ends, "ticktext": end_words}
     colours = diverging(theme) if signed else sequential(theme)
     return NumberScale({"colorscale": colours, "cmin": low, "cmax": top, "colorbar": bar}, largest, logarithmic)
 
 
 def _fence(sizes: Float[np.ndarray, " numbers"]) -> float:
-    """Where an even scale ends: at the largest number, or at the fence where that lies far beyond."""
+    """Upper end of a linear scale: the maximum, or the outlier fence if that is far below."""
     largest = float(sizes.max(initial=0))
     some = sizes[sizes > 0]
     if len(some) < 4:

@@ -1,4 +1,4 @@
-"""A number of every tensor as a map of places in a layer by layers, and the values of one tensor as a histogram."""
+"""Draw a number of every tensor as a map of modules by layers, and one tensor's values as a histogram."""
 
 import math
 from collections import Counter
@@ -25,7 +25,7 @@ SAY_LITTLE = ("dense", "LayerNorm", "layer_norm", "norm", "linear", "decoder", "
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """The ends of dotted names: a module that says something, and as many more as keep them apart."""
+    """Endings of dotted names, long enough to be distinct and to name a telling module."""
     split = [name.split(".") for name in names]
     lengths = [min(3 if parts[-2:][0] in SAY_LITTLE else 2, len(parts)) for parts in split]
     while True:
@@ -39,7 +39,7 @@ def short_names(names: Sequence[str]) -> list[str]:
 
 
 def label(name: str) -> str:
-    """A name as text for a figure, its beginning left out where it is very long."""
+    """A name escaped for a figure, its beginning cut if it is long."""
     return escape(name if len(name) <= MOST_LETTERS else f"…{name[1 - MOST_LETTERS :]}")
 
 
@@ -120,7 +120,7 @@ def _names_width(names: Sequence[str], theme: Theme) -> float:
 def weight_histogram(
     histogram: Histogram, deviation: float | None, numel: int, title: str, theme: Theme, colour: str = "embeddings"
 ) -> go.Figure:
-    """The values of one tensor as bars, and the curve that as many new values would make.
+    """Histogram of a tensor's values, with the curve of its initialisation.
 
     Args:
         histogram: the values.
@@ -177,13 +177,13 @@ def _row_names(names: Sequence[str], theme: Theme) -> list[str]:
 
 
 def _rows(names: Sequence[str], domain: tuple[float, float], theme: Theme) -> dict[str, Any]:
-    """An axis with a name at every row, the first at the top."""
+    """An axis with a name at every row, the first on top."""
     ticks = {"tickvals": list(range(len(names))), "ticktext": _row_names(names, theme)}
     return {**ticks, "domain": domain, "range": [len(names) - 0.5, -0.5], "showgrid": False}
 
 
 def _layers(names: Sequence[str]) -> dict[str, Any]:
-    """An axis with the layers' numbers, thinned where there are many."""
+    """An axis of layer numbers, thinned if there are many."""
     every = max(1, -(-len(names) // MOST_LAYERS))
     ticks = {"tickvals": list(range(0, len(names), every)), "ticktext": list(names[::every])}
     return {**ticks, "title": "layer", "range": [-0.5, len(names) - 0.5], "showgrid": False}
@@ -233,7 +233,7 @@ def _add_cells(
 
 
 def number_word(value: float) -> str:
-    """A number as a cell has it: two digits that tell; "" for none."""
+    """A number with two significant digits; "" for none."""
     if math.isnan(value):
         return ""
     if value == 0 or math.isinf(value):
@@ -268,7 +268,7 @@ def statistic_figure(
 
 
 def statistic_numbers(statistics: CheckpointStatistics, statistic: str) -> list[float]:
-    """That number of every tensor."""
+    """One statistic of every tensor."""
     field = STATISTICS[statistic][0]
     if field == "zeros":
         return [each.zeros / max(each.numel, 1) for each in statistics.tensors]
@@ -288,19 +288,19 @@ def tensor_values_figure(
 
 
 def first_matrix(statistics: CheckpointStatistics) -> str:
-    """The tensor shown to begin with: a matrix of the first layer where there is one."""
+    """The default tensor: a matrix of the first layer if there is one."""
     matrices = [each for each in statistics.tensors if each.location.layer is not None and len(each.shape) > 1]
     return (matrices or statistics.tensors)[0].name
 
 
 def drawn_deviation(statistics: CheckpointStatistics, tensor: TensorStatistics) -> float | None:
-    """Standard deviation of the initialisation that a tensor's values are compared with; None for what has none."""
+    """Standard deviation of the initialisation that a tensor is compared with; None if there is none."""
     matrix = len(tensor.shape) > 1 and not tensor.location.is_buffer
     return statistics.standard_deviations[0] if matrix else None
 
 
 def drawn_range(tensor: TensorStatistics, deviation: float | None) -> tuple[float, float]:
-    """Ends of a histogram: six standard deviations around the mean, no further than values or the curve go."""
+    """Range of a histogram: six standard deviations around the mean, at most to the last value or curve."""
     spread = SHOWN_SPREADS * tensor.std
     curve = 3 * deviation if deviation is not None else 0.0
     low = max(tensor.minimum, tensor.mean - spread)

@@ -1,4 +1,4 @@
-"""A map of very many points: how many lie in each cell, or which value of a column most of them have."""
+"""Draw a map of very many points: counts per cell, or the most frequent value of a column."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -20,14 +20,7 @@ STEPS = 255
 
 
 def density_map(density: MapDensity, axes: Sequence[str], title: str, theme: Theme) -> go.Figure:
-    """Points in each cell, on the scale of log(1 + points), so that sparse parts are seen beside dense ones.
-
-    Args:
-        density: counts of a window.
-        axes: titles of the two axes.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """Points per cell, coloured by log(1 + points)."""
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
     most = int(density.counts.max(initial=0))
     top = float(np.log1p(most)) or 1.0
@@ -46,7 +39,7 @@ def density_map(density: MapDensity, axes: Sequence[str], title: str, theme: The
 
 
 def majority_map(density: MapDensity, column: str, axes: Sequence[str], title: str, theme: Theme) -> go.Figure:
-    """The value that most points of each cell have, in one colour for each value.
+    """The most frequent value in each cell, one colour per value.
 
     Args:
         density: counts of a window with the values of a column.
@@ -87,7 +80,7 @@ def majority_map(density: MapDensity, column: str, axes: Sequence[str], title: s
 
 
 def value_colours(count: int, theme: Theme) -> list[str]:
-    """Colours of so many values of a column; those beyond the hues are muted."""
+    """One colour per value; those beyond the hues are muted."""
     return [HUES[place] if place < len(HUES) else theme.muted for place in range(count)]
 
 
@@ -106,7 +99,7 @@ def corpus_map_figure(corpus_map: CorpusMap, map_density: MapDensity, map_column
 
 
 def axis_titles(corpus_map: CorpusMap) -> tuple[str, str]:
-    """What the two axes are."""
+    """Titles of the two axes."""
     if corpus_map.explained is None:
         return "first axis", "second axis"
     first, second = (f"{share:.1%} of the variance" for share in corpus_map.explained.tolist())
@@ -114,7 +107,7 @@ def axis_titles(corpus_map: CorpusMap) -> tuple[str, str]:
 
 
 def _places(density: MapDensity) -> dict[str, Any]:
-    """Where the cells lie: the middle of the first, and the step to the next."""
+    """Position of the first cell and the step to the next."""
     down, across = density.counts.shape
     window = density.window
     dx, dy = (window.right - window.left) / across, (window.top - window.bottom) / down

@@ -1,4 +1,4 @@
-"""Hits of a search in a corpus, as bars of their cosine."""
+"""Draw the hits of a search in a corpus as bars of their cosine."""
 
 from functools import partial
 
@@ -40,15 +40,15 @@ def hits_figure(corpus_hits: CorpusHits) -> FigureSpec:
     """The rows of a corpus that are nearest to a text."""
     near = quoted(corpus_hits.query, LONGEST_QUERY)
     title = f"Nearest to {near} among {counted(corpus_hits.searched, 'row')} — {corpus_hits.corpus}"
-    told = ", ".join(f"row {hit.row} {hit.score:.4f}" for hit in corpus_hits.hits[:DRAWN]) or "none"
+    listed = ", ".join(f"row {hit.row} {hit.score:.4f}" for hit in corpus_hits.hits[:DRAWN]) or "none"
     way = "every row compared" if corpus_hits.recall is None else f"by an index, recall {corpus_hits.recall:.1%}"
     where = f" Only rows with {corpus_hits.where}." if corpus_hits.where else ""
     caption = f"{title}. Query: {quoted(corpus_hits.query, 200)}; {way}.{where}"
-    return FigureSpec(title, f"{title}: {told}", partial(hit_bars, corpus_hits, title), caption)
+    return FigureSpec(title, f"{title}: {listed}", partial(hit_bars, corpus_hits, title), caption)
 
 
 def _words(hit: CorpusHit) -> str:
-    """What stands beside a hit: its text, or its columns where the corpus keeps none."""
+    """Label of a hit: its text, or its columns if the corpus stores none."""
     if hit.text is not None:
         return hit.text
     return ", ".join(f"{name}: {value}" for name, value in hit.columns.items()) or "no text kept"

@@ -1,4 +1,4 @@
-"""What heads and layers do over a corpus: maps of head profiles, and probes by layer."""
+"""Figures of heads and layers over a corpus: head profiles, and probes by layer."""
 
 from functools import partial
 
@@ -10,9 +10,8 @@ from bertviz_core.corpus.analysis.results import HeadProfile, HeadProfiles
 from bertviz_core.figures.base.panels import PairSizes, Panel, head_panels, pair_grid
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, sequential
-from bertviz_core.figures.predictions.probes import accuracy_lines
+from bertviz_core.figures.predictions.probes import accuracy_spec
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS
-from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.probing.results import ProbeScores
 from bertviz_core.text import counted
 
@@ -34,15 +33,7 @@ FINE = 0.1
 def profile_maps(
     profile: HeadProfile, measures: tuple[HeadMeasure, ...], chosen: HeadMeasure, title: str, theme: Theme
 ) -> go.Figure:
-    """Mean of a measure and its spread over the sentences: two maps of layers by heads, each with a scale from 0.
-
-    Args:
-        profile: the numbers.
-        measures: what its first axis holds.
-        chosen: the measure that is drawn.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """Mean of a measure and its spread over the sentences: two maps of layers by heads, each with a scale from 0."""
     place, unit = measures.index(chosen), MEASURE_NAMES[chosen][1]
     maps = (("mean", profile.mean[place]), ("standard deviation", profile.spread[place]))
     panels = []
@@ -83,12 +74,6 @@ def corpus_probe_figure(corpus_probe_scores: ProbeScores, best_layer: int) -> Fi
     """From which layer on the values of a column can be read, beside baseline and control task."""
     scores = corpus_probe_scores
     title = f"Which layer tells the {len(scores.classes)} values of {scores.texts} apart? — {scores.model}"
-    means = zip(scores.layers, scores.accuracy.mean(axis=1).tolist(), strict=True)
-    told = ", ".join(f"{state_name(state)} {value:.1%}" for state, value in means)
-    alt = f"{title}: accuracy {told}; most frequent value {scores.majority:.1%}"
-    caption = (
-        f"{title}. {POOLING_WORDS[scores.pooling].capitalize()} pooling, linear probes on "
-        f"{int(scores.counts.sum()):,} texts, {scores.accuracy.shape[1]} held-out parts, seed {scores.seed}; bars: "
-        "standard deviation"
-    )
-    return FigureSpec(title, alt, partial(accuracy_lines, scores, best_layer, title), caption)
+    texts = f"linear probes on {int(scores.counts.sum()):,} texts"
+    probes = f"{POOLING_WORDS[scores.pooling].capitalize()} pooling, {texts}"
+    return accuracy_spec(scores, best_layer, title, "value", probes)

@@ -1,4 +1,4 @@
-"""How large groups of near duplicates and clusters are, as bars."""
+"""Draw the sizes of near-duplicate groups and clusters as bars."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -44,14 +44,7 @@ def group_sizes(sizes: Int[np.ndarray, " groups"], title: str, theme: Theme) -> 
 
 
 def cluster_bars(clusters: CorpusClusters, examples: Sequence[str], title: str, theme: Theme) -> go.Figure:
-    """Rows of every cluster, the largest at the top, with its most typical sentence beside it.
-
-    Args:
-        clusters: the clusters.
-        examples: the most typical sentence of each.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """Rows of every cluster, the largest at the top, with its most typical sentence beside it."""
     count = min(len(clusters.sizes), DRAWN)
     sizes, texts = clusters.sizes[:count], list(examples[:count])
     plot = ROW * max(count, 3)

@@ -1,4 +1,4 @@
-"""The steps from two vectors to one weight of attention, as boxes that run together."""
+"""Draw the steps from two vectors to one attention weight as boxes."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -64,7 +64,7 @@ def chain_steps(cell: CellBreakdown) -> int:
 
 
 def _spot(place: float, row: float, down: bool) -> tuple[float, float]:
-    """Where a step of the chain stands: from left to right, or from top to bottom."""
+    """Position of a step of the chain."""
     return (1 - row, -place) if down else (place, row)
 
 
@@ -112,7 +112,7 @@ def _turned(score: ScoreBreakdown) -> tuple[str, ...]:
 
 
 def _cut(name: str) -> str:
-    """A label short enough for a box; one with markup or escapes in it is left alone."""
+    """A label short enough for a box; labels with markup are left alone."""
     return name if len(name) <= LONGEST_WORD or "&" in name or "<" in name else f"{name[: LONGEST_WORD - 1]}…"
 
 

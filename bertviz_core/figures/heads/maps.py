@@ -1,4 +1,4 @@
-"""Maps of heads: one product beside many, and the norms of all heads of all layers."""
+"""Draw maps of heads: one product per head, and the norms of all heads of all layers."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -91,7 +91,7 @@ def norm_maps(norms: Float[np.ndarray, "layers heads blocks"], title: str, theme
 
 
 def _highest(values: Float[np.ndarray, "layers heads"]) -> float:
-    """Largest norm of a map; 1 where all are 0 or no number."""
+    """Largest norm of a map; 1 if there is none above 0."""
     return float(values[np.isfinite(values)].max(initial=0.0)) or 1.0
 
 

@@ -1,4 +1,4 @@
-"""Large signed maps as whole steps of a symmetric range: a quarter of the bytes of float32 on their way."""
+"""Quantise large signed maps to steps of a symmetric range, a quarter of the bytes of float32."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ STEPS = 127
 
 
 def pool_step(cells: int, most: int = MOST_CELLS) -> int:
-    """Side of the squares by which a map of this many cells is drawn; 1 for every cell by itself."""
+    """Side of the pooling squares for a map of so many cells; 1 for no pooling."""
     step = 1
     while cells / step**2 > most:
         step += 1
@@ -25,7 +25,7 @@ def pool_step(cells: int, most: int = MOST_CELLS) -> int:
 
 
 def pooled(matrix: Matrix, step: int) -> Float[np.ndarray, "squares_down squares_across"]:
-    """Of each square of cells the number of largest magnitude, with its sign."""
+    """The number of largest magnitude in each square, with its sign."""
     if step == 1:
         return matrix
     rows, columns = (-(-size // step) * step for size in matrix.shape)
@@ -38,7 +38,7 @@ def pooled(matrix: Matrix, step: int) -> Float[np.ndarray, "squares_down squares
 
 
 def scale_limit(matrix: Matrix) -> float:
-    """Magnitude at which the colour scale ends, a round number; what is beyond has the last colour."""
+    """Round magnitude at which the colour scale ends."""
     sizes = np.abs(matrix[np.isfinite(matrix)])
     if not sizes.size:
         return 1.0
@@ -46,13 +46,13 @@ def scale_limit(matrix: Matrix) -> float:
 
 
 def steps(cells: Matrix, limit: float) -> Int8[np.ndarray, "rows columns"]:
-    """The cells as steps of the range from -limit to limit; what is no number is drawn as 0."""
+    """Cells as integer steps from -limit to limit; NaN as 0."""
     stepped: np.ndarray = (np.clip(np.nan_to_num(cells / limit), -1, 1) * STEPS).round().astype(np.int8)
     return stepped
 
 
 def signed_axis(limit: float, title: str, theme: Theme) -> dict[str, Any]:
-    """A colour axis for such steps, its bar in real units: round numbers where the limit is one."""
+    """A colour axis for such steps, with ticks in real units."""
     shares = (-1, -0.5, 0, 0.5, 1)
     words = tick_words([share * limit for share in shares])
     words[0], words[-1] = f"≤ {words[0]}", f"≥ {words[-1]}"

@@ -1,4 +1,4 @@
-"""One cell of attention as a picture: the chain of its arithmetic, the products that make it, the row it stands in."""
+"""Draw how one attention weight is computed: the chain of its arithmetic, its products, its row."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -95,7 +95,7 @@ def cell_arithmetic(
 
 
 class _Places(NamedTuple):
-    """Where the chain and both bar charts stand, as shares of the figure."""
+    """Positions of the chain and both bar charts, as shares of the figure."""
 
     height: int
     chain: float
@@ -116,7 +116,7 @@ def _places(cell: CellBreakdown, theme: Theme) -> _Places:
 
 
 def _name_bar(figure: go.Figure, cell: CellBreakdown, names: Sequence[str], theme: Theme) -> None:
-    """The chosen key's name and weight above all bars, an arrow down to its own."""
+    """Label the chosen key's bar, with an arrow."""
     place, count = cell.key_position, len(names)
     weight, top = float(cell.score.weights[place]), HEADROOM * (float(cell.score.weights.max()) or 1.0)
     side = "left" if place < count / 4 else "right" if place >= count * 3 / 4 else "center"

@@ -1,4 +1,4 @@
-"""A projection's weights as a picture: whole, cut into heads, or its blocks pulled apart."""
+"""Draw a projection's weight matrix: whole, cut into heads, or its blocks pulled apart."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -28,7 +28,7 @@ BAR_NUMBER = 44
 
 
 class _Part(NamedTuple):
-    """A run of rows or columns that is drawn on an axis of its own."""
+    """Rows or columns that share an axis."""
 
     low: int
     high: int
@@ -134,7 +134,7 @@ def _add_norms(
 
 
 def subscript(symbol: str) -> str:
-    """W_q as plotly draws a subscript."""
+    """W_q with a plotly subscript."""
     letter, _, below = symbol.partition("_")
     return f"{letter}<sub>{below}</sub>" if below else letter
 
@@ -252,5 +252,5 @@ def matrix_figure(projections: HeadProjections, layer: int, head: int, block: Bl
 
 
 def block_place(parts: HeadProjections, head: int, block: Block) -> int:
-    """Place of the block that a head uses: several heads may share one."""
+    """Index of a head's block; several heads may share one."""
     return head // (parts.num_heads // len(parts.blocks(block)))

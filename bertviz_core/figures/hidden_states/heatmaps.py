@@ -1,4 +1,4 @@
-"""Maps of hidden states: values, one number per token and layer, cosines of every token to every other."""
+"""Heatmaps of hidden states: values, one number per token and layer, cosines between tokens."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -8,8 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.figures.base.axes import token_axis, token_labels
-from bertviz_core.figures.base.cells import cell_numbers
+from bertviz_core.figures.base.axes import name_columns, token_axis, token_labels
+from bertviz_core.figures.base.cells import add_cells, cell_numbers
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
 from bertviz_core.figures.base.second_text import mark_second_text, second_text_start
 from bertviz_core.figures.base.spec import FigureSpec, figure
@@ -28,7 +28,7 @@ MOST_STATES = 16
 
 
 class CodedValues(NamedTuple):
-    """Values as they go over the wire."""
+    """Values as they are sent to the browser."""
 
     cells: Float[np.ndarray, "seq window"]
     """float32, or int16 where there are many."""
@@ -41,7 +41,7 @@ class CodedValues(NamedTuple):
 
 
 def bytes_per_cell(cells: int) -> int:
-    """4 where every cell is drawn as it is, 2 where there are too many for that."""
+    """4 for float32 cells, 2 where there are too many for that."""
     return 4 if cells <= EXACT_CELLS else 2
 
 
@@ -125,25 +125,13 @@ def layer_map(
     high = 1.0 if unit == "cosine" else round_limit(top)
     form = ".2f" if unit != "norm" or high < 100 else ".0f"
     figure = go.Figure(layout=_heatmap_layout(title, theme, count))
-    figure.add_heatmap(
-        x=list(range(seq)),
-        y=list(range(count)),
-        z=values.astype(np.float32),
-        zmin=low,
-        zmax=high,
-        colorscale=sequential(theme),
-        colorbar=colour_bar(unit, low, high),
-        xgap=1,
-        ygap=1,
-        customdata=[[f"{name}, {row}" for name in names] for row in rows],
-        hovertemplate=f"%{{customdata}}: %{{z:{'.3f' if unit == 'norm' else '.4f'}}}<extra></extra>",
-    )
     across = theme.pixels - BESIDE - _label_room(rows)
-    angle = -90 if seq * 60 > across else 0
-    figure.update_xaxes(token_axis(names, across, theme=theme), range=[-0.5, seq - 0.5], tickangle=angle)
+    cells, room = values.astype(np.float32), (float(across), float(figure.layout.height - 120))
+    hover = f"%{{customdata}}: %{{z:{'.3f' if unit == 'norm' else '.4f'}}}"
+    places = [[f"{name}, {row}" for name in names] for row in rows]
+    add_cells(figure, cells, form, sequential(theme), (low, high), room, unit, hover, customdata=places)
+    name_columns(figure, names, across, theme)
     figure.update_yaxes(token_axis(rows, MOST_STATES * 20), range=[count - 0.5, -0.5])
-    room = (float(across), float(figure.layout.height - 120))
-    cell_numbers(figure, values, form, sequential(theme), (low, high), room)
     return mark_second_text(figure, second_text, seq, theme)
 
 
@@ -178,8 +166,7 @@ def similarity_heatmap(
         hoverinfo=None if exact else "skip",
     )
     across = theme.pixels - BESIDE - _label_room(names)
-    angle = -90 if seq * 60 > across else 0
-    figure.update_xaxes(token_axis(names, across, theme=theme), range=[-0.5, seq - 0.5], tickangle=angle)
+    name_columns(figure, names, across, theme)
     figure.update_yaxes(token_axis(names, HEIGHT - 100), range=[seq - 0.5, -0.5])
     room = (float(across), float(figure.layout.height - 120))
     cell_numbers(figure, cosines, ".2f", diverging(theme), (-1, 1), room)

@@ -1,4 +1,4 @@
-"""Lines and bars of tokens: paths through the layers, parts of the input, the pooler, one word in two texts."""
+"""Lines and bars of tokens: paths through the layers, input parts, the pooler, one word in two texts."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Heads removed one after the other: the target, or the share of right answers, in several orders beside each other."""
+"""Draw a target, or the accuracy, as heads are removed one after the other in several orders."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -38,13 +38,7 @@ def removal_figure(ablation_curves: Sequence[AblationCurve]) -> FigureSpec:
 
 
 def removal_lines(curves: Sequence[AblationCurve], title: str, theme: Theme) -> go.Figure:
-    """A line for each order; for several random ones their mean, and a band from the least to the greatest.
-
-    Args:
-        curves: of one number.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """A line for each order; for several random ones their mean, and a band from the least to the greatest."""
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
     for curve in curves:
         steps, colour = list(range(curve.values.shape[1])), theme.colours[COLOURS[curve.order]]

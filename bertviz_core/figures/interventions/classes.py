@@ -1,4 +1,4 @@
-"""Which words speak for and against each class or tag: a map of words by classes."""
+"""Draw which words speak for and against each class or tag, as a map of words by classes."""
 
 from functools import partial
 
@@ -7,8 +7,8 @@ import plotly.graph_objects as go
 
 from bertviz_core.attribution.results import ClassAttributions
 from bertviz_core.figures.base.axes import even_axes, token_text
-from bertviz_core.figures.base.cells import cell_numbers
-from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
+from bertviz_core.figures.base.cells import add_cells
+from bertviz_core.figures.base.colour_bars import round_limit
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout
 from bertviz_core.figures.base.text_width import text_width
@@ -29,39 +29,33 @@ def word_classes_figure(class_attributions: ClassAttributions) -> FigureSpec:
     """The share of every word in every class; the class's clean value stands beside its name."""
     result = class_attributions
     title = f"Which words speak for and against each {result.noun} ({result.measure}) — {result.model}"
-    said = "; ".join(class_words(result, place) for place in range(len(result.labels)))
+    phrases = "; ".join(class_words(result, place) for place in range(len(result.labels)))
     caption = f"{title}. In a word's place stands {result.instead}."
     if len(result.labels) < result.classes:
         several = {"class": "classes", "tag": "tags"}[result.noun]
         caption += f" {len(result.labels)} of {result.classes} {several} are shown."
     if len(result.words) > MOST_WORDS:
         caption += f" The {MOST_WORDS} words with the largest shares of {len(result.words)} are drawn."
-    return FigureSpec(title, f"{title}: {said}", partial(classes_map, result, title), caption)
+    return FigureSpec(title, f"{title}: {phrases}", partial(classes_map, result, title), caption)
 
 
 def class_words(result: ClassAttributions, place: int) -> str:
     """One phrase: a class, its clean value, the strongest word for it and the strongest against it."""
-    told = [
+    parts = [
         f"{result.words[word]} {sign} {decimals(float(result.shares[word, place]), 3)}"
         for word, sign in zip(result.strongest(place), ("for it", "against it"), strict=True)
         if word is not None
     ]
     return (
-        f"{result.labels[place]} {decimals(float(result.clean[place]), 3)}, {', '.join(told) or 'no word changes it'}"
+        f"{result.labels[place]} {decimals(float(result.clean[place]), 3)}, {', '.join(parts) or 'no word changes it'}"
     )
 
 
 def classes_map(result: ClassAttributions, title: str, theme: Theme) -> go.Figure:
-    """Words from top to bottom in the order of the text, classes from left to right, on one scale around 0.
-
-    Args:
-        result: shares of every word in every class.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """Words from top to bottom in the order of the text, classes from left to right, on one scale around 0."""
     strength = np.abs(result.shares).max(axis=1)
-    kept = np.sort(np.argsort(-strength, kind="stable")[:MOST_WORDS])
-    shares, names = result.shares[kept], [token_text(result.words[word]) for word in kept.tolist()]
+    drawn = np.sort(np.argsort(-strength, kind="stable")[:MOST_WORDS])
+    shares, names = result.shares[drawn], [token_text(result.words[word]) for word in drawn.tolist()]
     labels = [token_text(label) for label in result.labels]
     values = [decimals(float(value), 3) for value in result.clean]
     room = theme.pixels - BESIDE
@@ -73,22 +67,12 @@ def classes_map(result: ClassAttributions, title: str, theme: Theme) -> go.Figur
     ]
     around = AROUND + (STANDING if upright else 0)
     height = around + ROW * len(names)
-    limit, scale = round_limit(float(strength.max())), diverging(theme)
+    limit = round_limit(float(strength.max()))
     figure = go.Figure(layout=layout(theme, escape(title), height=height))
-    figure.add_heatmap(
-        x=list(range(len(labels))),
-        y=list(range(len(names))),
-        z=shares,
-        zmin=-limit,
-        zmax=limit,
-        colorscale=scale,
-        colorbar=colour_bar(result.measure, -limit, limit),
-        customdata=[[f"{name}, {label}" for label in labels] for name in names],
-        hovertemplate="%{customdata}: %{z:.4f}<extra></extra>",
-        xgap=1,
-        ygap=1,
-    )
-    cell_numbers(figure, shares, ".3f", scale, (-limit, limit), (room, height - around))
+    pairs = [[f"{name}, {label}" for label in labels] for name in names]
+    ends, space = (-limit, limit), (room, height - around)
+    hover = "%{customdata}: %{z:.4f}"
+    add_cells(figure, shares, ".3f", diverging(theme), ends, space, result.measure, hover, customdata=pairs)
     figure = even_axes(figure, theme)
     figure.update_xaxes(
         tickvals=list(range(len(labels))), ticktext=heads, tickangle=-90 if upright else 0, showgrid=False

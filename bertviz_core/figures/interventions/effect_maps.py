@@ -1,4 +1,4 @@
-"""Maps of layers: the effect of each head, block and layer on a target, and what a patch brings back of it."""
+"""Draw ablation effects and patching results of heads, blocks and layers as maps."""
 
 from functools import partial
 
@@ -7,8 +7,8 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
-from bertviz_core.figures.base.cells import cell_numbers
-from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
+from bertviz_core.figures.base.cells import add_cells
+from bertviz_core.figures.base.colour_bars import round_limit
 from bertviz_core.figures.base.export import SELECTION
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, diverging, escape, layout
@@ -71,14 +71,7 @@ def effect_columns(effects: AblationEffects) -> tuple[Float[np.ndarray, "layers 
 
 
 def effects_map(comparison: EffectComparison, place: tuple[int, int], title: str, theme: Theme) -> go.Figure:
-    """The kinds side by side, on a narrow page below each other: layers from the first one at the top, heads beside.
-
-    Args:
-        comparison: one result for each kind.
-        place: layer and head that is marked.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """The kinds side by side, on a narrow page below each other: layers from the first one at the top, heads beside."""
     values, names = effect_columns(comparison.effects[0])
     (layers, columns), kinds = values.shape, len(comparison.effects)
     offsets = [(kind * (layers + 2), 0) if theme.slim else (0, kind * (columns + 1)) for kind in range(kinds)]
@@ -146,13 +139,7 @@ def patched_states_figure(patches: ActivationPatching) -> FigureSpec:
 
 
 def patched_states_map(patches: ActivationPatching, title: str, theme: Theme) -> go.Figure:
-    """Layers by positions; 0 changes nothing, 1 gives the clean text's number.
-
-    Args:
-        patches: with states.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """Layers by positions; 0 changes nothing, 1 gives the clean text's number."""
     values = np.zeros((1, 1), dtype=np.float32) if patches.states is None else patches.states
     figure = _signed_map(values, round_limit(float(np.abs(values).max())), "share", title, theme)
     figure.update_traces(
@@ -181,13 +168,7 @@ def patched_heads_figure(patches: ActivationPatching) -> FigureSpec:
 
 
 def patched_heads_map(patches: ActivationPatching, title: str, theme: Theme) -> go.Figure:
-    """Layers by heads, all positions of a head copied; 0 changes nothing, 1 gives the clean text's number.
-
-    Args:
-        patches: of two texts.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """Layers by heads, all positions of a head copied; 0 changes nothing, 1 gives the clean text's number."""
     limit = round_limit(float(np.nanmax(np.abs(patches.heads))))
     figure = _signed_map(patches.heads, limit, "share", title, theme)
     figure.update_traces(selector={"type": "heatmap"}, hovertemplate="layer %{y}, head %{x}: %{z:.3f}<extra></extra>")
@@ -206,21 +187,11 @@ def _signed_map(
     values: Float[np.ndarray, "layers columns"], limit: float, unit: str, title: str, theme: Theme, more: int = 0
 ) -> go.Figure:
     """A map of layers with a scale around 0, and its numbers in the cells where they have room."""
-    layers, columns = values.shape
+    layers = len(values)
     height = min(MOST + ROW * more, max(LEAST, AROUND + ROW * layers))
-    scale, figure = diverging(theme), go.Figure(layout=layout(theme, escape(title), height=height))
-    figure.add_heatmap(
-        x=list(range(columns)),
-        y=list(range(layers)),
-        z=values,
-        zmin=-limit,
-        zmax=limit,
-        colorscale=scale,
-        colorbar=colour_bar(unit, -limit, limit),
-        xgap=1,
-        ygap=1,
-    )
-    cell_numbers(figure, values, ".3f", scale, (-limit, limit), (theme.pixels - BESIDE, height - AROUND))
+    figure = go.Figure(layout=layout(theme, escape(title), height=height))
+    room = (theme.pixels - BESIDE, height - AROUND)
+    add_cells(figure, values, ".3f", diverging(theme), (-limit, limit), room, unit)
     step = max(1, -(-layers * 16 // (height - AROUND)))
     figure.update_yaxes(
         title="layer", range=[layers - 0.5, -0.5], tickvals=list(range(0, layers, step)), showgrid=False

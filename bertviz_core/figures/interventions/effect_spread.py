@@ -1,4 +1,4 @@
-"""Effects of heads over many texts: maps of their mean and spread, and the right answers as heads go."""
+"""Figures over many texts: mean and spread of head effects, and the accuracy as heads are removed."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -37,13 +37,7 @@ def effect_spread_figure(effect_spread: EffectSpread) -> FigureSpec:
 
 
 def spread_maps(spread: EffectSpread, title: str, theme: Theme) -> go.Figure:
-    """The mean on a scale around 0 and the standard deviation on one from 0, on a phone below each other.
-
-    Args:
-        spread: of two texts or more.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """The mean on a scale around 0 and the standard deviation on one from 0, on a phone below each other."""
     high, wide = (round_limit(float(np.nanmax(np.abs(each), initial=0))) for each in (spread.mean, spread.spread))
     panels = [
         Panel(f"<b>{name}</b>", name, cells, scale, ends, spread.unit, ".3f")

@@ -1,4 +1,4 @@
-"""Which words make two texts alike: a map of the tokens of one by those of the other."""
+"""Draw which words make two texts alike, as a map of the tokens of one by those of the other."""
 
 from functools import partial
 
@@ -7,8 +7,8 @@ import plotly.graph_objects as go
 
 from bertviz_core.attribution.results import PairAttributions
 from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
-from bertviz_core.figures.base.cells import cell_numbers
-from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
+from bertviz_core.figures.base.cells import add_cells
+from bertviz_core.figures.base.colour_bars import round_limit
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, diverging, escape, layout
 from bertviz_core.hidden_states.results import state_name
@@ -44,31 +44,15 @@ def pair_ledger_figure(pair_attributions: PairAttributions) -> FigureSpec:
 
 
 def ledger_map(ledger: PairAttributions, title: str, theme: Theme) -> go.Figure:
-    """Tokens of the first text from top to bottom, of the second from left to right, on one scale around 0.
-
-    Args:
-        ledger: of two texts.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """Tokens of the first text from top to bottom, of the second from left to right, on one scale around 0."""
     names, others = token_labels(ledger.first), token_labels(ledger.second)
     height = min(MOST, max(LEAST, AROUND + ROW * len(names)))
-    limit, scale = round_limit(float(np.abs(ledger.shares).max())), diverging(theme)
+    limit = round_limit(float(np.abs(ledger.shares).max()))
     figure = go.Figure(layout=layout(theme, escape(title), height=height))
-    figure.add_heatmap(
-        x=list(range(len(others))),
-        y=list(range(len(names))),
-        z=ledger.shares,
-        zmin=-limit,
-        zmax=limit,
-        colorscale=scale,
-        colorbar=colour_bar("cosine", -limit, limit),
-        customdata=[[f"{name} · {other}" for other in others] for name in names],
-        hovertemplate="%{customdata}: %{z:.5f}<extra></extra>",
-        xgap=1,
-        ygap=1,
-    )
-    cell_numbers(figure, ledger.shares, ".3f", scale, (-limit, limit), (theme.pixels - BESIDE, height - AROUND))
+    pairs = [[f"{name} · {other}" for other in others] for name in names]
+    ends, room = (-limit, limit), (theme.pixels - BESIDE, height - AROUND)
+    hover = "%{customdata}: %{z:.5f}"
+    add_cells(figure, ledger.shares, ".3f", diverging(theme), ends, room, "cosine", hover, customdata=pairs)
     below, beside = np.nonzero(ledger.uncertain)
     marks = {"symbol": "x-thin-open", "size": 7, "color": theme.muted}
     figure.add_scatter(x=beside, y=below, mode="markers", marker=marks, hoverinfo="skip", showlegend=False)

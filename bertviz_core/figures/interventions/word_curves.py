@@ -1,4 +1,4 @@
-"""Comprehensiveness and sufficiency: a target as the strongest words go, and with them alone, beside random orders."""
+"""Draw comprehensiveness and sufficiency beside random orders."""
 
 from functools import partial
 
@@ -40,11 +40,11 @@ def word_curves_figure(word_curves: WordCurves) -> FigureSpec:
     areas = "; ".join(
         f"{name}: {decimals(without, 3)} and {decimals(alone, 3)}" for name, without, alone in curve_areas(word_curves)
     )
-    said = (
+    summary = (
         f"{title}. Clean {decimals(word_curves.clean)}, all words replaced {decimals(word_curves.reference)} "
         f"{word_curves.unit}. Mean fall below clean (comprehensiveness and sufficiency): {areas}."
     )
-    return FigureSpec(title, said, partial(curve_plots, word_curves, title), said)
+    return FigureSpec(title, summary, partial(curve_plots, word_curves, title), summary)
 
 
 def curve_areas(result: WordCurves) -> tuple[tuple[str, float, float], ...]:
@@ -58,13 +58,7 @@ def curve_areas(result: WordCurves) -> tuple[tuple[str, float, float], ...]:
 
 
 def curve_plots(result: WordCurves, title: str, theme: Theme) -> go.Figure:
-    """Both plots on one scale: lines of the methods, the band of the random orders from least to greatest.
-
-    Args:
-        result: the curves.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """Both plots on one scale: lines of the methods, the band of the random orders from least to greatest."""
     rows, columns = (2, 1) if theme.narrow else (1, 2)
     figure = make_subplots(rows, columns, shared_yaxes="all", horizontal_spacing=0.06, vertical_spacing=0.2)
     figure.update_layout(layout(theme, escape(title), height=STACKED if theme.narrow else HEIGHT))

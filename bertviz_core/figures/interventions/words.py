@@ -1,4 +1,4 @@
-"""A text coloured by what its words add to a target, and the words as bars, the greatest share first."""
+"""Draw word attributions as a coloured text and as bars."""
 
 from functools import partial
 
@@ -40,7 +40,7 @@ def word_shares_figure(word_attributions: WordAttributions, word_pieces: TextPie
     """
     title = _title(word_attributions)
     draw = partial(shares_strip, word_attributions, word_pieces, title)
-    return FigureSpec(title, f"{title}: {_told(word_attributions)}", draw, _caption(word_attributions, title))
+    return FigureSpec(title, f"{title}: {_listed_shares(word_attributions)}", draw, _caption(word_attributions, title))
 
 
 @figure("word-bars", "words_bars", "the words that add most to a target or take most from it (TEXT --pair TEXT)")
@@ -50,18 +50,11 @@ def word_bars_figure(word_attributions: WordAttributions) -> FigureSpec:
     caption = _caption(word_attributions, title)
     if len(word_attributions.words) > MOST_BARS:
         caption += f" The {MOST_BARS} largest of {len(word_attributions.words)} are drawn."
-    return FigureSpec(title, f"{title}: {_told(word_attributions)}", draw, caption)
+    return FigureSpec(title, f"{title}: {_listed_shares(word_attributions)}", draw, caption)
 
 
 def shares_strip(result: WordAttributions, pieces: TextPieces, title: str, theme: Theme) -> go.Figure:
-    """The coloured text with its scale.
-
-    Args:
-        result: share of every word.
-        pieces: the text in its tokens.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """The coloured text with its scale."""
     values = result.per_token()
     scale, limit = diverging(theme), round_limit(float(np.nanmax(np.abs(values))))
     known = {place: value for place, value in enumerate(values.tolist()) if not np.isnan(value)}
@@ -77,13 +70,7 @@ def shares_strip(result: WordAttributions, pieces: TextPieces, title: str, theme
 
 
 def shares_bars(result: WordAttributions, title: str, theme: Theme) -> go.Figure:
-    """A bar for each word.
-
-    Args:
-        result: share of every word.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """A bar for each word."""
     strongest = set(np.argsort(-np.abs(result.shares), kind="stable")[:MOST_BARS].tolist())
     order = [index for index in result.ranked() if index in strongest]
     shares = result.shares[order].tolist()
@@ -108,15 +95,15 @@ def _title(result: WordAttributions) -> str:
     return f"What each word adds to the {result.title}, {METHOD_WORDS[result.method]}{error} — {result.model}"
 
 
-def _told(result: WordAttributions) -> str:
+def _listed_shares(result: WordAttributions) -> str:
     return ", ".join(f"{result.words[index]} {_written(float(result.shares[index]))}" for index in result.ranked())
 
 
 def _caption(result: WordAttributions, title: str) -> str:
-    said = f"{title}. Clean {decimals(result.clean)} {result.unit}; in a word's place stands {result.instead}"
+    caption = f"{title}. Clean {decimals(result.clean)} {result.unit}; in a word's place stands {result.instead}"
     if result.method == "leave-one-out":
-        return f"{said}."
-    return f"{said}; the shares miss the difference of clean and reference by {digits(result.error, 2)}."
+        return f"{caption}."
+    return f"{caption}; the shares miss the difference of clean and reference by {digits(result.error, 2)}."
 
 
 def _written(value: float) -> str:

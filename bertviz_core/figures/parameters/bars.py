@@ -1,4 +1,4 @@
-"""The parameters as bars: each layer by part, one model by component, several models side by side."""
+"""Draw parameters as bars: each layer by part, one model by component, several models side by side."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The tree of modules by parameters, as sunburst, treemap or icicle: words where they fit, a legend of the colours."""
+"""Draw the module tree by parameters as a sunburst, treemap or icicle."""
 
 import itertools
 import math

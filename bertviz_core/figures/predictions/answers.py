@@ -1,4 +1,4 @@
-"""Answers in their context, and the map of all spans: which token begins an answer, which ends it."""
+"""Draw answers in their context, and the map of all spans by first and last token."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -49,11 +49,11 @@ def answer_stretches(prediction: AnswerPrediction, colour: str) -> list[Stretch]
         if best.start > at:
             stretches.append(Stretch(context[at : best.start]))
         same = [other for other, each in enumerate(answers) if each.start < best.end and each.end > best.start]
-        told = "<br>".join(escape(_listed(other, answers[other])) for other in same)
+        hover = "<br>".join(escape(_listed(other, answers[other])) for other in same)
         label = f"{place + 1}: {decimals(best.score, 3)}"
         strength = 0.12 + 0.5 * min(1.0, best.score)
         text = context[best.start : best.end]
-        stretches.append(Stretch(text, label, colour, strength, told=told, edged=place == 0))
+        stretches.append(Stretch(text, label, colour, strength, hover=hover, edged=place == 0))
         at = best.end
     if at < len(context):
         stretches.append(Stretch(context[at:]))
@@ -118,15 +118,7 @@ def span_logs(prediction: AnswerPrediction, window: int, longest: int) -> Float[
 
 
 def answer_map(prediction: AnswerPrediction, window: int, longest: int, title: str, theme: Theme) -> go.Figure:
-    """The spans of one window: a row for each first token, a column for each last one, dark for likely.
-
-    Args:
-        prediction: the answers.
-        window: which part of the context.
-        longest: most tokens of an answer.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """The spans of one window: a row for each first token, a column for each last one, dark for likely."""
     part = prediction.windows[window]
     places = np.flatnonzero(part.context)
     logs, names = span_logs(prediction, window, longest), [token_text(part.tokens[place]) for place in places]

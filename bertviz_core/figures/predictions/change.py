@@ -1,4 +1,4 @@
-"""What an edit of the text does to an answer: classes, words, entities and answers of both versions."""
+"""Draw how an edit of the text changes a prediction: classes, words, entities, answers."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -94,9 +94,11 @@ def classes_change_figure(class_prediction: ClassPrediction, edited_classes: Cla
     rows = [int(row) for row in np.argsort(-np.abs(second - first), kind="stable")[:MOST]]
     names = [class_prediction.labels[row] for row in rows]
     title = f"Classes before and after the edit — {class_prediction.model}"
-    told = ", ".join(f"{class_words(class_prediction, row)}, edited {class_words(edited_classes, row)}" for row in rows)
+    listed = ", ".join(
+        f"{class_words(class_prediction, row)}, edited {class_words(edited_classes, row)}" for row in rows
+    )
     draw = partial(paired_bars, names, first[rows], second[rows], class_prediction.scoring, title, True)
-    return FigureSpec(title, f"{title}: {told}", draw, f"{title}. In brackets: the difference")
+    return FigureSpec(title, f"{title}: {listed}", draw, f"{title}. In brackets: the difference")
 
 
 @figure(
@@ -107,9 +109,9 @@ def words_change_figure(word_shift: WordShift, guessed_token: str, model_name: s
     where = f'the mask at "{shortened(guessed_token, LONGEST)}", position {word_shift.position}'
     title = f"Words at {where}, before and after the edit — {model_name}"
     numbers = zip(word_shift.words, word_shift.before.tolist(), word_shift.after.tolist(), strict=True)
-    told = ", ".join(f"{word} {decimals(before, 3)}, edited {decimals(after, 3)}" for word, before, after in numbers)
+    listed = ", ".join(f"{word} {decimals(before, 3)}, edited {decimals(after, 3)}" for word, before, after in numbers)
     draw = partial(paired_bars, list(word_shift.words), word_shift.before, word_shift.after, "softmax", title, False)
-    return FigureSpec(title, f"{title}: {told}", draw, f"{title}. In brackets: the difference")
+    return FigureSpec(title, f"{title}: {listed}", draw, f"{title}. In brackets: the difference")
 
 
 @figure("tags-change", "predictions_tags_change", "entities before and after an edit (--set edited=TEXT)")

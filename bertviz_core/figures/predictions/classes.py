@@ -1,4 +1,4 @@
-"""Classes of a text as bars: probabilities, or the numbers of a head that says numbers."""
+"""Draw the classes of a text as bars of probabilities or numbers."""
 
 from functools import partial
 from typing import Any, Literal
@@ -46,14 +46,7 @@ def class_rows(prediction: ClassPrediction, order: ClassOrder) -> list[int]:
 
 
 def class_bars(prediction: ClassPrediction, order: ClassOrder, title: str, theme: Theme) -> go.Figure:
-    """A bar for every class, its number behind it.
-
-    Args:
-        prediction: the classes.
-        order: of the bars, from top to bottom.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """A bar for every class, its number behind it."""
     rows = class_rows(prediction, order)
     values = class_numbers(prediction)[rows]
     figure = go.Figure(

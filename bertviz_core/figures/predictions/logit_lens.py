@@ -1,4 +1,4 @@
-"""The masked-LM head on every layer's states: the best word of each cell on a map of layers and positions."""
+"""Draw the logit lens: the best word of each layer and position."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.figures.base.axes import token_axis, token_labels, token_text
+from bertviz_core.figures.base.axes import name_columns, token_axis, token_labels, token_text
 from bertviz_core.figures.base.cells import colour_at
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
 from bertviz_core.figures.base.fitted import SHARE_OF_NAMES
@@ -41,7 +41,7 @@ OTHERWISE = 150
 """Pixels of the figure's height for all but the map."""
 TURNED_ROW, TALLEST = 23, 800
 """Where tokens stand below each other: pixels of each, and of the highest map that is turned so."""
-TOLD = 3
+HOVERED_WORDS = 3
 """Words that a hover tells."""
 SHORT = 14
 """Characters of each."""
@@ -97,15 +97,7 @@ def lens_colours(lens: LogitLens, measure: LensMeasure, theme: Theme) -> LensCol
 def lens_map(
     lens: LogitLens, words: Sequence[Sequence[Sequence[str]]], measure: LensMeasure, title: str, theme: Theme
 ) -> go.Figure:
-    """The map, the embeddings on top (at the left where it is turned), with the best word in every cell with room.
-
-    Args:
-        lens: of the text.
-        words: of each cell, best first.
-        measure: what the colours are.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """The map, the embeddings on top (at the left where it is turned), with the best word in every cell with room."""
     states, seq = lens.rank.shape
     colours, names = lens_colours(lens, measure, theme), token_labels(lens.tokens)
     rows = [state_name(entry) for entry in range(states)]
@@ -118,7 +110,7 @@ def lens_map(
     if turned:
         height, across = OTHERWISE + TURNED_ROW * seq, _across(names, theme)
         room = (across / states - FREE, TURNED_ROW - FREE)
-    told = _told(lens, words)
+    hovers = _hover_texts(lens, words)
     figure = go.Figure(layout=layout(theme, escape(title), height=height))
     figure.add_heatmap(
         x=list(range(states if turned else seq)),
@@ -131,7 +123,7 @@ def lens_map(
         colorbar=colours.bar,
         xgap=1 if seq <= 64 else 0,
         ygap=1,
-        customdata=[list(column) for column in zip(*told, strict=True)] if turned else told,
+        customdata=[list(column) for column in zip(*hovers, strict=True)] if turned else hovers,
         hovertemplate=f"position %{{{'y' if turned else 'x'}}}, %{{customdata}}<extra></extra>",
     )
     down = height - OTHERWISE
@@ -139,8 +131,7 @@ def lens_map(
         figure.update_xaxes(token_axis(rows, across), range=[-0.5, states - 0.5])
         figure.update_yaxes(token_axis(names, down, theme=theme), range=[seq - 0.5, -0.5])
     else:
-        angle = -90 if seq * 60 > across else 0
-        figure.update_xaxes(token_axis(names, across, theme=theme), range=[-0.5, seq - 0.5], tickangle=angle)
+        name_columns(figure, names, across, theme)
         figure.update_yaxes(token_axis(rows, down), range=[states - 0.5, -0.5])
     _add_words(figure, words, colours, room, theme, turned)
     axes = ("y", "x") if turned else ("x", "y")
@@ -166,9 +157,9 @@ def _is_turned(
     return _size(best, *room) is None and _size(best, turned, TURNED_ROW - FREE) is not None
 
 
-def _told(lens: LogitLens, words: Sequence[Sequence[Sequence[str]]]) -> list[list[str]]:
+def _hover_texts(lens: LogitLens, words: Sequence[Sequence[Sequence[str]]]) -> list[list[str]]:
     """What a hover says of every cell: the best words with their probability."""
-    shares = np.exp(lens.top_log_probability[..., :TOLD])
+    shares = np.exp(lens.top_log_probability[..., :HOVERED_WORDS])
     return [
         [
             f"{state_name(entry)}: "
@@ -221,7 +212,7 @@ def _fitted(word: str, size: int, room: float) -> str:
     """The word, or its beginning where it is too long for its cell; "" where too little of it would be left."""
     if text_width(word, size) <= room:
         return word
-    kept = word
-    while kept and text_width(f"{kept}…", size) > room:
-        kept = kept[:-1]
-    return f"{kept}…" if len(kept) >= LEAST_LETTERS else ""
+    beginning = word
+    while beginning and text_width(f"{beginning}…", size) > room:
+        beginning = beginning[:-1]
+    return f"{beginning}…" if len(beginning) >= LEAST_LETTERS else ""

@@ -1,4 +1,4 @@
-"""A text that reads on in rows, some of its stretches on a coloured ground with a name below."""
+"""Draw a running text in rows, with labelled stretches on a coloured ground."""
 
 import itertools
 import re
@@ -40,7 +40,7 @@ class Stretch:
     """Of their ground; "" for none."""
     strength: float = 0.3
     """Share of that colour, 0 to 1."""
-    told: str = ""
+    hover: str = ""
     """What a hover says."""
     line: str = ""
     """"under" or "through" for a line, "" for none."""
@@ -225,13 +225,13 @@ def _add_words(figure: go.Figure, rows: _Rows, tops: Sequence[float], tall: floa
         hoverinfo="skip",
         cliponaxis=False,
     )
-    told = [box for box in rows.boxes if rows.stretches[box.stretch].told]
+    hovered = [box for box in rows.boxes if rows.stretches[box.stretch].hover]
     figure.add_scatter(
-        x=[box.left + box.width / 2 for box in told],
-        y=[tops[box.row] + tall / 2 for box in told],
+        x=[box.left + box.width / 2 for box in hovered],
+        y=[tops[box.row] + tall / 2 for box in hovered],
         mode="markers",
         marker={"size": 30, "symbol": "square", "opacity": 0},
-        hovertext=[rows.stretches[box.stretch].told for box in told],
+        hovertext=[rows.stretches[box.stretch].hover for box in hovered],
         hovertemplate="%{hovertext}<extra></extra>",
     )
     for row, words in rows.headings.items():

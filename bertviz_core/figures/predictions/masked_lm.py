@@ -1,4 +1,4 @@
-"""Words that a masked-LM head expects: the text with its masks, and the best words at one of its positions."""
+"""Draw a text with its masks, and the best words at one position."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -91,13 +91,7 @@ def word_rows(
 
 
 def word_bars(rows: Sequence[WordRow], title: str, theme: Theme) -> go.Figure:
-    """Horizontal bars of probabilities, the best word on top.
-
-    Args:
-        rows: the words.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """Horizontal bars of probabilities, the best word on top."""
     figure = go.Figure(layout=layout(theme, escape(title), height=104 + 25 * max(len(rows), 4)))
     hover, names = [], []
     for word, kind, _, rank in rows:

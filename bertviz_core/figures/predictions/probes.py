@@ -1,4 +1,4 @@
-"""How well a linear probe tells classes apart from each layer's vectors, and which classes are taken for which."""
+"""Draw the accuracy of linear probes by layer, and confusion matrices."""
 
 from functools import partial
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import even_axes
-from bertviz_core.figures.base.cells import cell_numbers
+from bertviz_core.figures.base.cells import add_cells
 from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
@@ -26,14 +26,7 @@ ROW, AROUND, BAR, LONGEST = 34, 170, 170, 130
 
 
 def accuracy_lines(scores: ProbeScores, layer: int, title: str, theme: Theme) -> go.Figure:
-    """Accuracy, macro-F1 and the control task over the layers, each with its spread over the held-out parts.
-
-    Args:
-        scores: of every layer.
-        layer: entry of hidden_states that is chosen.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """Accuracy, macro-F1 and the control task over the layers, each with its spread over the held-out parts."""
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
     accuracy, other = theme.colours["task head"], theme.colours["layer_norm"]
     for name, values, colour, dash, symbol in (
@@ -81,19 +74,30 @@ def probe_figure(probe_scores: ProbeScores, probed_layer: int) -> FigureSpec:
     pooling = POOLING_WORDS[probe_scores.pooling]
     title = f"Which layer tells {len(probe_scores.classes)} classes apart? {pooling.capitalize()} pooling — "
     title += probe_scores.model
-    means = zip(probe_scores.layers, probe_scores.accuracy.mean(axis=1).tolist(), strict=True)
-    told = ", ".join(f"{state_name(state)} {value:.1%}" for state, value in means)
-    alt = f"{title}: accuracy {told}; most frequent class {probe_scores.majority:.1%}"
-    caption = (
-        f"{title}. Linear probes on {int(probe_scores.counts.sum()):,} texts ({probe_scores.texts}), "
-        f"{probe_scores.accuracy.shape[1]} held-out parts, seed {probe_scores.seed}; bars: standard deviation"
-    )
-    return FigureSpec(title, alt, partial(accuracy_lines, probe_scores, probed_layer, title), caption)
+    probes = f"Linear probes on {int(probe_scores.counts.sum()):,} texts ({probe_scores.texts})"
+    return accuracy_spec(probe_scores, probed_layer, title, "class", probes)
+
+
+def accuracy_spec(scores: ProbeScores, layer: int, title: str, noun: str, probes: str) -> FigureSpec:
+    """The figure of a probe's accuracy by layer.
+
+    Args:
+        scores: of every layer.
+        layer: entry of the hidden states that is chosen.
+        title: stands alone on a slide.
+        noun: what is classified, such as "class".
+        probes: beginning of the caption: which probes on which texts.
+    """
+    means = zip(scores.layers, scores.accuracy.mean(axis=1).tolist(), strict=True)
+    accuracies = ", ".join(f"{state_name(state)} {value:.1%}" for state, value in means)
+    alt = f"{title}: accuracy {accuracies}; most frequent {noun} {scores.majority:.1%}"
+    parts = f"{scores.accuracy.shape[1]} held-out parts, seed {scores.seed}; bars: standard deviation"
+    return FigureSpec(title, alt, partial(accuracy_lines, scores, layer, title), f"{title}. {probes}, {parts}")
 
 
 def confusion_map(scores: GoldScores, title: str, theme: Theme) -> go.Figure:
     """The confusion matrix: a row for each gold label, a column for each answer, counts of texts in the cells."""
-    count, scale = len(scores.classes), sequential(theme)
+    count = len(scores.classes)
     names = [shortened_label(escape(escape_controls(name) or "∅"), LONGEST, TEXT_SIZE - 1) for name in scores.classes]
     beside = max(text_width(name, TEXT_SIZE) for name in names)
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + ROW * count))
@@ -102,19 +106,9 @@ def confusion_map(scores: GoldScores, title: str, theme: Theme) -> go.Figure:
     bar = colour_bar("texts", 0, most)
     if most <= FEW:  # there is no half of a text
         bar |= {"tickvals": list(range(int(most) + 1)), "ticktext": [str(each) for each in range(int(most) + 1)]}
-    figure.add_heatmap(
-        z=cells,
-        zmin=0,
-        zmax=most,
-        colorscale=scale,
-        colorbar=bar,
-        hovertemplate="gold label %{y}, answer %{x}: %{z:,.0f} texts<extra></extra>",
-        xgap=1,
-        ygap=1,
-    )
-    if count <= MOST_NAMED:
-        room = (theme.pixels - beside - BAR, float(ROW * count))
-        cell_numbers(figure, cells, ",.0f", scale, (0.0, most), room)
+    room = (theme.pixels - beside - BAR, float(ROW * count)) if count <= MOST_NAMED else (0.0, 0.0)
+    hover = "gold label %{y}, answer %{x}: %{z:,.0f} texts"
+    add_cells(figure, cells, ",.0f", sequential(theme), (0.0, most), room, "texts", hover, colorbar=bar)
     step = -(-count // MOST_NAMED)
     ticks: dict[str, Any] = {"tickvals": list(range(0, count, step)), "ticktext": names[::step], "showgrid": False}
     figure.update_xaxes(title="answer", **ticks)

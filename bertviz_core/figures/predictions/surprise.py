@@ -1,4 +1,4 @@
-"""A text coloured by how surprising each of its tokens is to a masked-LM head."""
+"""Draw a text coloured by the surprise of each token under a masked-LM head."""
 
 from functools import partial
 
@@ -26,25 +26,18 @@ def surprise_figure(pseudo_likelihood: PseudoLikelihood, text_pieces: TextPieces
     """The text in its tokens, coloured by -log p(token | all others); special tokens have none."""
     title = f"Surprise of every token — {pseudo_likelihood.model}"
     values = pseudo_likelihood.surprise.tolist()
-    told = ", ".join(
+    listed = ", ".join(
         f"{token} {value:.2f}"
         for token, value in zip(pseudo_likelihood.tokens.tokens, values, strict=True)
         if not np.isnan(value)
     )
     mean = f"mean {pseudo_likelihood.mean:.3f} nats, PPPL {pseudo_likelihood.perplexity:,.1f}"
     draw = partial(surprise_strip, pseudo_likelihood, text_pieces, title)
-    return FigureSpec(title, f"{title}, in nats: {told}; {mean}", draw, f"{title}, in nats; {mean}.")
+    return FigureSpec(title, f"{title}, in nats: {listed}; {mean}", draw, f"{title}, in nats; {mean}.")
 
 
 def surprise_strip(result: PseudoLikelihood, pieces: TextPieces, title: str, theme: Theme) -> go.Figure:
-    """The coloured text with its scale.
-
-    Args:
-        result: surprise of every token.
-        pieces: the text in its tokens.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """The coloured text with its scale."""
     scale, limit = sequential(theme), round_limit(float(np.nanmax(result.surprise)))
     values = dict(enumerate(result.surprise.tolist()))
     fills = {

@@ -1,4 +1,4 @@
-"""A text that reads as it was written, its tagged stretches coloured and named."""
+"""Draw a text with its tagged stretches coloured and named."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -66,8 +66,8 @@ def _of_tokens(
 
 def _marked(entity: Entity, text: str, hues: dict[str, str]) -> Stretch:
     label = cut_label(entity.label)
-    told = f"{escape(escape_controls(shortened(entity.text, 60)))}: {escape(label)}, {entity.score:.4f}"
-    return Stretch(text, f"{label} {entity.score:.3f}", hues[_bare(entity.label)], told=told)
+    hover = f"{escape(escape_controls(shortened(entity.text, 60)))}: {escape(label)}, {entity.score:.4f}"
+    return Stretch(text, f"{label} {entity.score:.3f}", hues[_bare(entity.label)], hover=hover)
 
 
 def _bare(label: str) -> str:

@@ -1,4 +1,4 @@
-"""A text as weighted words under a SPLADE head, and what the words of two texts give to their score."""
+"""Draw the weighted words of a SPLADE head, and what each word adds to a pair's score."""
 
 from collections.abc import Sequence
 from functools import partial

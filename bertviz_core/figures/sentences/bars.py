@@ -1,4 +1,4 @@
-"""Horizontal bars of scores that may be negative: every number stands at the right of its bar, inside the plot."""
+"""Horizontal bars of scores that may be negative, with the number at the right of each."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ def add_score_bars(
     Args:
         figure: gets the bars and the range of their axis.
         scores: what is drawn.
-        hover: what is told of each, escaped; its score follows.
+        hover: hover text of each, escaped; its score follows.
         colour: of the bars.
         theme: colour of the numbers; its width is that of the figure.
         places: digits behind the point of a score.

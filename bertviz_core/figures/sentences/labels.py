@@ -1,4 +1,4 @@
-"""Sentences along the axes of a figure: as much of each as there is room for, and a number."""
+"""Label axes with sentences: a number, and as much text as there is room for."""
 
 from collections.abc import Sequence
 

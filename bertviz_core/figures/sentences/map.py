@@ -1,4 +1,4 @@
-"""Sentences as points of a plane, coloured by a column where one is chosen."""
+"""Draw sentences as points of a plane, coloured by a column."""
 
 from collections.abc import Sequence
 from functools import partial

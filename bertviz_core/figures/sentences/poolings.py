@@ -1,4 +1,4 @@
-"""The same sentences under every pooling and layer: how alike they all are, how far apart they are spread."""
+"""Draw the similarity and spread of the same sentences under every pooling and layer."""
 
 from functools import partial
 from typing import Any

@@ -1,4 +1,4 @@
-"""How alike sentences are: every pair as a cell, ordered and with its tree, many as blocks, the nearest to a query."""
+"""Draw similarities of sentences: every pair, with a tree, as blocks, and the nearest to a query."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -160,15 +160,7 @@ def vectors_heatmap(
     title: str,
     theme: Theme,
 ) -> go.Figure:
-    """Sentence vectors as rows of numbers, on a scale symmetric around 0.
-
-    Args:
-        vectors: the rows drawn.
-        sentences: their sentences.
-        first: index of the first of them.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """Sentence vectors as rows of numbers, on a scale symmetric around 0."""
     rows, columns = vectors.shape
     limit = float(np.abs(vectors).max(initial=0)) or 1.0
     plot = max(SMALLEST, min(LARGEST, ROW * rows))

@@ -1,4 +1,4 @@
-"""Why two sentences are alike: the cosine as a sum over pairs of their tokens, and what each word adds."""
+"""Draw the cosine of two sentences as a sum over pairs of tokens."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -25,14 +25,7 @@ TOTALS = 0.16
 
 
 def pair_heatmap(shares: TokenPairShares, unit: Unit, title: str, theme: Theme) -> go.Figure:
-    """What every pair of tokens, or of words, adds to the cosine; totals of rows and columns stand beside them.
-
-    Args:
-        shares: the cosine as a sum.
-        unit: whether a row is a token or a word.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-    """
+    """What every pair of tokens, or of words, adds to the cosine; totals of rows and columns stand beside them."""
     if unit == "tokens":
         cells, rows, columns = shares.cells, shares.first_tokens, shares.second_tokens
         row_totals, column_totals = shares.first_totals, shares.second_totals

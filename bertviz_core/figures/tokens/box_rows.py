@@ -1,4 +1,4 @@
-"""Where the boxes of a text's tokens stand: in rows, in the largest letters in which these are few."""
+"""Lay out the boxes of a text's tokens in rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -160,21 +160,21 @@ def _fitted(text: str, size: float, room: float) -> str:
     """As many of the first letters as fit; what is cut off leaves its mark."""
     if len(text) <= LONGEST and text_width(text, size) <= room:
         return text
-    kept = text[: LONGEST - 1]
-    while kept and text_width(f"{kept}…", size) > room:
-        kept = kept[:-1]
-    return f"{kept}…"
+    shown = text[: LONGEST - 1]
+    while shown and text_width(f"{shown}…", size) > room:
+        shown = shown[:-1]
+    return f"{shown}…"
 
 
 def _within(runs: Sequence[PieceRun], most: int) -> list[PieceRun]:
     """The runs up to so many pieces."""
-    kept, left = [], most
+    shown, left = [], most
     for run in runs:
         if left <= 0:
             break
-        kept.append(replace(run, pieces=run.pieces[:left]))
+        shown.append(replace(run, pieces=run.pieces[:left]))
         left -= len(run.pieces)
-    return kept
+    return shown
 
 
 def token_rows(parts: Sequence[tuple[str, TextPieces]], below: Notes, width: int) -> TokenRows:

@@ -1,4 +1,4 @@
-"""The tokens whose rows of the embedding table are nearest to one token's row."""
+"""Draw the tokens nearest to one token in the embedding table."""
 
 import html
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ def neighbour_bars(names: Sequence[str], cosines: np.ndarray, norms: np.ndarray,
 
     Args:
         names: labels of the rows, already escaped (bertviz_core.figures.base.axes.visible).
-        cosines: cosine of each row to the row asked about, in the order of the names.
+        cosines: cosine of each row to the chosen row, in the order of the names.
         norms: length of each row.
         title: stands alone on a slide.
         theme: colours and typeface.

@@ -1,4 +1,4 @@
-"""A text in place, cut into its tokens: every token a box, words apart, with its id, spelling or position below."""
+"""Draw a text cut into its tokens, with ids, spellings or positions below."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -70,7 +70,7 @@ def token_strip(
     return figure.update_layout(hovermode="closest", dragmode=False, hoverdistance=40)
 
 
-def told(piece: Piece) -> str:
+def hover(piece: Piece) -> str:
     """A token in a line, as a hover says it."""
     kind = "special token" if piece.special else "not in the vocabulary" if piece.unknown else ""
     spelling = escape(escape_controls(shortened(piece.spelling, LONGEST)))
@@ -170,7 +170,7 @@ def _add_words(
         mode="markers",
         marker={"size": 40, "symbol": "square", "opacity": 0},
         customdata=[box.piece.position for box in boxes],
-        hovertext=[told(box.piece) for box in boxes],
+        hovertext=[hover(box.piece) for box in boxes],
         hovertemplate="%{hovertext}<extra></extra>",
         # What a click says of a point that is not the chosen one must not fade it, nor show the one that is.
         selected={"marker": {"opacity": 0}},

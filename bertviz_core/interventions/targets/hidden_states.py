@@ -1,8 +1,7 @@
-"""Targets read from one hidden state: one of its numbers, or its projection on a direction."""
+"""Targets read from one hidden state: one of its values, or its projection on a direction."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -11,6 +10,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.interventions.targets.target import Target, build_target, check_place
 from bertviz_core.isolation.regular_files import npy_header, open_regular
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.results import SentencePlan
@@ -19,9 +19,6 @@ from bertviz_core.trace.forward import forward, hidden_states
 from bertviz_core.trace.inputs import reset_model_state
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize
-
-if TYPE_CHECKING:
-    import torch
 
 BETWEEN = "->"
 MAX_DIMENSIONS = 1_000_000
@@ -38,7 +35,7 @@ def state_target(
     position: int,
     dimension: int,
 ) -> Target:
-    """One number of one hidden state, as it is.
+    """One value of one hidden state.
 
     Args:
         loaded: the model.
@@ -81,7 +78,7 @@ def direction_target(
     direction: Float[np.ndarray, " hidden"],
     name: str,
 ) -> Target:
-    """The projection of one hidden state on a direction: its dot product with the vector, scaled to length 1.
+    """Projection of a hidden state on a direction: dot product with the vector, scaled to length 1.
 
     Args:
         loaded: the model.
@@ -97,20 +94,18 @@ def direction_target(
         TextError: there is no such entry or token, or the vector has no direction or does not fit the model.
         BertvizError: the model gives no hidden states.
     """
-    import torch
-
     tokens = _tokens_of(loaded, tokenizer, text, pair, layer, position)
     wide = np.asarray(direction, dtype=np.float64)
-    length, said = float(np.linalg.norm(wide)), _said(name)
+    length, spelled = float(np.linalg.norm(wide)), _named_state(name)
     if not np.isfinite(length) or length == 0:
-        raise TextError(f"A direction is needed, and {said} has length {length}; give another.")
+        raise TextError(f"A direction is needed, and {spelled} has length {length}; give another.")
     unit = torch.tensor(wide / length, dtype=torch.float32, device=loaded.device)
 
     def values(inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]) -> "torch.Tensor":
         state = _state(loaded, layer, inputs, lengths)
         if state.shape[-1] != len(unit):
             raise TextError(
-                f"A hidden state of {loaded.name!r} has {state.shape[-1]:,} numbers, {said} has {len(unit):,}; give "
+                f"A hidden state of {loaded.name!r} has {state.shape[-1]:,} numbers, {spelled} has {len(unit):,}; give "
                 "one of this model."
             )
         return state[:, position].float() @ unit
@@ -120,17 +115,17 @@ def direction_target(
         tokens,
         values,
         name=f"direction:{layer},{position},{name}",
-        title=f"projection of token {position}, {state_name(layer)}, on {said}",
+        title=f"projection of token {position}, {state_name(layer)}, on {spelled}",
         unit="(no unit)",
         layer=layer,
-        notices=(f"Scaled to length 1: {said}; its own length is {decimals(length)}.",),
+        notices=(f"Scaled to length 1: {spelled}; its own length is {decimals(length)}.",),
     )
 
 
 def text_direction(
     loaded: LoadedModel, tokenizer: TextTokenizer, first: str, second: str, layer: int
 ) -> Float[np.ndarray, " hidden"]:
-    """The mean hidden state of a text less that of another, all their tokens counted: the way from one to the other.
+    """Mean hidden state of one text minus that of another, over all tokens.
 
     Args:
         loaded: the model.
@@ -148,7 +143,7 @@ def text_direction(
 
 
 def file_direction(path: str) -> Float[np.ndarray, " hidden"]:
-    """The vector of a file that np.save wrote.
+    """The vector of a file written by np.save.
 
     Raises:
         TextError: there is no such file, or it holds no vector of numbers.
@@ -170,8 +165,8 @@ def file_direction(path: str) -> Float[np.ndarray, " hidden"]:
     return vector.astype(np.float64)
 
 
-def _said(name: str) -> str:
-    """Where a direction is from, in a sentence."""
+def _named_state(name: str) -> str:
+    """The origin of a direction, in words."""
     first, _, second = (quoted(escape_controls(part), 40) for part in name.partition(BETWEEN))
     return f"the way from {first} to {second}" if BETWEEN in name else f"the vector of {first}"
 
@@ -179,7 +174,7 @@ def _said(name: str) -> str:
 def _tokens_of(
     loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair: str | None, layer: int, position: int
 ) -> Tokens:
-    """The text as the model reads it, once there are such an entry of the hidden states and such a token."""
+    """Tokenize the text, and check that the hidden state and the token exist."""
     tokens = tokenize(tokenizer, text, pair)
     check_place("hidden state", layer, loaded.num_hidden_layers + 1)
     check_place("token", position, len(tokens))

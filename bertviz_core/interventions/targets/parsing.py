@@ -1,4 +1,4 @@
-"""A target by its name, as the command line and an address write it: cosine, class:NAME, word:WORD@POSITION, ..."""
+"""Parse a target's name, as commands and addresses write it: cosine, class:NAME, word:WORD@POSITION, ..."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -52,7 +52,7 @@ ANSWERING = ("sequence-classification", "token-classification", "masked-lm")
 
 
 class TargetSpec(NamedTuple):
-    """A target as it is asked for."""
+    """A parsed target name."""
 
     kind: TargetKind
     argument: str = ""
@@ -69,7 +69,7 @@ class TargetSpec(NamedTuple):
 
 
 def parse_target(name: str | None, has_pair: bool) -> TargetSpec:
-    """What a target's name asks for; the cosine where there is a second text and no name.
+    """Parse a target's name; the default is the cosine if there is a second text.
 
     Raises:
         TextError: the name has none of the forms, or a second text is missing.
@@ -87,7 +87,7 @@ def parse_target(name: str | None, has_pair: bool) -> TargetSpec:
 
 
 def _request(kind: str, rest: str) -> TargetSpec | None:
-    """The request; None for what has no such form."""
+    """The parsed name; None if it has no known form."""
     if kind == "cosine":
         return None if rest else TargetSpec("cosine")
     if kind == "answer":
@@ -119,7 +119,7 @@ def _numbers(text: str, between: str) -> tuple[int, ...]:
 
 
 def needed_task(source: ModelSource, name: str | None, has_pair: bool) -> str | None:
-    """The task whose head a target needs, None for the base model alone; without a name that of the model's own answer.
+    """Task whose head a target needs, None for the base model; without a name that of the head's own answer.
 
     Raises:
         TextError: as parse_target, where the model has no head that answers for one text.
@@ -135,7 +135,7 @@ def needed_task(source: ModelSource, name: str | None, has_pair: bool) -> str | 
 
 
 def own_answer(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens) -> str:
-    """Name of the number that a head itself answers with for a text.
+    """Name of the target that is a head's own answer to a text.
 
     Its likeliest class; the tag that it is surest of, of all tokens; or the likeliest word at the first mask. A text
     without a tag but O, or without a mask, is asked at its longest token, for that token's own likeliest tag or for the
@@ -166,7 +166,7 @@ def own_answer(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens) -> str
 
 
 def predicted_position(tokenizer: TextTokenizer, tokens: Tokens) -> tuple[int, bool]:
-    """The position at which a text is asked for a word to begin with, and whether a mask stands there."""
+    """The default position of a predicted word, and whether it has a mask."""
     ids, mask = [int(each) for each in tokens.input_ids], tokenizer.tokenizer.mask_token_id
     return (ids.index(mask), True) if mask in ids else (longest_piece(tokens), False)
 
@@ -182,7 +182,7 @@ def open_target(
     head: HeadModel | None = None,
     probe_of: Callable[[str], tuple[Probe, str]] | None = None,
 ) -> Target:
-    """The target of a name, its model loaded.
+    """Load the model of a target name and build the target.
 
     Args:
         source: where the model is.
@@ -226,7 +226,7 @@ def open_target(
 def _of_head(
     request: TargetSpec, head: HeadModel, tokenizer: TextTokenizer, texts: tuple[str, str | None], measure: Measure
 ) -> Target:
-    """The target of a class, a tag, a word or an answer."""
+    """Target of a class, tag, word or answer."""
     text, pair = texts
     if request.kind == "answer":
         span = (request.places[0], request.places[1]) if request.places else None
@@ -251,7 +251,7 @@ def _measure(name: str) -> Measure:
 def _of_probe(
     probe: Probe, label: str, loaded: LoadedModel, tokenizer: TextTokenizer, text: str, measure: Measure
 ) -> Target:
-    """The target of a probe's class; without a class that which the probe gives to the text."""
+    """Target of a probe's class, by default the predicted one."""
     if not label:
         prediction = probe_predictions(probe, loaded, tokenizer, [text])[0]
         label = prediction.labels[int(prediction.logits.argmax())]
@@ -261,7 +261,7 @@ def _of_probe(
 def _of_direction(
     request: TargetSpec, loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair: str | None
 ) -> Target:
-    """The projection on the way from one text to another, or on the vector of a file."""
+    """Projection on the difference of two texts, or on the vector of a file."""
     (layer, position), (first, arrow, second) = request.places, request.argument.partition(BETWEEN)
     if arrow:
         name = f"{first.strip()}{BETWEEN}{second.strip()}"

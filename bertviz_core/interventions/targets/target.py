@@ -1,14 +1,15 @@
-"""The target: one number for each row of a batch, whose change by an intervention is measured.
+"""Targets: one number per row of a batch, whose change under an intervention is measured.
 
 Every target runs under inference mode and under gradients alike, on the inputs that its caller gives it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from bertviz_core.errors import TextError
 from bertviz_core.hidden_states.results import state_name
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.answers import predicted_answers
 from bertviz_core.predictions.classes import check_measure, class_number, class_place, output_scoring
@@ -27,9 +28,6 @@ from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.subwords.words_in_context import word_id_at
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 
-if TYPE_CHECKING:
-    import torch
-
 Measure = Literal["logit", "probability", "margin"]
 """What is read of a class or a tag: its logit, its probability, or its logit minus the greatest of the others."""
 MEASURES: tuple[Measure, ...] = get_args(Measure)
@@ -39,7 +37,7 @@ Values = Callable[["Mapping[str, torch.Tensor]", Sequence[int]], "torch.Tensor"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """One number of a model's run on a text, and how to get it for a batch of rows."""
+    """A number computed from a run of a model, and how to compute it for a batch of rows."""
 
     name: str
     """As it is asked for: "cosine", "class:NAME", "tag:LABEL@POSITION", "word:WORD@POSITION", "answer:FIRST-LAST",
@@ -66,7 +64,7 @@ class Target:
 
 
 def cosine_target(loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair: str, plan: SentencePlan) -> Target:
-    """The cosine of the text's sentence vector with the pair's, which is held fixed; from -1 to 1.
+    """Cosine of the text's sentence vector with the pair's, which is constant; from -1 to 1.
 
     Args:
         loaded: the model.
@@ -78,8 +76,6 @@ def cosine_target(loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair
     Raises:
         BertvizError: as bertviz_core.sentences.encoding.sentence_vectors; or the pair's vector is zero.
     """
-    import torch
-
     tokens = sentence_tokens(tokenizer, text, plan)
     other = sentence_vectors(loaded, tokenizer, [pair], plan)
     fixed = torch.tensor(other.vectors[0], device=loaded.device)
@@ -175,14 +171,14 @@ def tag_target(head: HeadModel, tokens: Tokens, label: str, position: int, measu
 
 
 def word_target(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, word: str, position: int) -> Target:
-    """The log-probability in nats of a word at a position of the text, which is read as it stands: masked or not.
+    """Log-probability, in nats, of a word at a position of the text, masked or not.
 
     Args:
         head: a model with its masked-LM head.
         tokenizer: its tokenizer.
         tokens: the text.
         word: one piece of the vocabulary, as the text would have it there or as the vocabulary spells it.
-        position: token at whose place it is asked for.
+        position: position of the token.
 
     Raises:
         TextError: there is no such position, or the word is not one piece.
@@ -241,13 +237,13 @@ def answer_target(
         score: torch.Tensor = output["start_logits"][:, first] + output["end_logits"][:, last]
         return score.float()
 
-    said = " ".join(tokens.tokens[first : last + 1])
+    spelled_words = " ".join(tokens.tokens[first : last + 1])
     return build_target(
         head,
         tokens,
         values,
         name=f"answer:{first}-{last}",
-        title=f"start + end logit of {quoted(escape_controls(said), 40)}",
+        title=f"start + end logit of {quoted(escape_controls(spelled_words), 40)}",
         unit="logit",
     )
 
@@ -274,8 +270,6 @@ def probe_target(
         UnsupportedModelError: the probe was fitted on another model.
         TextError: there is no such class.
     """
-    import torch
-
     check_model(probe, loaded)
     place, plan = class_place(probe.classes, label, probe.texts), SentencePlan(probe.pooling, probe.layer)
     weight, bias = (torch.tensor(array, device=loaded.device) for array in (probe.weight, probe.bias))
@@ -309,7 +303,7 @@ def build_target(
     notices: tuple[str, ...] = (),
     model: Any = None,
 ) -> Target:
-    """A target of a base model, or of a task head around it, read from a hidden state; None is the last."""
+    """Build a target from a base model or a task head and a hidden state, by default the last."""
     head, loaded = (of, of.base) if isinstance(of, HeadModel) else (None, of)
     run = model or of.model
     return Target(
@@ -327,7 +321,7 @@ def build_target(
 
 
 def check_place(what: str, number: int, count: int) -> None:
-    """Refuse what does not exist.
+    """Raise if the layer or position does not exist.
 
     Raises:
         TextError: there is no such place.

@@ -1,4 +1,4 @@
-"""Probes fitted on frozen vectors: how well each layer tells the classes apart, and the classifier of one layer.
+"""Fit linear probes on frozen vectors, and score every layer by cross-validation.
 
 A probe is multinomial logistic regression on vectors whose dimensions are brought to mean 0 and spread 1
 (scikit-learn's StandardScaler and LogisticRegression), so that one strength of regularisation suits the small vectors
@@ -36,7 +36,7 @@ def layer_vectors(
     pooling: Pooling,
     progress: Progress | None = None,
 ) -> Float[np.ndarray, "layers texts hidden"]:
-    """The bare vectors of texts at every entry of hidden_states, all of one run; of the last alone for the pooler.
+    """Pooled vectors of texts at every hidden state, from one run; for the pooler at the last alone.
 
     Args:
         loaded: the model, in float32.
@@ -54,10 +54,10 @@ def layer_vectors(
     encoder, done = SentenceRun(loaded, SentencePlan(pooling), "float32", 0), 0
     vectors = np.zeros((len(layers), len(texts), 0), dtype=np.float32)
     for batch in batches(loaded, [len(row) for row in rows]):
-        made = encoder.all_layers([rows[index] for index in batch], (pooling,), layers)[0]
+        batch_vectors = encoder.all_layers([rows[index] for index in batch], (pooling,), layers)[0]
         if not done:
-            vectors = np.empty((len(layers), len(texts), made.shape[2]), dtype=np.float32)
-        vectors[:, batch] = made
+            vectors = np.empty((len(layers), len(texts), batch_vectors.shape[2]), dtype=np.float32)
+        vectors[:, batch] = batch_vectors
         done += len(batch)
         if progress is not None:
             progress(done, len(texts))
@@ -69,7 +69,7 @@ def layer_vectors(
 
 
 def probed_layers(loaded: LoadedModel, pooling: Pooling) -> tuple[int, ...]:
-    """The entries of hidden_states that a pooling reads: all, or the last alone for the pooler."""
+    """Hidden states that a pooling can read: all, or for the pooler the last alone."""
     last = plan_layer(loaded, SentencePlan(pooling))
     return (last,) if pooling == "pooler" else tuple(range(last + 1))
 
@@ -138,7 +138,7 @@ def probe_scores(
 def fitted_probe(
     labelled: LabelledTexts, scores: ProbeScores, vectors: Float[np.ndarray, "layers texts hidden"], layer: int
 ) -> Probe:
-    """The probe of one layer, fitted on all texts; its accuracy is that of the parts it was tried on.
+    """Fit a probe of one layer on all texts; its accuracy is the cross-validated one.
 
     Raises:
         ValueError: the layer was not scored.
@@ -170,19 +170,19 @@ def fitted_probe(
 
 
 def fold_count(labelled: LabelledTexts) -> int:
-    """Parts that a set is cut into, so that each holds a text of every class."""
+    """Number of folds, so that each holds a text of every class."""
     return min(FOLDS, *(labelled.labels.count(label) for label in labelled.classes))
 
 
 def parts(gold: np.ndarray, count: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Places of the texts to fit on and of those held out, `count` times; each part has its share of every class."""
+    """Training and test indices of `count` stratified folds."""
     from sklearn.model_selection import StratifiedKFold
 
     yield from StratifiedKFold(count, shuffle=True, random_state=seed).split(gold, gold)
 
 
 def _fit(vectors: Any, gold: np.ndarray) -> tuple[Any, bool]:
-    """StandardScaler and LogisticRegression of scikit-learn, and whether the fit came to an end."""
+    """Fit scikit-learn's StandardScaler and LogisticRegression; also whether the fit converged."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline

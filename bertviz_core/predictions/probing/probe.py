@@ -1,4 +1,4 @@
-"""A probe as a classifier of texts, and as a file: a zip of its weights (safetensors) and of what it is (JSON)."""
+"""Classify texts with a fitted probe, and save it as a zip of weights (safetensors) and metadata (JSON)."""
 
 import io
 import json
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import orjson
+from safetensors.numpy import load, save
 
 from bertviz_core.errors import CheckpointError, Progress, UnsupportedModelError
 from bertviz_core.models.loading import LoadedModel
@@ -37,7 +38,7 @@ KINDS: dict[str, type | tuple[type, ...]] = {
 def probe_predictions(
     probe: Probe, loaded: LoadedModel, tokenizer: TextTokenizer, texts: Sequence[str], progress: Progress | None = None
 ) -> tuple[ClassPrediction, ...]:
-    """The classes of texts by a probe, in their order; each names what the probe was fitted on.
+    """Classify texts with a probe; each prediction names what the probe was fitted on.
 
     Args:
         probe: the probe.
@@ -72,7 +73,7 @@ def probe_predictions(
 
 
 def introduction(probe: Probe) -> str:
-    """What a probe is and how far it can be believed, one sentence."""
+    """One sentence about a probe and its accuracy."""
     state = "the embeddings" if probe.layer == 0 else f"layer {probe.layer - 1}"
     return (
         f"A probe fitted here on {counted(probe.count, 'text')} of {quoted(probe.texts, 60)}: {probe.pooling} pooling "
@@ -100,8 +101,6 @@ def check_model(probe: Probe, loaded: LoadedModel) -> None:
 
 def probe_bytes(probe: Probe) -> bytes:
     """A zip of the weights (safetensors) and what they are: model, layer, pooling, classes, texts, accuracy (JSON)."""
-    from safetensors.numpy import save
-
     facts = {"format": FORMAT, **{name: getattr(probe, name) for name in KINDS}, "classes": list(probe.classes)}
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -112,7 +111,7 @@ def probe_bytes(probe: Probe) -> bytes:
 
 
 def read_probe(name: str, data: bytes) -> Probe:
-    """The probe of a file that probe_bytes made.
+    """Read a probe from a file written by `probe_bytes`.
 
     Args:
         name: name of the file.
@@ -134,7 +133,7 @@ def read_probe(name: str, data: bytes) -> Probe:
 
 
 class _BadProbeError(Exception):
-    """What is wrong with a probe's file."""
+    """A probe's file is invalid."""
 
 
 def _members(data: bytes) -> tuple[bytes, bytes]:
@@ -153,8 +152,6 @@ def _members(data: bytes) -> tuple[bytes, bytes]:
 
 
 def _probe(weights: bytes, facts: Any) -> Probe:
-    from safetensors.numpy import load
-
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
         raise _BadProbeError(f"{ABOUT} does not say {FORMAT!r}")
     wrong = [name for name, kind in KINDS.items() if not isinstance(facts.get(name), kind)]

@@ -1,4 +1,4 @@
-"""Labelled texts: the example set of this project, typed lines, or two columns of a table; checked before use."""
+"""Read and check labelled texts: the example set, typed lines, or two columns of a table."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def example_set() -> LabelledTexts:
 
 
 def typed_labels(lines: SentenceTable) -> LabelledTexts:
-    """Lines of a label, a tab and a text.
+    """Parse lines of a label, a tab and a text.
 
     Args:
         lines: what was typed, or the lines of a text file.
@@ -56,7 +56,7 @@ def typed_labels(lines: SentenceTable) -> LabelledTexts:
 
 
 def optional_labels(lines: SentenceTable) -> LabelledTexts:
-    """Lines of a text, and of a tab and its label where it has one; the label is "" where it has none.
+    """Parse lines of a text with an optional tab and label; the label is "" where there is none.
 
     Raises:
         TextError: a line has a label and no text, or there are fewer than two texts.
@@ -72,30 +72,30 @@ def optional_labels(lines: SentenceTable) -> LabelledTexts:
 
 
 def drawn(labelled: LabelledTexts, count: int, seed: int = 0) -> LabelledTexts:
-    """Some of the texts, every choice of as many as likely, in their order; all where there are no more."""
+    """A uniform random sample of the texts in their order; all if there are no more."""
     if count >= len(labelled.texts):
         return labelled
-    kept = sorted(np.random.default_rng(seed).choice(len(labelled.texts), count, replace=False).tolist())
-    texts, labels = ([each[place] for place in kept] for each in (labelled.texts, labelled.labels))
+    chosen = sorted(np.random.default_rng(seed).choice(len(labelled.texts), count, replace=False).tolist())
+    texts, labels = ([each[place] for place in chosen] for each in (labelled.texts, labelled.labels))
     return replace(labelled, texts=tuple(texts), labels=tuple(labels))
 
 
 def column_labels(table: SentenceTable, column: str) -> LabelledTexts:
-    """The texts of a table with the labels of another column; rows without a label are left out and counted.
+    """Texts of a table with the labels of another column; rows without a label are left out and counted.
 
     Raises:
         TextError: there is no such column; or as `checked`.
     """
     labels = gold_column(table, column)
-    kept = [place for place, label in enumerate(labels) if label]
+    chosen = [place for place, label in enumerate(labels) if label]
     notices = table.notices
-    if missing := len(labels) - len(kept):
+    if missing := len(labels) - len(chosen):
         notices = (*notices, f"{counted(missing, 'row')} without a label left out.")
-    return checked(table.name, [table.sentences[at] for at in kept], [labels[at] for at in kept], notices)
+    return checked(table.name, [table.sentences[at] for at in chosen], [labels[at] for at in chosen], notices)
 
 
 def gold_column(table: SentenceTable, column: str) -> tuple[str, ...]:
-    """The cells of a column as labels, one for each text; "" where a cell is empty.
+    """Cells of a column as labels, one per text; "" where a cell is empty.
 
     Raises:
         TextError: the table has no such column beside its texts.
@@ -109,7 +109,7 @@ def gold_column(table: SentenceTable, column: str) -> tuple[str, ...]:
 
 
 def label_column(table: SentenceTable) -> str | None:
-    """The column that holds labels, by its name, else the one with the fewest values; None where there is no other."""
+    """The label column by its name, else the column with the fewest values; None if there is no other."""
     names = [str(name) for name in table.frame.columns]
     usual = [name for wanted in LABEL_COLUMNS for name in names if name.lower() == wanted]
     repeated = sorted(names, key=lambda name: len(set(gold_column(table, name))))
@@ -117,7 +117,7 @@ def label_column(table: SentenceTable) -> str | None:
 
 
 def checked(name: str, texts: Sequence[str], labels: Sequence[str], notices: Sequence[str] = ()) -> LabelledTexts:
-    """Labelled texts that a probe can be fitted on.
+    """Labelled texts, checked to be usable for a probe.
 
     Raises:
         TextError: there is no text, one class, too many classes or texts, or a class with a single text.
@@ -149,7 +149,7 @@ def checked(name: str, texts: Sequence[str], labels: Sequence[str], notices: Seq
 
 
 def _label(value: object) -> str:
-    """A cell as a label: numbers without a fraction as whole ones, what is missing as nothing."""
+    """A cell as a label: whole numbers without a fraction, missing values as ""."""
     if value is None or value != value:  # NaN
         return ""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()

@@ -1,4 +1,4 @@
-"""Results about many texts: their labels, their predictions, how often these are right, probes and their scores."""
+"""Results for many texts: labels, predictions, accuracy, probes and their scores."""
 
 from dataclasses import dataclass
 from hashlib import sha256

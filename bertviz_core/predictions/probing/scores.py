@@ -1,4 +1,4 @@
-"""How often answers are right: accuracy, F1 of every class, classes that are confused, the most confident mistakes."""
+"""Score predictions: accuracy, F1 of every class, confusion matrix, most confident mistakes."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ MAX_CONFUSED = 200
 
 
 def accuracy_table(scores: ProbeScores) -> pd.DataFrame:
-    """A row for every hidden state: means over the held-out parts of what its probe was right in, as shares."""
+    """A row per hidden state: accuracy, macro-F1, control task and selectivity, as shares averaged over the folds."""
     return pd.DataFrame(
         {
             "hidden state": [state_name(layer) for layer in scores.layers],
@@ -31,7 +31,7 @@ def accuracy_table(scores: ProbeScores) -> pd.DataFrame:
 
 
 def gold_scores(predictions: TextPredictions, gold: Sequence[str]) -> GoldScores:
-    """The predictions beside their gold labels; a text without a label is left out.
+    """Score predictions against gold labels; texts without a label are left out.
 
     A label is taken for the class that it spells but for capitals, and a whole number, where no class is called so, for
     the class of this place, as data sets store them.
@@ -101,23 +101,23 @@ def _scored(
 
 
 def _open_answers(predictions: TextPredictions) -> list[str]:
-    """The answers; words and spans as they are compared: without capitals and with single blanks."""
+    """Free-text answers normalised for comparison: lower case, single spaces."""
     return list(predictions.answers) if predictions.labels else [_plain(each) for each in predictions.answers]
 
 
 def _spelled(gold: Sequence[str], labels: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The gold labels as the classes are spelled, and what a reader must know of them."""
-    given = [label.strip() for label in gold]
+    """Gold labels in the spelling of the classes, and notices about them."""
+    stripped = [label.strip() for label in gold]
     if not labels:
-        return [_plain(label) for label in given], []
+        return [_plain(label) for label in stripped], []
     by_name = {**{label.casefold(): label for label in reversed(labels)}, **{label: label for label in labels}}
-    numbered = [label for label in given if label and label.casefold() not in by_name]
+    numbered = [label for label in stripped if label and label.casefold() not in by_name]
     places = {str(place): label for place, label in enumerate(labels)}
-    if numbered and len(numbered) == sum(map(bool, given)) and all(label in places for label in numbered):
+    if numbered and len(numbered) == sum(map(bool, stripped)) and all(label in places for label in numbered):
         words = f"The gold labels are numbers and are read as the classes' places: 0 is {quoted(labels[0], 40)}."
-        return [places.get(label, "") for label in given], [words]
+        return [places.get(label, "") for label in stripped], [words]
     unknown = Counter(numbered)
-    spelled = [by_name.get(label, by_name.get(label.casefold(), label)) for label in given]
+    spelled = [by_name.get(label, by_name.get(label.casefold(), label)) for label in stripped]
     if not unknown:
         return spelled, []
     named = ", ".join(quoted(label, 40) for label in list(unknown)[:3])

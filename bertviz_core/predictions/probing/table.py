@@ -1,11 +1,11 @@
-"""One answer for each of many texts, whatever the head: a class, the words at the masks, entities, an answer."""
+"""Predict one answer for each of many texts: a class, the words at the masks, entities, or an answer span."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bertviz_core.errors import Named, Progress, TextError
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.answers import predicted_answers
 from bertviz_core.predictions.classes import class_predictions
@@ -20,9 +20,6 @@ from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 
-if TYPE_CHECKING:
-    import torch
-
 YES = 0.5
 """Probability from which a class of several counts as said."""
 
@@ -35,7 +32,7 @@ def text_predictions(
     strategy: Strategy = "simple",
     progress: Progress | None = None,
 ) -> TextPredictions:
-    """What a head says of each of many texts; they are run in batches of like length.
+    """Predict one answer per text; texts run in batches of similar length.
 
     Args:
         head: a model with its head.
@@ -69,7 +66,7 @@ def text_predictions(
 def probe_table(
     probe: Probe, loaded: LoadedModel, tokenizer: TextTokenizer, texts: Sequence[str], progress: Progress | None = None
 ) -> TextPredictions:
-    """What a probe says of each of many texts.
+    """Classify each text with a probe.
 
     Raises:
         BertvizError: as probe_predictions.
@@ -112,7 +109,7 @@ def _class_table(
 
 
 def _several(labels: Sequence[str], probabilities: np.ndarray) -> str:
-    """The classes that are more likely than not, the likeliest first."""
+    """Classes with a probability above one half, the likeliest first."""
     order = np.argsort(-probabilities, kind="stable").tolist()
     return ", ".join(labels[place] for place in order if probabilities[place] >= YES)
 
@@ -164,7 +161,7 @@ def _mask_words(
 
 
 def mask_text(tokenizer: TextTokenizer) -> str:
-    """How a mask is typed, such as [MASK]; "" where the vocabulary has none."""
+    """The mask token as text, such as [MASK]; "" if the vocabulary has none."""
     mask = tokenizer.tokenizer.mask_token_id  # one in a process of its own knows its ids and no mask_token
     return "" if mask is None else str(tokenizer.tokenizer.convert_ids_to_tokens([mask])[0])
 

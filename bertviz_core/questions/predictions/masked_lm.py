@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from bertviz_core.errors import Named, TextError
-from bertviz_core.figures.predictions.logit_lens import MEASURES, TOLD
+from bertviz_core.figures.predictions.logit_lens import HOVERED_WORDS, MEASURES
 from bertviz_core.predictions.logit_lens import logit_lens as lens_of
 from bertviz_core.predictions.masked_lm import (
     MaskedReading,
@@ -104,7 +104,7 @@ def lens(opened: Opened, options: Options) -> Answer[LogitLens]:
     masked = masked_positions(opened, options, read.result)
     answer = lens_of(opened.head(TASK), opened.tokenizer, read.result, masked, TOP)
     spell = opened.tokenizer.spelled
-    best = [[spell(cell) for cell in row] for row in answer.top_ids[..., :TOLD].tolist()]
+    best = [[spell(cell) for cell in row] for row in answer.top_ids[..., :HOVERED_WORDS].tolist()]
     return read.of(answer, answer.notices, logit_lens=answer, lens_words=best, lens_measure=options.choice(LENS))
 
 

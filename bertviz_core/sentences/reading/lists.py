@@ -1,4 +1,4 @@
-"""Lists of sentences as people have them: pasted text, CSV, TSV, Parquet; what was left out or changed is told."""
+"""Read lists of sentences: pasted text, CSV, TSV, Parquet; notices say what was left out or changed."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -46,7 +46,7 @@ def read_sentences(name: str, data: bytes | str | Path, settings: Settings, colu
 def read_upload(
     name: str, data: bytes, settings: Settings, column: str | None, still_wanted: Callable[[], bool] | None = None
 ) -> SentenceTable:
-    """The sentences of a stranger's file, as read_sentences; read in a process of its own, under limits.
+    """Read an uploaded file as `read_sentences` does, in a process of its own, under limits.
 
     Args:
         name: name of the file.
@@ -78,11 +78,7 @@ def _limits(settings: Settings) -> ReadLimits:
 
 
 def _table(name: str, contents: ReadTable) -> SentenceTable:
-    """The table of what was read.
-
-    Raises:
-        ValueError: its parts do not fit together.
-    """
+    """The table of what was read."""
     codes, rows = np.frombuffer(contents.codes, np.int32), np.frombuffer(contents.rows, np.int32).astype(np.int64)
     texts = _expanded(np.array(contents.texts, dtype=object), codes, len(rows))
     rows.setflags(write=False)
@@ -112,11 +108,7 @@ def _series(column: ReadColumn, count: int) -> pd.Series:
 
 
 def _expanded(values: np.ndarray, codes: np.ndarray, count: int) -> np.ndarray:
-    """The value of every row.
-
-    Raises:
-        ValueError: a row is missing, or names no value.
-    """
+    """The value of every row."""
     if len(codes) != count or (count and not 0 <= int(codes.min()) <= int(codes.max()) < len(values)):
         raise ValueError("codes that name no value")
     expanded: np.ndarray = values[codes]

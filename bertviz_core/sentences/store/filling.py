@@ -1,4 +1,4 @@
-"""The vectors of one list in one array, filled from the store and by runs of the model."""
+"""Fill the array of a list's vectors from the store and by running the model."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ class ListVectors:
     """The vectors of all different texts of a list, in the order of the texts."""
 
     def __init__(self, texts: list[str], fingerprint: bytes, store: SentenceStore | None) -> None:
-        """No vector yet.
+        """Start without vectors.
 
         Args:
             texts: the texts, each once.
@@ -31,7 +31,7 @@ class ListVectors:
         self._new: list[tuple[Sequence[int], StoredVectors]] = []
 
     def read(self) -> list[int]:
-        """Take what the store has; the places that it has not."""
+        """Read stored vectors; returns the indices of those that are missing."""
         missing = np.ones(len(self.texts), dtype=np.bool_)
         if self._store is not None:
             for places, stored in self._store.get(self._keys):
@@ -40,7 +40,7 @@ class ListVectors:
         return np.flatnonzero(missing).tolist()
 
     def add(self, places: Sequence[int], stored: StoredVectors) -> None:
-        """Take new vectors; with those before they go to the store when they are enough."""
+        """Add new vectors; they are written to the store once there are enough."""
         self._take(np.asarray(places, dtype=np.int64), stored)
         if self._store is not None:
             self._new.append((places, stored))
@@ -48,7 +48,7 @@ class ListVectors:
                 self.write()
 
     def write(self) -> None:
-        """Hand the new vectors to the store."""
+        """Write the new vectors to the store."""
         if self._store is not None and self._new:
             keys = [self._keys[place] for places, _ in self._new for place in places]
             self._store.put(keys, StoredVectors.joined([stored for _, stored in self._new]))
@@ -74,7 +74,7 @@ class ListVectors:
         return vectors, counts, truncated
 
     def _take(self, places: Int[np.ndarray, " places"], stored: StoredVectors) -> bool:
-        """Put vectors into the array; whether they have the length of the others."""
+        """Copy vectors into the array; False if their length differs from the others'."""
         dimensions = stored.vectors.shape[1]
         if self._vectors is None:
             self._vectors = np.empty((len(self.texts), dimensions), dtype=np.float32)

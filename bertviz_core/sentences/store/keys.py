@@ -1,4 +1,4 @@
-"""Keys under which vectors are kept: hashes under a secret of the installation (BLAKE2b, RFC 7693).
+"""Keys of stored vectors: hashes under a secret of the installation (BLAKE2b, RFC 7693).
 
 Without the secret, which never leaves the machine, nobody who has the files can tell whether a guessed sentence is in
 them.
@@ -19,7 +19,7 @@ KEY_NBYTES = 16
 
 
 def text_key(text: str, fingerprint: bytes) -> bytes:
-    """The key of a text among the vectors that are made in one way.
+    """Key of a text among vectors made in the same way.
 
     Args:
         text: the text.
@@ -36,7 +36,7 @@ def sealed_keys(keys: Sequence[bytes], secret: bytes) -> UInt64[np.ndarray, "key
 
 
 def installation_secret(folder: Path) -> bytes:
-    """The secret of a folder's store, 32 bytes that only its owner may read; made when it is first asked for.
+    """Secret of a store, 32 bytes readable by its owner only; created on first use.
 
     Raises:
         OSError: it can be neither read nor made.

@@ -1,4 +1,4 @@
-"""What the pages of a Parquet file become in memory, read from their own headers.
+"""Bound the memory that the pages of a Parquet file need, from their own headers.
 
 A footer may say anything of the pages, and a reader of Parquet does not compare: it makes room for what the header of
 each page says. A header is a struct in Thrift's compact protocol (https://github.com/apache/parquet-format).
@@ -39,7 +39,7 @@ STOP, TRUE, FALSE, BYTE, SHORT, INT, LONG, DOUBLE, TEXT, LIST, SET, MAP, STRUCT 
 
 @dataclass(frozen=True, slots=True)
 class PageSizes:
-    """What the pages of one column of one row group become."""
+    """Sizes of the pages of one column of one row group in memory."""
 
     nbytes: int
     """Bytes of all pages in memory."""
@@ -52,7 +52,7 @@ class PageSizes:
 
 
 def page_sizes(descriptor: int, column: "ColumnChunkMetaData") -> PageSizes:
-    """The sizes that the headers of a column's pages say.
+    """Sizes stated by the headers of a column's pages.
 
     Args:
         descriptor: of the open file.
@@ -76,7 +76,7 @@ def page_sizes(descriptor: int, column: "ColumnChunkMetaData") -> PageSizes:
 
 
 def _count(page: dict[int, Any]) -> int:
-    """How many values a page of a kind says it has."""
+    """Number of values that a page states."""
     count = page.get(VALUES)
     if not isinstance(count, int) or not 0 <= count < 2**31:
         raise ValueError("one of its pages has no count of values")
@@ -84,7 +84,7 @@ def _count(page: dict[int, Any]) -> int:
 
 
 def _headers(descriptor: int, at: int, end: int) -> Iterator[dict[int, Any]]:
-    """The headers of pages that stand one after the other."""
+    """Headers of consecutive pages."""
     count = 0
     while at < end:
         if (count := count + 1) > MOST_PAGES:
@@ -98,7 +98,7 @@ def _headers(descriptor: int, at: int, end: int) -> Iterator[dict[int, Any]]:
 
 
 def _header(descriptor: int, at: int) -> tuple[dict[int, Any], int]:
-    """The header that begins at a place of the file, and its length."""
+    """The header at an offset of the file, and its length."""
     wanted = FIRST_NBYTES
     while True:
         raw = os.pread(descriptor, wanted, at)
@@ -112,13 +112,13 @@ def _header(descriptor: int, at: int) -> tuple[dict[int, Any], int]:
 
 
 class _Compact:
-    """Thrift's compact protocol, as far as headers use it: numbers and structs are kept, all else is passed over."""
+    """Reader of Thrift's compact protocol: keeps numbers and structs, skips everything else."""
 
     def __init__(self, raw: bytes) -> None:
         self.raw, self.at = raw, 0
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """The numbers and structs of a struct by the number of their field.
+        """Numbers and structs of a struct by field id.
 
         Raises:
             IndexError: the bytes end in the midst of it.
@@ -168,14 +168,14 @@ class _Compact:
             self._value(kinds & 15, depth + 1)
 
     def _check(self, count: int, depth: int) -> None:
-        """Refuse what is nested deeply; of a list, each element takes a byte at least."""
+        """Reject deep nesting, and lists longer than the bytes that are left."""
         if depth > MOST_DEPTH:
             raise ValueError("the header of a page is none")
         if count > len(self.raw) - self.at:
             raise IndexError("cut off")
 
     def _number(self) -> int:
-        """A number with its sign, which stands in its last bit."""
+        """A zigzag-encoded number."""
         value = self._varint()
         return (value >> 1) ^ -(value & 1)
 

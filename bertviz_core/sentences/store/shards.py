@@ -1,32 +1,29 @@
-"""One shard of the store: a Parquet file of vectors of one length under their keys; and where a key is among many."""
+"""Read and write one shard of the store: a Parquet file of vectors of one length by key."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 from jaxtyping import Bool, Float, Int, UInt64
+from pyarrow.parquet import ParquetFile
 
 from bertviz_core.sentences.store.keys import KEY_NBYTES
 from bertviz_core.tables.atomic_files import write_table
 from bertviz_core.tables.row_groups import take_rows
 from bertviz_core.text import first_line
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyarrow.parquet import ParquetFile
-
 KEY, VECTOR, TOKENS, TRUNCATED = COLUMNS = ("key", "vector", "tokens", "truncated")
 
 
 class DamagedShardError(Exception):
-    """A file is no shard of the store, or not whole; its words say why."""
+    """The file is no complete shard of the store; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredVectors:
-    """Vectors of some sentences and what is kept beside them."""
+    """Vectors of sentences with their token counts."""
 
     vectors: Float[np.ndarray, "sentences dimensions"]
     """float32."""
@@ -37,7 +34,7 @@ class StoredVectors:
 
     @classmethod
     def joined(cls, parts: "Sequence[StoredVectors]") -> "StoredVectors":
-        """Several of one length as one, in their order."""
+        """Concatenate vectors of one length."""
         return cls(
             np.concatenate([part.vectors for part in parts]),
             np.concatenate([part.tokens for part in parts]),
@@ -46,13 +43,11 @@ class StoredVectors:
 
 
 def write_shard(path: Path, keys: UInt64[np.ndarray, "sentences 2"], stored: StoredVectors) -> None:
-    """Write a shard, whole.
+    """Write a shard atomically.
 
     Raises:
         OSError: the disk refuses.
     """
-    import pyarrow as pa
-
     raw = pa.py_buffer(np.ascontiguousarray(keys, dtype="<u8"))
     vectors = np.ascontiguousarray(stored.vectors, dtype=np.float32)
     columns = {
@@ -65,7 +60,7 @@ def write_shard(path: Path, keys: UInt64[np.ndarray, "sentences 2"], stored: Sto
 
 
 def shard_keys(path: Path) -> UInt64[np.ndarray, "sentences 2"]:
-    """The keys of a shard, in the order of its rows.
+    """Keys of a shard, in the order of its rows.
 
     Raises:
         FileNotFoundError: it is not there any more.
@@ -77,7 +72,7 @@ def shard_keys(path: Path) -> UInt64[np.ndarray, "sentences 2"]:
 
 
 def shard_rows(path: Path, rows: Int[np.ndarray, " rows"] | None = None) -> StoredVectors:
-    """Some rows of a shard in the order asked for, or all; only the row groups that hold them are read.
+    """Some rows of a shard in the given order, or all; only their row groups are read.
 
     Raises:
         FileNotFoundError: it is not there any more.
@@ -100,10 +95,7 @@ def shard_dimensions(path: Path) -> int:
     return int(_table(path, (VECTOR,), np.zeros(0, dtype=np.int64)).schema.field(VECTOR).type.list_size)
 
 
-def _table(path: Path, columns: Sequence[str], rows: Int[np.ndarray, " rows"] | None = None) -> "pa.Table":
-    import pyarrow as pa
-    from pyarrow.parquet import ParquetFile
-
+def _table(path: Path, columns: Sequence[str], rows: Int[np.ndarray, " rows"] | None = None) -> pa.Table:
     try:
         with ParquetFile(path, page_checksum_verification=True) as file:
             if not _is_shard(file):
@@ -120,8 +112,6 @@ def _table(path: Path, columns: Sequence[str], rows: Int[np.ndarray, " rows"] | 
 
 
 def _is_shard(file: "ParquetFile") -> bool:
-    import pyarrow as pa
-
     schema = file.schema_arrow
     if tuple(schema.names) != COLUMNS:
         return False
@@ -136,7 +126,7 @@ def _is_shard(file: "ParquetFile") -> bool:
 
 
 class KeyIndex:
-    """Where the vectors of keys are among the shards; of a key that two shards hold, in the one that comes later."""
+    """Finds the shard and row of keys; of duplicates the later shard counts."""
 
     def __init__(self, keys_of: Mapping[str, UInt64[np.ndarray, "sentences 2"]]) -> None:
         """An index of shards, name -> keys, in the order in which they were made."""

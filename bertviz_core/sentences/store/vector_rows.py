@@ -1,4 +1,4 @@
-"""The file of all vectors of a corpus, read as it is sliced.
+"""Read the vectors of a corpus from their file as they are sliced.
 
 It is not mapped: the map of a file that is cut off meanwhile ends the process, and with it every reader's work.
 """

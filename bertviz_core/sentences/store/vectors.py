@@ -1,4 +1,4 @@
-"""Sentence vectors kept on disk as Parquet shards, within a limit of bytes."""
+"""Store sentence vectors on disk as Parquet shards, within a limit of bytes."""
 
 import os
 import re
@@ -54,7 +54,7 @@ class ShardFile(NamedTuple):
 
 
 class SentenceStore:
-    """Vectors on disk within a limit of bytes; may be used from many threads and processes.
+    """Vectors on disk within a limit of bytes; safe to use from many threads and processes.
 
     It never fails: what cannot be read counts as not there, what cannot be written is not kept, and notices say so.
     """
@@ -68,26 +68,26 @@ class SentenceStore:
 
     @classmethod
     def of(cls, settings: Settings) -> "SentenceStore":
-        """The store that the settings name."""
+        """The store named by the settings."""
         return cls(settings.vector_store_dir, settings.max_store_bytes)
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What happened to files so far, and behind that what is wrong now, one sentence each."""
+        """Past events, then current problems, one sentence each."""
         return (*self._happened, *([self._trouble] if self._trouble else []))
 
     @property
     def happened(self) -> int:
-        """How many of the notices tell of what happened, and not of what is wrong now."""
+        """Number of notices about past events."""
         return len(self._happened)
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the shards take."""
+        """Bytes of all shards."""
         return self._safely(lambda: sum(shard.nbytes for shard in self._shards()), 0)
 
     def get(self, keys: Sequence[bytes]) -> Iterator[tuple[Int[np.ndarray, " kept"], StoredVectors]]:
-        """The vectors kept under some keys, shard by shard: their places among the keys, and they themselves."""
+        """Stored vectors of some keys, shard by shard: their indices among the keys, and the vectors."""
         sealed = self._safely(lambda: sealed_keys(keys, self._secret()), None)
         if sealed is None:
             return
@@ -108,7 +108,7 @@ class SentenceStore:
                 return
 
     def put(self, keys: Sequence[bytes], stored: StoredVectors) -> None:
-        """Keep vectors as a shard; the shards used longest ago make room."""
+        """Store vectors as a shard; the least recently used shards are evicted."""
 
         def keep() -> None:
             sealed = sealed_keys(keys, self._secret())
@@ -126,7 +126,7 @@ class SentenceStore:
             self._safely(keep, None)
 
     def _safely(self, work: Callable[[], Answer], otherwise: Answer) -> Answer:
-        """What the work gives; where the disk refuses, what is given otherwise, and a notice."""
+        """Result of the work; on an OSError the fallback, with a notice."""
         try:
             answer = work()
         except OSError as error:
@@ -142,7 +142,7 @@ class SentenceStore:
         return installation_secret(self._home)
 
     def _shards(self) -> list[ShardFile]:
-        """The shards in the order in which they were made."""
+        """Shards, oldest first."""
         shards = []
         with suppress(FileNotFoundError), os.scandir(self._folder) as entries:
             for entry in entries:
@@ -153,7 +153,7 @@ class SentenceStore:
         return sorted(shards)
 
     def _current_index(self) -> KeyIndex:
-        """Where the keys are, as the folder is now."""
+        """Index of the keys in the folder as it is now."""
         with self._index_lock:
             known, keys_of = self._index, {}
             names = [shard.name for shard in self._shards()]
@@ -173,7 +173,7 @@ class SentenceStore:
             return self._index
 
     def _read(self, name: str, rows: Int[np.ndarray, " rows"]) -> StoredVectors | None:
-        """Some rows of a shard, which counts as used; None where it is gone or damaged."""
+        """Rows of a shard, marked as used; None if it is gone or damaged."""
         path = self._folder / name
 
         def read() -> StoredVectors | None:
@@ -199,7 +199,7 @@ class SentenceStore:
             ] = None
 
     def _merge_small(self) -> None:
-        """Where there are many small shards, put those of one length that were made first together."""
+        """Merge the oldest small shards of one length when there are many."""
         most = min(MERGED_NBYTES, int(self._max_nbytes * MERGED_SHARE))
         small = [shard for shard in self._shards() if shard.nbytes < most * SMALL_SHARE]
         if len(small) <= MOST_SMALL:
@@ -217,7 +217,7 @@ class SentenceStore:
             self._merge(merged)
 
     def _merge(self, shards: Sequence[ShardFile]) -> None:
-        """Write some shards as one, which takes the place of the newest of them; then remove them."""
+        """Merge shards into one that replaces the newest of them, then delete them."""
         keys: list[UInt64[np.ndarray, "sentences 2"]] = []
         parts: list[StoredVectors] = []
         for shard in shards:
@@ -236,7 +236,7 @@ class SentenceStore:
             (self._folder / shard.name).unlink(missing_ok=True)
 
     def _make_room(self) -> None:
-        """Remove the shards used longest ago until the rest is within the limit."""
+        """Evict the least recently used shards until the rest is within the limit."""
         shards = sorted(self._shards(), key=lambda shard: shard.used_ns)
         excess = sum(shard.nbytes for shard in shards) - self._max_nbytes
         for shard in shards:

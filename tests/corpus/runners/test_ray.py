@@ -14,7 +14,7 @@ from ray.cluster_utils import Cluster
 from bertviz_core.corpus.embedding import EmbeddingOptions, embed_corpus
 from bertviz_core.corpus.folder import open_corpus
 from bertviz_core.corpus.runners import ray as ray_runner
-from bertviz_core.corpus.shards import shards_made
+from bertviz_core.corpus.shards import embed_shards
 from bertviz_core.errors import CorpusError
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import save_tiny
@@ -39,7 +39,7 @@ def test_the_cluster_makes_the_same_corpus(cluster: Cluster, tmp_path: Path, set
     rows = pa.table({"id": list(range(13)), "text": [f"my pet w{row % 9} " * (1 + row % 5) for row in range(13)]})
     parquet.write_table(rows, tmp_path / "rows.parquet")
     address = str(tmp_path / "rows.parquet")
-    alone = embed_corpus("mine", address, tmp_path / "one", settings, OPTIONS, shards_made)
+    alone = embed_corpus("mine", address, tmp_path / "one", settings, OPTIONS, embed_shards)
     runner = partial(ray_runner.run, count=2, address=cluster.address)
     together = embed_corpus("mine", address, tmp_path / "two", settings, OPTIONS, runner)
     assert together == alone

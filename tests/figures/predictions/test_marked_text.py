@@ -18,7 +18,7 @@ from tests.helpers.made_traces import spelled
 
 PARTS = {
     "plain": [Stretch("one two three")],
-    "marked": [Stretch("a "), Stretch("b c", "PER 0.9", "#0072B2", told="b c: PER"), Stretch("d " * 90)],
+    "marked": [Stretch("a "), Stretch("b c", "PER 0.9", "#0072B2", hover="b c: PER"), Stretch("d " * 90)],
     "touching": [Stretch("py", "X", "#0072B2"), Stretch("thon", "Y", "#D55E00"), Stretch(".")],
     "long": [Stretch("x" * 400)],
     "right to left": [Stretch("שלום "), Stretch("עולם", "LOC", "#0072B2", edged=True)],
@@ -120,7 +120,7 @@ def test_answers_that_overlap_a_better_one_have_no_mark_of_their_own() -> None:
     assert marked == pytest.approx({"b c": 0.5, "g h": 0.0625}, abs=1e-6)
     assert [each.text for each in stretches if each.edged] == ["b c"]
     assert [each.label for each in stretches if each.label] == ["1: 0.500", "4: 0.062"]
-    (best,) = [each.told for each in stretches if each.edged]
+    (best,) = [each.hover for each in stretches if each.edged]
     assert [line[:2] for line in best.split("<br>")] == ["1:", "2:", "3:"]  # a hover tells those that it covers
     assert "2 and 3 overlap a better answer" in answers_figure(prediction).caption
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.figures.predictions.logit_lens import TOLD, lens_figure
+from bertviz_core.figures.predictions.logit_lens import HOVERED_WORDS, lens_figure
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.results import LogitLens
 from bertviz_core.questions.predictions.masked_lm import TASK
@@ -60,7 +60,7 @@ def lens_view() -> None:
 
 def lens_words(name: str, lens: LogitLens) -> tuple[tuple[tuple[str, ...], ...], ...]:
     """Spelling of the best words of each cell, as many as a hover tells."""
-    ids = lens.top_ids[..., :TOLD]
+    ids = lens.top_ids[..., :HOVERED_WORDS]
     rows = np.unique(ids)
     spelled = dict(zip(rows.tolist(), models.spelled(name, rows.tolist()), strict=True))
     return tuple(tuple(tuple(spelled[token_id] for token_id in cell) for cell in row) for row in ids.tolist())
