@@ -16,6 +16,7 @@ from bertviz_core.questions.interventions.single_text import (
     gradient_need,
     named_places,
 )
+from bertviz_core.questions.library_lines import library_lines
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer
 from bertviz_core.text import counted, decimals
@@ -57,7 +58,7 @@ def effects_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
         numbers="open",
         height=HEIGHT,
         texts=(chosen.text, chosen.pair),
-        explanation=(texts.EFFECTS, texts.effects_code(name, chosen)),
+        explanation=(texts.EFFECTS, library_lines(effects, opened, options)),
     )
     with words:
         st.markdown(_head_words(comparison, place))
