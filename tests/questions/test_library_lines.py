@@ -3,13 +3,11 @@
 Covers `bertviz_core/questions/library_lines.py`, `bertviz_core/api/drawing.py`.
 """
 
-import dataclasses
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pytest
 
 from bertviz_core import open_corpus, open_model
@@ -24,6 +22,7 @@ from bertviz_core.questions.predictions.labelled_texts import fitted_probes
 from bertviz_core.questions.question import all_questions
 from bertviz_core.settings import Settings
 from tests.helpers.made_corpora import made_corpus
+from tests.helpers.same_results import assert_same
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.labels import CONTEXT, EDITED, LABELLED, NAMES, QUESTION, TAGS, TEXT, named
 
@@ -133,27 +132,6 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 def model_in(folder: Path, task: str | None = None) -> OpenedModel:
     return OpenedModel(str(folder), Settings.from_environment(any_folder=True), task)
-
-
-def assert_same(one: Any, other: Any) -> None:
-    """Two results hold the same values."""
-    assert type(one) is type(other)
-    if dataclasses.is_dataclass(one):
-        for each in dataclasses.fields(one):
-            if each.name != "seconds":
-                assert_same(getattr(one, each.name), getattr(other, each.name))
-    elif isinstance(one, tuple | list):
-        assert len(one) == len(other)
-        for first, second in zip(one, other, strict=True):
-            assert_same(first, second)
-    elif isinstance(one, Mapping):
-        assert_same(list(one.items()), list(other.items()))
-    elif isinstance(one, np.ndarray | float) and np.asarray(one).dtype.kind == "f":
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
-    elif isinstance(one, np.ndarray):
-        np.testing.assert_array_equal(one, other)
-    else:
-        assert one == other
 
 
 @pytest.mark.parametrize("name", NAMED)
