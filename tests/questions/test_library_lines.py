@@ -1,6 +1,6 @@
 """Laws of every question: the public library gives its answer, and the lines shown for it run and give it too.
 
-Covers `bertviz_core/questions/library_lines.py`, `bertviz_core/api/drawing.py`.
+Covers `bertviz_core/questions/report/library_lines.py`, `bertviz_core/api/drawing.py`.
 """
 
 import re
@@ -15,11 +15,11 @@ from bertviz_core.corpus.folder import Corpus
 from bertviz_core.errors import BertvizError
 from bertviz_core.models.catalog.bundled import BUNDLED, WEIGHTS
 from bertviz_core.predictions.probing.probe import probe_bytes
-from bertviz_core.questions.library_lines import LINE, METHODS, PRINTED, SPELLED, call_lines, library_lines
 from bertviz_core.questions.opened import CorpusSubject, OpenedFolder, OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labelled_texts import fitted_probes
 from bertviz_core.questions.question import all_questions
+from bertviz_core.questions.report.library_lines import LINE, METHODS, PRINTED, SPELLED, call_lines, library_lines
 from bertviz_core.settings import Settings
 from tests.helpers.made_corpora import made_corpus
 from tests.helpers.same_results import assert_same

@@ -4,8 +4,8 @@ from bertviz_core.architecture.cost.results import ActivationMemory, OperationTe
 from bertviz_core.architecture.dry_run import DryWay
 from bertviz_core.architecture.results import LayerFlow
 from bertviz_core.parameters.results import Ledger
-from bertviz_core.questions.library_lines import library_lines
 from bertviz_core.questions.models import architecture
+from bertviz_core.questions.report.library_lines import library_lines
 from ui.cache import sources
 from ui.views.architecture.model_class import ModelClass
 

@@ -1,8 +1,8 @@
 """Python that gives the numbers of the attention page for the model and the text at hand, to be run as it stands."""
 
 from bertviz_core.attention.results import MapOptions
-from bertviz_core.questions.library_lines import library_lines
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.texts.attention import PART, PUNCTUATION, SPECIAL, WEIGHTS, WORDS, attention_map
 from bertviz_core.trace.results import Tokens, Trace
 from ui.cache import models, sources

@@ -16,9 +16,9 @@ from bertviz_core.questions.interventions.single_text import (
     gradient_need,
     named_places,
 )
-from bertviz_core.questions.library_lines import library_lines
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import counted, decimals
 from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click

@@ -16,7 +16,7 @@ from bertviz_core.questions.interventions.single_text import (
     named_places,
 )
 from bertviz_core.questions.interventions.targets import layers_and_heads
-from bertviz_core.questions.library_lines import library_lines
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import decimals
 from ui.views.causes import controls, texts
 from ui.widgets.figure_block import figure_block, numbers_table

@@ -15,9 +15,9 @@ from bertviz_core.predictions.probing.results import LabelledTexts
 from bertviz_core.questions.interventions.many_texts import TEXTS_DRAWN, accuracy_curves, effect_spread, listed_texts
 from bertviz_core.questions.interventions.single_text import COUNT, IN_PLACE, REMOVED_FOR
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET, layers_and_heads
-from bertviz_core.questions.library_lines import library_lines
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import counted, decimals
 from ui.cache.shared_model import SharedModel
 from ui.views.causes import controls, texts

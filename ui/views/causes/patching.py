@@ -8,7 +8,7 @@ from bertviz_core.errors import NoDifferenceError
 from bertviz_core.figures.interventions.effect_maps import patched_heads_figure, patched_states_figure
 from bertviz_core.interventions.results import ActivationPatching
 from bertviz_core.questions.interventions.single_text import patches as ask_patches
-from bertviz_core.questions.library_lines import library_lines
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import decimals, escape_controls
 from ui.views.causes import controls, texts
 from ui.widgets.figure_block import figure_block

@@ -10,8 +10,8 @@ from bertviz_core.corpus.analysis.results import CorpusClusters
 from bertviz_core.corpus.folder import TEXT_COLUMN
 from bertviz_core.figures.corpus.sizes import clusters_figure
 from bertviz_core.questions.corpora import CLUSTERING, CLUSTERS, corpus_clusters
-from bertviz_core.questions.library_lines import library_lines
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import counted
 from ui.cache.corpora import SharedCorpus
 from ui.views.corpus import controls, texts

@@ -8,8 +8,8 @@ from streamlit.delta_generator import DeltaGenerator
 from bertviz_core.corpus.analysis.results import DuplicateGroups
 from bertviz_core.figures.corpus.sizes import duplicates_figure
 from bertviz_core.questions.corpora import ALIKE, duplicate_groups
-from bertviz_core.questions.library_lines import library_lines
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import counted
 from ui.cache.corpora import SharedCorpus
 from ui.views.corpus import controls, texts

@@ -15,7 +15,7 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import weights_sha256
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.questions.library_lines import opening_lines
+from bertviz_core.questions.report.library_lines import opening_lines
 from bertviz_core.text import counted, escape_controls, shortened
 from ui.cache.corpora import SharedCorpus
 from ui.views.corpus import controls, texts

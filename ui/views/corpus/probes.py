@@ -10,8 +10,8 @@ from bertviz_core.predictions.probing.results import ProbeScores
 from bertviz_core.predictions.probing.scores import accuracy_table
 from bertviz_core.questions.corpora import LABELS as LABELS_OF
 from bertviz_core.questions.corpora import POOLING, PROBE_TEXTS, READER, probe_scores
-from bertviz_core.questions.library_lines import library_lines
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.sentences.batches import edge_tokens
 from bertviz_core.sentences.pooling import offered_poolings
 from bertviz_core.sentences.results import Pooling

@@ -9,8 +9,8 @@ from bertviz_core.corpus.analysis.profiles import MAX_SENTENCES
 from bertviz_core.corpus.analysis.results import HeadProfile, HeadProfiles
 from bertviz_core.figures.corpus.layers import MEASURE_NAMES, profiles_figure
 from bertviz_core.questions.corpora import PART_COLUMN, READER, SAMPLE, head_profiles
-from bertviz_core.questions.library_lines import library_lines
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import counted, decimals
 from ui.cache.corpora import SharedCorpus
 from ui.views.corpus import controls, texts

@@ -9,8 +9,8 @@ from bertviz_core.corpus.folder import TEXT_COLUMN
 from bertviz_core.corpus.search.results import CorpusHit, CorpusHits
 from bertviz_core.figures.corpus.hits import hits_figure
 from bertviz_core.questions.corpora import HITS, WHERE, corpus_hits
-from bertviz_core.questions.library_lines import library_lines
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import counted
 from ui.cache.corpora import SharedCorpus
 from ui.components.step_links import LONGEST_LINKED, Link, address, step_links

@@ -18,7 +18,7 @@ from bertviz_core.figures.sentences.similarity import (
     query_figure,
 )
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.questions.library_lines import opening_lines
+from bertviz_core.questions.report.library_lines import opening_lines
 from bertviz_core.questions.texts.sentences import closest, every_pair, sentence_blocks
 from bertviz_core.sentences.results import (
     BlockSummary,

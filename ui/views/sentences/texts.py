@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from bertviz_core.figures.sentences.poolings import pooling_word
 from bertviz_core.models.families import family
-from bertviz_core.questions.library_lines import call_lines
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.report.library_lines import call_lines
 from bertviz_core.questions.texts.sentences import POOLING, PROMPT, STATE, sentence_vectors, token_pairs
 from bertviz_core.sentences.plan import NO_PROMPT
 from bertviz_core.sentences.results import EdgeTokens, Measure, Pooling, SentencePlan

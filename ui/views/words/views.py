@@ -35,8 +35,8 @@ from bertviz_core.questions.interventions.attributions import (
     word_curves,
 )
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
-from bertviz_core.questions.library_lines import library_lines
 from bertviz_core.questions.parameters import Options, joined_names
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import decimals, digits, escape_controls, isolated, quoted
 from bertviz_core.trace.subwords.pieces import text_pieces
 from ui.cache import models

@@ -11,9 +11,9 @@ from bertviz_core.predictions.probing.results import GoldScores, TextPredictions
 from bertviz_core.predictions.probing.scores import gold_scores
 from bertviz_core.predictions.probing.table import mask_text
 from bertviz_core.questions.interventions.targets import TARGET
-from bertviz_core.questions.library_lines import library_lines
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labelled_texts import text_answers, with_pairs
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import counted
 from ui.cache import models
 from ui.cache.shared_model import SharedModel

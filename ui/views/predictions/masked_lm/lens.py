@@ -9,9 +9,9 @@ import streamlit as st
 from bertviz_core.figures.predictions.logit_lens import TOLD, lens_figure
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.results import LogitLens
-from bertviz_core.questions.library_lines import library_lines
 from bertviz_core.questions.predictions.masked_lm import TASK
 from bertviz_core.questions.predictions.masked_lm import lens as lens_of
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import decimals, escape_controls, isolated
 from ui.cache import models
 from ui.cache.shared_model import SharedModel

@@ -13,9 +13,9 @@ from bertviz_core.predictions.probing.probe import check_model, probe_bytes, rea
 from bertviz_core.predictions.probing.results import LabelledTexts, Probe, ProbeScores
 from bertviz_core.predictions.probing.scores import accuracy_table
 from bertviz_core.questions.interventions.targets import TARGET
-from bertviz_core.questions.library_lines import library_lines
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labelled_texts import fitted_probes, labelled_options, probe_answer
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.sentences.batches import edge_tokens
 from bertviz_core.sentences.pooling import offered_poolings
 from ui.cache import models

@@ -8,9 +8,9 @@ import streamlit as st
 from bertviz_core.figures.predictions.tags import SEQUENCES, tags_figure
 from bertviz_core.predictions.results import Entity, TagPrediction
 from bertviz_core.predictions.tags import entities
-from bertviz_core.questions.library_lines import library_lines
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labels import JOINED, tagged_tokens, tags
+from bertviz_core.questions.report.library_lines import library_lines
 from ui.cache.shared_model import SharedModel
 from ui.views.predictions.task_heads import controls, texts
 from ui.views.predictions.task_heads.controls import notices
