@@ -13,6 +13,8 @@ from bertviz_core.errors import TextError
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
+Texts = list[str] | tuple[str, ...]
+"""Several texts; a NumPy array or a pandas series is accepted as a list."""
 WANTED: Mapping[Any, str] = {str: "a text", int: "a whole number", float: "a number", bool: "True or False"}
 MANY: Mapping[Any, str] = {str: "texts", int: "whole numbers"}
 LISTS = (Sequence, list, tuple)

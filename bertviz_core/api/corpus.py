@@ -11,7 +11,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from bertviz_core.api.arguments import checked
-from bertviz_core.api.drawing import FigureSource
+from bertviz_core.api.drawing import FigureSource, Option
 from bertviz_core.api.results.base import Result
 from bertviz_core.corpus.folder import Corpus
 from bertviz_core.corpus.search.results import CorpusHits
@@ -80,6 +80,20 @@ class OpenedCorpus(Result[Corpus]):
         hits = searched(self._folder, text, k, where).result
         options = Options((hits.query,), values={"hits": str(k), "where": where})
         return SearchResult(hits, FigureSource(self._folder, options))
+
+    @checked
+    def compute(self, name: str, *texts: str, **options: Option) -> Any:
+        """The numbers that any figure of a corpus is drawn from: a frozen object, its fields documented.
+
+        Args:
+            name: one of `figures`.
+            *texts: what is looked for.
+            **options: those of the command `figure`.
+
+        Raises:
+            BertvizError: there is no such name or option, or as the figure's inputs.
+        """
+        return FigureSource(self._folder, Options(texts)).compute(name, options)
 
     def to_pandas(self) -> pd.DataFrame:
         """A row for each column of the corpus: name, kind."""

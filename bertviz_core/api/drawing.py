@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -11,7 +12,7 @@ from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.figures import all_figures, drawn_by, no_figure
 from bertviz_core.questions.opened import OpenedFolder, OpenedModel
 from bertviz_core.questions.parameters import COMMON, Options
-from bertviz_core.questions.question import figure_questions
+from bertviz_core.questions.question import all_questions
 from bertviz_core.text import escape_controls, quoted
 
 Option = str | int | float | bool
@@ -49,33 +50,53 @@ class FigureSource:
             TextError: there is no such figure, option, theme or size.
             BertvizError: as the question that the figure draws.
         """
-        check_options(name, more)
+        if name not in all_figures():
+            raise no_figure(name, all_figures())
+        options = self._options(name, more)
         for side, pixels in (("width", width), ("height", height)):
             if pixels is not None and not LEAST_PIXELS <= pixels <= MOST_PIXELS:
                 raise TextError(f"{side} is {pixels:,} pixels; give {LEAST_PIXELS} to {MOST_PIXELS:,}.")
         if theme not in THEMES:
             raise TextError(f"There is no theme {quoted(escape_controls(theme), 20)}; choose {', '.join(THEMES)}.")
-        options = replace(self.options, values={**self.options.values, **typed(more)})
         with quietly():
             spec, _ = drawn_by(name, self.opened, options)
         figure = go.Figure(spec.drawn(theme_named(theme, width_class(width or WIDE))))
         sizes = {side: pixels for side, pixels in (("width", width), ("height", height)) if pixels is not None}
         return figure.update_layout(**sizes)
 
+    def compute(self, name: str, more: Mapping[str, Option]) -> Any:
+        """The result that the figure of this name is drawn from.
 
-def check_options(name: str, options: Mapping[str, Option]) -> None:
-    """Refuse a figure that there is not, and an option that it has not.
+        Args:
+            name: of a figure, or of a question that has none.
+            more: options of the question.
 
-    Raises:
-        TextError: there is no such figure or option.
-    """
-    if name not in all_figures():
-        raise no_figure(name, all_figures())
-    own = [param.key for param in figure_questions()[name].params if param.key not in COMMON]
-    for option in options:
-        if option not in (*COMMON, *own):
-            what = f"The figure {name!r} has no option {quoted(escape_controls(option), 40)}"
-            raise TextError(f"{what}; those it has: {', '.join((*COMMON, *own))}.")
+        Raises:
+            TextError: there is no such question or option.
+            BertvizError: as the question.
+        """
+        if name not in all_questions():
+            raise no_figure(name, all_questions())
+        options = self._options(name, more)
+        with quietly():
+            return all_questions()[name](self.opened, options).result
+
+    def _options(self, name: str, more: Mapping[str, Option]) -> Options:
+        """The options with further ones of a question.
+
+        Raises:
+            TextError: the question has no such option, or is not asked about such a subject.
+        """
+        question = all_questions()[name]
+        if not isinstance(self.opened, question.subject):
+            needed = "a corpus; use open_corpus" if isinstance(self.opened, OpenedModel) else "a model; use open_model"
+            raise TextError(f"{name!r} is about {needed}.")
+        known = tuple(dict.fromkeys((*COMMON, *(param.key for param in question.params))))
+        for option in more:
+            if option not in known:
+                what = f"{name!r} has no option {quoted(escape_controls(option), 40)}"
+                raise TextError(f"{what}; those it has: {', '.join(known)}.")
+        return replace(self.options, values={**self.options.values, **typed(more)})
 
 
 def typed(options: Mapping[str, Option]) -> dict[str, str]:

@@ -1,13 +1,13 @@
 """A model that is open: what is in it, and what it does with a text, one method for each question."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike, fspath
-from typing import overload
+from typing import Any, TypeVar, overload
 
 import plotly.graph_objects as go
 
-from bertviz_core.api.arguments import checked, paired
-from bertviz_core.api.drawing import FigureSource, Option, typed
+from bertviz_core.api.arguments import Texts, checked, paired
+from bertviz_core.api.drawing import FigureSource, Option
 from bertviz_core.api.own_model import Saveable, library_model, saved_copy
 from bertviz_core.api.results.answers import PredictionResult
 from bertviz_core.api.results.interventions import EffectsResult, WordsResult
@@ -21,8 +21,10 @@ from bertviz_core.questions.interventions.attributions import share_values, word
 from bertviz_core.questions.interventions.single_text import ablation_effects
 from bertviz_core.questions.models.checkpoints import load_report_of
 from bertviz_core.questions.models.parameters import architecture, parameters
+from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, numbered
 from bertviz_core.questions.predictions.head import fitting_head, predictions
+from bertviz_core.questions.question import Question
 from bertviz_core.questions.texts.heads import head_matrices
 from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.questions.texts.journey import journey
@@ -30,8 +32,8 @@ from bertviz_core.questions.texts.sentences import sentence_vectors
 from bertviz_core.questions.texts.tokens import tokens as tokens_of
 from bertviz_core.text import escape_controls, quoted
 
-Texts = list[str] | tuple[str, ...]
-"""Several texts. Arrays of NumPy and series of pandas are taken for lists, too."""
+T = TypeVar("T")
+U = TypeVar("U")
 
 
 class Model:
@@ -72,8 +74,7 @@ class Model:
         Raises:
             BertvizError: the config or the header cannot be read.
         """
-        options = Options(task=self.task)
-        return ParametersResult(parameters(self._opened, options).result, FigureSource(self._opened, options))
+        return self._ask(parameters, ParametersResult, Options(task=self.task))
 
     @checked
     def architecture(self) -> ArchitectureResult:
@@ -82,8 +83,7 @@ class Model:
         Raises:
             BertvizError: the config or the header cannot be read.
         """
-        options = Options(task=self.task)
-        return ArchitectureResult(architecture(self._opened, options).result, FigureSource(self._opened, options))
+        return self._ask(architecture, ArchitectureResult, Options(task=self.task))
 
     @checked
     def load_report(self, task: str | None = None, labels: int | None = None) -> LoadReportResult:
@@ -98,8 +98,9 @@ class Model:
         """
         chosen = task or self.task or "base"
         options = Options(task=chosen, values={} if labels is None else {"labels": str(labels)})
-        report = load_report_of(self._opened, chosen, labels).result
-        return LoadReportResult(report, FigureSource(self._opened, options))
+        return LoadReportResult(
+            load_report_of(self._opened, chosen, labels).result, FigureSource(self._opened, options)
+        )
 
     @checked
     def tokens(self, text: str, pair: str | None = None) -> TokensResult:
@@ -108,8 +109,7 @@ class Model:
         Raises:
             BertvizError: the model has no tokenizer here, or the text has too many characters.
         """
-        options = Options((text,), pair, self.task)
-        return TokensResult(tokens_of(self._opened, options).result, FigureSource(self._opened, options))
+        return self._ask(tokens_of, TokensResult, Options((text,), pair, self.task))
 
     @checked
     def journey(self, text: str, pair: str | None = None) -> JourneyResult:
@@ -138,8 +138,7 @@ class Model:
         Raises:
             BertvizError: the weights are not here, or the text has too many characters.
         """
-        every = [Options((one,), other, self.task) for one, other in paired(text, pair)]
-        traces = [TraceResult(run(self._opened, each).result, FigureSource(self._opened, each)) for each in every]
+        traces = [self._ask(run, TraceResult, Options((one,), two, self.task)) for one, two in paired(text, pair)]
         return traces[0] if isinstance(text, str) else traces
 
     @checked
@@ -153,8 +152,7 @@ class Model:
             BertvizError: the weights are not here, or there is no such layer.
         """
         number = numbered("layer", str(layer), self._opened.loaded.num_hidden_layers, self.name)
-        options = Options(task=self.task, values={"layer": str(number)})
-        return HeadsResult(head_matrices(self._opened, options).result, FigureSource(self._opened, options))
+        return self._ask(head_matrices, HeadsResult, Options(task=self.task, values={"layer": str(number)}))
 
     @checked
     def sentences(
@@ -172,10 +170,9 @@ class Model:
         """
         if not sentences:
             raise TextError("sentences is an empty list; give at least one text.")
-        given: dict[str, str | int | None] = {"pooling": pooling, "layer": layer}
-        values = typed({name: value for name, value in given.items() if value is not None})
-        options = Options(tuple(sentences), None, self.task, values)
-        return SentencesResult(sentence_vectors(self._opened, options).result, FigureSource(self._opened, options))
+        values = {} if pooling is None else {"pooling": pooling}
+        values |= {} if layer is None else {"layer": str(layer)}
+        return self._ask(sentence_vectors, SentencesResult, Options(tuple(sentences), None, self.task, values))
 
     @overload
     def predict(
@@ -231,14 +228,11 @@ class Model:
         """
         masked, texts = ",".join(map(str, mask)), paired(text, pair)
         values = {"view": view, "top": str(top), "mask": masked, "join": join}
-        asked = Options(task=task or self.task, values=values)
+        options = Options(task=task or self.task, values=values)
         with quietly():
-            head, answers = fitting_head(self._opened, asked), predictions(self._opened, asked, texts)
-        drawn: dict[str, str] = {}
-        if head.task == "masked-lm" and view in ("words", "lens"):
-            drawn["mask"] = masked or "none"
-        if head.task == "token-classification":
-            drawn["joined"] = join
+            head, answers = fitting_head(self._opened, options), predictions(self._opened, options, texts)
+        drawn = {"mask": masked or "none"} if head.task == "masked-lm" and view in ("words", "lens") else {}
+        drawn |= {"joined": join} if head.task == "token-classification" else {}
         results = [
             PredictionResult(answer, head, FigureSource(self._opened, Options((one,), other, head.task, drawn)))
             for answer, (one, other) in zip(answers, texts, strict=True)
@@ -247,24 +241,18 @@ class Model:
 
     @overload
     def effects(
-        self,
-        text: str,
-        pair: str | None = None,
-        *,
-        target: str | None = None,
-        measure: str = "logit",
-        kind: str = "zero",
+        self, text: str, pair: str | None = ..., *, target: str | None = ..., measure: str = ..., kind: str = ...
     ) -> EffectsResult: ...
 
     @overload
     def effects(
         self,
         text: Texts,
-        pair: str | Texts | None = None,
+        pair: str | Texts | None = ...,
         *,
-        target: str | None = None,
-        measure: str = "logit",
-        kind: str = "zero",
+        target: str | None = ...,
+        measure: str = ...,
+        kind: str = ...,
     ) -> list[EffectsResult]: ...
 
     @checked
@@ -292,12 +280,9 @@ class Model:
         Raises:
             BertvizError: there is no such target, measure or kind, or the file has no such head.
         """
-        number = {"measure": measure, **({} if target is None else {"target": target})}
-        results = []
-        for one, other in paired(text, pair):
-            asked = Options((one,), other, self.task, {**number, "kind": kind})
-            source = FigureSource(self._opened, Options((one,), other, self.task, number))
-            results.append(EffectsResult(ablation_effects(self._opened, asked).result, source))
+        values = {"measure": measure, "kind": kind, **({} if target is None else {"target": target})}
+        every = [Options((one,), other, self.task, values) for one, other in paired(text, pair)]
+        results = [self._ask(ablation_effects, EffectsResult, each) for each in every]
         return results[0] if isinstance(text, str) else results
 
     @checked
@@ -326,10 +311,9 @@ class Model:
         Raises:
             BertvizError: there is no such target, measure or method, or the file has no such head.
         """
-        values = {"measure": measure, **share_values(method, instead, tokens)}
-        values |= {} if target is None else {"target": target}
-        options = Options((text,), pair, self.task, values)
-        return WordsResult(word_attributions(self._opened, options).result, FigureSource(self._opened, options))
+        named = {} if target is None else {"target": target}
+        values = {"measure": measure, **named, **share_values(method, instead, tokens)}
+        return self._ask(word_attributions, WordsResult, Options((text,), pair, self.task, values))
 
     @checked
     def figure(
@@ -358,3 +342,21 @@ class Model:
         """
         source = FigureSource(self._opened, Options(texts, pair, self.task))
         return source.figure(name, options, theme, width, height)
+
+    @checked
+    def compute(self, name: str, *texts: str, pair: str | None = None, **options: Option) -> Any:
+        """The numbers that any figure of the dashboard is drawn from: a frozen object, its fields documented.
+
+        Args:
+            name: as for `figure`, or a question without a figure of its own, such as "joint-ablation".
+            *texts: what the model reads, as for `figure`.
+            pair: a second text of the same input.
+            **options: those of the command `figure`, and the figure's own settings.
+
+        Raises:
+            BertvizError: there is no such name or option, or as the figure's inputs.
+        """
+        return FigureSource(self._opened, Options(texts, pair, self.task)).compute(name, options)
+
+    def _ask(self, question: Question[Opened, T], result: Callable[[T, FigureSource], U], options: Options) -> U:
+        return result(question(self._opened, options).result, FigureSource(self._opened, options))

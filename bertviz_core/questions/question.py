@@ -129,6 +129,11 @@ class Question(Generic[S, T]):
         return get_type_hints(self._declaration)["opened"]
 
     @property
+    def public_name(self) -> str:
+        """Its name in the library: that of its first figure, else its own with hyphens."""
+        return self.figures[0] if self.figures else self.name.replace("_", "-")
+
+    @property
     def module(self) -> str:
         """The module that declares it."""
         return self._declaration.__module__
@@ -203,8 +208,21 @@ def _declared(asked: Question[S, T]) -> Question[S, T]:
 @cache
 def figure_questions() -> Mapping[str, Question[Any, Any]]:
     """Name of every figure -> the question whose answer it draws."""
+    for module in _modules():
+        import_module(module)
+    return DECLARED
+
+
+@cache
+def all_questions() -> Mapping[str, Question[Any, Any]]:
+    """Public name -> question: the names of all figures, and the own names of questions that have none."""
+    drawn = figure_questions()
+    members = [(name, each) for name in _modules() for each in vars(import_module(name)).values()]
+    declared = [each for name, each in members if isinstance(each, Question) and each.module == name]
+    return {**{each.public_name: each for each in declared if not each.figures}, **drawn}
+
+
+def _modules() -> list[str]:
     from bertviz_core import questions
 
-    for module in walk_packages(questions.__path__, f"{questions.__name__}."):
-        import_module(module.name)
-    return DECLARED
+    return [module.name for module in walk_packages(questions.__path__, f"{questions.__name__}.")]

@@ -37,8 +37,8 @@ def test_the_code_of_each_view_gives_its_numbers(view: str, key: str, monkeypatc
         np.testing.assert_allclose(names["result"].states, cells(at, "causes_states"), atol=1e-5)
     else:
         greedy = next(each for each in charts(at)["causes_removal"]["data"] if each.get("name") == "greedy")
-        np.testing.assert_allclose(names["curves"][0].values[0], greedy["y"], atol=1e-5)
-        assert metrics(at)["Joint effect"].lstrip("+") == decimals(names["removal"].joint)
+        np.testing.assert_allclose(names["result"].curves[0].values[0], greedy["y"], atol=1e-5)
+        assert metrics(at)["Joint effect"].lstrip("+") == decimals(names["result"].greedy.joint)
 
 
 def run(code: str) -> dict[str, Any]:
@@ -57,8 +57,8 @@ def test_the_code_of_many_sentences_gives_its_maps(more: dict[str, str], monkeyp
     assert not at.exception
     names = run(at.code[0].value)
     maps = [each["z"] for each in charts(at)["causes_spread"]["data"] if each["type"] == "heatmap"]
-    np.testing.assert_allclose(names["spread"].mean, maps[0], atol=1e-5)
-    np.testing.assert_allclose(names["spread"].spread, maps[1], atol=1e-5)
+    np.testing.assert_allclose(names["result"].mean, maps[0], atol=1e-5)
+    np.testing.assert_allclose(names["result"].spread, maps[1], atol=1e-5)
 
 
 @pytest.mark.slow
@@ -72,7 +72,7 @@ def test_the_code_of_right_answers_gives_their_shares(tmp_path: Path, monkeypatc
     assert not at.exception
     names = run(at.code[0].value)
     lines_drawn = {each.get("name"): each["y"] for each in charts(at)["causes_accuracy"]["data"]}
-    shares = names["accuracy_curves"](names["runs"], 2, names["answers"], names["listed"].labels, names["means"])
+    shares = names["result"]
     np.testing.assert_allclose(shares[0].values[0], lines_drawn["greedy"], atol=1e-6)
     np.testing.assert_allclose(shares[2].values.mean(axis=0), lines_drawn["random, mean of 20 orders"], atol=1e-6)
 
@@ -94,6 +94,6 @@ def test_the_code_of_a_probes_right_answers_gives_their_shares(tmp_path: Path, m
     at.run()
     assert not at.exception
     names = run(at.code[0].value)
-    shares = names["accuracy_curves"](names["runs"], 1, names["answers"], names["listed"].labels, names["means"])
+    shares = names["result"]
     lines_drawn = {each.get("name"): each["y"] for each in charts(at)["causes_accuracy"]["data"]}
     np.testing.assert_allclose(shares[0].values[0], lines_drawn["greedy"], atol=1e-6)

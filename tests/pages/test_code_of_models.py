@@ -75,7 +75,7 @@ def hidden_pairs(at: AppTest) -> int:
 
 
 def memory(at: AppTest, values: Printed) -> None:
-    assert values[-1] == folded(at, "architecture_memory").iloc[0, 1]
+    assert np.ravel(values[-1])[0] == folded(at, "architecture_memory").iloc[0, 1]
 
 
 def design(at: AppTest, values: Printed) -> None:

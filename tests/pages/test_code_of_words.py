@@ -54,4 +54,4 @@ def test_the_code_of_each_view_gives_its_numbers(
     elif key == "classes":
         np.testing.assert_allclose(names["result"].shares, frame[frame.columns[2:]], atol=1e-6)
     else:
-        np.testing.assert_allclose(names["ledger"].shares.ravel(), frame["share"], atol=1e-6)
+        np.testing.assert_allclose(names["result"].shares.ravel(), frame["share"], atol=1e-6)

@@ -90,7 +90,7 @@ def test_what_a_corpus_is_stands_in_its_manifest(corpus: Corpus) -> None:
 
 
 def about(at: AppTest, values: Printed) -> None:
-    assert values[:2] == [ROWS, 384]
+    assert values[:2] == [ROWS, (ROWS, 384)]
     assert list(values[3]) == at.dataframe[2].value["column"].tolist()
 
 
@@ -159,7 +159,6 @@ def test_the_map_shows_every_row_and_lists_what_is_selected(corpus: Corpus) -> N
         wide, high = header["size"]
         sent = np.frombuffer(rest[2 * wide * high :][: 8 * ROWS], np.float32).reshape(-1, 2)
         close(sent, values[0])
-        assert values[2].sum() == ROWS
 
     at = check_view("corpus", "all-MiniLM-L6-v2", {"corpus_plane": check}, view="Map", coloured="topic")
     header, rest = picture(at)

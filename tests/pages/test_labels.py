@@ -185,8 +185,8 @@ def test_an_edit_shows_both_answers_and_their_difference(name: str) -> None:
             assert values[0] == tuple(table["word"])
             close(values[1], table["the text"])
         else:
-            close(sorted(values[0]), sorted(table["the text"]))
-            close(sorted(values[1]), sorted(table["edited"]))
+            close(sorted(values[1]), sorted(table["the text"]))
+            close(sorted(values[3]), sorted(table["edited"]))
 
     at = check_view("predictions", name, {key: check}, view="Change a word", edited=EDITED, **address)
     if name == "classes":

@@ -22,6 +22,7 @@ from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, said, views
 from tests.pages.snippets import chart, check_view, close
+from ui.session import TRAINED_PROBE
 from ui.widgets.lists import progress
 
 TEXTS = ("my pet python", "the river bank", "love the bank", "my python", "the river", "pet love", "a bank", "pets")
@@ -78,7 +79,7 @@ def test_the_first_view_of_a_model_without_a_head_is_the_librarys_probe(folder: 
     close(sorted(bars["x"]), np.sort(prediction.probabilities), 1e-3)
 
 
-def test_code_pooling_layer_and_seed_come_from_the_address() -> None:
+def test_code_pooling_layer_and_seed_come_from_the_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def scores(at: AppTest, values: list[object]) -> None:
         drawn = {trace["name"]: trace for trace in chart(at, "predictions_probe")}
         close(100 * np.array(values[0]), drawn["accuracy"]["y"])
@@ -88,8 +89,11 @@ def test_code_pooling_layer_and_seed_come_from_the_address() -> None:
         close(np.sort(np.array(values[1])), sorted(chart(at, "predictions_classes")[0]["x"]), 1e-3)
 
     checks = {"predictions_probe": scores, "predictions_classes": answer}
-    address = {"labelled": "typed", "labelled_texts": TYPED, "text": "my bank"}
-    at = check_view("predictions", "tiny", checks, **address, view="Train a head", pooling="max", layer="1", seed="5")
+    address = {"text": "my bank", "pooling": "max", "layer": "1", "seed": "5"}
+    monkeypatch.chdir(tmp_path)
+    Path("probe.zip").write_bytes(probe_bytes(trained(**address).session_state[TRAINED_PROBE]))
+    typed = {"labelled": "typed", "labelled_texts": TYPED}
+    at = check_view("predictions", "tiny", checks, view="Train a head", **typed, **address)
     assert at.number_input(key="seed").value == 5
     assert at.selectbox(key="pooling").value == "max"
     assert any("max pooling of layer 1, seed 5" in said(each.value) for each in at.caption)

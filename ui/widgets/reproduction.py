@@ -10,14 +10,6 @@ LONGEST = 300
 """Characters of the texts that are written out; longer ones are left to the reader."""
 
 
-LIBRARY = (
-    "from bertviz_core.models.loading import load_model",
-    "from bertviz_core.models.sources import resolve",
-    "from bertviz_core.settings import Settings",
-    "from bertviz_core.trace.tokenization import load_tokenizer",
-)
-
-
 def model_lines(name: str, tokens: Tokens | None = None) -> str:
     """Lines that load a model, and that read a text as `inputs` where there is one.
 
@@ -51,29 +43,6 @@ def _loading(name: str, more: str, with_head: str = "") -> str:
     lines.append(f"model = {auto}.from_pretrained(name){part}.eval()")
     lines += ["tokenizer = AutoTokenizer.from_pretrained(name)"] if more else []
     return "\n".join([*lines, ""])
-
-
-def library_lines(name: str, *imports: str) -> str:
-    """Lines that load a model and its tokenizer with the library of this dashboard, `source` and `settings` beside.
-
-    Args:
-        name: name of the model.
-        imports: what else is imported, a line each.
-    """
-    lines = [
-        *sorted((*imports, *LIBRARY)),
-        "",
-        "settings = Settings.from_environment(any_folder=True)",
-        f"source = resolve({library_name(name)!r}, settings)",
-        "model, tokenizer = load_model(source, settings), load_tokenizer(source, settings)",
-    ]
-    return "\n".join([*lines, ""])
-
-
-def library_name(name: str) -> str:
-    """The name under which the library finds a model anywhere."""
-    source = sources.source(name)
-    return str(source.folder) if source.kind == "local" and source.folder else source.name
 
 
 def reading(tokens: Tokens, model: Any, limit: int | None = None) -> str:

@@ -4,9 +4,10 @@ from bertviz_core.architecture.cost.results import ActivationMemory, OperationTe
 from bertviz_core.architecture.dry_run import DryWay
 from bertviz_core.architecture.results import LayerFlow
 from bertviz_core.parameters.results import Ledger
+from bertviz_core.questions.models import architecture
+from bertviz_core.questions.report.library_lines import library_lines
 from ui.cache import sources
 from ui.views.architecture.model_class import ModelClass
-from ui.widgets.reproduction import library_name
 
 EAGER = 'model.set_attn_implementation("eager")   # which asks for no values of the mask\n'
 META = 'with torch.device("meta"):   # shapes without values\n'
@@ -119,14 +120,7 @@ def memory_code(of: ModelClass, model_class: str, memory: ActivationMemory, way:
             "    output = model(**inputs)\n"
             "print(sum(storage.nbytes() for storage in kept.values()))"
         )
-    return (
-        "from bertviz_core.architecture.cost.activation_memory import activation_memory\n"
-        "from bertviz_core.models.sources import resolve\n"
-        "from bertviz_core.settings import Settings\n"
-        f"source = resolve({library_name(of.name)!r}, Settings.from_environment(any_folder=True))\n"
-        f"of = (source.name, source.config)   # the class {model_class}\n"
-        f'print(activation_memory(*of, "inference", ({batch},), ({tokens},), {of.task!r}).nbytes)'
-    )
+    return library_lines(architecture.memory, of.opened, of.options())
 
 
 def design_code(name: str, model_class: str) -> str:

@@ -1,9 +1,12 @@
 """Python that gives the numbers of the attention page for the model and the text at hand, to be run as it stands."""
 
-from bertviz_core.attention.results import OF_LAYERS, MapOptions
+from bertviz_core.attention.results import MapOptions
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.report.library_lines import library_lines
+from bertviz_core.questions.texts.attention import PART, PUNCTUATION, SPECIAL, WEIGHTS, WORDS, attention_map
 from bertviz_core.trace.results import Tokens, Trace
 from ui.cache import models, sources
-from ui.widgets.reproduction import library_lines
+from ui.cache.shared_model import SharedModel
 from ui.widgets.reproduction import reading as given_lines
 
 SHOWN = 400
@@ -51,33 +54,11 @@ def _with_transformers(trace: Trace, layer: int, head: int, reading: MapOptions)
 
 
 def _with_the_library(trace: Trace, layer: int, head: int, reading: MapOptions) -> str:
-    asked = {name: getattr(reading, name) for name in MapOptions.__slots__}
-    given = ", ".join(f"{name}={value!r}" for name, value in asked.items() if value != getattr(MapOptions(), name))
-    imports, more = {
-        "value-weighted": (
-            ["from bertviz_core.heads.weights import value_norms"],
-            f", value_norms(model, run, {layer})",
-        ),
-        "value-zeroing": (
-            ["from bertviz_core.attention.value_zeroing import value_zeroing"],
-            f", layer_map=value_zeroing(model, run.tokens, {layer})",
-        ),
-    }.get(reading.weights, ([], ""))
-    of = "None" if reading.weights in OF_LAYERS else head
-    loading = library_lines(
-        trace.model,
-        "from bertviz_core.attention.maps import attention_map",
-        "from bertviz_core.attention.results import MapOptions",
-        *imports,
-        "from bertviz_core.trace.run import trace",
-        "from bertviz_core.trace.tokenization import tokenize",
-    )
-    return (
-        f"{loading}"
-        f"run = trace(model, tokenize(tokenizer, {_texts(trace.tokens)}))\n"
-        f"found = attention_map(run, {layer}, {of}, MapOptions({given}){more})\n"
-        "print(found.weights, found.hidden_share)   # queries × keys, and what of each row is hidden"
-    )
+    flags = {WORDS: reading.words, SPECIAL: reading.hide_special, PUNCTUATION: reading.hide_punctuation}
+    values = {"layer": str(layer), "head": str(head), WEIGHTS.key: reading.weights, PART.key: reading.block}
+    values |= {param.key: "true" for param, is_set in flags.items() if is_set}
+    options = Options((trace.tokens.text,), trace.tokens.pair, values=values)
+    return library_lines(attention_map, SharedModel(trace.model), options)
 
 
 def _texts(tokens: Tokens) -> str:

@@ -18,6 +18,7 @@ from bertviz_core.questions.interventions.single_text import (
 )
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import counted, decimals
 from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
@@ -57,7 +58,7 @@ def effects_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
         numbers="open",
         height=HEIGHT,
         texts=(chosen.text, chosen.pair),
-        explanation=(texts.EFFECTS, texts.effects_code(name, chosen)),
+        explanation=(texts.EFFECTS, library_lines(effects, opened, options)),
     )
     with words:
         st.markdown(_head_words(comparison, place))

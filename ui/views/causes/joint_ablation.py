@@ -16,6 +16,7 @@ from bertviz_core.questions.interventions.single_text import (
     named_places,
 )
 from bertviz_core.questions.interventions.targets import layers_and_heads
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import decimals
 from ui.views.causes import controls, texts
 from ui.widgets.figure_block import figure_block, numbers_table
@@ -50,14 +51,15 @@ def several_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
         _joint(answer(joint_ablation, opened, target_options(chosen, values)).result)
         return
     values = {COUNT.key: str(count), REMOVED_FOR.key: in_place}
-    removed = answer(ablation_curves, opened, target_options(chosen, values))
+    options = target_options(chosen, values)
+    removed = answer(ablation_curves, opened, options)
     curves = removed.result.curves
     words = figure_block(
         removal_figure(curves),
         f"removal {kind} {name}",
         curve_frame(curves),
         texts=(chosen.text, chosen.pair),
-        explanation=(texts.REMOVAL, texts.removal_code(name, chosen, count, kind)),
+        explanation=(texts.REMOVAL, library_lines(ablation_curves, opened, options)),
     )
     with words:
         _joint(removed.result.greedy)

@@ -17,6 +17,7 @@ from bertviz_core.questions.interventions.single_text import COUNT, IN_PLACE, RE
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET, layers_and_heads
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import counted, decimals
 from ui.cache.shared_model import SharedModel
 from ui.views.causes import controls, texts
@@ -56,7 +57,7 @@ def many_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
         spread_frame(spread),
         numbers="open",
         height=HEIGHT,
-        explanation=(texts.SPREAD, texts.spread_code(name, chosen, listed, kind)),
+        explanation=(texts.SPREAD, library_lines(effect_spread, opened, options)),
     )
     with words:
         st.markdown(_spread_words(spread))
@@ -121,18 +122,18 @@ def _right_answers(opened: SharedModel, chosen: ChosenTarget, listed: LabelledTe
     if not kept or len(classes) < 2 or not set(labels) <= set(classes):
         st.caption(texts.NO_ACCURACY)
         return
-    labelled = replace(listed, texts=tuple(listed.texts[place] for place in kept), labels=labels)
     layers, heads = layers_and_heads(opened)
     count = controls.answers_level(layers * heads)
     whose = f"probe:{chosen.probe}" if chosen.kind == "probe" else ""  # all of its classes are meant
     values = {**options.values, TARGET.key: whose, MEASURE.key: "margin", COUNT.key: str(count)}
-    right = answer(accuracy_curves, opened, replace(options, values=values))
+    labelled = replace(options, values=values)
+    right = answer(accuracy_curves, opened, labelled)
     curves = right.result
     figure_block(
         accuracy_figure(curves),
         f"accuracy {kind} {name}",
         curve_frame(curves),
-        explanation=(texts.ACCURACY, texts.accuracy_code(name, chosen, labelled, count, kind)),
+        explanation=(texts.ACCURACY, library_lines(accuracy_curves, opened, labelled)),
     )
     for notice in right.notices:
         st.caption(escape_markdown(notice))

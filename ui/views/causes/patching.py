@@ -8,6 +8,7 @@ from bertviz_core.errors import NoDifferenceError
 from bertviz_core.figures.interventions.effect_maps import patched_heads_figure, patched_states_figure
 from bertviz_core.interventions.results import ActivationPatching
 from bertviz_core.questions.interventions.single_text import patches as ask_patches
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import decimals, escape_controls
 from ui.views.causes import controls, texts
 from ui.widgets.figure_block import figure_block
@@ -20,8 +21,9 @@ from ui.widgets.target_controls.row import TargetRow
 def patch_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
     """What a copied state, or a copied head, brings back of the difference between two texts."""
     other = controls.other_text(name, chosen.text)
+    opened, options = shared_model_of(name), target_options(chosen, pair=other)
     try:
-        patches = answer(ask_patches, shared_model_of(name), target_options(chosen, pair=other)).result
+        patches = answer(ask_patches, opened, options).result
     except NoDifferenceError as error:
         controls.offer_donor(name, chosen.text, other, str(error))
         return
@@ -33,7 +35,7 @@ def patch_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
         f"patched {part} {name}",
         patch_frame(patches, part),
         texts=(chosen.text, other),
-        explanation=(texts.PATCHES, texts.patch_code(name, chosen, other)),
+        explanation=(texts.PATCHES, library_lines(ask_patches, opened, options)),
     )
     with words:
         st.markdown(_said(patches, part))

@@ -5,12 +5,13 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from bertviz_core.corpus.analysis.clusters import FEW_CLUSTERS, FEWEST_ROWS, MAX_CLUSTERS
+from bertviz_core.corpus.analysis.clusters import FEW_CLUSTERS, MAX_CLUSTERS
 from bertviz_core.corpus.analysis.results import CorpusClusters
 from bertviz_core.corpus.folder import TEXT_COLUMN
 from bertviz_core.figures.corpus.sizes import clusters_figure
 from bertviz_core.questions.corpora import CLUSTERING, CLUSTERS, corpus_clusters
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import counted
 from ui.cache.corpora import SharedCorpus
 from ui.views.corpus import controls, texts
@@ -33,8 +34,8 @@ def clusters_view(named: SharedCorpus, row: DeltaGenerator) -> None:
         most = max(min(MAX_CLUSTERS, corpus.rows), 2)
         few = min(FEW_CLUSTERS, most)
         count = controls.whole_number("Clusters", CLUSTERS.key, 2, most, few) if method == "k-means" else few
-    asked = {CLUSTERING.key: method, CLUSTERS.key: str(count)}
-    clusters, least = answer(corpus_clusters, named, Options(values=asked)).result, min(FEWEST_ROWS, corpus.rows)
+    options = Options(values={CLUSTERING.key: method, CLUSTERS.key: str(count)})
+    clusters = answer(corpus_clusters, named, options).result
     none = int((clusters.labels < 0).sum())
     said = f"**{counted(len(clusters.sizes), 'cluster')}** of {counted(corpus.rows, 'row')}"
     said += f"; {counted(none, 'row')} outside them." if none else "."
@@ -61,7 +62,7 @@ def clusters_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     st.caption("The files hold every row of the corpus and its cluster, −1 for none.")
     name = f"corpus rows by cluster {method} {named.name}"
     table_files(lambda: pd.DataFrame({"row": np.arange(corpus.rows), "cluster": clusters.labels}), f"{KEY}_rows", name)
-    explained(KEY, texts.CLUSTERS, texts.clusters_code(named, method, count, least))
+    explained(KEY, texts.CLUSTERS, library_lines(corpus_clusters, named, options))
 
 
 def _listed(named: SharedCorpus, clusters: CorpusClusters) -> pd.DataFrame:

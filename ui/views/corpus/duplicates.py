@@ -9,6 +9,7 @@ from bertviz_core.corpus.analysis.results import DuplicateGroups
 from bertviz_core.figures.corpus.sizes import duplicates_figure
 from bertviz_core.questions.corpora import ALIKE, duplicate_groups
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import counted
 from ui.cache.corpora import SharedCorpus
 from ui.views.corpus import controls, texts
@@ -26,7 +27,8 @@ def duplicates_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     """Groups of near duplicates above a threshold."""
     with row:
         threshold = controls.threshold_select()
-    groups = answer(duplicate_groups, named, Options(values={ALIKE.key: str(threshold)})).result
+    options = Options(values={ALIKE.key: str(threshold)})
+    groups = answer(duplicate_groups, named, options).result
     model = named.corpus.manifest.model
     extra = len(groups.rows) - len(groups.sizes)
     if not len(groups.sizes):
@@ -53,7 +55,7 @@ def duplicates_view(named: SharedCorpus, row: DeltaGenerator) -> None:
         chosen = controls.whole_number("Open group", "group", 1, len(groups.sizes), 1)
         members = groups.group(chosen - 1)
         numbers_table(row_table(named, members[:OPENED].tolist()), f"The rows of group {chosen}", 240)
-    explained(KEY, texts.DUPLICATES, texts.duplicates_code(named, threshold))
+    explained(KEY, texts.DUPLICATES, library_lines(duplicate_groups, named, options))
 
 
 def _sizes(groups: DuplicateGroups) -> pd.DataFrame:

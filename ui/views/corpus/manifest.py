@@ -15,6 +15,7 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import weights_sha256
 from bertviz_core.models.sources import ModelSource
+from bertviz_core.questions.report.library_lines import opening_lines
 from bertviz_core.text import counted, escape_controls, shortened
 from ui.cache.corpora import SharedCorpus
 from ui.views.corpus import controls, texts
@@ -22,6 +23,7 @@ from ui.widgets.figure_block import explained, numbers_table
 from ui.widgets.formatting import bytes_text, escape_markdown
 
 KEY = "corpus_about"
+PRINTED = "print(corpus.rows, corpus.vectors.shape)\nprint(corpus.data.manifest)\nprint(dict(corpus.data.columns))\n"
 LONGEST_CELL = 200
 """Characters of a text in a table."""
 LINE = 35
@@ -40,7 +42,11 @@ def about_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     numbers_table(facts, "What the corpus says of itself", LINE * (len(facts) + 1) + 2)
     st.markdown(f"**{counted(len(corpus.columns), 'column')}**")
     numbers_table(_columns(manifest, dict(corpus.columns)), "The columns")
-    explained(KEY, texts.ABOUT, texts.about_code(named))
+    explained(
+        KEY,
+        texts.ABOUT,
+        f"{opening_lines(named)}{PRINTED}",
+    )
 
 
 def _model_words(named: SharedCorpus) -> str:

@@ -16,6 +16,7 @@ from bertviz_core.figures.corpus.density import corpus_map_figure
 from bertviz_core.questions.corpora import COLOURED, PLACED, column_colours
 from bertviz_core.questions.corpora import corpus_map as placed_rows
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.sentences.projection import umap_available
 from bertviz_core.text import counted
 from ui.cache.corpora import SharedCorpus
@@ -50,7 +51,8 @@ def map_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     with row:
         method = controls.map_method(umap_available())
         column = controls.column_select("Colour", COLOURED.key, corpus.columns, "number of rows")
-    placed = answer(placed_rows, named, Options(values={PLACED.key: method})).result
+    options = Options(values={PLACED.key: method})
+    placed = answer(placed_rows, named, options).result
     coloured = Options(values={COLOURED.key: column})
     values = column_colours(named, coloured).result if column else None
     _explore(named, placed, column, values)
@@ -64,7 +66,7 @@ def map_view(named: SharedCorpus, row: DeltaGenerator) -> None:
                 _cells(density.counts, density.window),
                 models=(corpus.manifest.model,),
             )
-    explained(KEY, *texts.map_words(named, method))
+    explained(KEY, texts.MAPS[method] + texts.SEEN, library_lines(placed_rows, named, options))
 
 
 @st.fragment

@@ -11,6 +11,7 @@ from bertviz_core.predictions.probing.scores import accuracy_table
 from bertviz_core.questions.corpora import LABELS as LABELS_OF
 from bertviz_core.questions.corpora import POOLING, PROBE_TEXTS, READER, probe_scores
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.sentences.batches import edge_tokens
 from bertviz_core.sentences.pooling import offered_poolings
 from bertviz_core.sentences.results import Pooling
@@ -37,8 +38,9 @@ def probes_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     if not column:
         st.info("No column of this corpus can be taken for labels.", icon=":material/info:")
         return
-    asked = {LABELS_OF.key: column, POOLING.key: pooling, PROBE_TEXTS.key: str(count), READER.key: name}
-    scores = answer(probe_scores, named, Options(values=asked)).result
+    values = {LABELS_OF.key: column, POOLING.key: pooling, PROBE_TEXTS.key: str(count), READER.key: name}
+    options = Options(values=values)
+    scores = answer(probe_scores, named, options).result
     best = scores.layers[scores.best]
     table = accuracy_table(scores)
     words = figure_block(
@@ -47,7 +49,7 @@ def probes_view(named: SharedCorpus, row: DeltaGenerator) -> None:
         table,
         formats=dict.fromkeys(table.columns[1:], "percent"),
         models=(name,),
-        explanation=(texts.PROBES, texts.probes_code(named, name, column, pooling, count)),
+        explanation=(texts.PROBES, library_lines(probe_scores, named, options)),
     )
     words.markdown(_best(scores))
     words.caption(texts.OTHER_MODEL.format(name=escape_markdown(name)))

@@ -10,6 +10,7 @@ from bertviz_core.corpus.analysis.results import HeadProfile, HeadProfiles
 from bertviz_core.figures.corpus.layers import MEASURE_NAMES, profiles_figure
 from bertviz_core.questions.corpora import PART_COLUMN, READER, SAMPLE, head_profiles
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import counted, decimals
 from ui.cache.corpora import SharedCorpus
 from ui.views.corpus import controls, texts
@@ -34,8 +35,8 @@ def profiles_view(named: SharedCorpus, row: DeltaGenerator) -> None:
             "Group by", PART_COLUMN.key, named.corpus.columns, "no groups", width=controls.PART_WIDTH
         )
         count = controls.sample_select("Sentences", SAMPLE.key, (50, 200, 1_000, MAX_SENTENCES), 50)
-    asked = {SAMPLE.key: str(count), PART_COLUMN.key: column, READER.key: name}
-    profiles = answer(head_profiles, named, Options(values=asked)).result
+    options = Options(values={SAMPLE.key: str(count), PART_COLUMN.key: column, READER.key: name})
+    profiles = answer(head_profiles, named, options).result
     parts = (profiles.overall, *profiles.parts)
     with row:
         part = parts[controls.part_select([each.name for each in profiles.parts]) if profiles.parts else 0]
@@ -44,7 +45,7 @@ def profiles_view(named: SharedCorpus, row: DeltaGenerator) -> None:
         f"corpus heads {measure} {named.name} {name}",
         _table(profiles),
         models=(name,),
-        explanation=(texts.HEADS, texts.heads_code(named, name, column, count)),
+        explanation=(texts.HEADS, library_lines(head_profiles, named, options)),
     )
     words.markdown(_most(profiles, part, measure))
     words.caption(texts.OTHER_MODEL.format(name=escape_markdown(name)))

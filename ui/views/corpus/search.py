@@ -10,6 +10,7 @@ from bertviz_core.corpus.search.results import CorpusHit, CorpusHits
 from bertviz_core.figures.corpus.hits import hits_figure
 from bertviz_core.questions.corpora import HITS, WHERE, corpus_hits
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import counted
 from ui.cache.corpora import SharedCorpus
 from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
@@ -34,7 +35,8 @@ def search_view(named: SharedCorpus, row: DeltaGenerator) -> None:
         st.info("Type a text to search for: the rows nearest to it are listed.", icon=":material/search:")
         return
     _ = named.model.source  # without the model nothing is searched for, whatever was found before
-    given = answer(corpus_hits, named, Options((text,), values={HITS.key: str(count), WHERE.key: where})).result
+    options = Options((text,), values={HITS.key: str(count), WHERE.key: where})
+    given = answer(corpus_hits, named, options).result
     if given.hits:
         words = figure_block(
             hits_figure(given),
@@ -44,7 +46,7 @@ def search_view(named: SharedCorpus, row: DeltaGenerator) -> None:
             height="auto" if len(given.hits) <= 10 else 390,
             texts=(text,),
             models=(given.model,),
-            explanation=(texts.SEARCH, texts.search_code(named, text, where, count)),
+            explanation=(texts.SEARCH, library_lines(corpus_hits, named, options)),
         )
         words.markdown(_summary(given))
         for notice in given.notices:

@@ -1,11 +1,9 @@
-"""Words about corpora, and the lines of Python that give their numbers."""
+"""Texts of the page on corpora."""
 
 from collections.abc import Mapping
 
-from bertviz_core.corpus.analysis.results import ClusterMethod, DuplicateGroups
-from bertviz_core.sentences.results import MapMethod, Pooling
-from ui.cache.corpora import SharedCorpus
-from ui.widgets.reproduction import LONGEST, library_lines
+from bertviz_core.corpus.analysis.results import DuplicateGroups
+from bertviz_core.sentences.results import MapMethod
 
 NONE_YET = (
     "There is no corpus here yet. `python -m bertviz_core corpus embed MODEL INPUT -o FOLDER` makes one from a table "
@@ -78,19 +76,6 @@ SIDEBAR = f"Used by {' and '.join(RUN_ANEW)}; the other views show what the corp
 OTHER_MODEL = "The texts are run through {name}, the model chosen on the left; the corpus' vectors play no part here."
 
 
-def search_code(named: SharedCorpus, text: str, where: str, count: int) -> str:
-    """Lines that find the same rows."""
-    asked = text if len(text) <= LONGEST else f"{text[:LONGEST]}"
-    filtered = f", where={where!r}" if where else ""
-    return (
-        f"{_with_model(named, named.corpus.manifest.model, 'search.query', 'query_vector, search')}"
-        f"text = {asked!r}\n"
-        "vector = query_vector(corpus, model, tokenizer, source, settings, text)\n"
-        f"for hit in search(corpus, text, vector, {count}{filtered}).hits:\n"
-        "    print(hit.row, hit.score, hit.text)\n"
-    )
-
-
 def no_duplicates(groups: DuplicateGroups, lower: bool) -> str:
     """What is said where no rows are near duplicates.
 
@@ -100,80 +85,3 @@ def no_duplicates(groups: DuplicateGroups, lower: bool) -> str:
     """
     advice = " Choose a lower cosine to find rows that are less alike." if lower else ""
     return f"No two of the {groups.searched:,} rows have a cosine of at least {groups.threshold:g}.{advice}"
-
-
-def duplicates_code(named: SharedCorpus, threshold: float) -> str:
-    """Lines that find the same groups."""
-    return (
-        f"{opening(named, 'from bertviz_core.corpus.analysis.duplicates import duplicate_groups')}"
-        f"groups = duplicate_groups(corpus.vectors(), {threshold!r})\n"
-        "print(groups.pairs, groups.sizes)\nprint(groups.rows)\n"
-    )
-
-
-def clusters_code(named: SharedCorpus, method: ClusterMethod, count: int, least: int) -> str:
-    """Lines that find the same clusters."""
-    return (
-        f"{opening(named, 'from bertviz_core.corpus.analysis.clusters import corpus_clusters')}"
-        f"clusters = corpus_clusters(corpus.vectors(), {method!r}, {count}, {least})\n"
-        "print(clusters.sizes, clusters.typical)\n"
-    )
-
-
-def heads_code(named: SharedCorpus, name: str, column: str, count: int) -> str:
-    """Lines that give the same means."""
-    parts = f", column={column!r}" if column else ""
-    return (
-        f"{_with_model(named, name, 'analysis.profiles', 'head_profiles')}"
-        f"profiles = head_profiles(corpus, model, tokenizer, {count}{parts})\n"
-        "print(profiles.measures, profiles.overall.mean)\n"
-    )
-
-
-def probes_code(named: SharedCorpus, name: str, column: str, pooling: Pooling, count: int) -> str:
-    """Lines that give the same accuracies."""
-    return (
-        f"{_with_model(named, name, 'analysis.probes', 'corpus_probe_scores')}"
-        f"scores = corpus_probe_scores(corpus, model, tokenizer, {column!r}, {pooling!r}, {count})\n"
-        "print(scores.layers, scores.accuracy.mean(axis=1))\n"
-    )
-
-
-def map_words(named: SharedCorpus, method: MapMethod) -> tuple[str, str]:
-    """How the map is made, and lines that give its points and the counts of the whole."""
-    imports = (
-        "from bertviz_core.corpus.analysis.density import map_density, whole_window",
-        "from bertviz_core.corpus.analysis.projection import corpus_map",
-    )
-    code = (
-        f"{opening(named, *imports)}placed = corpus_map(corpus.vectors(), {method!r})\n"
-        "density = map_density(placed.points, whole_window(placed.points))\n"
-        "print(placed.points, placed.explained, density.counts)\n"
-    )
-    return MAPS[method] + SEEN, code
-
-
-def about_code(named: SharedCorpus) -> str:
-    """Lines that open a corpus."""
-    return f"{opening(named)}print(corpus.rows, corpus.dimensions, corpus.manifest)\nprint(dict(corpus.columns))\n"
-
-
-def _with_model(named: SharedCorpus, name: str, module: str, what: str) -> str:
-    """Lines that load a model with its tokenizer, and open a corpus."""
-    imports = (
-        "from pathlib import Path",
-        "from bertviz_core.corpus.folder import open_corpus",
-        f"from bertviz_core.corpus.{module} import {what}",
-    )
-    return f"{library_lines(name, *imports)}corpus = open_corpus(Path({str(named.corpus.path)!r}))\n"
-
-
-def opening(named: SharedCorpus, *imports: str) -> str:
-    """Lines that open a corpus as `corpus`.
-
-    Args:
-        named: the corpus.
-        imports: what else is imported, a line each.
-    """
-    lines = sorted(("from pathlib import Path", "from bertviz_core.corpus.folder import open_corpus", *imports))
-    return "\n".join([*lines, "", f"corpus = open_corpus(Path({str(named.corpus.path)!r}))", ""])

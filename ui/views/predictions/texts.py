@@ -1,9 +1,9 @@
-"""Words of the predictions page, and the lines of Python that give its numbers."""
+"""Texts of the page on predictions, and its lines of Python that use transformers alone."""
 
 from bertviz_core.predictions.logit_lens import TRAINED
 from bertviz_core.trace.results import Tokens
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.reproduction import head_lines, library_lines
+from ui.widgets.reproduction import head_lines
 
 WORD_CLASS = "AutoModelForMaskedLM"
 MARKS = (
@@ -85,23 +85,6 @@ def _listed(positions: list[int]) -> str:
     """The positions as Python, a range where they follow each other."""
     first, last = positions[0], positions[-1]
     return f"range({first}, {last + 1})" if positions == list(range(first, last + 1)) else str(positions)
-
-
-def lens_code(name: str, tokens: Tokens, masked: tuple[int, ...]) -> str:
-    """Lines that apply the head to every layer."""
-    lines = library_lines(
-        name,
-        "from bertviz_core.predictions.logit_lens import logit_lens",
-        "from bertviz_core.predictions.loading import load_head",
-        "from bertviz_core.trace.tokenization import tokenize",
-    )
-    given = ", ".join(repr(each) for each in (tokens.text, tokens.pair) if each is not None)
-    return f"""{lines}head = load_head(source, settings, "masked-lm", model)
-lens = logit_lens(head, tokenizer, tokenize(tokenizer, {given}), masked={list(masked)})
-for state in range(len(lens.rank)):   # 0: the embeddings
-    print(state, tokenizer.spelled(lens.top_ids[state, :, 0].tolist()))
-print(lens.log_probability, lens.rank, lens.entropy, lens.divergence)
-"""
 
 
 def terms_code(name: str, tokens: Tokens, count: int) -> str:

@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -19,6 +18,7 @@ from bertviz_core.figures.sentences.similarity import (
     query_figure,
 )
 from bertviz_core.hidden_states.results import state_name
+from bertviz_core.questions.report.library_lines import opening_lines
 from bertviz_core.questions.texts.sentences import closest, every_pair, sentence_blocks
 from bertviz_core.sentences.results import (
     BlockSummary,
@@ -70,9 +70,8 @@ class SentenceQuery:
         """The same for some sentences."""
         tokens, model = models.tokens(self.model, sentences[0], None), models.loaded(self.model).model
         limit = min(filter(None, (self.plan.max_seq_length, tokens.limit)), default=None)
-        library = partial(reproduction.library_lines, self.model)
-        given = reproduction.reading(tokens, model, limit)
-        return Origin(reproduction.reader_lines(self.model), library, given, tuple(sentences))
+        given, opening = reproduction.reading(tokens, model, limit), opening_lines(SharedModel(self.model))
+        return Origin(reproduction.reader_lines(self.model), opening, given, tuple(sentences))
 
     @property
     def measure(self) -> Measure:

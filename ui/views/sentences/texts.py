@@ -1,10 +1,14 @@
-"""How the numbers of the sentences page are made, and the lines of Python that make them."""
+"""Texts of the page on sentences, and the lines of Python that compute its numbers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bertviz_core.figures.sentences.poolings import pooling_word
 from bertviz_core.models.families import family
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.report.library_lines import call_lines
+from bertviz_core.questions.texts.sentences import POOLING, PROMPT, STATE, sentence_vectors, token_pairs
+from bertviz_core.sentences.plan import NO_PROMPT
 from bertviz_core.sentences.results import EdgeTokens, Measure, Pooling, SentencePlan
 from ui.widgets.formatting import escape_markdown
 
@@ -49,8 +53,8 @@ class Origin:
 
     loading: str
     """Lines that load model and tokenizer with transformers."""
-    library: Callable[..., str]
-    """The same with the library of this dashboard; takes further imports, a line each."""
+    opening: str
+    """Lines that open the model with the library of this dashboard."""
     given: str
     """What the tokenizer is given besides a sentence."""
     sentences: tuple[str, ...]
@@ -69,7 +73,7 @@ def vector_code(origin: Origin, plan: SentencePlan, query_prompt: str = "") -> s
         query_prompt: another prompt that `pooled` is asked for.
     """
     prompted = bool(plan.prompt or query_prompt)
-    if plan.dense or (prompted and not plan.include_prompt):
+    if _needs_library(plan, query_prompt):
         return _vectors_by_library(origin, plan)
     state = "outputs.last_hidden_state[0]" if plan.layer is None else f"outputs.hidden_states[{plan.layer}][0]"
     text = "prompt + sentence" if prompted else "sentence"
@@ -90,29 +94,31 @@ def vector_code(origin: Origin, plan: SentencePlan, query_prompt: str = "") -> s
     )
 
 
+def _needs_library(plan: SentencePlan, query_prompt: str) -> bool:
+    return bool(plan.dense or ((plan.prompt or query_prompt) and not plan.include_prompt))
+
+
 def _vectors_by_library(origin: Origin, plan: SentencePlan) -> str:
-    loading = origin.library(
-        "import torch",
-        "from dataclasses import replace",
-        "from bertviz_core.sentences.encoding import sentence_vectors",
-        "from bertviz_core.sentences.plan import recommended",
-    )
+    chosen = {key: value for key, value in _plan_values(plan).items() if key != PROMPT.key}
+    call = ", ".join([repr(sentence_vectors.public_name), "sentence", *(f"{key}={chosen[key]!r}" for key in chosen)])
     return (
-        f"{loading}"
-        f"{_plan_line(plan)}"
+        f"import torch\n{origin.opening}"
         f"sentences = {_spelled(origin.sentences)}\n\n\n"
-        f"def pooled(sentence, prompt={plan.prompt!r}):\n"
-        "    own = replace(plan, prompt=prompt)\n"
-        "    return torch.from_numpy(sentence_vectors(model, tokenizer, [sentence], own).vectors)[0]\n\n\n"
+        f"def pooled(sentence, prompt={_prompt_name(plan, plan.prompt)!r}):\n"
+        f"    vectors = model.compute({call}, prompt=prompt).vectors\n"
+        "    return torch.from_numpy(vectors)[0]\n\n\n"
         "v = torch.stack([pooled(sentence) for sentence in sentences])"
     )
 
 
-def _plan_line(plan: SentencePlan) -> str:
-    """The checkpoint's own plan, with what the reader chose instead; its dense layers belong to its own pooling."""
-    chosen = {name: getattr(plan, name) for name in ("pooling", "layer", "normalize", "prompt", "truncate_dim")}
-    changes = ", ".join(f"{name}={value!r}" for name, value in chosen.items())
-    return f"plan = replace(recommended(source, settings), {changes}{'' if plan.dense else ', dense=()'})\n"
+def _plan_values(plan: SentencePlan) -> dict[str, str]:
+    """The plan as the library takes it."""
+    layer = {} if plan.layer is None else {STATE.key: str(plan.layer)}
+    return {POOLING.key: plan.pooling, **layer, PROMPT.key: _prompt_name(plan, plan.prompt)}
+
+
+def _prompt_name(plan: SentencePlan, prompt: str) -> str:
+    return next((name for name, text in (plan.prompts or {}).items() if text == prompt), NO_PROMPT)
 
 
 def similarity_code(origin: Origin, plan: SentencePlan, measure: Measure) -> str:
@@ -122,7 +128,8 @@ def similarity_code(origin: Origin, plan: SentencePlan, measure: Measure) -> str
 
 def nearest_code(origin: Origin, plan: SentencePlan, measure: Measure, query: str, prompt: str) -> str:
     """Python that finds the nearest to a query, which has a prompt of its own."""
-    asked = repr(query) if prompt == plan.prompt else f"{query!r}, {prompt!r}"
+    named = _prompt_name(plan, prompt) if _needs_library(plan, prompt) else prompt
+    asked = repr(query) if prompt == plan.prompt else f"{query!r}, {named!r}"
     return f"{vector_code(origin, plan, prompt)}\nquery = pooled({asked})\n{NEAREST[measure]}"
 
 
@@ -141,21 +148,8 @@ def pair_code(origin: Origin, plan: SentencePlan) -> str:
             "cells = h @ k.T / (len(h) * len(k) * a.norm() * b.norm())\n"
             "print(cells, cells.sum(), torch.cosine_similarity(a, b, dim=0))"
         )
-    loading = origin.library(
-        "from dataclasses import replace",
-        "from bertviz_core.sentences.batches import prompt_tokens, sentence_tokens",
-        "from bertviz_core.sentences.plan import recommended",
-        "from bertviz_core.sentences.token_pairs import token_pair_shares",
-        "from bertviz_core.trace.run import trace",
-    )
-    return (
-        f"{loading}"
-        f"{_plan_line(plan)}"
-        f"sentences = {_spelled(origin.sentences)}\n"
-        "first, second = (trace(model, sentence_tokens(tokenizer, each, plan)) for each in sentences)\n"
-        "shares = token_pair_shares(first, second, plan, prompt_tokens(tokenizer, plan))\n"
-        "print(shares.cells, shares.total, shares.score)"
-    )
+    options = Options(origin.sentences, values=_plan_values(plan))
+    return origin.opening + call_lines(token_pairs, options)
 
 
 def spread_code(origin: Origin, pooling: Pooling) -> str:

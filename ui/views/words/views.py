@@ -36,6 +36,7 @@ from bertviz_core.questions.interventions.attributions import (
 )
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
 from bertviz_core.questions.parameters import Options, joined_names
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import decimals, digits, escape_controls, isolated, quoted
 from bertviz_core.trace.subwords.pieces import text_pieces
 from ui.cache import models
@@ -62,15 +63,16 @@ def words_view() -> None:
     if method == "leave-one-out":
         replacement = controls.replacement(name, chosen, row.folded)
     row.say(chosen, texts.METHOD_WORDS[method], *_unit_words(whole_words), texts.IN_PLACE[replacement])
+    opened = shared_model_of(name)
     options = target_options(chosen, share_values(method, replacement, not whole_words))
-    result = answer(word_attributions, shared_model_of(name), options).result
+    result = answer(word_attributions, opened, options).result
     frame = shares_frame(result)
     words = figure_block(
         word_shares_figure(result, text_pieces(result.tokens)),
         f"word shares {method} {name}",
         frame,
         texts=result.tokens,
-        explanation=(texts.SHARES[method], texts.shares_code(name, chosen, method, whole_words, replacement)),
+        explanation=(texts.SHARES[method], library_lines(word_attributions, opened, options)),
         scrolled=True,
     )
     with words:
@@ -141,13 +143,14 @@ def curves_view() -> None:
         whole_words = controls.whole_words()
     row.say(chosen, " and ".join(texts.METHOD_WORDS[each] for each in methods), *_unit_words(whole_words))
     values = {COMPARED.key: joined_names(METHOD_NAMES[each] for each in methods), UNITS.key: units(whole_words)}
-    result = answer(word_curves, shared_model_of(name), target_options(chosen, values)).result
+    opened, options = shared_model_of(name), target_options(chosen, values)
+    result = answer(word_curves, opened, options).result
     words = figure_block(
         word_curves_figure(result),
         f"word curves {name}",
         curves_frame(result),
         texts=result.tokens,
-        explanation=(texts.CURVES, texts.curves_code(name, chosen, methods, whole_words)),
+        explanation=(texts.CURVES, library_lines(word_curves, opened, options)),
     )
     with words:
         st.caption(texts.CURVES_READ)
@@ -192,13 +195,14 @@ def classes_view() -> None:
     replacement = controls.replacement(name, chosen, row.folded)
     row.words.markdown(_class_line(chosen, prediction, labels, (measure, whole_words, replacement)), width="content")
     options = _class_options(chosen, labels, measure, share_values("leave-one-out", replacement, not whole_words))
-    result = answer(class_attributions, shared_model_of(name), options).result
+    opened = shared_model_of(name)
+    result = answer(class_attributions, opened, options).result
     words = figure_block(
         word_classes_figure(result),
         f"word classes {name}",
         classes_frame(result),
         texts=result.tokens,
-        explanation=(texts.CLASSES, texts.classes_code(name, chosen, labels, (measure, whole_words, replacement))),
+        explanation=(texts.CLASSES, library_lines(class_attributions, opened, options)),
     )
     with words:
         st.markdown("\n".join(_for_and_against(result, place) for place in range(len(result.labels))))
@@ -264,14 +268,14 @@ def pairs_view() -> None:
     text, pair = controls.two_texts()
     words = "Where the tokens are told apart. An early layer is closer to the words, and takes longer."
     layer = state_select(layers - 1, words) if layers > 1 else 0
-    options = Options((text,), pair, values={LAYER.key: str(layer)})
-    ledger = answer(pair_attributions, SharedModel(name), options).result
+    opened, options = SharedModel(name), Options((text,), pair, values={LAYER.key: str(layer)})
+    ledger = answer(pair_attributions, opened, options).result
     place = figure_block(
         pair_ledger_figure(ledger),
         f"word pairs from layer {layer} {name}",
         pairs_frame(ledger),
         texts=(text, pair),
-        explanation=(texts.PAIRS, texts.pairs_code(name, text, pair, layer)),
+        explanation=(texts.PAIRS, library_lines(pair_attributions, opened, options)),
     )
     with place:
         _ledger(ledger)

@@ -13,6 +13,7 @@ from bertviz_core.predictions.probing.table import mask_text
 from bertviz_core.questions.interventions.targets import TARGET
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labelled_texts import text_answers, with_pairs
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import counted
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
@@ -52,7 +53,6 @@ def several_view() -> None:
         chosen = chosen_probe(name, row)
         opened = SharedModel(name).with_probe(chosen.probe)
         options = Options(given.texts, values={TARGET.key: f"probe:{chosen.probe.digest}"})
-        code = texts.probe_code(name, given.texts)
         fitted_on = set(chosen.labelled.texts) if chosen.labelled is not None else set()
         known = sum(text in fitted_on for text in given.texts)
         notices = (f"{counted(known, 'text')} of the list are among those that the probe was fitted on.",) * bool(known)
@@ -60,7 +60,6 @@ def several_view() -> None:
         pair = shared.pair()
         pairs = given.pairs if given.pairs is not None or pair is None else (pair,) * len(given.texts)
         opened, options, notices = SharedModel(name), with_pairs(given.texts, pairs, asked), ()
-        code = texts.head_code(name, asked, given.texts, pairs)
     predictions = answer(text_answers, opened, options).result
     scores = gold_scores(predictions, given.gold) if given.gold is not None else None
     frame = _frame(predictions, scores)
@@ -87,7 +86,7 @@ def several_view() -> None:
     for notice in (*given.notices, *notices, *predictions.notices, *(scores.notices if scores is not None else ())):
         if notice not in heads.notices:  # which the page says above
             st.caption(escape_markdown(notice))
-    explained(KEY, texts.HOW, code)
+    explained(KEY, texts.HOW, library_lines(text_answers, opened, options))
 
 
 def _confusion(name: str, predictions: TextPredictions, scores: GoldScores) -> None:

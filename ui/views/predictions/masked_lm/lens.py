@@ -11,6 +11,7 @@ from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.results import LogitLens
 from bertviz_core.questions.predictions.masked_lm import TASK
 from bertviz_core.questions.predictions.masked_lm import lens as lens_of
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import decimals, escape_controls, isolated
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
@@ -38,14 +39,15 @@ def lens_view() -> None:
     run_model.agreed_cost(opened.head(TASK).base, tokens)
     mask_id = models.tokenizer(name).tokenizer.mask_token_id
     masked = controls.masked_positions(tokens, mask_id)
-    lens = lens_of(opened, masked_options(tokens, masked)).result
+    options = masked_options(tokens, masked)
+    lens = lens_of(opened, options).result
     states, seq = lens.rank.shape
     words = figure_block(
         lens_figure(lens, lens_words(name, lens), controls.lens_measure()),
         f"lens {name}",
         lens_table(name, lens),
         texts=tokens,
-        explanation=(texts.LENS, texts.lens_code(name, tokens, masked)),
+        explanation=(texts.LENS, library_lines(lens_of, opened, options)),
     )
     with words:
         controls.take_cell(cell_click(CHART), states, seq)

@@ -15,6 +15,7 @@ from bertviz_core.predictions.probing.scores import accuracy_table
 from bertviz_core.questions.interventions.targets import TARGET
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labelled_texts import fitted_probes, labelled_options, probe_answer
+from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.sentences.batches import edge_tokens
 from bertviz_core.sentences.pooling import offered_poolings
 from ui.cache import models
@@ -50,17 +51,14 @@ def train_view() -> None:
     if chosen.scores is not None and chosen.labelled is not None:
         _accuracy(name, chosen.labelled, chosen.scores, chosen.probe)
     options = Options((text,), values={TARGET.key: f"probe:{chosen.probe.digest}"})
-    prediction = probe_answer(SharedModel(name).with_probe(chosen.probe), options).result
-    if chosen.labelled is None or chosen.scores is None:
-        code = texts.opened_code(name, text)
-    else:
-        code = texts.answer_code(name, chosen.labelled, chosen.scores, chosen.probe, text)
+    opened = SharedModel(name).with_probe(chosen.probe)
+    prediction = probe_answer(opened, options).result
     words = figure_block(
         classes_figure(prediction, "by size"),
         f"probe {name}",
         pd.DataFrame({"class": prediction.labels, "probability": prediction.probabilities, "logit": prediction.logits}),
         texts=prediction.tokens,
-        explanation=(texts.ANSWER, code),
+        explanation=(texts.ANSWER, library_lines(probe_answer, opened, options)),
     )
     model = models.loaded(name)
     for notice in (*prediction.notices, f"The model ran {run_words(model.device, model.dtype)}."):
@@ -147,7 +145,10 @@ def _accuracy(name: str, labelled: LabelledTexts, scores: ProbeScores, probe: Pr
         f"probe accuracy {scores.pooling} {name}",
         table,
         formats=dict.fromkeys(table.columns[1:], "percent"),
-        explanation=(texts.HOW, texts.scores_code(name, labelled, scores)),
+        explanation=(
+            texts.HOW,
+            library_lines(fitted_probes, SharedModel(name), labelled_options(labelled, scores.pooling, scores.seed)),
+        ),
     )
     place = scores.layers.index(probe.layer)
     words.markdown(

@@ -8,6 +8,7 @@ from bertviz_core.figures.predictions.answers import answer_map_figure, answers_
 from bertviz_core.predictions.results import AnswerPrediction
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labels import LONGEST, answers
+from bertviz_core.questions.report.library_lines import library_lines
 from ui.cache.shared_model import SharedModel
 from ui.session import QUESTION
 from ui.views.predictions.task_heads import controls, texts
@@ -31,7 +32,8 @@ def answers_view() -> None:
     if shared.needs_pair(NEEDS, QUESTION) or context is None:
         return
     longest = controls.longest_input()
-    prediction = answers(SharedModel(name), Options((question,), context, TASK, {LONGEST.key: str(longest)})).result
+    opened, options = SharedModel(name), Options((question,), context, TASK, {LONGEST.key: str(longest)})
+    prediction = answers(opened, options).result
     words = figure_block(
         answers_figure(prediction),
         f"answers {name}",
@@ -46,7 +48,7 @@ def answers_view() -> None:
     words.markdown(null_words(prediction))
     words.caption(f"{WHERE} Below an answer stand its place and its score; an answer is darker the likelier it is.")
     _map(name, prediction, longest)
-    explained("predictions_answers", texts.ANSWERS, texts.answers_code(name, question, context, longest))
+    explained("predictions_answers", texts.ANSWERS, library_lines(answers, opened, options))
 
 
 def _map(name: str, prediction: AnswerPrediction, longest: int) -> None:

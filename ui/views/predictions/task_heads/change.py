@@ -20,8 +20,18 @@ from bertviz_core.predictions.loading import stored_tasks
 from bertviz_core.predictions.masked_lm import shift_position
 from bertviz_core.predictions.tags import entities
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.predictions.labels import LONGEST, answers, classes, tagged_tokens
+from bertviz_core.questions.predictions.labels import (
+    JOINED,
+    LONGEST,
+    answers,
+    answers_change,
+    classes,
+    classes_change,
+    tagged_tokens,
+    tags,
+)
 from bertviz_core.questions.predictions.masked_lm import GUESS, word_shift
+from bertviz_core.questions.report.library_lines import call_lines, library_lines, opening_lines
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 from bertviz_core.trace.subwords.text_edits import word_edits
 from ui.cache import models
@@ -70,6 +80,12 @@ class Asked(NamedTuple):
         """What the head is asked, before and after the edit."""
         first, second = (Options((text,), pair, self.task) for text, pair in (self.texts, self.edited))
         return first, second
+
+    def edit(self, **values: str) -> Options:
+        """Options of a question that compares both versions."""
+        (text, pair), (edited, edited_pair) = self.texts, self.edited
+        changed = {EDITED.key: edited, **({} if edited_pair is None else {EDITED_PAIR.key: edited_pair})}
+        return Options((text,), pair, self.task, {**changed, **values})
 
 
 @st.fragment
@@ -127,13 +143,15 @@ def _classes(asked: Asked) -> None:
     before, after = (classes(asked.opened, each).result for each in asked.versions())
     numbers = [class_numbers(each) for each in (before, after)]
     frame = pd.DataFrame({"class": list(before.labels), **dict(zip(SIDES, numbers, strict=True))})
-    codes = [texts.classes_code(asked.name, asked.task, each.tokens, each.scoring) for each in (before, after)]
     words = figure_block(
         classes_change_figure(before, after),
         f"classes before and after {asked.name}",
         frame.assign(change=numbers[1] - numbers[0]),
         texts=_read(asked),
-        explanation=(f"{texts.HOW[before.scoring]} {texts.CHANGE}", texts.both_code(*codes)),
+        explanation=(
+            f"{texts.HOW[before.scoring]} {texts.CHANGE}",
+            library_lines(classes_change, asked.opened, asked.edit()),
+        ),
     )
     notices(words, (*before.notices, *after.notices), asked.name, asked.task)
     words.markdown(f"The text: {said(before)}  \nEdited: {said(after)}")
@@ -145,7 +163,8 @@ def _tags(asked: Asked) -> None:
     before, after = (tagged_tokens(asked.opened, each).result for each in asked.versions())
     listed = [entities(each, asked.opened.tokenizer, strategy) for each in (before, after)]
     frames = [entity_frame(each, entities) for each, entities in zip((before, after), listed, strict=True)]
-    codes = [texts.tags_code(asked.name, each.tokens, strategy) for each in (before, after)]
+    joined = [replace(each, values={JOINED.key: strategy}) for each in asked.versions()]
+    code = "\n".join([opening_lines(asked.opened, asked.task), *(call_lines(tags, each) for each in joined)])
     with strategy_place:
         words = figure_block(
             tags_change_figure(before, listed[0], after, listed[1]),
@@ -154,7 +173,7 @@ def _tags(asked: Asked) -> None:
             texts=_read(asked),
             formats={"score": "%.4f"},
             scrolled=True,
-            explanation=(f"{texts.TAGS} {texts.CHANGE}", texts.both_code(*codes)),
+            explanation=(f"{texts.TAGS} {texts.CHANGE}", code),
         )
     notices(words, (*before.notices, *after.notices), asked.name, asked.task)
     sets = [{(each.label, each.text) for each in entities} for entities in listed]
@@ -166,7 +185,6 @@ def _answers(asked: Asked) -> None:
     longest = controls.longest_input()
     most = {LONGEST.key: str(longest)}
     before, after = (answers(asked.opened, replace(each, values=most)).result for each in asked.versions())
-    codes = [texts.answers_code(asked.name, each.question, each.context, longest) for each in (before, after)]
     with above:
         words = figure_block(
             answers_change_figure(before, after),
@@ -175,7 +193,10 @@ def _answers(asked: Asked) -> None:
             texts=_read(asked),
             formats={"score": "%.4f", "logit": "%.3f"},
             scrolled=True,
-            explanation=(f"{texts.ANSWERS} {texts.CHANGE}", texts.both_code(*codes)),
+            explanation=(
+                f"{texts.ANSWERS} {texts.CHANGE}",
+                library_lines(answers_change, asked.opened, asked.edit(**most)),
+            ),
         )
     notices(words, (*before.notices, *after.notices), asked.name, asked.task)
     first, second = before.answers[0], after.answers[0]
@@ -193,10 +214,8 @@ def _words(asked: Asked) -> None:
     above = st.container()
     position = controls.guess_select(before, first)
     with above:
-        (text, pair), (edited, edited_pair) = asked.texts, asked.edited
-        values = {EDITED.key: edited, GUESS.key: str(position)}
-        values |= {} if edited_pair is None else {EDITED_PAIR.key: edited_pair}
-        shift = word_shift(asked.opened, Options((text,), pair, values=values)).result
+        options = replace(asked.edit(**{GUESS.key: str(position)}), task=None)
+        shift = word_shift(asked.opened, options).result
         token = before.tokens[position]
         words = figure_block(
             words_change_figure(shift, token, asked.name),
@@ -209,7 +228,7 @@ def _words(asked: Asked) -> None:
                 }
             ),
             texts=_read(asked),
-            explanation=(f"{texts.SHIFT} {texts.CHANGE}", texts.shift_code(asked.name, before, after, position)),
+            explanation=(f"{texts.SHIFT} {texts.CHANGE}", library_lines(word_shift, asked.opened, options)),
         )
         notices(words, shift.notices, asked.name, asked.task)
         best = [shift.words[int(each.argmax())] for each in (shift.before, shift.after)]

@@ -9,7 +9,8 @@ from bertviz_core.figures.predictions.tags import SEQUENCES, tags_figure
 from bertviz_core.predictions.results import Entity, TagPrediction
 from bertviz_core.predictions.tags import entities
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.predictions.labels import tagged_tokens
+from bertviz_core.questions.predictions.labels import JOINED, tagged_tokens, tags
+from bertviz_core.questions.report.library_lines import library_lines
 from ui.cache.shared_model import SharedModel
 from ui.views.predictions.task_heads import controls, texts
 from ui.views.predictions.task_heads.controls import notices
@@ -30,6 +31,7 @@ def tags_view() -> None:
     opened = SharedModel(name)
     prediction = tagged_tokens(opened, Options((text,), pair, TASK)).result
     strategy = controls.strategy_choice()
+    options = Options((text,), pair, TASK, {JOINED.key: strategy})
     found_here = entities(prediction, opened.tokenizer, strategy)
     spec = tags_figure(prediction, found_here, strategy)
     words = figure_block(
@@ -40,7 +42,7 @@ def tags_view() -> None:
         height=height_of(len(found_here)),
         formats=SCORES,
         texts=prediction.tokens,
-        explanation=(texts.TAGS, texts.tags_code(name, prediction.tokens, strategy)),
+        explanation=(texts.TAGS, library_lines(tags, opened, options)),
         scrolled=True,
     )
     notices(words, prediction.notices, name, TASK)

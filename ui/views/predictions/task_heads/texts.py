@@ -1,8 +1,8 @@
-"""Words of the views of heads that label, and the lines of Python that give their numbers."""
+"""Texts of the views of heads that label, and their lines of Python that use transformers alone."""
 
-from bertviz_core.predictions.results import Scoring, Strategy
+from bertviz_core.predictions.results import Scoring
 from bertviz_core.trace.results import Tokens
-from ui.widgets.reproduction import head_lines, library_lines
+from ui.widgets.reproduction import head_lines
 
 Texts = tuple[str, str | None]
 HOW: dict[Scoring, str] = {
@@ -45,8 +45,6 @@ LABELS = {
     "next-sentence": "AutoModelForNextSentencePrediction",
 }
 """Task -> class of transformers that loads its head."""
-LOAD = "from bertviz_core.predictions.loading import load_head"
-TOKENIZE = "from bertviz_core.trace.tokenization import tokenize"
 
 
 def classes_code(name: str, task: str, tokens: Tokens, scoring: Scoring) -> str:
@@ -58,60 +56,3 @@ def classes_code(name: str, task: str, tokens: Tokens, scoring: Scoring) -> str:
         "    logits = model(**inputs).logits[0]\n"
         f"print(logits{means})\n"
     )
-
-
-def tags_code(name: str, tokens: Tokens, strategy: Strategy) -> str:
-    """Lines that give the entities of a text."""
-    return (
-        f"{library_lines(name, LOAD, TOKENIZE, _of('tags', 'entities, tag_predictions'))}"
-        "head = load_head(source, settings, 'token-classification', model)\n"
-        f"{_reading(tokens)}"
-        "(tags,) = tag_predictions(head, [tokens])\n"
-        f"for entity in entities(tags, tokenizer, {strategy!r}):\n"
-        "    print(entity.label, entity.text, entity.score)\n"
-    )
-
-
-def answers_code(name: str, question: str, context: str, longest: int) -> str:
-    """Lines that give the answers to a question."""
-    return (
-        f"{library_lines(name, LOAD, _of('answers', 'predicted_answers'))}"
-        "head = load_head(source, settings, 'question-answering', model)\n"
-        f"question, context = {question!r}, {context!r}\n"
-        f"answers = predicted_answers(head, tokenizer, question, context, max_answer_tokens={longest}).answers\n"
-        "for answer in answers:\n"
-        "    print(answer.text, answer.score)\n"
-    )
-
-
-def shift_code(name: str, before: Tokens, after: Tokens, position: int) -> str:
-    """Lines that give the words at a mask in two texts."""
-    return (
-        f"{library_lines(name, LOAD, TOKENIZE, _of('words', 'word_shift'))}"
-        "head = load_head(source, settings, 'masked-lm', model)\n"
-        f"{_reading(before)}{_reading(after, 'edited')}"
-        f"shift = word_shift(head, tokenizer, tokens, edited, {position})\n"
-        "print(shift.words, shift.before, shift.after, shift.divergence)\n"
-    )
-
-
-def both_code(code: str, again: str) -> str:
-    """Lines that give the numbers of a text, and then those of its edited version.
-
-    Args:
-        code: lines that give the first.
-        again: lines that give the second; what they begin with as the first do is left out.
-    """
-    first, second = code.splitlines(), again.splitlines()
-    same = next((place for place, line in enumerate(second) if line not in first), len(second))
-    return "\n".join([*first, *(second[same:] or second[-1:]), ""])
-
-
-def _reading(tokens: Tokens, variable: str = "tokens") -> str:
-    """The line that reads a text, or a pair."""
-    given = [each for each in (tokens.text, tokens.pair) if each is not None]
-    return f"{variable} = tokenize(tokenizer, {', '.join(map(repr, given))})\n"
-
-
-def _of(module: str, names: str) -> str:
-    return f"from bertviz_core.predictions.{module} import {names}"

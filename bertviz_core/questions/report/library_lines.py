@@ -1,0 +1,154 @@
+"""Write a question of a page as lines of the public library that give the same numbers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bertviz_core.questions.opened import CorpusSubject, Opened
+from bertviz_core.questions.parameters import COMMON, Options, Param
+from bertviz_core.questions.question import Question
+
+SPELLED = 2_000
+"""Characters of the texts up to which they are written out."""
+LINE = 100
+"""Characters of a call up to which it stands on one line."""
+PROBE_FILE = "probe.zip"
+PROBE_NOTE = f"# {PROBE_FILE} is the file that Save this probe writes"
+METHODS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "tags": ("predict", {"joined": "join"}),
+    "corpus-search": ("search", {"hits": "k", "where": "where"}),
+}
+"""Question -> the method of its own that answers it, and its keywords by the keys of the parameters."""
+PRINTED: Mapping[str, str] = {
+    "accuracy": "for curve in result:\n    print(curve.order, curve.values.mean(axis=0))",
+    "answers": "for answer in result.answers:\n    print(answer.text, answer.score)",
+    "answers-change": (
+        "for prediction in result:   # before and after the edit\n"
+        "    print([(answer.text, answer.score) for answer in prediction.answers])"
+    ),
+    "attention": "print(result.weights, result.hidden_share)   # queries × keys, and what of each row is hidden",
+    "classes-change": (
+        "for prediction in result:   # before and after the edit\n"
+        "    has_probabilities = prediction.probabilities is not None\n"
+        "    print(prediction.labels, prediction.probabilities if has_probabilities else prediction.logits)"
+    ),
+    "corpus-clusters": "print(result.sizes, result.typical)",
+    "corpus-duplicates": "print(result.pairs, result.sizes)\nprint(result.rows)",
+    "corpus-heads": "print(result.measures, result.overall.mean)   # (measures, layers, heads)",
+    "corpus-map": "print(result.points, result.explained)",
+    "corpus-probe": "print(result.layers, result.accuracy.mean(axis=1))",
+    "corpus-search": "for hit in result.data.hits:\n    print(hit.row, hit.score, hit.text)",
+    "effect-spread": "print(result.mean)   # (layers, heads)\nprint(result.spread)   # (layers, heads)",
+    "effects": (
+        "for effects in result.effects:   # (layers, heads), (layers,), (layers,)\n"
+        "    print(effects.kind, effects.heads, effects.feed_forward, effects.layers)\n"
+        "print(effects.clean)"
+    ),
+    "fitted-probes": (
+        "scores = result.scores   # a row for each layer, a column for each fold\n"
+        "print(scores.accuracy.mean(axis=1), scores.accuracy.std(axis=1))\n"
+        "print(scores.macro_f1.mean(axis=1), scores.control_accuracy.mean(axis=1), scores.majority)"
+    ),
+    "lens": (
+        "print(result.top_ids[..., 0])   # the best word of each state and token, as a row of the vocabulary\n"
+        "print(result.log_probability, result.rank, result.entropy, result.divergence)"
+    ),
+    "memory": "print(result.batches, result.lengths, result.nbytes)",
+    "pair": "print(result.cells, result.total, result.score)",
+    "patched-heads": (
+        "print(result.clean, result.corrupt)\n"
+        "print(result.states)   # (layers, tokens)\n"
+        "print(result.heads)   # (layers, heads)"
+    ),
+    "probe-answer": "print(result.labels, result.probabilities)",
+    "removal": (
+        "for curve in result.curves:\n"
+        "    print(curve.order, curve.values.mean(axis=0))\n"
+        "print(result.greedy.joint, result.greedy.total)"
+    ),
+    "sentence-vectors": "print(result.vectors)",
+    "tags": "for entity in result.to_json()['entities']:\n    print(entity['label'], entity['text'], entity['score'])",
+    "text-answers": "print(result.answers, result.scores)",
+    "word-classes": (
+        "print(result.labels, result.clean)\n"
+        "for word, shares in zip(result.words, result.shares):\n"
+        "    print(word, shares)"
+    ),
+    "word-curves": (
+        "print(result.counts)\n"
+        "for curve in result.curves:\n"
+        "    print(curve.method, curve.without, curve.alone)\n"
+        "print(result.random.mean(axis=0), result.random_alone.mean(axis=0))"
+    ),
+    "word-pairs": (
+        "print(result.shares)   # (tokens of the first text, tokens of the second)\n"
+        "print(result.shares.sum(), result.reference_terms, result.cosine)"
+    ),
+    "word-shares": "print(result.words, result.shares)\nprint(result.clean, result.reference, result.error)",
+    "words-change": "print(result.words, result.before, result.after, result.divergence)",
+}
+"""Question -> lines that print what its view shows; any other result is printed whole."""
+
+
+def library_lines(question: Question[Any, Any], opened: Opened | CorpusSubject, options: Options) -> str:
+    """Lines that open the model or corpus, ask the question with these options, and print what its view shows."""
+    return f"{opening_lines(opened, options.task, _has_probe(options))}{call_lines(question, options)}"
+
+
+def opening_lines(opened: Opened | CorpusSubject, task: str | None = None, by_name: bool = False) -> str:
+    """Lines that open a model as `model`, or a corpus as `corpus`.
+
+    Args:
+        opened: the model or corpus.
+        task: task of the head.
+        by_name: whether a local model is named as here, for its probes know that name; by its folder otherwise.
+    """
+    if isinstance(opened, CorpusSubject):
+        return f"from bertviz_core import open_corpus\n\ncorpus = open_corpus({str(opened.corpus.path)!r})\n"
+    with_task = "" if task is None else f", task={task!r}"
+    source = opened.source
+    name = str(source.folder) if source.kind == "local" and source.folder and not by_name else source.name
+    return f"from bertviz_core import open_model\n\nmodel = open_model({name!r}{with_task})\n"
+
+
+def call_lines(question: Question[Any, Any], options: Options) -> str:
+    """Lines that ask an open model or corpus, and print what the question's view shows."""
+    name = question.public_name
+    method, keywords = METHODS.get(name, ("compute", {}))
+    texts, before = _texts(options.texts)
+    called = [repr(name), *texts] if method == "compute" else texts
+    if options.pair is not None:
+        called.append(f"pair={options.pair!r}")
+    params = {param.key: param for param in question.params}
+    for key, value in options.values.items():
+        if value and (key in params or key in COMMON) and (not keywords or key in keywords):
+            called.append(f"{keywords.get(key, key)}={_literal(params.get(key), value)}")
+    subject = "corpus" if question.subject is CorpusSubject else "model"
+    note = f"{PROBE_NOTE}\n" if _has_probe(options) else ""
+    call = f"result = {subject}.{method}({', '.join(called)})"
+    if len(call) > LINE:
+        call = "\n".join([f"result = {subject}.{method}(", *(f"    {each}," for each in called), ")"])
+    return f"{before}{note}{call}\n{PRINTED.get(name, 'print(result)')}\n"
+
+
+def _has_probe(options: Options) -> bool:
+    return options.get("target").startswith("probe:")
+
+
+def _texts(texts: tuple[str, ...]) -> tuple[list[str], str]:
+    """The texts as arguments, and lines that read them from a file where they are long."""
+    if sum(map(len, texts)) <= SPELLED:
+        return [repr(text) for text in texts], ""
+    if len(texts) == 1:
+        return ["text"], "text = open('text.txt', encoding='utf-8').read()\n"
+    return ["*texts"], "texts = open('texts.txt', encoding='utf-8').read().splitlines()   # one per line\n"
+
+
+def _literal(param: Param | None, value: str) -> str:
+    """A value as Python writes it; the library takes numbers and texts alike."""
+    if param is not None and param.options == ("false", "true"):
+        return value.capitalize()
+    if param is not None and param.kind == "target" and value.startswith("probe:"):
+        label = value.partition("@")[2]
+        return repr(f"probe:{PROBE_FILE}@{label}" if label else f"probe:{PROBE_FILE}")
+    is_number = param is None or param.kind not in ("choice", "span", "text", "target")
+    return value if is_number and value.isascii() and value.isdigit() and str(int(value)) == value else repr(value)

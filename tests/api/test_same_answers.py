@@ -1,0 +1,215 @@
+"""The same question has the same answer as a command, as a method of the library and as a question of the page.
+
+Covers `bertviz_core/api/results/*.py`, `bertviz_core/api/corpus.py`.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from inspect import signature
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from bertviz_core import Model, open_corpus, open_model
+from bertviz_core.api.results.base import Result
+from bertviz_core.api.results.runs import TraceResult
+from bertviz_core.api.results.weights import HeadsResult
+from bertviz_core.cli.app import app
+from bertviz_core.cli.corpus.group import corpus_app
+from bertviz_core.questions.corpora import corpus_hits
+from bertviz_core.questions.interventions.attributions import pair_attributions, share_values, word_attributions
+from bertviz_core.questions.interventions.single_text import ablation_effects
+from bertviz_core.questions.models.checkpoints import checkpoint_comparison, load_report_of
+from bertviz_core.questions.models.parameters import parameters
+from bertviz_core.questions.opened import OpenedFolder, OpenedModel
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.head import predictions
+from bertviz_core.questions.tables.checkpoints import compare_json
+from bertviz_core.questions.tables.interventions import pairs_json
+from bertviz_core.questions.tables.lines import json_object
+from bertviz_core.questions.texts.heads import head_matrices
+from bertviz_core.questions.texts.hidden_states import run
+from bertviz_core.questions.texts.sentences import sentence_vectors
+from bertviz_core.questions.texts.tokens import tokens
+from bertviz_core.settings import Settings
+from tests.api.conftest import Printed
+from tests.helpers.same_results import assert_same
+
+MODEL, SPLADE, CLASSIFIER = "all-MiniLM-L6-v2", "splade-tiny", "models/my-classifier"
+TEXT, PAIR = "Sinan loves a beautiful day", "He likes the weather."
+NEWS, ROUNDED = "corpora/news", "itself, rounded to float8_e4m3fn"
+PET = "I love my pet python."
+HOSTILE = "<b onclick=alert(1)>x</b> $a$ *y*"
+
+
+@pytest.fixture(autouse=True)
+def place(in_workplace: Path) -> Path:
+    return in_workplace
+
+
+class Face(NamedTuple):
+    """One question as each face asks it."""
+
+    command: tuple[str, ...]
+    """What is typed behind the name of the command."""
+    library: Callable[[], Any]
+    """Asks in Python."""
+    question: Callable[[OpenedModel | OpenedFolder], Any]
+    """Asks as the page does; its answer's result."""
+    as_json: Callable[[Any], Any] = Result.to_json
+    """The library's object that the command prints."""
+
+
+def of_model(question: Callable[..., Any], *texts: str, pair: str | None = None, **values: str) -> Callable[..., Any]:
+    return lambda opened: question(opened, Options(texts, pair, values=values)).result
+
+
+def predicted(name: str, *command: str, task: str | None = None, pair: str | None = None, **options: Any) -> Face:
+    values = {key: ",".join(map(str, each)) if key == "mask" else str(each) for key, each in options.items()}
+    asked = Options(task=task, values=values)
+    typed = (*(("--task", task) if task else ()), *(("--pair", pair) if pair else ()), *command)
+    return Face(
+        (name, PET, *typed),
+        lambda: open_model(name, task).predict(PET, pair, **options),
+        lambda opened: predictions(opened, asked, [(PET, pair)])[0].result,
+    )
+
+
+def model() -> Model:
+    return open_model(MODEL)
+
+
+BOTH = (MODEL, TEXT, "--pair", PAIR)
+FACES: Mapping[str, tuple[Face, ...]] = {
+    "parameters": (Face((MODEL,), lambda: model().parameters(), of_model(parameters)),),
+    "load-report": (
+        Face(
+            (MODEL, "--task", "sequence-classification"),
+            lambda: model().load_report("sequence-classification"),
+            lambda opened: load_report_of(opened, "sequence-classification", None).result,
+        ),
+    ),
+    "compare": (
+        Face(
+            (MODEL, ROUNDED),
+            lambda: model().compute("checkpoint-comparison", other=ROUNDED),
+            of_model(checkpoint_comparison, other=ROUNDED),
+            lambda found: json_object(compare_json(found, None)),
+        ),
+    ),
+    "tokens": (Face(BOTH, lambda: model().tokens(TEXT, PAIR), of_model(tokens, TEXT, pair=PAIR)),),
+    "hidden": (
+        Face(
+            (MODEL, TEXT, "--layer", "2"),
+            lambda: model().trace(TEXT),
+            of_model(run, TEXT),
+            lambda found: found.to_json(layer=2),
+        ),
+    ),
+    "attention": tuple(
+        Face(
+            (MODEL, TEXT, "--layer", "3", "--head", "5", *more),
+            lambda: model().trace(TEXT),
+            of_model(run, TEXT),
+            partial(TraceResult.to_json, layer=3, head=5, words=bool(more)),
+        )
+        for more in ((), ("--words",))
+    ),
+    "heads": tuple(
+        Face(
+            (MODEL, "--layer", "1", *more),
+            lambda: model().heads(1),
+            of_model(head_matrices, layer="1"),
+            partial(HeadsResult.to_json, weights=bool(more)),
+        )
+        for more in ((), ("--weights",))
+    ),
+    "similarity": (
+        Face(
+            (MODEL, TEXT, PAIR, "--pooling", "cls", "--layer", "2"),
+            lambda: model().sentences([TEXT, PAIR], pooling="cls", layer=2),
+            of_model(sentence_vectors, TEXT, PAIR, pooling="cls", layer="2"),
+        ),
+    ),
+    "causes": (
+        Face(
+            (*BOTH, "--kind", "gradient"),
+            lambda: model().effects(TEXT, PAIR, kind="gradient"),
+            of_model(ablation_effects, TEXT, pair=PAIR, kind="gradient"),
+        ),
+    ),
+    "words": (
+        Face(
+            (*BOTH, "--method", "integrated-gradients"),
+            lambda: model().words(TEXT, PAIR, method="integrated-gradients"),
+            of_model(word_attributions, TEXT, pair=PAIR, **share_values("integrated-gradients", "mask", False)),
+        ),
+    ),
+    "word-pairs": (
+        Face(
+            (MODEL, TEXT, PAIR, "--from-layer", "4"),
+            lambda: model().compute("word-pairs", TEXT, pair=PAIR, layer=4),
+            of_model(pair_attributions, TEXT, pair=PAIR, layer="4"),
+            lambda found: json_object(pairs_json(found)),
+        ),
+    ),
+    "predict": (
+        predicted(CLASSIFIER),
+        predicted(SPLADE, "--mask", "2", "--top", "3", task="masked-lm", mask=[2], top=3),
+        predicted(SPLADE, "--view", "surprise", task="masked-lm", view="surprise"),
+        predicted(SPLADE, "--view", "lens", "--top", "2", task="masked-lm", view="lens", top=2),
+        predicted(SPLADE, "--view", "terms", task="masked-lm", view="terms", pair=TEXT),
+    ),
+    "corpus info": (Face((NEWS,), lambda: open_corpus(NEWS), lambda opened: opened.corpus),),
+    "corpus search": (
+        Face(
+            (NEWS, "money and banks", "-k", "3", "--where", "topic=economy"),
+            lambda: open_corpus(NEWS).search("money and banks", k=3, where="topic=economy"),
+            of_model(corpus_hits, "money and banks", hits="3", where="topic=economy"),
+        ),
+    ),
+}
+"""Command -> the same question on each face."""
+
+
+def json_commands() -> list[str]:
+    """Names of all commands that print JSON, as the program knows them."""
+    found = []
+    for group, program in (("", app), ("corpus ", corpus_app)):
+        for each in program.registered_commands:
+            assert each.callback is not None
+            if "as_json" in signature(each.callback).parameters:
+                found.append(group + (each.name or each.callback.__name__))
+    return sorted(found)
+
+
+def same(one: Any, other: Any) -> None:
+    """Two JSON values that are equal, numbers to a millionth."""
+    assert type(one) is type(other) or {type(one), type(other)} == {int, float}
+    if isinstance(one, dict):
+        assert list(one) == list(other)
+        for name in one:
+            same(one[name], other[name])
+    elif isinstance(one, list):
+        assert len(one) == len(other)
+        for first, second in zip(one, other, strict=True):
+            same(first, second)
+    elif isinstance(one, float):
+        assert one == pytest.approx(other, rel=1e-5, abs=1e-6)
+    else:
+        assert one == other
+
+
+@pytest.mark.parametrize("name", json_commands())
+def test_command_library_and_question_give_the_same(name: str, printed: Printed) -> None:
+    for face in FACES[name]:
+        found, opened = face.library(), subject_of(face)
+        same({**face.as_json(found), "seconds": 0.0}, {**printed(*name.split(), *face.command), "seconds": 0.0})
+        assert_same(found.data if isinstance(found, Result) else found, face.question(opened))
+
+
+def subject_of(face: Face) -> OpenedModel | OpenedFolder:
+    settings = Settings.from_environment(any_folder=True)
+    name = face.command[0]
+    return OpenedFolder(Path(name), settings) if name == NEWS else OpenedModel(name, settings)

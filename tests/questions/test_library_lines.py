@@ -1,0 +1,179 @@
+"""Laws of every question: the public library gives its answer, and the lines shown for it run and give it too.
+
+Covers `bertviz_core/questions/report/library_lines.py`, `bertviz_core/api/drawing.py`.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from bertviz_core import open_corpus, open_model
+from bertviz_core.corpus.folder import Corpus
+from bertviz_core.errors import BertvizError
+from bertviz_core.models.catalog.bundled import BUNDLED, WEIGHTS
+from bertviz_core.predictions.probing.probe import probe_bytes
+from bertviz_core.questions.opened import CorpusSubject, OpenedFolder, OpenedModel
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.labelled_texts import fitted_probes
+from bertviz_core.questions.question import all_questions
+from bertviz_core.questions.report.library_lines import LINE, METHODS, PRINTED, SPELLED, call_lines, library_lines
+from bertviz_core.settings import Settings
+from tests.helpers.made_corpora import made_corpus
+from tests.helpers.same_results import assert_same
+from tests.helpers.tiny_heads import save_tiny_head
+from tests.pages.labels import CONTEXT, EDITED, LABELLED, NAMES, QUESTION, TAGS, TEXT, named
+
+MODEL = "all-MiniLM-L6-v2"
+SECOND = "my pet is a python"
+FOLDERS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "words": ("masked-lm", {}),
+    "classes": ("sequence-classification", named(*NAMES)),
+    "tags": ("token-classification", named(*TAGS)),
+    "answers": ("question-answering", {}),
+    "pretraining": ("pretraining", {}),
+}
+"""Folder of a tiny model -> its task, and changes of its config."""
+
+
+class Asked(NamedTuple):
+    """An example of a question."""
+
+    model: str = "words"
+    """Folder of the tiny model."""
+    texts: tuple[str, ...] = (TEXT,)
+    pair: str | None = None
+    values: Mapping[str, str] = {}
+    task: str | None = None
+
+
+ROUNDED = "itself, rounded to float8_e4m3fn"
+TYPED = ("a\ta river", "b\ta bank", "a\ttwo rivers", "b\ttwo banks")
+LISTED = (TEXT, SECOND, "the river")
+OF_COSINE = Asked(pair=SECOND, values={"target": "cosine"})
+CASES: Mapping[str, Asked] = {
+    "accuracy": Asked("classes", LABELLED, values={"count": "1", "removed_for": "nothing"}),
+    "answers": Asked("answers", (QUESTION,), CONTEXT, {"longest": "4"}),
+    "answer-map": Asked("answers", (QUESTION,), CONTEXT, {"window": "1"}),
+    "answers-change": Asked("answers", (QUESTION,), CONTEXT, {"edited_pair": TEXT}),
+    "attention": Asked(values={"layer": "2", "head": "1", "words": "true", "weights": "rollout"}),
+    "ablation-effects": OF_COSINE._replace(values={"kind": "gradient"}),
+    "behaviours": Asked(values={"other": ROUNDED}),
+    "change": Asked(texts=(), values={"other": ROUNDED}),
+    "changes": Asked(texts=(), values={"other": ROUNDED}),
+    "checkpoint-comparison": Asked(texts=(), values={"other": ROUNDED}),
+    "cosines": Asked(values={"other": ROUNDED}),
+    "divergences": Asked(values={"other": ROUNDED}),
+    "classes": Asked("classes", values={"order": "as in the model"}),
+    "classes-change": Asked("classes", values={"edited": EDITED}),
+    "classes-without": Asked("classes", values={"removed_heads": "0.1", "target": "class:neutral"}),
+    "confusion": Asked("classes", tuple("\t".join(reversed(line.split("\t"))) for line in LABELLED)),
+    "column-colours": Asked(texts=(), values={"coloured": "kind"}),
+    "corpus-search": Asked(texts=("a bank",), values={"hits": "3", "where": "kind=a"}),
+    "corpus-map": Asked(texts=(), values={"placed": "pca"}),
+    "corpus-duplicates": Asked(texts=(), values={"alike": "0.5"}),
+    "corpus-clusters": Asked(texts=(), values={"clusters": "3", "clustering": "k-means"}),
+    "corpus-heads": Asked(texts=(), values={"sample": "3"}),
+    "corpus-probe": Asked(texts=(), values={"probe_labels": "kind", "probe_sample": "24"}),
+    "effects": OF_COSINE,
+    "effect-spread": OF_COSINE._replace(texts=LISTED[1:], values={"target": "cosine", "removed_for": "its mean"}),
+    "fitted-probes": Asked(texts=TYPED, values={"seed": "5"}),
+    "heads": Asked(texts=()),
+    "joint-ablation": OF_COSINE._replace(values={"removed_heads": "0.1,2.0"}),
+    "lens": Asked(values={"mask": "2,3"}),
+    "map": Asked(texts=LISTED, values={"pooling": "max", "layer": "1"}),
+    "models": Asked(texts=("bert-base-uncased",)),
+    "next-sentence": Asked("pretraining", pair=SECOND, task="next-sentence"),
+    "own-word": Asked(values={"compare": "pet", "position": "2"}),
+    "pair": Asked(texts=LISTED[:2], values={"cells": "words"}),
+    "patched-heads": Asked("classes", pair="I love my pet river.", values={"target": "class:neutral"}),
+    "pooler": Asked("classes"),
+    "probe": Asked(texts=TYPED, values={"pooling": "max"}),
+    "probe-answer": Asked(values={"target": "probe:probe.zip"}),
+    "query": Asked(texts=LISTED, values={"query_sentence": "a pet"}),
+    "removal": OF_COSINE._replace(values={"target": "cosine", "count": "2", "removed_for": "its mean"}),
+    "tags": Asked("tags", values={"joined": "none"}),
+    "tagged-tokens": Asked("tags"),
+    "tags-change": Asked("tags", values={"edited": EDITED}),
+    "term-score": Asked(pair=SECOND),
+    "text-answers": Asked("classes", (TEXT, SECOND, TEXT, "the river"), values={"paired": "true"}),
+    "values": Asked(texts=(), values={"tensor": "bert.embeddings.LayerNorm.bias"}),
+    "word": Asked(texts=(TEXT, "the pet bank"), values={"word": "pet"}),
+    "word-classes": Asked("classes", values={"classes": '"neutral","entailment"', "units": "tokens"}),
+    "word-curves": OF_COSINE,
+    "word-pairs": Asked(pair=SECOND, values={"layer": "1"}),
+    "word-shares": OF_COSINE._replace(values={"target": "cosine", "method": "integrated gradients"}),
+    "words-change": Asked(values={"edited": EDITED, "guess": "4"}),
+    **dict.fromkeys(("sentences", "blocks", "poolings", "vectors", "sentence-vectors"), Asked(texts=LISTED)),
+}
+"""Public name of a question -> what is asked; of any other question the text of the tests."""
+NAMED = sorted({question.public_name for question in all_questions().values()} & all_questions().keys())
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the tiny models, and with a probe of one of them."""
+    folder = tmp_path_factory.mktemp("models")
+    for name, (task, changes) in FOLDERS.items():
+        save_tiny_head("bert", task, folder / name, **changes)
+    fit = fitted_probes(model_in(folder / "words"), Options(CASES["fitted-probes"].texts))
+    (folder / "probe.zip").write_bytes(probe_bytes(fit.result.probes[-1]))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    sha = BUNDLED[MODEL].digests[WEIGHTS]
+    folder = tmp_path_factory.mktemp("corpora") / "mine"
+    return made_corpus(folder, dimensions=384, rows=40, rows_per_shard=25, shards=2, weights_sha256=sha)
+
+
+def model_in(folder: Path, task: str | None = None) -> OpenedModel:
+    return OpenedModel(str(folder), Settings.from_environment(any_folder=True), task)
+
+
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.sample(20)
+def test_the_lines_of_a_question_give_its_answer(
+    name: str, place: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(place)
+    question, asked = all_questions()[name], CASES.get(name, Asked())
+    options = Options(asked.texts, asked.pair, asked.task, asked.values)
+    opened: Any = model_in(place / asked.model, asked.task)
+    if question.subject is CorpusSubject:
+        opened = OpenedFolder(corpus.path, Settings.from_environment(any_folder=True))
+    shown: dict[str, Any] = {"print": lambda *_: None}
+    exec(library_lines(question, opened, options), shown)  # noqa: S102  # that they run is what is tested
+    result = shown["result"]
+    assert_same(result.data if name in METHODS else result, question(opened, options).result)
+
+
+def test_every_case_is_of_a_question() -> None:
+    assert set(CASES) <= set(NAMED)
+    assert set(METHODS) <= set(PRINTED) <= set(NAMED)
+
+
+def test_long_texts_are_read_from_files() -> None:
+    run = all_questions()["run"]
+    assert call_lines(run, Options(("a" * SPELLED,))).startswith("result = model.compute(\n")
+    assert "model.compute('run', text)" in call_lines(run, Options(("a" * (SPELLED + 1),)))
+    assert "model.compute('sentences', *texts)" in call_lines(
+        all_questions()["sentences"], Options(("a" * SPELLED, "b"))
+    )
+    assert max(map(len, call_lines(run, Options(("a" * LINE,))).splitlines())) <= LINE + len("    '',")
+
+
+def test_what_a_caller_can_cause_is_one_sentence(corpus: Corpus) -> None:
+    model = open_model(MODEL)
+    for ask, said in (
+        (lambda: model.compute("effectz", TEXT), "There is no figure 'effectz'. Did you mean 'effects'?"),
+        (lambda: model.compute("effects", TEXT, colour="red"), "'effects' has no option 'colour'; those it has: layer"),
+        (lambda: model.compute("corpus-map"), "'corpus-map' is about a corpus; use open_corpus."),
+        (lambda: model.figure("corpus-map"), "'corpus-map' is about a corpus; use open_corpus."),
+        (lambda: open_corpus(corpus.path).compute("effects"), "'effects' is about a model; use open_model."),
+    ):
+        with pytest.raises(BertvizError, match=re.escape(said)):
+            ask()
