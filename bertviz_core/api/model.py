@@ -39,7 +39,9 @@ U = TypeVar("U")
 class Model:
     """One BERT-family model; its weights are loaded by the first method that needs them, and kept.
 
-    `parameters`, `architecture` and `load_report` read the config and the header of the weights alone.
+    `parameters`, `architecture` and `load_report` read the config and the header of the weights alone. `name` is the
+    name under which it was opened (of a model object that of its class), `task` the task whose class is counted and
+    asked, None for the class that the checkpoint names.
     """
 
     @checked
@@ -57,9 +59,7 @@ class Model:
         if saved is None and tokenizer is not None:
             raise TextError("tokenizer goes with a model object; a model that is opened by its name has its own.")
         self.name: str = fspath(name) if isinstance(name, str | PathLike) else type(name).__name__
-        """The name under which it was opened; of a model object that of its class."""
         self.task = task
-        """The task whose class is counted and asked; None for the class that the checkpoint names."""
         self._opened = library_model(self.name, task, device, saved)
         _ = self._opened.source  # a model that is not there is refused at once
 
@@ -98,9 +98,8 @@ class Model:
         """
         chosen = task or self.task or "base"
         options = Options(task=chosen, values={} if labels is None else {"labels": str(labels)})
-        return LoadReportResult(
-            load_report_of(self._opened, chosen, labels).result, FigureSource(self._opened, options)
-        )
+        report = load_report_of(self._opened, chosen, labels).result
+        return LoadReportResult(report, FigureSource(self._opened, options))
 
     @checked
     def tokens(self, text: str, pair: str | None = None) -> TokensResult:
@@ -118,8 +117,7 @@ class Model:
         Raises:
             BertvizError: the text has too many characters or tokens.
         """
-        options = Options((text,), pair, self.task)
-        return JourneyResult(journey(self._opened, options).result, FigureSource(self._opened, options))
+        return self._ask(journey, JourneyResult, Options((text,), pair, self.task))
 
     @overload
     def trace(self, text: str, pair: str | None = None) -> TraceResult: ...
