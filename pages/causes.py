@@ -12,7 +12,7 @@ from ui.widgets.formatting import heading
 from ui.widgets.target_controls.row import folded_row, target_row
 from ui.widgets.view_and_layer import view_choice
 
-name_model = heading("Heads that matter", "What changes when a head is taken away?")
+name_model = heading("causes")
 MANY = "Many sentences"
 VIEWS = {"Effects": effects_view, "Several heads": several_view, "Patch": patch_view, MANY: many_view}
 with shown_to_user():

@@ -10,7 +10,7 @@ from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import class_words, escape_markdown, heading
 from ui.widgets.view_and_layer import view_choice
 
-name_model = heading("Parameters", "Where are the parameters?")
+name_model = heading("parameters")
 views = {
     "Layers": parameters_views.layers_view,
     "Components": parameters_views.components_view,

@@ -6,7 +6,7 @@ from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import heading
 from ui.widgets.view_and_layer import view_choice
 
-name_model = heading("Words that matter", "Which words does the answer depend on?")
+name_model = heading("words")
 VIEWS = {"Words": words_view, "Curves": curves_view, "Pairs": pairs_view, "Classes": classes_view}
 with shown_to_user():
     name = controls.model_name()

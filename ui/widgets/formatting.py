@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from bertviz_core.questions.pages import PAGES
 from bertviz_core.text import shortened
 
 _WORD_JOINER = "\u2060"
@@ -48,9 +49,19 @@ BERT_IN_FIVE = (
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
-def heading(title: str, question: str) -> Callable[[str, str], None]:
-    """Title of the page and its question; the function that comes back writes the model behind the question."""
-    st.title(title, anchor=False)
+def heading(page: str, question: str = "") -> Callable[[str, str], None]:
+    """Write the title of a page and its question.
+
+    Args:
+        page: name of the page.
+        question: replaces the page's question.
+
+    Returns:
+        A function that writes a model's name, and a note on it, behind the question.
+    """
+    entry = PAGES[page]
+    question = question or entry.question
+    st.title(entry.title, anchor=False)
     place = st.empty()
     place.markdown(question)
 

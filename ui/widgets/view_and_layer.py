@@ -4,11 +4,12 @@ What was chosen as view is remembered for each page, what was chosen as layer fo
 to the last. Hidden states stand between them: "embeddings" is the first, then "after layer 0" and so on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 import streamlit as st
 
+from bertviz_core.questions.pages import PAGES
 from ui.address.following import EMBEDDINGS, arrived, layer_to_show, view_to_show
 from ui.address.navigation import visit
 from ui.cache.view_notes import view_in_sight
@@ -25,24 +26,10 @@ LONGEST_SHOWN = 20
 T = TypeVar("T", bound=str)
 
 
-TEXT_VIEWS: Mapping[str, frozenset[str]] = {
-    "architecture": frozenset(("Encoder or decoder",)),
-    "tokens": frozenset(),
-    "representations": frozenset(("One word, two texts",)),
-    "heads": frozenset(("", "One matrix", "All heads")),
-    "attention": frozenset(),
-    "predictions": frozenset(),
-    "causes": frozenset(),
-    "words": frozenset(),
-    "checkpoint": frozenset(("", "Load report", "Weights")),
-}
-"""Page on which the text is read -> those of its views that do not read it, "" for the one that it begins with."""
-
-
 def reads_text(page: str) -> bool:
     """Whether the view that the page is about to show reads the text of the session."""
     named = st.query_params.get(VIEW) or ("" if visit().complete else st.session_state.get(f"view_of_{page}", ""))
-    without = TEXT_VIEWS.get(page)
+    without = PAGES[page].views_without_text
     return without is not None and named not in without
 
 
