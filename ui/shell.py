@@ -1,4 +1,4 @@
-"""The frame around every page: page settings, navigation, and the sidebar where the model is chosen."""
+"""The frame of every page: page settings, navigation, and the sidebar with the model and the text."""
 
 from itertools import groupby
 
@@ -54,7 +54,7 @@ report = PageReport(here, page.title, TYPED)
 
 
 def model_and_text() -> None:
-    """Which model reads which text, for every page."""
+    """Choose the model and the text, for every page."""
     model_select()
     if here == "corpus":
         st.caption(SIDEBAR)

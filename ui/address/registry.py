@@ -1,7 +1,7 @@
-"""Every name that the address of a view may have, a row each: what its value is, on which pages, in which links.
+"""Register every name that the address of a view may have: its parameter, its pages, and how links treat it.
 
-A parameter of a question is that question's own, so that address, command and library have one name for it. Checks of
-the address, links, the tests' hostile addresses and the table in docs/lessons.md are made from these rows.
+Parameters of questions are used as they are, so that address, command and library share one name. The validation of
+addresses, links, the hostile addresses of the tests and the table in docs/lessons.md are derived from these rows.
 """
 
 import re
@@ -19,12 +19,12 @@ from bertviz_core.questions.texts import attention, heads, hidden_states, senten
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 
 Linked = Literal["shown", "asked", "placed", "column", "always"]
-"""What a link does with a value: it has what the address shows; it carries what was typed when asked to, the numbers
-that mean something beside that only, and a column's name where a file is read; it names it though it is the default."""
+"""How a link treats a value: it is in the address anyway; it is a text, included on request; it is a number that needs
+such a text; it is a column's name, included where a file is read; or it is included even when it is the default."""
 WHOLE = ("whole", "span", "head", "position")
 """Kinds whose value in an address is a whole number, or two of them."""
 FOLDED = re.compile(r"[a-z][a-z_]*_(?:table|explained|figure)")
-"""A part of a page that stands folded, by the name of its figure: true where it is open."""
+"""A folded part of a page, by the name of its figure: true where it is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,11 @@ class AddressName:
     """A name of the address."""
 
     param: Param
-    """Its key is the name."""
+    """Its key is the name in the address."""
     pages: tuple[str, ...]
-    """Where there is a control for it; () for every page."""
+    """Pages that have a widget for it; () for every page."""
     linked: Linked = "shown"
-    """What a link does with it."""
+    """How a link treats it."""
 
 
 def _on(pages: str, *params: Param, linked: Linked = "shown") -> tuple[AddressName, ...]:
@@ -52,7 +52,7 @@ def _whole(key: str, help_text: str) -> Param:
 
 
 STATE = Param("layer", "layer", "the layer after which hidden states are read, from 0, or embeddings")
-"""The commands and the library count entries of the hidden states instead: 0 for the embeddings, 1 after layer 0."""
+"""Commands and the library count the entries of hidden_states instead: 0 for the embeddings, 1 after layer 0."""
 TASK = _words("task", "the task whose class is counted")
 FIRST_SENTENCE = _whole("first_sentence", "the first of two sentences of the list, from 0")
 SECOND_SENTENCE = _whole("second_sentence", "the second of them")
@@ -189,17 +189,30 @@ ROWS: tuple[AddressName, ...] = (
         _whole("hit", "the hit that is looked at, from 1"),
         _whole("group", "the group of near duplicates that is looked at, from 1"),
         _whole("cluster", "the cluster that is looked at, from 0"),
+        _whole("first_row", "the first row that is listed, from 0"),
         _words("area", "the part of the map that is drawn; take it from an address"),
     ),
     *_on("", _words("cell", "a clicked cell of a figure, as FIGURE.ROW.COLUMN")),
 )
-"""In the order of the pages; a name that means something else on another page has a row for each."""
+"""In the order of the pages; a name with different meanings has a row for each."""
+
+
+def param(key: str, page: str = "") -> Param:
+    """The parameter of a control that belongs to a page and to no question.
+
+    Args:
+        key: its name in the address.
+        page: the page, for a name that several pages have.
+    """
+    return next(row.param for row in ROWS if row.param.key == key and (not page or page in row.pages))
+
+
 NAMES = frozenset(row.param.key for row in ROWS)
-"""All of them but those of FOLDED parts."""
+"""All names but those of folded parts."""
 NUMBERS = frozenset(row.param.key for row in ROWS if row.param.kind in WHOLE)
-"""Those whose value is a whole number, or two of them as the ends of a part."""
+"""Names whose value is a whole number, or a pair of them."""
 TYPED = tuple(dict.fromkeys(row.param.key for row in ROWS if row.linked == "asked"))
-"""What a reader types: a link carries it when asked to, the tab keeps it over a reload; the model limits its length."""
+"""Texts that a reader types: links include them on request, and the browser's tab keeps them over a reload."""
 
 
 def is_known(name: str) -> bool:
@@ -208,10 +221,10 @@ def is_known(name: str) -> bool:
 
 
 def linked(how: Linked, page: str) -> tuple[str, ...]:
-    """Names that a link of a page treats in this way, those of every page first."""
+    """Names that links of a page treat in this way, those of every page first."""
     return tuple(row.param.key for row in ROWS if row.linked == how and (not row.pages or page in row.pages))
 
 
 def names_once_taken() -> tuple[str, ...]:
-    """Names that an address brings and does not keep: what was typed, and what means something beside it only."""
+    """Names that are removed from an address once they are read: texts, and what has a meaning beside them only."""
     return tuple(dict.fromkeys(row.param.key for row in ROWS if row.linked in ("asked", "placed", "column")))

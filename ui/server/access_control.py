@@ -75,7 +75,7 @@ class Entrance:
         """Raise Refused where the name, the origin, the place or the visitor is not one that may ask for this."""
         host = hostname(headers)
         allowed = self.settings.allowed_hosts
-        # Whoever watches over replicas asks each by its number whether it is alive, and is told no more.
+        # A monitor of replicas may ask each of them whether it is alive, and nothing else.
         if allowed and path != "/_stcore/health" and not is_allowed(host, allowed):
             raise Refused(421, f"This server does not go by the name {_shown(host)} (INSIDE_BERT_ALLOWED_HOSTS).")
         changes = scope["type"] == "websocket" or scope["method"] not in SAFE_METHODS
@@ -84,7 +84,7 @@ class Entrance:
             page = f"from a page of {_shown(origin)}" if origin else "without the header Origin, which browsers send,"
             raise Refused(403, f"A session or an upload {page} is not taken here (INSIDE_BERT_ALLOWED_ORIGINS).")
         if path.strip("/") == "_stcore/metrics" and not _is_local(scope, host, headers):
-            raise Refused(404, "The server's own counts are told on its own machine alone.")
+            raise Refused(404, "The server's metrics are available on its own machine only.")
         if self.closed and path.startswith(("/media/", "/_stcore/upload_file/")) and not has_signed_in(headers):
             raise Refused(401, "Sign in first.")
 
@@ -109,8 +109,8 @@ class Entrance:
         if parts[:2] != ["_stcore", "upload_file"] or len(parts) != 4 or scope["method"] != "PUT":
             return "", 0
         largest = int(config.get_option("server.maxUploadSize")) * 1024**2
-        told = headers.get("content-length", "")
-        nbytes = min(int(told), largest) if told.isascii() and told.isdigit() and len(told) < 19 else largest
+        length = headers.get("content-length", "")
+        nbytes = min(int(length), largest) if length.isascii() and length.isdigit() and len(length) < 19 else largest
         held = uploaded_nbytes()
         own = held.get(parts[2], 0) + self.coming[parts[2]] + nbytes
         most = self.settings.max_cache_bytes

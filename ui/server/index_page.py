@@ -52,11 +52,13 @@ class IndexPage:
         script = f'<script>window.__streamlit = {{BACKEND_BASE_URL: location.origin + "{base}"}}</script>'
         self.head = f"<head>{script}<style>{FRAME}</style>".encode()
         scope = f'"; path={base or "/"}; SameSite=Lax"'
-        told = f'document.cookie = "{WINDOW_WIDTH}=" + Math.min(innerWidth, screen.width) + {scope};'
+        script = f'document.cookie = "{WINDOW_WIDTH}=" + Math.min(innerWidth, screen.width) + {scope};'
         # A frame of another site may have no store at all, and reading it then throws.
-        told += f'try {{ document.cookie = "{TEXTS_KEPT}=" + Number((sessionStorage.getItem("{TEXT_STORE}") ?? "{{}}")'
-        told += f' !== "{{}}") + {scope} }} catch {{}}'
-        self.end = f"<script>{told}</script></head>".encode()
+        script += (
+            f'try {{ document.cookie = "{TEXTS_KEPT}=" + Number((sessionStorage.getItem("{TEXT_STORE}") ?? "{{}}")'
+        )
+        script += f' !== "{{}}") + {scope} }} catch {{}}'
+        self.end = f"<script>{script}</script></head>".encode()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -80,7 +82,7 @@ class IndexPage:
                     return
                 page = self._rewritten(bytes(body))
                 kept = [pair for pair in start["headers"] if pair[0].lower() not in STALE]
-                # A HEAD has no body whose length could be told.
+                # A HEAD has no body whose length could be given.
                 length = [(b"content-length", str(len(page)).encode())] if page else []
                 policy = self._policy(sockets, INLINE_SCRIPT.findall(page))
                 await send({**start, "headers": [*kept, *HEADERS, policy, *length]})

@@ -86,7 +86,7 @@ def memory_notice(settings: Settings) -> str:
         BertvizError: there is less than the first pages need.
     """
     if sys.platform == "win32":
-        return ""  # its limits are not told in this way
+        return ""  # its limits are read in another way
     place, has = min(((name, nbytes) for name, nbytes in _resident().items()), key=lambda each: each[1])
     if has < LEAST_BYTES:
         raise BertvizError(f"Inside BERT needs {_gib(LEAST_BYTES)} of memory at least; {place} allows {_gib(has)}.")
@@ -104,9 +104,9 @@ def memory_notice(settings: Settings) -> str:
     needs = sum(parts.values())
     if needs <= has:
         return ""
-    told = ", ".join(f"{name} {_gib(nbytes)}" for name, nbytes in parts.items())
+    listed = ", ".join(f"{name} {_gib(nbytes)}" for name, nbytes in parts.items())
     return (
-        f"The limits add up to {_gib(needs)} of memory ({told}), and {place} has {_gib(has)}: lower "
+        f"The limits add up to {_gib(needs)} of memory ({listed}), and {place} has {_gib(has)}: lower "
         "INSIDE_BERT_MAX_... (docs/deployment.md, Memory), or a full instance may be ended by the system.\n"
     )
 

@@ -22,36 +22,6 @@ def texts(at: AppTest) -> list[str]:
     return [text.value for text in at.text]
 
 
-def level_page() -> None:
-    import streamlit as st
-
-    from ui.widgets.controls import level
-
-    for most, default in ((0, 3), (1, 3), (2, 3), (12, 3)):
-        st.text(level("Depth", most, default, f"depth_{most}", "Levels."))
-
-
-def test_a_level_lies_in_its_range_and_is_no_choice_where_there_is_one() -> None:
-    at = run(level_page)
-    assert texts(at) == ["1", "1", "2", "3"]
-    assert [(slider.min, slider.max) for slider in at.slider] == [(1, 2), (1, 12)]
-
-
-def choice_page() -> None:
-    import streamlit as st
-
-    from ui.widgets.controls import choice
-
-    st.text(choice("Form", ["sunburst", "treemap"], "form"))
-
-
-def test_a_choice_begins_with_the_first_and_follows_the_address() -> None:
-    assert texts(run(choice_page)) == ["sunburst"]
-    at = AppTest.from_function(choice_page)
-    at.query_params["form"] = "treemap"
-    assert texts(at.run()) == ["treemap"]
-
-
 def click_page() -> None:
     import streamlit as st
 
@@ -94,7 +64,7 @@ def search_page() -> None:
 
     from ui.widgets.controls import search
 
-    st.text(f"[{search('Search', 'search')}]")
+    st.text(f"[{search('search', 'Search')}]")
 
 
 def test_a_search_word_has_no_blanks_around_it() -> None:

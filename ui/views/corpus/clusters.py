@@ -1,4 +1,4 @@
-"""The view of a corpus' clusters: how large each is, and the rows that stand for it."""
+"""Clusters of a corpus with their sizes and most typical rows."""
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from bertviz_core.figures.corpus.sizes import clusters_figure
 from bertviz_core.questions.corpora import CLUSTERING, CLUSTERS, corpus_clusters
 from bertviz_core.questions.parameters import Options
 from bertviz_core.text import counted
+from ui.address.registry import param
 from ui.cache.corpora import SharedCorpus
 from ui.views.corpus import controls, texts
 from ui.views.corpus.manifest import plain_cell, row_table
@@ -19,10 +20,11 @@ from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.downloads import table_files
 from ui.widgets.lists.progress import answer
+from ui.widgets.parameters import whole
 
 KEY = "corpus_clusters"
 TYPICAL = ("most typical", "second", "third")
-"""Columns of the texts that stand for a cluster."""
+"""Columns of the typical texts of a cluster."""
 
 
 def clusters_view(named: SharedCorpus, row: DeltaGenerator) -> None:
@@ -32,7 +34,7 @@ def clusters_view(named: SharedCorpus, row: DeltaGenerator) -> None:
         method = controls.cluster_method()
         most = max(min(MAX_CLUSTERS, corpus.rows), 2)
         few = min(FEW_CLUSTERS, most)
-        count = controls.whole_number("Clusters", CLUSTERS.key, 2, most, few) if method == "k-means" else few
+        count = whole(CLUSTERS, "Clusters", 2, most, few, width=controls.NARROW) if method == "k-means" else few
     asked = {CLUSTERING.key: method, CLUSTERS.key: str(count)}
     clusters, least = answer(corpus_clusters, named, Options(values=asked)).result, min(FEWEST_ROWS, corpus.rows)
     none = int((clusters.labels < 0).sum())
@@ -50,7 +52,7 @@ def clusters_view(named: SharedCorpus, row: DeltaGenerator) -> None:
             formats={"share": "percent"},
             models=(corpus.manifest.model,),
         )
-        chosen = controls.whole_number("Open cluster", "cluster", 0, len(clusters.sizes) - 1, 0)
+        chosen = whole(param("cluster"), "Open cluster", 0, len(clusters.sizes) - 1, 0, width=controls.NARROW)
         typical = clusters.typical[chosen]
         there = typical >= 0
         frame = row_table(named, typical[there].tolist())
@@ -77,8 +79,8 @@ def _listed(named: SharedCorpus, clusters: CorpusClusters) -> pd.DataFrame:
     if TEXT_COLUMN not in named.corpus.columns:
         return frame
     flat = rows[rows >= 0]
-    told = dict(zip(flat.tolist(), named.corpus.read(flat.tolist(), [TEXT_COLUMN]).column(0).to_pylist(), strict=True))
+    texts = dict(zip(flat.tolist(), named.corpus.read(flat.tolist(), [TEXT_COLUMN]).column(0).to_pylist(), strict=True))
     for place, name in enumerate(TYPICAL):
         if place < rows.shape[1]:
-            frame[name] = pd.Series([plain_cell(told.get(row)) for row in rows[:, place].tolist()])
+            frame[name] = pd.Series([plain_cell(texts.get(row)) for row in rows[:, place].tolist()])
     return frame

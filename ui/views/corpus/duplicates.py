@@ -1,4 +1,4 @@
-"""The view of a corpus' near duplicates: groups of rows that are alike, one of them opened, all of them as files."""
+"""Near duplicates in a corpus: groups of similar rows, one of them open, all of them as files."""
 
 import numpy as np
 import pandas as pd
@@ -10,16 +10,18 @@ from bertviz_core.figures.corpus.sizes import duplicates_figure
 from bertviz_core.questions.corpora import ALIKE, duplicate_groups
 from bertviz_core.questions.parameters import Options
 from bertviz_core.text import counted
+from ui.address.registry import param
 from ui.cache.corpora import SharedCorpus
 from ui.views.corpus import controls, texts
 from ui.views.corpus.manifest import row_table
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.lists.downloads import table_files
 from ui.widgets.lists.progress import answer
+from ui.widgets.parameters import whole
 
 KEY = "corpus_duplicates"
 LISTED, OPENED = 100, 200
-"""Groups that are listed, and rows of the one that is opened."""
+"""Most groups that are listed, and most rows of the open one."""
 
 
 def duplicates_view(named: SharedCorpus, row: DeltaGenerator) -> None:
@@ -50,14 +52,14 @@ def duplicates_view(named: SharedCorpus, row: DeltaGenerator) -> None:
         table_files(
             lambda: _members(named, groups), f"{KEY}_rows", f"corpus near duplicate rows {threshold:g} {named.name}"
         )
-        chosen = controls.whole_number("Open group", "group", 1, len(groups.sizes), 1)
+        chosen = whole(param("group"), "Open group", 1, len(groups.sizes), 1, width=controls.NARROW)
         members = groups.group(chosen - 1)
         numbers_table(row_table(named, members[:OPENED].tolist()), f"The rows of group {chosen}", 240)
     explained(KEY, texts.DUPLICATES, texts.duplicates_code(named, threshold))
 
 
 def _sizes(groups: DuplicateGroups) -> pd.DataFrame:
-    """How many groups there are of each size."""
+    """Number of groups of each size."""
     sizes, counts = np.unique(groups.sizes, return_counts=True)
     return pd.DataFrame({"rows in a group": sizes, "groups": counts})
 

@@ -1,4 +1,4 @@
-"""Words about many predictions, and the lines of Python that give them."""
+"""Texts of the view Several texts, and the lines of Python that reproduce its numbers."""
 
 from ui.widgets.reproduction import LONGEST, library_lines
 

@@ -1,4 +1,4 @@
-"""Words about probes, and the lines of Python that give their numbers."""
+"""Texts about probes, and the lines of Python that reproduce their numbers."""
 
 from bertviz_core.predictions.probing.reading import EXAMPLE_SET
 from bertviz_core.predictions.probing.results import LabelledTexts, Probe, ProbeScores
