@@ -23,6 +23,6 @@ with shown_to_user():
     VIEWS[view](name, target_row(name, row, view in ("Patch", MANY), view == MANY), row)
 if view != MANY:
     st.caption(
-        "An effect is of this text and this target alone: another text, or another number, has other heads that "
-        "matter; **Many sentences** shows how far they differ."
+        "Effects belong to this text and this target: with another text or target other heads matter. **Many "
+        "sentences** shows how far they differ."
     )

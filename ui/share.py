@@ -60,12 +60,7 @@ def take_from_address() -> None:
 
 @st.fragment
 def share_button(page: str, title: str) -> None:
-    """Show the button; its panel is drawn when it is opened.
-
-    Args:
-        page: name of the current page.
-        title: its title.
-    """
+    """Show the button; its panel is drawn when it is opened."""
     with st.popover("Share", type="tertiary", key="share_open", on_change="rerun") as place:
         if place.open:
             _panel(page, title)
@@ -75,9 +70,6 @@ def whole_view(page: str) -> None:
     """Show the link from a frame to the whole dashboard, with the texts of the frame's own link.
 
     Texts that were typed in the frame are left out, since the reader did not ask to put them into an address.
-
-    Args:
-        page: name of the current page.
     """
     brought = session.stored(LINKED, {})
     without = _carried(page, False)

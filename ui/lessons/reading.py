@@ -109,7 +109,7 @@ def lesson_names(folders: Sequence[Path]) -> tuple[str, ...]:
 def misnamed(folders: Sequence[Path]) -> tuple[str, ...]:
     """A sentence for every file whose name cannot be a lesson's."""
     return tuple(
-        f"The lesson {_shown(path.name)} has a name that no address holds; use letters, digits, - and _, at most 80."
+        f"The lesson {_shown(path.name)} has a name that no address can have; use letters, digits, - and _, at most 80."
         for folder in folders
         for path in _files(folder)
         if not NAME.fullmatch(path.stem) and not path.name.startswith(".")

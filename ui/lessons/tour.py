@@ -96,10 +96,6 @@ class Place:
 def follow_address(here: str, pages: Pages) -> str:
     """Go to the step in the address, on another page if needed.
 
-    Args:
-        here: name of the current page.
-        pages: all pages.
-
     Returns:
         The address that the browser must open again, "" for none.
     """
@@ -164,7 +160,7 @@ def step_bar(here: str, pages: Pages, again: str) -> None:
         return
     with st.container(key="tour_bar", gap=None):
         lesson_card(_card(place, here, pages), "tour_card", again)
-        st.button("Leave", key="tour_leave", on_click=end_tour, help="Ends the tour; your own text comes back.")
+        st.button("Leave", key="tour_leave", on_click=end_tour, help="Ends the tour and restores your own text.")
     if again:
         st.stop()  # the browser opens the step's whole address now
 

@@ -34,12 +34,12 @@ def head_select(heads: int) -> int:
 
 def query_select(tokens: Tokens) -> int:
     """Position of the query token, which attends."""
-    return token_select("Query token", tokens, QUERY, longest_piece(tokens), "The token that looks at all others.")
+    return token_select("Query token", tokens, QUERY, longest_piece(tokens), "The token that attends to all others.")
 
 
 def key_select(tokens: Tokens) -> int:
     """Position of the key token, which is attended to; a click on its weight selects it, too."""
-    words = "The token that is looked at; a click on a bar of the row of weights chooses it too."
+    words = "The token that is attended to; a click on a bar of the row of weights selects it, too."
     return token_select("Key token", tokens, KEY, max(longest_piece(tokens) - 1, 0), words)
 
 

@@ -57,9 +57,6 @@ def text_in_place(label: str) -> None:
 
     The shell draws it and not the page: text typed in a page's own field is lost when a link to another page is
     clicked at once.
-
-    Args:
-        label: label of the field.
     """
     place = st.session_state.pop(TEXT_PLACE, None)
     if place is None:

@@ -60,11 +60,7 @@ ENTRIES = glossary_entries((_HERE.parents[3] / "docs" / "glossary.md").read_text
 
 
 def glossary(here: str) -> None:
-    """Show the button that opens the list, and mark the words on the page.
-
-    Args:
-        here: name of the current page.
-    """
+    """Show the button that opens the list, and mark the words on the page."""
     # As text, since Streamlit inspects every value of a list at every click.
     _component(key="glossary_words", data={"words": _words(here)}, width="content", height="content")
 

@@ -19,7 +19,7 @@ SWITCHES = {
     WORDS: ("Merge pieces to words", "Weights on the pieces of a word are added up, their rows averaged."),
     SPECIAL: (
         "Hide special tokens",
-        "Without [CLS], [SEP] and the like. What they hold is stated beside the map; nothing is renormalised.",
+        "Without [CLS], [SEP] and the like. Their share is stated beside the map; nothing is renormalised.",
     ),
     PUNCTUATION: ("Hide punctuation", "Without punctuation marks and symbols, as queries and as keys."),
 }

@@ -41,7 +41,7 @@ def folded_readings(trace: Trace, layer: int, head: int, reading: MapOptions) ->
             for each in readings:
                 words.caption(LABELS[each])
             words.caption(
-                "Each map has a scale of its own. The rollout takes all heads of the layers up to this one, value "
+                "Each map has its own scale. The rollout takes all heads of the layers up to this one, value "
                 f"zeroing all heads of this layer.{without}"
             )
 

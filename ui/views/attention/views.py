@@ -196,7 +196,7 @@ def _hidden(attention_map: AttentionMap) -> None:
     if share.any():
         words = "the norms of a row" if attention_map.options.weights == "value-weighted" else "a row"
         st.markdown(
-            f"The hidden keys hold between **{share.min():.4f}** and **{share.max():.4f}** of {words}, "
+            f"The hidden keys have between **{share.min():.4f}** and **{share.max():.4f}** of {words}, "
             f"**{share.mean():.4f}** on average. Nothing is renormalised."
         )
 

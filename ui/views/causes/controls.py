@@ -83,7 +83,7 @@ def which_choice() -> str:
 
 def count_level(most: int) -> int:
     """Number of removed heads."""
-    words = "Greedy: at each step the head whose removal moves the target furthest from its clean value."
+    words = "Greedy: at each step the head is removed that moves the target furthest from its clean value."
     return level(COUNT, "How many", min(most, MOST_REMOVED), FIRST_REMOVED, help=words)
 
 
@@ -103,10 +103,6 @@ def other_text(name: str, text: str) -> str:
     """The text into whose run is copied: the second text of the sidebar, of as many tokens as the first.
 
     Where there is none, or one of another length, the page ends with an offer of one.
-
-    Args:
-        name: name of the model.
-        text: the first text.
     """
     second, first = pair(), models.tokens(name, text, None)
     if second is None:
@@ -148,7 +144,7 @@ def _donor(name: str, first: Tokens, second: str) -> str | None:
 
 def answers_level(most: int) -> int:
     """Number of removed heads for the accuracy."""
-    words = "With each head that goes, the model is asked for the class of every labelled sentence again."
+    words = "The model classifies every labelled sentence again after each removed head."
     with st.container(width=BOX):
         return level(COUNT, "Heads removed one after the other", min(most, MOST_REMOVED), FIRST_REMOVED, help=words)
 

@@ -61,7 +61,7 @@ def labels_input(stated: int) -> int | None:
         step=1,
         key=LABELS.key,
         placeholder=f"{stated:,} (config)",
-        help="Classes that the head tells apart; leave it empty for the number that the config states.",
+        help="Number of classes of the head; leave it empty for the number in the config.",
         width=LABELS_WIDTH,
         **BOUND,
     )
@@ -113,13 +113,13 @@ def statistic_choice() -> str:
 
 def weights_scale_choice() -> bool:
     """Whether the scale of a statistic is logarithmic."""
-    words = "Powers of ten show small numbers beside large ones. An even scale ends where few numbers lie far beyond."
+    words = "Powers of ten show small numbers next to large ones. An even scale leaves out a few extreme numbers."
     return choice(WEIGHTS_SCALE, "Colour scale", help=words) == SCALES[0]
 
 
 def scale_choice() -> bool:
     """Whether the scale of changes is logarithmic."""
-    words = "Powers of ten show small changes beside large ones."
+    words = "Powers of ten show small changes next to large ones."
     return choice(SCALE, "Colour scale", help=words) == SCALES[0]
 
 

@@ -71,7 +71,7 @@ def _reported(report: LoadReport) -> None:
         for label, value in values.items():
             st.metric(label, value, help=texts.HELP[label])
     _keys(report)
-    read = bytes_text(report.header_nbytes) if report.header_nbytes else "the headers alone, from the Hub"
+    read = bytes_text(report.header_nbytes) if report.header_nbytes else "the headers only, from the Hub"
     st.caption(
         f"The file: {report.stored_tensors:,} tensors, {bytes_text(report.stored_nbytes)}. Read for this: {read}."
     )

@@ -60,7 +60,7 @@ def clusters_view(named: SharedCorpus, row: DeltaGenerator) -> None:
         numbers_table(frame, f"The most typical rows of cluster {chosen}")
     words.markdown(said)
     words.caption(escape_markdown(clusters.note))
-    st.caption("The files hold every row of the corpus and its cluster, −1 for none.")
+    st.caption("The files have every row of the corpus and its cluster, −1 for none.")
     name = f"corpus rows by cluster {method} {named.name}"
     table_files(lambda: pd.DataFrame({"row": np.arange(corpus.rows), "cluster": clusters.labels}), f"{KEY}_rows", name)
     explained(KEY, texts.CLUSTERS, texts.clusters_code(named, method, count, least))

@@ -48,7 +48,7 @@ def duplicates_view(named: SharedCorpus, row: DeltaGenerator) -> None:
         st.markdown("**The groups, the largest first**")
         numbers_table(_listed(named, groups), "The groups, the largest first", 240)
         listed = f"The {LISTED:,} largest are listed. " if len(groups.sizes) > LISTED else ""
-        st.caption(f"{listed}The files hold every row of every group.")
+        st.caption(f"{listed}The files have every row of every group.")
         table_files(
             lambda: _members(named, groups), f"{KEY}_rows", f"corpus near duplicate rows {threshold:g} {named.name}"
         )

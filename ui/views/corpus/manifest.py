@@ -39,7 +39,7 @@ def about_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     numbers_table(row_table(named, shown), f"{counted(len(shown), 'row')} of the corpus, from row {first} on")
     st.markdown(_model_words(named))
     facts = _facts(named)
-    numbers_table(facts, "What the corpus says of itself", LINE * (len(facts) + 1) + 2)
+    numbers_table(facts, "The manifest of the corpus", LINE * (len(facts) + 1) + 2)
     st.markdown(f"**{counted(len(corpus.columns), 'column')}**")
     numbers_table(_columns(manifest, dict(corpus.columns)), "The columns")
     explained(KEY, texts.ABOUT, texts.about_code(named))

@@ -20,7 +20,7 @@ PICKED = PICKED_TOKENS.key
 
 def layer_slider(layers: int) -> int:
     """An entry of the hidden states: 0 is the embedding output, the last is the model's output."""
-    return state_select(layers, "The embeddings, or what this layer hands on.")
+    return state_select(layers, "The embeddings, or the output of this layer.")
 
 
 def window_select(sizes: list[int]) -> int:

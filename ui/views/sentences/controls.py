@@ -128,7 +128,7 @@ def layer_slider(layers: int, fixed: bool) -> int | None:
     """The entry of the hidden states that is pooled; None for the last, which a pooler always reads."""
     if fixed:
         return None
-    state = state_select(layers, "The hidden states that are pooled: the embeddings, or what a layer hands on.")
+    state = state_select(layers, "The hidden states that are pooled: the embeddings, or the output of a layer.")
     return None if state == layers else state
 
 
@@ -139,7 +139,7 @@ def measure_select() -> Measure:
 
 def clustered() -> bool:
     """Whether similar sentences are grouped."""
-    words = "Clustered: similar sentences stand together, with the tree that joins them."
+    words = "Clustered: similar sentences are grouped, with their tree."
     return select(ORDER, "Order", help=words, width=150) == ORDER.options[1]
 
 

@@ -76,7 +76,7 @@ def _downloads(vectors: SentenceVectors) -> None:
             help="A zip with the vectors as .npy and a JSON file that names model, revision, pooling and layer.",
             on_click="ignore",
         )
-    st.caption("The CSV of the row below holds all of them too.")
+    st.caption("The CSV below has all of them, too.")
 
 
 def packed(vectors: SentenceVectors, name: str) -> bytes:

@@ -24,7 +24,7 @@ CHART_KEY = "tokens_neighbours"
 HALF = 0.52
 """Share of the page's width of the right column."""
 MARKS = (
-    "Neighbouring words differ in shade; pieces of one word touch. A small mark in front belongs to the vocabulary's "
+    "Neighbouring words differ in shade; pieces of one word touch. A small mark in front is part of the vocabulary's "
     "spelling: ## continues a word, ▁ and Ġ stand for a space. *Italic*: special token. Dotted edge, underlined: not "
     "in the vocabulary. Grey: characters that become no token. Click a token to see its neighbours below."
 )
@@ -70,10 +70,10 @@ def sizes(tokens: Tokens) -> None:
         st.metric("Token limit", count(tokens.limit), help=f"What sets this: {escape_markdown(tokens.limit_reason)}.")
         st.metric("Words", count(_words(tokens)), help="As the tokenizer splits the text; punctuation is not counted.")
         st.metric("Pieces", count(int((~tokens.special).sum())), help="Tokens of the text itself, punctuation too.")
-        st.metric("Special", count(int(tokens.special.sum())), help="Tokens that stand for no word.")
+        st.metric("Special", count(int(tokens.special.sum())), help="Tokens such as [CLS], which belong to no word.")
         st.metric("Unknown", count(int(tokens.unknown.sum())), help="Pieces that the vocabulary does not have.")
         st.metric("Cut off", count(sum(tokens.tokens_cut)), help="Tokens at the end that do not fit the model.")
-        st.metric("Characters", count(len(tokens.text) + len(tokens.pair or "")), help="Of the text as it was given.")
+        st.metric("Characters", count(len(tokens.text) + len(tokens.pair or "")), help="Characters of the text.")
 
 
 def _words(tokens: Tokens) -> int | None:

@@ -58,7 +58,7 @@ def methods_choice() -> tuple[ShareMethod, ...]:
         selection_mode="multi",
         default=list(BY_NAME)[:2],
         key=COMPARED.key,
-        help="Which words are the strongest, each method says by itself.",
+        help="Each method has its own order of the strongest words.",
         **BOUND,
     )
     if not chosen:
@@ -99,7 +99,7 @@ def class_measure(has_probability: bool) -> Measure:
 
 def whole_words() -> bool:
     """Whether whole words are attributed, not single tokens."""
-    words = "A word of several tokens goes as a whole, or each token alone."
+    words = "Whether a word of several tokens is left out as a whole, or each token by itself."
     return choice(UNITS, "Units", help=words) == "words"
 
 

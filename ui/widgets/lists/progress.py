@@ -150,7 +150,7 @@ def _watch(
         st.button("Go on", type="primary", key="resume_job", on_click=_again, args=(board, key, resume))
     else:
         st.progress(min(job.done / max(job.total, 1), 1.0), text=progress_words(job, noun))
-        st.caption("This goes on when you look at another page, and its result is kept for the next time.")
+        st.caption("The work continues while you look at another page, and its result is kept.")
         st.button("Cancel", key="stop_job", on_click=job.stop)
 
 

@@ -72,7 +72,7 @@ def answered_tags(name: str, second: str | None) -> tuple[int, ClassPrediction]:
     tags = tagged_tokens(SharedModel(name), Options((text(),), second, "token-classification")).result
     surest = surest_tag(tags)
     first = longest_piece(tags.tokens) if surest is None else surest[1]
-    place = token_select("Position", tags.tokens, AT, first, "The token whose tag is asked for.")
+    place = token_select("Position", tags.tokens, AT, first, "The token with the tag.")
     return place, token_classes(tags, place)
 
 
@@ -92,7 +92,7 @@ def probed(name: str, probe: Probe) -> ClassPrediction:
 def _word(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
     tokens, tokenizer = models.tokens(name, text(), second), models.tokenizer(name)
     first, _ = predicted_position(tokenizer, tokens)
-    place = token_select("Position", tokens, AT, first, "The token in whose place the word is asked for.")
+    place = token_select("Position", tokens, AT, first, "The position of the word.")
     if int(tokens.input_ids[place]) == tokenizer.tokenizer.mask_token_id:
         here = Options((text(),), second, values={MASK.key: NO_MASK, WORD_AT.key: str(place)})
         best = words_at_position(SharedModel(name), here).result.top_ids[place, 0]
@@ -138,7 +138,7 @@ def _state_place(name: str, second: str | None) -> tuple[int, int]:
     tokens, last = models.tokens(name, text(), second), models.loaded(name).num_hidden_layers
     names = {state_name(entry): entry for entry in range(last + 1)}
     layer = select(param("target_layer"), "Hidden state", list(names), state_name(last), width=STATE_WIDTH)
-    place = token_select("Position", tokens, AT, longest_piece(tokens), "The token whose vector it is in.")
+    place = token_select("Position", tokens, AT, longest_piece(tokens), "The token of the hidden state.")
     return names[layer], place
 
 

@@ -70,7 +70,7 @@ def answer_kind_select(tasks: tuple[str, ...]) -> str:
     if not tasks:
         return PROBE
     options = [*tasks, PROBE]
-    words = "A head that the checkpoint holds, or a probe that is trained here."
+    words = "A head of the checkpoint, or a probe that is trained here."
     names = {PROBE: "probe"} | {task: f"head: {HEADS[task]}" for task in tasks}
     return select(param("asked"), "Asked", options, format_func=names.__getitem__, help=words, width=230)
 

@@ -86,7 +86,7 @@ def chosen_probe(name: str, row: DeltaGenerator) -> ChosenProbe:
         offered = (*(each for each in offered if each == "mean"), *(each for each in offered if each != "mean"))
         pooling = controls.pooling_select(offered, first)
         last = model.num_hidden_layers
-        words = "The hidden states that the probe reads: the embeddings, or what a layer hands on."
+        words = "The hidden states that the probe reads: the embeddings, or the output of a layer."
         layer = last if pooling == "pooler" else state_select(last, words)
         place = controls.files_popover()
     with place:

@@ -97,7 +97,7 @@ def edit_words(asked: Asked) -> str:
     lines = [_steps(before, after) for before, after in zip(asked.texts, asked.edited, strict=True) if before and after]
     changed = [line for line in lines if line]
     if not changed:
-        return "Nothing is changed yet: edit a word of the text, and both answers stand side by side."
+        return "Nothing is changed yet: edit a word of the text to see both answers side by side."
     return f"Changed: {' '.join(changed)}"
 
 

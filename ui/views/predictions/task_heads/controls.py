@@ -50,7 +50,7 @@ def window_select(count: int, best: int) -> int:
         return 0
     options = [str(window + 1) for window in range(count)]
     label = f"Window of the context, 1 to {count}"
-    words = f"The context is read in {counted(count, 'window')} that overlap; each has a map of its own."
+    words = f"The context is read in {counted(count, 'window')} that overlap; each has its own map."
     return options.index(select(WINDOW, label, options, options[best], width=240, help=words))
 
 
