@@ -7,7 +7,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 
 from bertviz_core.errors import BertvizError
-from bertviz_core.questions.pages import PAGES
+from bertviz_core.figures.pages import PAGES
 from bertviz_core.settings import Settings
 from ui.server.access_control import Entrance
 from ui.server.auth import check_sign_in

@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.figures.architecture.model_stack import stack_figure
-from bertviz_core.questions.pages import PAGES
+from bertviz_core.figures.pages import PAGES
 from ui.cache import ledgers
 from ui.components.navigation import PageLink, page_links
 from ui.lessons import tour

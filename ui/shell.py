@@ -5,7 +5,7 @@ from itertools import groupby
 import streamlit as st
 
 from bertviz_core.figures.base.style import theme_named
-from bertviz_core.questions.pages import PAGES
+from bertviz_core.figures.pages import PAGES
 from ui import session, share
 from ui.address import navigation, query
 from ui.address.registry import TYPED

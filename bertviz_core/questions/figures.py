@@ -11,8 +11,8 @@ from typing import Any
 from bertviz_core import figures
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.spec import DECLARED, DeclaredFigure, FigureSpec
+from bertviz_core.figures.pages import PAGES
 from bertviz_core.questions.opened import CorpusSubject, OpenedFolder, OpenedModel
-from bertviz_core.questions.pages import PAGES
 from bertviz_core.questions.parameters import COMMON, Options
 from bertviz_core.questions.question import Answer, figure_questions
 from bertviz_core.settings import Settings

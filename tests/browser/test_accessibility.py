@@ -6,8 +6,8 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Locator, Page, expect
 
+from bertviz_core.figures.pages import PAGES as ENTRIES
 from bertviz_core.questions.figures import all_figures
-from bertviz_core.questions.pages import PAGES as ENTRIES
 from tests.browser.conftest import WAIT_MS
 
 pytestmark = pytest.mark.browser

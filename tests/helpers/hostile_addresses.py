@@ -6,7 +6,7 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.questions.pages import PAGES
+from bertviz_core.figures.pages import PAGES
 from ui.address.registry import NAMES, is_known
 
 ROOT = Path(__file__).parents[2]

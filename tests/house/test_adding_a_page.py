@@ -17,7 +17,7 @@ from tests.house.test_documents import missing
 
 ROOT = Path(__file__).parents[2]
 GUIDE = "docs/adding-a-page.md"
-COPIED = ("bertviz_core", "ui", "pages", "docs", "tests", "README.md", "CHANGELOG.md", "pyproject.toml")
+COPIED = ("benchmarks", "bertviz_core", "ui", "pages", "docs", "tests", "README.md", "CHANGELOG.md", "pyproject.toml")
 MOST_FOR_A_PAGE, MOST_FOR_A_VIEW = 20, 6
 
 NEW = {
@@ -122,9 +122,10 @@ import pandas as pd
 from bertviz_core.figures.tokens.lengths import lengths_figure
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.lengths import MARKS, lengths, lengths_json
+from ui.address import widgets
 from ui.cache import sources
 from ui.cache.shared_model import SharedModel
-from ui.widgets import controls, parameters
+from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import heading
@@ -138,7 +139,7 @@ print([len(token) for token in tokens])"""
 name_model = heading("lengths")
 with shown_to_user():
     name, text = controls.model_name(), controls.text()
-    marks = parameters.toggle(MARKS, "Count marks")
+    marks = widgets.toggle(MARKS, "Count marks")
     answer = lengths(SharedModel(name), Options((text,), values={MARKS.key: str(marks).lower()}))
     name_model(name, f"{len(answer.result.tokens)} tokens")
     code = CODE.format(model=sources.source(name).pretrained_name, text=text)
@@ -256,7 +257,7 @@ class LengthsResult(Result[PieceLengths]):
 }
 """Path -> what is written at its end."""
 AFTER = {
-    "bertviz_core/questions/pages.py": (
+    "bertviz_core/figures/pages.py": (
         r'    PageEntry\("tokens".*\n',
         '    PageEntry("lengths", "Lengths", "How long is a token?", READS, "straighten", ()),\n',
     ),

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from bertviz_core.errors import LessonError
-from bertviz_core.questions.pages import PAGES
+from bertviz_core.figures.pages import PAGES
 from ui.address.navigation import visit
 from ui.address.query import whole
 from ui.address.values import take

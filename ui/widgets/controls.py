@@ -7,9 +7,9 @@ import streamlit as st
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import shortened
 from ui.address.registry import param
+from ui.address.widgets import BOUND, select, words
 from ui.session import DEFAULT_TEXT, TEACHING_SIZES, model_names, settings
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.parameters import BOUND, select, words
 
 AS_IT_IS = "none: as in the checkpoint"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from bertviz_core.questions.pages import PAGES
+from bertviz_core.figures.pages import PAGES
 from bertviz_core.text import shortened
 
 _WORD_JOINER = "\u2060"

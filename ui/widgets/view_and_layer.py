@@ -9,14 +9,14 @@ from typing import TypeVar
 
 import streamlit as st
 
-from bertviz_core.questions.pages import PAGES
+from bertviz_core.figures.pages import PAGES
 from ui.address.following import EMBEDDINGS, arrived, layer_to_show, view_to_show
 from ui.address.navigation import visit
 from ui.address.values import put
+from ui.address.widgets import BOUND
 from ui.cache.view_notes import view_in_sight
 from ui.components.navigation import view_links
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.parameters import BOUND
 
 VIEW, LAYER = "view", "layer"
 WIDTH = 320

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.questions.pages import PAGES
+from bertviz_core.figures.pages import PAGES
 from tests.helpers.hostile_addresses import HOSTILE, ROOT, VIEWS, opened_by, parameters, unknown_names
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.pages.conftest import models_dir  # noqa: F401  # a fixture

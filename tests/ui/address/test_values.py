@@ -40,7 +40,7 @@ def page() -> None:
 
 
 def run(step: str, serial: int | None = None, **query: str) -> AppTest:
-    at = AppTest.from_function(page)
+    at = AppTest.from_function(page, default_timeout=60)
     for name, value in query.items():
         at.query_params[name] = value
     at.session_state["step"], at.session_state["serial"] = step, serial

@@ -11,7 +11,7 @@ from ui import session
 
 
 def run(page: Any, **state: Any) -> AppTest:
-    at = AppTest.from_function(page)
+    at = AppTest.from_function(page, default_timeout=60)
     for name, value in state.items():
         at.session_state[name] = value
     return at.run()
@@ -106,6 +106,6 @@ def model_page() -> None:
 
 def test_the_model_of_a_listed_instance_is_one_of_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_ALLOWED_MODELS", "bert-base-cased,bert-tiny")
-    at = AppTest.from_function(model_page)
+    at = AppTest.from_function(model_page, default_timeout=60)
     at.query_params["model"] = "roberta-base"
     assert texts(at.run()) == ["bert-base-cased"]

@@ -6,7 +6,7 @@ import streamlit as st
 
 from bertviz_core.questions.models.architecture import ONE_BY_ONE
 from ui.address.registry import param
-from ui.widgets.parameters import level, select, toggle, words
+from ui.address.widgets import level, select, toggle, words
 from ui.widgets.view_and_layer import layer_select
 
 TREE_KEY = "architecture_tree"

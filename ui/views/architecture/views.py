@@ -9,12 +9,12 @@ from bertviz_core.figures.architecture.cost import cost_figure, memory_figure
 from bertviz_core.figures.architecture.designs import design_figure
 from bertviz_core.figures.architecture.layer_flow import layer_figure
 from bertviz_core.questions.models import architecture
+from ui.address.widgets import choice
 from ui.cache import ledgers
 from ui.views.architecture import controls, reproduction, texts
 from ui.views.architecture.model_class import ModelClass
 from ui.widgets.figure_block import explained, figure_block
 from ui.widgets.formatting import bytes_text, short_count
-from ui.widgets.parameters import choice
 
 
 def layer_view(asked: ModelClass) -> None:

@@ -8,11 +8,10 @@ import streamlit as st
 from bertviz_core.attention.results import Block, MapOptions, Weights
 from bertviz_core.questions.parameters import Param
 from bertviz_core.questions.texts.attention import PART, PUNCTUATION, READINGS, SPECIAL, WEIGHTS, WORDS
-from ui.address.bounds import keep_among
 from ui.address.following import bring_along
 from ui.address.values import component_text
+from ui.address.widgets import choice, keep_among, span, toggle, whole
 from ui.components.attention.url import ViewOptions, from_query
-from ui.widgets.parameters import choice, span, toggle, whole
 from ui.widgets.view_and_layer import store_layer
 
 SWITCHES = {

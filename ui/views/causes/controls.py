@@ -18,12 +18,12 @@ from bertviz_core.questions.interventions.single_text import (
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens
 from ui.address.registry import param
+from ui.address.widgets import BOUND, choice, level, select
 from ui.cache import models
 from ui.views.causes.donor import same_length_text
 from ui.widgets.controls import needs_pair, pair, put_text_button
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.uploads import within_upload
-from ui.widgets.parameters import BOUND, choice, level, select
 
 HEAD = param("changed_head")
 TYPED, MOST_TYPED = "effect_sentences", 100

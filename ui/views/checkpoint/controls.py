@@ -20,9 +20,9 @@ from bertviz_core.questions.models.checkpoints import (
 )
 from bertviz_core.questions.parameters import Param
 from ui.address.registry import param
+from ui.address.widgets import BOUND, choice, select
 from ui.session import model_names, settings
 from ui.widgets.controls import search
-from ui.widgets.parameters import BOUND, choice, select
 
 HEADS = {
     "ForMaskedLM": "masked-lm",

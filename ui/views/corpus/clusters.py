@@ -13,6 +13,7 @@ from bertviz_core.questions.corpora import CLUSTERING, CLUSTERS, corpus_clusters
 from bertviz_core.questions.parameters import Options
 from bertviz_core.text import counted
 from ui.address.registry import param
+from ui.address.widgets import whole
 from ui.cache.corpora import SharedCorpus
 from ui.views.corpus import controls, texts
 from ui.views.corpus.manifest import plain_cell, row_table
@@ -20,7 +21,6 @@ from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.downloads import table_files
 from ui.widgets.lists.progress import answer
-from ui.widgets.parameters import whole
 
 KEY = "corpus_clusters"
 TYPICAL = ("most typical", "second", "third")

@@ -11,13 +11,13 @@ from bertviz_core.questions.corpora import ALIKE, duplicate_groups
 from bertviz_core.questions.parameters import Options
 from bertviz_core.text import counted
 from ui.address.registry import param
+from ui.address.widgets import whole
 from ui.cache.corpora import SharedCorpus
 from ui.views.corpus import controls, texts
 from ui.views.corpus.manifest import row_table
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.lists.downloads import table_files
 from ui.widgets.lists.progress import answer
-from ui.widgets.parameters import whole
 
 KEY = "corpus_duplicates"
 LISTED, OPENED = 100, 200

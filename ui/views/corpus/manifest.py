@@ -17,11 +17,11 @@ from bertviz_core.models.safetensors.folder import weights_sha256
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.text import counted, escape_controls, shortened
 from ui.address.registry import param
+from ui.address.widgets import whole
 from ui.cache.corpora import SharedCorpus
 from ui.views.corpus import controls, texts
 from ui.widgets.figure_block import explained, numbers_table
 from ui.widgets.formatting import bytes_text, escape_markdown
-from ui.widgets.parameters import whole
 
 KEY = "corpus_about"
 LONGEST_CELL = 200

@@ -26,6 +26,7 @@ from bertviz_core.questions.texts import heads
 from bertviz_core.text import digits
 from ui import session
 from ui.address.values import put
+from ui.address.widgets import select
 from ui.cache import ledgers, models
 from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
@@ -38,7 +39,6 @@ from ui.widgets.cell_controls import HEAD
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block, folded_table
 from ui.widgets.formatting import count, escape_markdown
-from ui.widgets.parameters import select
 from ui.widgets.view_and_layer import LAYER, layer_select, open_view, store_layer
 
 OWNERS = "Heads own rows of the query, key and value projections, and columns of the output projection."

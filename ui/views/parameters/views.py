@@ -14,6 +14,7 @@ from bertviz_core.parameters.results import Ledger, Parameter
 from bertviz_core.questions.models.parameters import DEPTH, FIRST_DEPTH, FORM
 from bertviz_core.questions.tables.frames import parameters_frame, readable
 from ui.address.registry import param
+from ui.address.widgets import choice, level
 from ui.cache import ledgers as cache_ledgers
 from ui.cache import sources
 from ui.views.parameters import texts
@@ -21,7 +22,6 @@ from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import chart, download_row, explained, figure_block, numbers_table
 from ui.widgets.formatting import bytes_text, count, escape_markdown, short_count
-from ui.widgets.parameters import choice, level
 
 MAX_ROWS = 20_000
 GROUPS = {"All": "", "Embeddings": "embeddings", "Layer 0": "first", "Pooler and head": "output"}

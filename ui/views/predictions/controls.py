@@ -21,11 +21,11 @@ from bertviz_core.trace.tokenization import longest_piece
 from ui.address.following import source_of, write
 from ui.address.query import whole
 from ui.address.registry import param
+from ui.address.widgets import choice, level, typed
 from ui.cache import models
 from ui.widgets.cell_controls import put_token, token_names, token_select
 from ui.widgets.controls import pair, text
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.parameters import choice, level, typed
 from ui.widgets.view_and_layer import store_state
 
 COMPARE_WIDTH = 220

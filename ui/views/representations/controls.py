@@ -6,12 +6,11 @@ from bertviz_core.hidden_states.geometry import first_tokens
 from bertviz_core.questions.texts.hidden_states import FIRST, MOST_PATHS, TOKENS, WIDTH, WINDOW
 from bertviz_core.questions.texts.hidden_states import PICKED as PICKED_TOKENS
 from bertviz_core.trace.results import Tokens
-from ui.address.bounds import keep_among, keep_span
 from ui.address.following import source_of, write
 from ui.address.query import whole
+from ui.address.widgets import BOUND, keep_among, keep_span, level, span
 from ui.session import FIRST_TEXT, SECOND_TEXT, WORD
 from ui.widgets.cell_controls import token_names
-from ui.widgets.parameters import BOUND, level, span
 from ui.widgets.view_and_layer import state_select
 
 MOST_TOKENS = 512

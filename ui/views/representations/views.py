@@ -29,6 +29,7 @@ from bertviz_core.hidden_states.results import state_name
 from bertviz_core.questions.texts.hidden_states import COMPUTED, MEASURE, MEASURES, SHOWN_TOKENS
 from bertviz_core.text import isolated
 from bertviz_core.trace.results import Trace
+from ui.address.widgets import choice
 from ui.cache.figures import cached_figure
 from ui.components.cell_click import cell_click
 from ui.components.layers_ahead import fit_ahead, layers_ahead
@@ -44,7 +45,6 @@ from ui.widgets.figure_block import (
     page_theme,
 )
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.parameters import choice
 
 WINDOWS = (8, 16, 32, 64, 128, 256)
 FirstChart = dict[tuple[object, ...], int]

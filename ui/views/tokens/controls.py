@@ -9,9 +9,8 @@ from bertviz_core.questions.texts.tokens import BELOW_TOKENS, TOKEN, TOKENIZER
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.subwords.reference_tokenizers import MADE
 from bertviz_core.trace.tokenization import longest_piece
-from ui.address.bounds import keep_among
+from ui.address.widgets import choice, keep_among, select, whole
 from ui.session import model_names, settings
-from ui.widgets.parameters import choice, select, whole
 
 WIDTH = 320
 """Pixels of a widget."""

@@ -21,11 +21,11 @@ from bertviz_core.questions.interventions.attributions import (
 )
 from bertviz_core.text import escape_controls
 from ui.address.registry import param
+from ui.address.widgets import BOUND, choice
 from ui.cache import models
 from ui.session import SECOND_TEXT, store, stored
 from ui.views.words import texts
 from ui.widgets.controls import needs_pair, pair, text
-from ui.widgets.parameters import BOUND, choice
 from ui.widgets.target_controls.opened import ChosenTarget
 from ui.widgets.target_controls.row import OF_PLACES
 

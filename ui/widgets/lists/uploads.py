@@ -11,7 +11,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.sentences.reading.lists import read_upload
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.text import escape_controls
-from ui.address.bounds import keep_among
+from ui.address.widgets import keep_among
 from ui.cache.memoize import cached_by_bytes
 from ui.session import settings
 from ui.widgets.formatting import escape_markdown

@@ -23,11 +23,11 @@ from bertviz_core.questions.predictions.masked_lm import POSITION as WORD_AT
 from bertviz_core.text import counted, escape_controls
 from bertviz_core.trace.tokenization import longest_piece
 from ui.address.registry import param
+from ui.address.widgets import BOUND, choice, select, typed
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.widgets.cell_controls import token_select
 from ui.widgets.controls import text
-from ui.widgets.parameters import BOUND, choice, select, typed
 from ui.widgets.target_controls.opened import ChosenTarget
 
 AT = "target_at"

@@ -18,12 +18,12 @@ from bertviz_core.predictions.loading import stored_tasks
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.questions.interventions.targets import TARGET as TARGET_PARAM
 from ui.address.registry import param
+from ui.address.widgets import choice
 from ui.cache import models
 from ui.cache.sources import source
 from ui.session import QUESTION, SECOND_TEXT, store, stored
 from ui.widgets.controls import needs_pair, pair, text
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.parameters import choice
 from ui.widgets.target_controls.kinds import CHOOSERS, answered_classes, answered_tags, probed
 from ui.widgets.target_controls.opened import ChosenTarget, session_probe, target_words
 

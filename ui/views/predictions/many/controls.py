@@ -10,11 +10,11 @@ from bertviz_core.predictions.probing.results import GoldScores, TextPredictions
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.text import counted, quoted
 from ui.address.registry import param
+from ui.address.widgets import choice, select
 from ui.session import settings
 from ui.views.predictions.probes.controls import BOX, column_select, typed_lines
 from ui.widgets.lists.uploads import ListFile, most_megabytes
 from ui.widgets.models.select import HEADS
-from ui.widgets.parameters import choice, select
 
 TYPED, GOLD, SECOND = "many_texts", "gold_column", "second_column"
 SHOWN, OPENED, CELL_SEEN, TABLE = "many_shown", "many_opened", "many_cell_seen", "many_table"

@@ -21,11 +21,10 @@ from bertviz_core.questions.predictions.labelled_texts import MOST_SEEDS, POOLIN
 from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.sentences.results import Pooling, SentenceTable
 from bertviz_core.text import escape_controls
-from ui.address.bounds import keep_among
 from ui.address.registry import param
+from ui.address.widgets import choice, keep_among, select, whole
 from ui.session import settings
 from ui.widgets.lists.uploads import ListFile, within_upload
-from ui.widgets.parameters import choice, select, whole
 
 TYPED, LABEL = "labelled_texts", "label_column"
 SOURCES = ("example set", "typed", "file")

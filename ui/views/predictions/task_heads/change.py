@@ -25,6 +25,7 @@ from bertviz_core.questions.predictions.masked_lm import GUESS, word_shift
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 from bertviz_core.trace.subwords.text_edits import word_edits
 from ui.address.registry import param
+from ui.address.widgets import choice
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.cache.sources import source
@@ -39,7 +40,6 @@ from ui.widgets import controls as shared
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.parameters import choice
 
 AROUND = 6
 """Number of unchanged words shown beside a change."""

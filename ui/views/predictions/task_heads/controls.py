@@ -15,12 +15,12 @@ from bertviz_core.questions.predictions.masked_lm import GUESS
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens
+from ui.address.widgets import choice, select, whole
 from ui.cache import models
 from ui.session import store, stored
 from ui.widgets.cell_controls import token_select
 from ui.widgets.controls import pair, text
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.parameters import choice, select, whole
 
 FIELDS = {EDITED.key: "The edited text", EDITED_PAIR.key: "The edited second text"}
 HEIGHT = 68

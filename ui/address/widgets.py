@@ -1,15 +1,15 @@
 """Widgets for parameters of questions: key, options and bounds come from the parameter, the value from the address.
 
-Every widget first brings the value that the address or another model left within what is offered here.
+The address, or a model that was selected before, may have left a value that does not exist here, with which Streamlit
+would end the page. So every widget first replaces it by the default or by the nearest number.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 import streamlit as st
 
 from bertviz_core.questions.parameters import Param
-from ui.address.bounds import keep_among, keep_span, keep_within
 
 T = TypeVar("T", bound=str)
 BOUND: Mapping[str, Any] = {"bind": "query-params", "persist_state": "session"}
@@ -110,3 +110,23 @@ def words(param: Param, label: str, **more: Any) -> str:
 def typed(param: Param, label: str, **more: Any) -> str:
     """Show a field for a text of the reader's own, which never stands in the address."""
     return str(st.text_input(label, key=param.key, persist_state="session", **more) or "").strip()
+
+
+def keep_among(key: str, options: Container[Any], default: Any) -> None:
+    """Reset a widget to its default where its value is not among its options."""
+    if st.session_state.get(key, default) not in options:
+        st.session_state[key] = default
+
+
+def keep_within(key: str, least: int, most: int) -> None:
+    """Clamp the value of a number widget."""
+    value = st.session_state.get(key)
+    if isinstance(value, int) and not least <= value <= most:
+        st.session_state[key] = min(max(value, least), most)
+
+
+def keep_span(key: str, count: int) -> None:
+    """Clamp a widget's first and last position to the `count` positions of a text, at least 2."""
+    first, last = st.session_state.get(key, (0, 0))
+    if last >= count:
+        st.session_state[key] = (min(first, count - 2), count - 1)

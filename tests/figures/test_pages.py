@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from bertviz_core.questions.pages import PAGES
+from bertviz_core.figures.pages import PAGES
 
 ROOT = Path(__file__).parents[2]
 ROW = re.compile(r"^\| ([^|]+?) \| ([^|]+\?) \| ", re.MULTILINE)

@@ -10,25 +10,25 @@ def page() -> None:
     import streamlit as st
 
     from bertviz_core.questions.parameters import Param, choice, flag
-    from ui.widgets import parameters
+    from ui.address import widgets
 
     colour = choice("colour", ("red", "green"), "the colour")
     number = Param("number", "whole", "a number")
     st.session_state["answers"] = {
-        "choice": parameters.choice(colour, "Colour"),
-        "select": parameters.select(Param("word", "text", "a word"), "Word", ["a", "b", "c"], "b"),
-        "whole": parameters.whole(number, "Number", 2, 9, 3),
-        "level": parameters.level(Param("depth", "whole", "a depth"), "Depth", 4, 2),
-        "only": parameters.level(Param("lonely", "whole", "no choice"), "Lonely", 1, 1),
-        "span": parameters.span(Param("part", "span", "a part"), "Part", 5, (0, 4)),
-        "toggle": parameters.toggle(flag("on", "on"), "On"),
-        "words": parameters.words(Param("find", "text", "a word"), "Find"),
-        "typed": parameters.typed(Param("own", "text", "own words"), "Own"),
+        "choice": widgets.choice(colour, "Colour"),
+        "select": widgets.select(Param("word", "text", "a word"), "Word", ["a", "b", "c"], "b"),
+        "whole": widgets.whole(number, "Number", 2, 9, 3),
+        "level": widgets.level(Param("depth", "whole", "a depth"), "Depth", 4, 2),
+        "only": widgets.level(Param("lonely", "whole", "no choice"), "Lonely", 1, 1),
+        "span": widgets.span(Param("part", "span", "a part"), "Part", 5, (0, 4)),
+        "toggle": widgets.toggle(flag("on", "on"), "On"),
+        "words": widgets.words(Param("find", "text", "a word"), "Find"),
+        "typed": widgets.typed(Param("own", "text", "own words"), "Own"),
     }
 
 
 def answers(held: dict[str, Any] | None = None, **query: str | list[str]) -> tuple[dict[str, Any], set[str]]:
-    at = AppTest.from_function(page)
+    at = AppTest.from_function(page, default_timeout=60)
     for name, value in query.items():
         at.query_params[name] = value
     for name, value in (held or {}).items():
