@@ -2,12 +2,12 @@
 
 import os
 import sys
-from pathlib import Path
 
 import streamlit as st
 from starlette.middleware import Middleware
 
 from bertviz_core.errors import BertvizError
+from bertviz_core.figures.pages import PAGES
 from bertviz_core.settings import Settings
 from ui.server.access_control import Entrance
 from ui.server.auth import check_sign_in
@@ -30,14 +30,13 @@ try:
 except BertvizError as error:
     sys.exit(str(error))  # no page could be shown
 
-pages = [each.stem for each in Path(__file__).with_name("pages").glob("[a-z]*.py")]
 base_path = st.get_option("server.baseUrlPath")
 app = st.App(
     "ui/shell.py",
     lifespan=lifespan,
     middleware=[
         Middleware(IndexPage, base_path=base_path, frame_ancestors=settings.frame_ancestors),
-        Middleware(UnknownPages, pages=pages, base_path=base_path),
+        Middleware(UnknownPages, pages=PAGES, base_path=base_path),
         Middleware(Entrance, settings=settings, base_path=base_path, closed=closed),
     ],
 )

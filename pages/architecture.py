@@ -10,7 +10,7 @@ from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import heading
 from ui.widgets.view_and_layer import view_choice
 
-name_model = heading("Architecture", "How is it put together?")
+name_model = heading("architecture")
 with shown_to_user():
     name = controls.model_name()
     asked = chosen_class(name)

@@ -12,7 +12,7 @@ from ui.widgets.formatting import heading
 from ui.widgets.target_controls.row import folded_row, target_row
 from ui.widgets.view_and_layer import view_choice
 
-name_model = heading("Heads that matter", "What changes when a head is taken away?")
+name_model = heading("causes")
 MANY = "Many sentences"
 VIEWS = {"Effects": effects_view, "Several heads": several_view, "Patch": patch_view, MANY: many_view}
 with shown_to_user():
@@ -23,6 +23,6 @@ with shown_to_user():
     VIEWS[view](name, target_row(name, row, view in ("Patch", MANY), view == MANY), row)
 if view != MANY:
     st.caption(
-        "An effect is of this text and this target alone: another text, or another number, has other heads that "
-        "matter; **Many sentences** shows how far they differ."
+        "Effects belong to this text and this target: with another text or target other heads matter. **Many "
+        "sentences** shows how far they differ."
     )

@@ -8,7 +8,7 @@ from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import heading
 from ui.widgets.view_and_layer import view_choice
 
-name_model = heading("Checkpoint", "Did it really load, and for which task?")
+name_model = heading("checkpoint")
 with shown_to_user():
     name = controls.model_name()
     name_model(name, load_report.origin(name))

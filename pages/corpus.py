@@ -25,7 +25,7 @@ views = {
     "Probes": probes_view,
     "About": about_view,
 }
-name_model = heading("Corpus", "What is in many texts, as a model sees them?")
+name_model = heading("corpus")
 view = view_choice(list(views))
 with shown_to_user():
     row = st.container(horizontal=True, vertical_alignment="bottom")

@@ -10,7 +10,7 @@ from ui.widgets.formatting import heading
 from ui.widgets.view_and_layer import view_choice
 
 name = controls.model_name()
-name_model = heading("Heads", question(heads_views.head_count(name)))
+name_model = heading("heads", question(heads_views.head_count(name)))
 with shown_to_user():
     model = ledgers.architecture(name)
     name_model(name, heads_views.sizes(model))

@@ -4,6 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.figures.architecture.model_stack import stack_figure
+from bertviz_core.figures.pages import PAGES
 from ui.cache import ledgers
 from ui.components.navigation import PageLink, page_links
 from ui.lessons import tour
@@ -16,19 +17,13 @@ from ui.widgets.formatting import BERT_IN_FIVE, BERT_IS_FOR, bytes_text, count, 
 HALF = 0.55
 """Share of the page's width that the picture takes."""
 
-WAYS = (
-    PageLink("Tokens: what does the model read?", "tokens", "text_fields"),
-    PageLink("Attention: which token looks at which?", "attention", "hub"),
-    PageLink("Predictions: what does it answer?", "predictions", "psychology"),
-    PageLink("Words that matter: which does a number depend on?", "words", "ink_highlighter"),
-)
-"""Where the text that stands beside them is read; the sidebar has all pages."""
-DEEPER = (
-    PageLink("Parameters: how many, and where?", "parameters", "donut_large"),
-    PageLink("Architecture: how is it put together?", "architecture", "account_tree"),
-)
 
-name_model = heading("Overview", "What is this model, at a glance?")
+def links(*names: str) -> list[PageLink]:
+    """Links to pages, labelled with their questions."""
+    return [PageLink(PAGES[name].label, name, PAGES[name].icon) for name in names]
+
+
+name_model = heading("overview")
 with shown_to_user():
     name = controls.model_name()
     model = ledgers.architecture(name)
@@ -46,7 +41,11 @@ if not tour.is_open():  # a step has a text of its own, and its picture must be 
     with field:
         controls.place_for_text()
     with ways:
-        page_links([("", WAYS)], "overview_ways", label="What the model does with the text")
+        page_links(
+            [("", links("tokens", "attention", "predictions", "words"))],
+            "overview_ways",
+            label="What the model does with the text",
+        )
 
 with st.container(key="halves_overview"):
     drawing, card = st.columns([11, 9], gap="medium")
@@ -64,7 +63,7 @@ with card:
         st.metric(
             "Size", bytes_text(ledger.nbytes), help=f"{ledger.nbytes:,} bytes of parameters in their own formats."
         )
-    page_links([("", DEEPER)], "overview_deeper", label="More of this model")
+    page_links([("", links("parameters", "architecture"))], "overview_deeper", label="More of this model")
     st.markdown("**What BERT is**")
     st.markdown("\n".join(f"- {line}" for line in BERT_IN_FIVE))
     with folded("What this model has", "overview_has"):

@@ -10,12 +10,7 @@ from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import class_words, escape_markdown, heading
 from ui.widgets.view_and_layer import view_choice
 
-name_model = heading("Parameters", "Where are the parameters?")
-views = {
-    "Layers": parameters_views.layers_view,
-    "Components": parameters_views.components_view,
-    "Compare models": parameters_views.compare_view,
-}
+name_model = heading("parameters")
 name = controls.model_name()
 with shown_to_user():
     tasks = sources.tasks(name)
@@ -28,7 +23,7 @@ if ledger.note:
     st.warning(escape_markdown(ledger.note))
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    chosen = view_choice(["Tree", *views])
+    chosen = view_choice(["Tree", *parameters_views.VIEWS])
     drawn = parameters_views.tree_controls(name, task) if chosen == "Tree" else None
     with st.popover("Options"):
         controls.task_select(tasks)
@@ -36,4 +31,4 @@ with shown_to_user():
     if drawn is not None:
         parameters_views.tree_view(name, task, *drawn)
     else:
-        views[chosen](name, task)
+        parameters_views.VIEWS[chosen](name, task)

@@ -9,7 +9,7 @@ from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown, heading
 from ui.widgets.view_and_layer import view_choice
 
-name_model = heading("Predictions", "What does the model answer?")
+name_model = heading("predictions")
 with shown_to_user():
     name = controls.model_name()
     heads = whole_heads(name)

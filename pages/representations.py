@@ -9,7 +9,7 @@ from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown, heading, run_words
 from ui.widgets.view_and_layer import view_choice
 
-name_model = heading("Representations", "How does a token change on its way up?")
+name_model = heading("representations")
 with shown_to_user(), st.spinner("Running the model"):
     name = controls.model_name()
     trace = run_model.traced(name, controls.text(), controls.pair())

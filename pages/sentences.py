@@ -23,7 +23,7 @@ views = {
     "Map": map_view,
     "Vectors": vectors_view,
 }
-name_model = heading("Sentences", "How does the model compare sentences?")
+name_model = heading("sentences")
 name = controls.model_name()
 view = view_choice(VIEWS)
 with st.container(horizontal=True, vertical_alignment="bottom"), shown_to_user():

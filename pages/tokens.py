@@ -10,7 +10,7 @@ from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown, heading
 
-name_model = heading("Tokens", "What does the model read?")
+name_model = heading("tokens")
 with shown_to_user():
     name, text, pair = controls.model_name(), controls.text(), controls.pair()
     tokens = models.tokens(name, text, pair)

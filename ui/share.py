@@ -1,17 +1,17 @@
-"""The link that restores a view in another browser: the address as it stands, and the reader's own words when asked.
+"""Make links that restore a view in another browser, with the reader's own texts on request.
 
-Every control that is bound to the address is in the link by itself. What a reader typed is not: an address ends in the
-logs of every server on its way.
+Bound widgets are in the address anyway. Typed texts are not, since servers log the addresses of requests.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from ui import session
 from ui.address.query import whole
-from ui.address.registry import NUMBERS, TYPED, linked, names_once_taken
+from ui.address.registry import NUMBERS, TYPED, names_once_taken
+from ui.address.values import link_query, take
 from ui.components.share_link import share_link, whole_view_link
 from ui.examples import EXAMPLES
 from ui.session import FIRST_TEXT, SECOND_TEXT, WORD
@@ -27,9 +27,9 @@ FILE_LISTS = {
         ("labelled", "labelled_file", ("Train a head", "Several texts")),
     ),
 }
-"""Page -> for each list that may come from a file: keys of its source and file, views that read it, () for all."""
+"""Page -> for each list that may come from a file: keys of source and file, and the views that read it, () for all."""
 MOST_CHARACTERS = 1_600
-"""Of an address, for typed words: with the rest it stays below 2,000, which every browser and proxy lets through."""
+"""Most characters of texts in a link; every browser and proxy accepts the address, which stays below 2,000."""
 INCLUDE = "share_text"
 DEFAULTS = {
     "corpus_query": session.CORPUS_QUERY,
@@ -38,54 +38,43 @@ DEFAULTS = {
     "first_text": FIRST_TEXT,
     "second_text": SECOND_TEXT,
 }
-"""What everyone begins with, so that no link need carry it."""
+"""Default texts, which no link needs to include."""
 
 LINKED = "texts_of_a_link"
-"""Key of the session: the texts that a link brought, by name."""
+"""Key of the session: name -> text of the link that opened the session."""
 
 
 def take_from_address() -> None:
-    """What a link carries of what was typed is taken once; the address keeps none of it after that."""
-    brought = {key: st.query_params[key] for key in TYPED if key in st.query_params}
-    session.store(LINKED, {**session.stored(LINKED, {}), **brought})
-    if LINKED_FILE in st.query_params:
-        session.store(LINKED_FILE, short_name(st.query_params[LINKED_FILE]))
-        del st.query_params[LINKED_FILE]
-    if FILES in st.query_params:
-        take_theme(st.query_params[FILES])
-        del st.query_params[FILES]
-    for key in names_once_taken():
-        if key in st.query_params:
-            value = whole(st.query_params[key]) if key in NUMBERS else st.query_params[key]
-            if value is not None:
-                session.store(key, value)
-            del st.query_params[key]
+    """Take what a link carries once: texts of its author, and names that have a meaning beside them only."""
+    brought = take((*names_once_taken(), LINKED_FILE, FILES))
+    session.store(LINKED, {**session.stored(LINKED, {}), **{key: brought[key] for key in TYPED if key in brought}})
+    if LINKED_FILE in brought:
+        session.store(LINKED_FILE, short_name(brought.pop(LINKED_FILE)))
+    if FILES in brought:
+        take_theme(brought.pop(FILES))
+    for key, text in brought.items():
+        value = whole(text) if key in NUMBERS else text
+        if value is not None:
+            session.store(key, value)
 
 
 @st.fragment
 def share_button(page: str, title: str) -> None:
-    """The button; what is behind it is made when it is opened.
-
-    Args:
-        page: name of the page that is shown.
-        title: what it is called.
-    """
+    """Show the button; its panel is drawn when it is opened."""
     with st.popover("Share", type="tertiary", key="share_open", on_change="rerun") as place:
         if place.open:
             _panel(page, title)
 
 
 def whole_view(page: str) -> None:
-    """In a frame: the link that opens what it shows as a page of its own, with the texts that the frame's link brought.
+    """Show the link from a frame to the whole dashboard, with the texts of the frame's own link.
 
-    What was typed in the frame is left out, since no one asked for it to be in an address.
-
-    Args:
-        page: name of the page that is shown.
+    Texts that were typed in the frame are left out, since the reader did not ask to put them into an address.
     """
     brought = session.stored(LINKED, {})
-    words = [(key, value) for key, value in _words(page) if brought.get(key) == value]
-    whole_view_link([*_choices(page), *words], "whole_view")
+    without = _carried(page, False)
+    texts = [(key, value) for key, value in _carried(page, True) if brought.get(key) == value]
+    whole_view_link([*without, *(each for each in texts if each not in without)], "whole_view")
 
 
 def _panel(page: str, title: str) -> None:
@@ -93,31 +82,29 @@ def _panel(page: str, title: str) -> None:
     asked = st.toggle("Include the text", key=INCLUDE, help="Also the second text, and what is typed on this page.")
     read, names = _files(page)
     named = [(LINKED_FILE, name) for name in names[:1]]
-    carried = [*_choices(page), *([*_words(page), *named] if asked else ())]
+    carried = [*_carried(page, asked), *(named if asked else ())]
     size = len(urlencode(carried))
     if size > MOST_CHARACTERS:
         st.warning(
-            f"The text would make the address {size:,} characters longer, and beyond about 2,000 some browsers, mail "
-            "programs and proxies cut it: send the text beside this link, which goes without it."
+            f"The text would make the address {size:,} characters longer. Some browsers, mail programs and proxies cut "
+            "addresses at about 2,000 characters, so this link is without the text: send it separately."
         )
-        carried = list(_choices(page))
+        carried = _carried(page, False)
     files = chosen_theme()
     share_link([*([(FILES, files)] if files else []), *carried], f"Inside BERT: {title}", "share_link")
     st.caption(frame_words(session.settings().frame_ancestors))
     if asked:
-        st.caption("Addresses end in the logs of servers and browsers: include no text that is confidential.")
+        st.caption("Servers and browsers log addresses: do not include confidential text.")
     else:
-        st.caption("The text is left out, since addresses end in logs.")
+        st.caption("The text is left out, because servers and browsers log addresses.")
     if read:
         what = " and ".join(f"The file {escape_markdown(name)}" for name in names) or "An uploaded file"
         verb = "are" if names[1:] else "is"
-        st.caption(
-            f"{what} {verb} no part of a link: whoever opens it is asked for the file, and then sees the same view."
-        )
+        st.caption(f"{what} {verb} not part of the link: readers are asked for the file, and then see the same view.")
 
 
 def _files(page: str) -> tuple[bool, list[str]]:
-    """Whether the view reads a file, and the names of those that were handed over."""
+    """Whether the view reads a file, and the names of the uploaded files."""
     view = session.stored("view")
     read = [
         session.stored(key)
@@ -130,35 +117,24 @@ def _files(page: str) -> tuple[bool, list[str]]:
 
 
 def frame_words(ancestors: Sequence[str]) -> str:
-    """Whose pages may show the dashboard in a frame, in Markdown.
+    """Sites that may embed the dashboard, in Markdown.
 
     Args:
-        ancestors: `INSIDE_BERT_FRAME_ANCESTORS`, as a content security policy says it.
+        ancestors: sources of `INSIDE_BERT_FRAME_ANCESTORS`.
     """
     others = [escape_markdown(each) for each in ancestors if each not in ("'self'", "'none'")]
     if others:
         return f"The frame works on pages of {', '.join(others)}."
     return (
-        "This server lets no other site show the frame; whoever runs it can name some in `INSIDE_BERT_FRAME_ANCESTORS`."
+        "No other site may show the frame of this server; its administrator can allow some in "
+        "`INSIDE_BERT_FRAME_ANCESTORS`."
     )
 
 
-def _choices(page: str) -> Iterator[tuple[str, str]]:
-    return _stored(linked("always", page))
-
-
-def _words(page: str) -> Iterator[tuple[str, str]]:
-    """What was typed, and the numbers that go with it."""
-    example = EXAMPLES.get(str(session.stored("example")), ("", ""))[1]
-    own = {"edited": session.stored("text"), "edited_pair": session.stored("pair")}
-    defaults = {**DEFAULTS, **own, "sentences": example}
-    from_file = page == "sentences" and session.stored("source", "typed") != "typed"
-    for key in linked("asked", "" if from_file else page):
-        value = session.stored(key)
-        if isinstance(value, str) and value != defaults.get(key, ""):
-            yield key, value
-    yield from _stored(linked("column" if from_file else "placed", page))
-
-
-def _stored(keys: Iterable[str]) -> Iterator[tuple[str, str]]:
-    return ((key, str(session.stored(key))) for key in keys if session.stored(key))
+def _carried(page: str, typed: bool) -> list[tuple[str, str]]:
+    """What a link to the page carries, with the reader's own texts or without."""
+    values = session.all_stored()
+    example = EXAMPLES.get(str(values.get("example")), ("", ""))[1]
+    edited = {"edited": str(values.get("text")), "edited_pair": str(values.get("pair"))}
+    from_file = page == "sentences" and values.get("source", "typed") != "typed"
+    return list(link_query(page, values, {**DEFAULTS, **edited, "sentences": example}, typed, from_file))

@@ -1,8 +1,11 @@
-"""The frame around every page: page settings, navigation, and the sidebar where the model is chosen."""
+"""The frame of every page: page settings, navigation, and the sidebar with the model and the text."""
+
+from itertools import groupby
 
 import streamlit as st
 
 from bertviz_core.figures.base.style import theme_named
+from bertviz_core.figures.pages import PAGES
 from ui import session, share
 from ui.address import navigation, query
 from ui.address.registry import TYPED
@@ -26,32 +29,18 @@ st.set_page_config(page_title="Inside BERT", page_icon=logo.mark(theme), layout=
 if not st.context.is_embedded:
     st.logo(logo.logo(theme), icon_image=logo.mark(theme), size="large")
 
+pages = {
+    entry.name: st.Page(
+        f"../pages/{entry.name}.py", title=entry.title, icon=f":material/{entry.icon}:", default=entry.name == FIRST
+    )
+    for entry in PAGES.values()
+}
 groups = {
-    "What it is": [
-        st.Page("../pages/overview.py", title="Overview", icon=":material/info:", default=True),
-        st.Page("../pages/parameters.py", title="Parameters", icon=":material/donut_large:"),
-        st.Page("../pages/architecture.py", title="Architecture", icon=":material/account_tree:"),
-        st.Page("../pages/checkpoint.py", title="Checkpoint", icon=":material/fact_check:"),
-    ],
-    "What it does with a text": [
-        st.Page("../pages/journey.py", title="Journey", icon=":material/route:"),
-        st.Page("../pages/tokens.py", title="Tokens", icon=":material/text_fields:"),
-        st.Page("../pages/representations.py", title="Representations", icon=":material/grid_on:"),
-        st.Page("../pages/heads.py", title="Heads", icon=":material/view_week:"),
-        st.Page("../pages/attention.py", title="Attention", icon=":material/hub:"),
-        st.Page("../pages/sentences.py", title="Sentences", icon=":material/notes:"),
-        st.Page("../pages/predictions.py", title="Predictions", icon=":material/psychology:"),
-    ],
-    "Why": [
-        st.Page("../pages/causes.py", title="Heads that matter", icon=":material/content_cut:"),
-        st.Page("../pages/words.py", title="Words that matter", icon=":material/ink_highlighter:"),
-    ],
-    "Many texts": [
-        st.Page("../pages/corpus.py", title="Corpus", icon=":material/database:"),
-    ],
+    group: [pages[entry.name] for entry in entries]
+    for group, entries in groupby(PAGES.values(), lambda entry: entry.group)
 }
 page = st.navigation(groups, position="hidden")
-here = page.url_path or "overview"
+here = page.url_path or FIRST
 require_sign_in()
 own_texts.read_kept_texts()
 if unread := query.clean():
@@ -59,14 +48,13 @@ if unread := query.clean():
 absent = st.query_params.pop(ABSENT, "") or session.stored(ABSENT, "")
 session.store(ABSENT, absent if here == FIRST else "")
 again = navigation.arrive(here)
-pages = {each.url_path or "overview": each for group in groups.values() for each in group}
 step = tour.follow_address(here, pages)
 share.take_from_address()
 report = PageReport(here, page.title, TYPED)
 
 
 def model_and_text() -> None:
-    """Which model reads which text, for every page."""
+    """Choose the model and the text, for every page."""
     model_select()
     if here == "corpus":
         st.caption(SIDEBAR)

@@ -11,29 +11,12 @@ from typing import Any
 from bertviz_core import figures
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.spec import DECLARED, DeclaredFigure, FigureSpec
+from bertviz_core.figures.pages import PAGES
 from bertviz_core.questions.opened import CorpusSubject, OpenedFolder, OpenedModel
 from bertviz_core.questions.parameters import COMMON, Options
 from bertviz_core.questions.question import Answer, figure_questions
 from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls, quoted
-
-PAGES = (
-    "overview",
-    "parameters",
-    "architecture",
-    "checkpoint",
-    "journey",
-    "tokens",
-    "representations",
-    "heads",
-    "attention",
-    "sentences",
-    "predictions",
-    "causes",
-    "words",
-    "corpus",
-)
-"""In the order in which the dashboard has them; figures of any other page come last."""
 
 
 @cache

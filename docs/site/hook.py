@@ -6,14 +6,19 @@ mkdocs calls the functions named on_...; nothing is written twice, and a link th
 import posixpath
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from pkgutil import walk_packages
+from typing import Any, get_args
 
 import yaml
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from bertviz_core import api
+from bertviz_core.api.corpus import OpenedCorpus
+from bertviz_core.api.results.base import Result
 from bertviz_core.figures.base.style import LIGHT
 from ui.server.logo import mark
 
@@ -119,6 +124,23 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
+def entries() -> dict[str, str]:
+    """Mark in a document -> the entries of every answer of the library, and of its data."""
+    for module in walk_packages(api.__path__, f"{api.__name__}."):
+        import_module(module.name)
+    kinds = Result.__subclasses__()
+    held = [
+        held for kind in kinds for (base,) in [get_args(kind.__orig_bases__[0])] for held in get_args(base) or [base]
+    ]
+    listed = {"<!-- answers -->": [kind for kind in kinds if kind is not OpenedCorpus], "<!-- data -->": held}
+    return {
+        mark: "\n".join(dict.fromkeys(f"::: {each.__module__}.{each.__name__}" for each in classes))
+        for mark, classes in listed.items()
+    }
+
+
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """The links of a document in docs/ as the site has them."""
+    """The links of a document in docs/ as the site has them, and the entries of answers where it has a mark."""
+    for name, lines in entries().items() if "<!-- " in markdown else ():
+        markdown = markdown.replace(name, lines)
     return markdown if page.file.generated_by else linked(markdown, "docs")

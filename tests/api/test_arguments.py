@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from bertviz_core import BertvizError, Model, Result, open_model
 from bertviz_core.api.corpus import OpenedCorpus, SearchResult, opened_corpus
 from bertviz_core.api.results.answers import PredictionResult
 from bertviz_core.api.results.interventions import EffectsResult, WordsResult
-from bertviz_core.api.results.runs import TokensResult, TraceResult
+from bertviz_core.api.results.runs import TraceResult
 from bertviz_core.api.results.sentences import NearestResult, SentencesResult
 from bertviz_core.api.results.weights import ArchitectureResult, HeadsResult, LoadReportResult, ParametersResult
 from bertviz_core.models.sources import bundled_folder
@@ -35,11 +35,21 @@ WRONG: tuple[Any, ...] = (
 )  # fmt: skip
 """Thirty values, some of which are right in some places."""
 FIRST: Mapping[str, tuple[Any, ...]] = {
-    "tokens": (TEXT,), "trace": (TEXT,), "heads": (0,), "sentences": ([TEXT],), "predict": (TEXT,),
-    "effects": (TEXT,), "words": (TEXT,), "attention": (0,), "nearest": (TEXT,), "search": (TEXT,),
+    "heads": (0,), "sentences": ([TEXT],), "attention": (0,),
 }  # fmt: skip
-"""Arguments without which a method cannot be called; of a model's figure see `called`."""
+"""Arguments without which a method cannot be called, where they are no texts."""
+OF_ONE_TEXT = {
+    get_type_hints(method).get("return"): name
+    for name, method in inspect.getmembers(Model, inspect.isfunction)
+    if name[0] != "_" and "text" in inspect.signature(method).parameters
+}
+"""What a method of a model hands out -> its name, of those that take a text."""
 ANSWERS: Mapping[type, Callable[[Model], Any]] = {
+    **{
+        kind: lambda model, name=name: getattr(model, name)(TEXT)
+        for kind, name in OF_ONE_TEXT.items()
+        if isinstance(kind, type)
+    },
     ArchitectureResult: lambda model: model.architecture(),
     EffectsResult: lambda model: model.effects(TEXT, target="class:neutral", kind="gradient"),
     HeadsResult: lambda model: model.heads(0),
@@ -50,7 +60,6 @@ ANSWERS: Mapping[type, Callable[[Model], Any]] = {
     PredictionResult: lambda model: model.predict(TEXT),
     SearchResult: lambda _: opened_corpus("corpora/news").search("money", k=2),
     SentencesResult: lambda model: model.sentences([TEXT, "c"]),
-    TokensResult: lambda model: model.tokens(TEXT),
     TraceResult: lambda model: model.trace(TEXT),
     WordsResult: lambda model: model.words(TEXT, target="class:neutral"),
 }
@@ -78,6 +87,14 @@ def methods(owner: type) -> list[str]:
     """Public methods that take arguments."""
     found = inspect.getmembers(owner, inspect.isfunction)
     return [name for name, each in found if name[0] != "_" and len(inspect.signature(each).parameters) > 1]
+
+
+def required(method: Any) -> tuple[str, ...]:
+    """A text for each argument that a method cannot do without."""
+    return (TEXT,) * sum(
+        each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+        for each in inspect.signature(method).parameters.values()
+    )
 
 
 def refusal(call: Callable[[], Any]) -> str:
@@ -108,7 +125,7 @@ def test_thirty_wrong_values_are_answered_or_refused_in_one_sentence(
     answers: dict[type, Any], in_workplace: Path, owner: type, name: str
 ) -> None:
     method = getattr(answers[owner], name)
-    first = ("parameters",) if owner is Model and name == "figure" else FIRST.get(name, ())
+    first = ("parameters",) if owner is Model and name == "figure" else FIRST.get(name, required(method))
     for place, (key, parameter) in enumerate(inspect.signature(method).parameters.items()):
         refused = 0
         for wrong in WRONG:

@@ -16,51 +16,16 @@ from typing import Any
 import pytest
 
 import bertviz_core
-from bertviz_core.api.corpus import OpenedCorpus, SearchResult
 from bertviz_core.api.model import Model
-from bertviz_core.api.results.answers import PredictionResult
 from bertviz_core.api.results.base import Result
-from bertviz_core.api.results.interventions import EffectsResult, WordsResult
-from bertviz_core.api.results.journey import JourneyResult
-from bertviz_core.api.results.runs import TokensResult, TraceResult
-from bertviz_core.api.results.sentences import NearestResult, SentencesResult
-from bertviz_core.api.results.weights import ArchitectureResult, HeadsResult, LoadReportResult, ParametersResult
 from bertviz_core.questions.figures import all_figures
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-RESULTS = (
-    ArchitectureResult,
-    EffectsResult,
-    HeadsResult,
-    JourneyResult,
-    LoadReportResult,
-    NearestResult,
-    OpenedCorpus,
-    ParametersResult,
-    PredictionResult,
-    SearchResult,
-    SentencesResult,
-    TokensResult,
-    TraceResult,
-    WordsResult,
-)
-METHODS = {
-    "architecture",
-    "compute",
-    "effects",
-    "figure",
-    "heads",
-    "journey",
-    "load_report",
-    "parameters",
-    "predict",
-    "sentences",
-    "tokens",
-    "trace",
-    "words",
-}
+RESULTS = tuple(each for each in Result.__subclasses__() if each.__module__.startswith("bertviz_core"))
+METHODS = {"figure", *re.findall(r"(?m)^\| `\.(\w+)\(", DOCUMENT)}
+"""Methods of a model that the document lists."""
 CALLER = """
 import numpy as np
 from bertviz_core import BertvizError, Model, Result, open_corpus, open_model

@@ -6,6 +6,8 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Locator, Page, expect
 
+from bertviz_core.figures.pages import PAGES as ENTRIES
+from bertviz_core.questions.figures import all_figures
 from tests.browser.conftest import WAIT_MS
 
 pytestmark = pytest.mark.browser
@@ -15,7 +17,7 @@ SKIP = "Skip to main content"
 """The first stop."""
 MOST_STOPS = 120
 """More stops of the tabulator than any page has; a page with more has a trap."""
-PAGES = {
+CHARTS: dict[str, dict[str, list[str]]] = {
     "overview": {"": ["overview_stack"]},
     "parameters": {
         "Tree": ["parameters_tree"],
@@ -90,15 +92,22 @@ PAGES = {
         "About": [],
     },
 }
-"""Page -> view, in the order of its control -> keys of its charts."""
+"""Page -> view, in the order of its control -> keys of its charts; of a page that is not here all are in one view."""
+PAGES = {
+    page: CHARTS.get(page)
+    or {"": [each.chart for each in all_figures().values() if each.chart.partition("_")[0] == page]}
+    for page in ENTRIES
+}
 PAIRED = "?pair=I+love+coding+in+python."
 QUERY = {"predictions": "?model=splade-tiny", "causes": PAIRED, "words": PAIRED}
 """Page -> query of its address, where its views need another model or text than those that everyone begins with."""
 TEXTS = ["Text", "Apply the text", "Second text"]
 """The fields of the sidebar, and their button."""
-TITLES = {"causes": "Heads that matter", "words": "Words that matter"}
-"""Page -> its title, where that is not its name."""
-READ_TEXT = ("architecture", "journey", "tokens", "representations", "attention", "predictions", "causes", "words")
+READ_TEXT = [
+    page
+    for page, entry in ENTRIES.items()
+    if entry.views_without_text is not None and "" not in entry.views_without_text
+]
 """Pages whose first view reads the text; the others are shown without its fields."""
 CSV_ONLY = ("overview_stack", "sentences_pooling_maps", "predictions_text")
 """Charts whose table is a file; every chart has that too."""
@@ -263,7 +272,7 @@ def expect_stops(found: list[Stop], name: str, view: str) -> None:
     names = [stop.name for stop in found]
     assert names[0] == SKIP
     links = [stop.name.rpartition("\n")[2] for stop in found if "pages" in stop.keys]
-    assert links == [TITLES.get(each, each.capitalize()) for each in PAGES]
+    assert links == [entry.title for entry in ENTRIES.values()]
     assert ("combobox", "Model") in [(stop.role, stop.name) for stop in found]
     texts = TEXTS if name in READ_TEXT else []
     assert [stop.name for stop in found if stop.name in TEXTS] == texts

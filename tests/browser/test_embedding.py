@@ -190,7 +190,7 @@ def test_who_is_not_named_is_refused_by_the_browser(browser: Browser, server: st
         page.on("console", lambda message: said.append(message.text))
         page.goto(f"{server}/tokens")
         code = code_of(page)
-        expect(page.get_by_text("This server lets no other site show the frame")).to_be_visible()
+        expect(page.get_by_text("No other site may show the frame of this server")).to_be_visible()
         frame = shown(page, host, code)
         page.wait_for_load_state("load")
         expect(frame.locator("h1")).not_to_have_text("Tokens")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from bertviz_core.questions.figures import PAGES
+from bertviz_core.figures.pages import PAGES
 from tests.browser.conftest import until
 
 pytestmark = pytest.mark.browser

@@ -33,7 +33,7 @@ def test_the_stack_is_drawn_on_the_ground_of_the_page(page: Page, server: str, s
 def test_the_link_to_the_parameters_keeps_the_model(page: Page, server: str) -> None:
     page.goto(f"{server}/?model=distilbert-base-uncased")
     expect(page.locator("[data-testid=stMetric]").first).to_contain_text("66,362,880")
-    page.get_by_role("link", name="Parameters: how many, and where?").click()
+    page.get_by_role("link", name="Parameters: where are the parameters?").click()
     expect(page.get_by_role("heading", name="Parameters", exact=True)).to_be_visible()
     expect(page).to_have_url(f"{server}/parameters?model=distilbert-base-uncased")
     expect(page.locator(".sunburstlayer text", has_text="embeddings").first).to_be_visible()

@@ -6,25 +6,22 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.figures.pages import PAGES
 from ui.address.registry import NAMES, is_known
 
 ROOT = Path(__file__).parents[2]
 SHELL = ROOT / "ui" / "shell.py"
-VIEWS = (
-    ("overview", ""),
+SEVERAL = (
     ("parameters", ""),
     ("parameters", "Compare models"),
     ("architecture", ""),
     ("architecture", "One layer"),
     ("checkpoint", ""),
     ("checkpoint", "Two checkpoints"),
-    ("tokens", ""),
     ("representations", "Values"),
     ("representations", "Token similarity"),
     ("heads", ""),
     ("heads", "One cell"),
-    ("attention", ""),
-    ("journey", ""),
     ("sentences", ""),
     ("sentences", "Token contributions"),
     ("predictions", ""),
@@ -41,6 +38,8 @@ VIEWS = (
     ("corpus", "Probes"),
 )
 """Pages and those of their views that have controls of their own; "" for the first."""
+VIEWS = (*SEVERAL, *((page, "") for page in PAGES if page not in dict(SEVERAL)))
+"""The same, with the first view of every other page."""
 HOSTILE: tuple[str | list[str], ...] = (
     "9" * 5_000,
     "-" + "9" * 400,

@@ -22,7 +22,7 @@ def python_files(root: Path) -> Iterator[Path]:
 
 
 def crowded_folders(root: Path) -> list[str]:
-    """Folders with more than 12 entries, 25 at the root of the library and a few more where there is one for each page.
+    """Folders with more than 12 entries, more where there is one for each package or page.
 
     py.typed, which says to type checkers that there are annotations, is nothing that a reader looks through.
     """

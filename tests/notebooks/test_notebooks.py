@@ -12,7 +12,7 @@ import pytest
 from nbclient import NotebookClient
 from plotly.offline import get_plotlyjs
 
-from bertviz_core.questions.figures import PAGES
+from bertviz_core.figures.pages import PAGES
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.questions.figures import PAGES, all_figures
+from bertviz_core.figures.pages import PAGES
+from bertviz_core.questions.figures import all_figures
 from tests.pages.opened import SHELL
 
 UNITS = "%|×|x|[kMGT]i?B|bytes?|[KMBT]|n?s|ms|µs|min|nats?|bits?|sd"

@@ -9,7 +9,7 @@ from html import unescape
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.questions.figures import PAGES
+from bertviz_core.figures.pages import PAGES
 from tests.pages.opened import SHELL, opened, views
 from ui.cache.report import kept_file
 from ui.widgets.files.report import WAITING

@@ -92,7 +92,7 @@ def test_special_tokens_and_types_are_explained_where_they_are() -> None:
         assert f"**{token}** " not in alone
         assert f"**{token}** " in pair
     assert "8 of type 0." in alone
-    assert "the two texts apart: 8 of type 0, 7 of type 1" in pair
+    assert "distinguish the two texts: 8 of type 0, 7 of type 1" in pair
 
 
 def test_a_chosen_token_shows_its_nearest_rows() -> None:

@@ -263,9 +263,9 @@ def carried(at: AppTest, include: bool) -> list[tuple[str, str]]:
 def test_the_text_is_in_the_link_only_when_asked() -> None:
     at = opened("tokens", **PAIR)
     assert carried(at, include=False) == []
-    assert "left out, since addresses end in logs" in " ".join(each.value for each in at.caption)
+    assert "left out, because servers and browsers log addresses" in " ".join(each.value for each in at.caption)
     assert carried(at, include=True) == list(PAIR.items())
-    assert "Addresses end in the logs" in " ".join(each.value for each in at.caption)
+    assert "Servers and browsers log addresses" in " ".join(each.value for each in at.caption)
 
 
 def test_a_link_names_the_corpus_though_it_is_the_first() -> None:
@@ -277,8 +277,8 @@ def test_a_link_names_the_corpus_though_it_is_the_first() -> None:
 @pytest.mark.parametrize(
     ("ancestors", "words"),
     [
-        (("'self'",), "This server lets no other site show the frame"),
-        (("'none'",), "This server lets no other site show the frame"),
+        (("'self'",), "No other site may show the frame of this server"),
+        (("'none'",), "No other site may show the frame of this server"),
         (("'self'", "https://*.lms.example"), "The frame works on pages of https://*.lms.example."),
     ],
 )
@@ -320,11 +320,11 @@ def test_a_text_too_long_for_an_address_is_told_in_one_sentence() -> None:
 def test_a_file_is_no_part_of_a_link() -> None:
     at = opened("sentences", source="file", text="Mine.")
     assert carried(at, include=True) == [("text", "Mine.")]
-    assert "uploaded file is no part" in " ".join(each.value for each in at.caption)
+    assert "uploaded file is not part" in " ".join(each.value for each in at.caption)
     several = opened("predictions", view="Several texts", texts_from="file", list_file="my *list*.csv")
     assert "list_file" not in several.query_params
     (waiting,) = [each.value for each in several.info]
-    assert "made from the file my \\*list\\*\\.csv, which no link carries" in waiting
+    assert "made from the file my \\*list\\*\\.csv, which is not part of a link" in waiting
     several.file_uploader(key="many_upload").upload("own.csv", b"my pet\nthe bank\n", "text/csv").run()
     assert ("list_file", "own.csv") in carried(several, include=True)
-    assert "The file own\\.csv is no part of a link" in " ".join(each.value for each in several.caption)
+    assert "The file own\\.csv is not part of the link" in " ".join(each.value for each in several.caption)

@@ -1,1 +1,1 @@
-"""The address of a view: which names it may have, what it says, and how the reader reached the view."""
+"""The address of a view: its names, their values, and how the reader reached the view."""

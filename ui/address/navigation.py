@@ -1,10 +1,10 @@
-"""How the reader reached the view that a run draws: by a link of the dashboard, by Back or Forward, by a lesson's step.
+"""Track how the reader reached a view: by a link of the dashboard, by Back or Forward, or by a step of a lesson.
 
-`ui/components/navigation` says in the address how, and the query that the view was left with. Streamlit takes whatever
-is no link of its own for the browser's history: it sets what the address does not name to its default, and on another
-page it forgets what a control of the page before had a name for. So a link that keeps what the session remembers begins
-the script anew, and on the way back the browser opens the whole address once more when the page has changed. A step of
-a lesson says all in its address; `ui/lessons/tour.py` has it opened once more where something was forgotten.
+`ui/components/navigation` writes into the address how the view is reached, and the query with which it was left.
+Streamlit treats every address that is not its own link as browser history: it resets what the address does not name,
+and on another page it drops the parameters of the previous page's widgets. So a link that keeps the session's choices
+starts the script again, and after Back to another page the browser opens the whole address once more. The address of a
+lesson's step is complete; `ui/lessons/tour.py` has it opened again where Streamlit dropped something.
 """
 
 from dataclasses import dataclass
@@ -19,35 +19,35 @@ from ui.session import FIGURE
 BACK = "back"
 MOST_NAMES = 100
 VISIT = "address_visit"
-"""Key of the session: the visit of the run before, and then of this one."""
+"""Key of the session: the current visit."""
 Action = Literal["draw", "say again", "begin again", "open again"]
-"""What a run does: it draws the view; first says the address to the browser once more; ends, and the script begins
-anew; ends, and the browser opens the query that the view was left with."""
+"""What a run does: draw the view; first send the address to the browser again; end, so that the script starts again;
+or end, so that the browser opens the query with which the view was left."""
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One visit to a view; it lasts until the reader goes to another page, follows a link, or goes back or forward."""
+    """A visit to a view, which ends when the reader opens another page, follows a link, or goes back or forward."""
 
     page: str = ""
     """Name of the page."""
     number: int = 0
     """Visits so far in this session."""
     first_run: bool = True
-    """Whether the page is another one than in the run before."""
+    """Whether the previous run showed another page."""
     complete: bool = False
-    """Whether the address says all of this run's view: one that was left and is reached again, or a lesson's step."""
+    """Whether the address describes the whole view: after Back or Forward, or in a step of a lesson."""
     begun: str = ""
-    """LINK or BACK in a run that ends before it draws; the next run goes on from there."""
+    """LINK or BACK in a run that ends before it draws; the next run continues."""
 
 
 def reached(before: Visit, page: str, carried: str | None) -> tuple[Visit, Action]:
     """The visit of a run, and what the run does.
 
     Args:
-        before: the visit of the run before.
-        page: name of the page that is shown.
-        carried: what the address says under ARRIVE; None for nothing.
+        before: the visit of the previous run.
+        page: name of the current page.
+        carried: value of ARRIVE in the address; None for none.
     """
     new_page = page != before.page
     number = before.number + (new_page or carried is not None)
@@ -63,7 +63,7 @@ def reached(before: Visit, page: str, carried: str | None) -> tuple[Visit, Actio
 
 
 def left_query(carried: str) -> dict[str, list[str]]:
-    """The query that a view was left with; nothing of what no view is left with."""
+    """Parse the query with which a view was left; names of embedding are dropped."""
     try:
         names = parse_qs(carried.removeprefix("?"), keep_blank_values=True, max_num_fields=MOST_NAMES)
     except ValueError:  # too many
@@ -72,18 +72,14 @@ def left_query(carried: str) -> dict[str, list[str]]:
 
 
 def arrive(page: str) -> str:
-    """The query that the browser is to open once more, before the page is drawn; "" where the page can be drawn.
-
-    Args:
-        page: name of the page that is shown.
-    """
+    """Start or continue a visit; returns the query that the browser must open before the page is drawn, or ""."""
     carried = st.query_params.get(ARRIVE)
     st.session_state[VISIT], action = reached(visit(), page, carried)
     if carried is not None:
         del st.query_params[ARRIVE]
     if action == "begin again":
         st.rerun()
-    if action == "say again":  # what the run before said of the address went with it
+    if action == "say again":  # the previous run ended before its changes of the address were sent
         st.query_params[ARRIVE] = ""
         del st.query_params[ARRIVE]
     if action != "open again" or carried is None:
@@ -93,6 +89,6 @@ def arrive(page: str) -> str:
 
 
 def visit() -> Visit:
-    """The visit of this run; before `arrive` of the one before, and of no page where there was none."""
-    held = st.session_state.get(VISIT)
-    return held if isinstance(held, Visit) else Visit()
+    """The visit of this run; before `arrive` that of the previous run."""
+    current = st.session_state.get(VISIT)
+    return current if isinstance(current, Visit) else Visit()

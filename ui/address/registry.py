@@ -1,7 +1,7 @@
-"""Every name that the address of a view may have, a row each: what its value is, on which pages, in which links.
+"""Register every name that the address of a view may have: its parameter, its pages, and how links treat it.
 
-A parameter of a question is that question's own, so that address, command and library have one name for it. Checks of
-the address, links, the tests' hostile addresses and the table in docs/lessons.md are made from these rows.
+Parameters of questions are used as they are, so that address, command and library share one name. The validation of
+addresses, links, the hostile addresses of the tests and the table in docs/lessons.md are derived from these rows.
 """
 
 import re
@@ -15,16 +15,16 @@ from bertviz_core.questions.interventions import single_text as interventions
 from bertviz_core.questions.models import architecture, checkpoints, parameters
 from bertviz_core.questions.parameters import Param, flag
 from bertviz_core.questions.predictions import labelled_texts, labels, masked_lm
-from bertviz_core.questions.texts import attention, heads, hidden_states, journey, sentences, tokens
+from bertviz_core.questions.texts import attention, heads, hidden_states, sentences, tokens
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 
 Linked = Literal["shown", "asked", "placed", "column", "always"]
-"""What a link does with a value: it has what the address shows; it carries what was typed when asked to, the numbers
-that mean something beside that only, and a column's name where a file is read; it names it though it is the default."""
+"""How a link treats a value: it is in the address anyway; it is a text, included on request; it is a number that needs
+such a text; it is a column's name, included where a file is read; or it is included even when it is the default."""
 WHOLE = ("whole", "span", "head", "position")
 """Kinds whose value in an address is a whole number, or two of them."""
 FOLDED = re.compile(r"[a-z][a-z_]*_(?:table|explained|figure)")
-"""A part of a page that stands folded, by the name of its figure: true where it is open."""
+"""A folded part of a page, by the name of its figure: true where it is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,11 @@ class AddressName:
     """A name of the address."""
 
     param: Param
-    """Its key is the name."""
+    """Its key is the name in the address."""
     pages: tuple[str, ...]
-    """Where there is a control for it; () for every page."""
+    """Pages that have a widget for it; () for every page."""
     linked: Linked = "shown"
-    """What a link does with it."""
+    """How a link treats it."""
 
 
 def _on(pages: str, *params: Param, linked: Linked = "shown") -> tuple[AddressName, ...]:
@@ -52,7 +52,7 @@ def _whole(key: str, help_text: str) -> Param:
 
 
 STATE = Param("layer", "layer", "the layer after which hidden states are read, from 0, or embeddings")
-"""The commands and the library count entries of the hidden states instead: 0 for the embeddings, 1 after layer 0."""
+"""Commands and the library count the entries of hidden_states instead: 0 for the embeddings, 1 after layer 0."""
 TASK = _words("task", "the task whose class is counted")
 FIRST_SENTENCE = _whole("first_sentence", "the first of two sentences of the list, from 0")
 SECOND_SENTENCE = _whole("second_sentence", "the second of them")
@@ -60,7 +60,7 @@ SECOND_SENTENCE = _whole("second_sentence", "the second of them")
 ROWS: tuple[AddressName, ...] = (
     *_on("", _words("model", "the model, the bundled one by default"), _words("view", "the view of the page")),
     *_on("", _words("text", "the text"), _words("pair", "the second text"), linked="asked"),
-    *_on("overview", flag("overview_has", "what the model has stands open")),
+    *_on("overview", flag("overview_has", "whether the list of what the model has is open")),
     *_on("parameters architecture", TASK),
     *_on("parameters", parameters.FORM, parameters.DEPTH),
     *_on(
@@ -74,9 +74,9 @@ ROWS: tuple[AddressName, ...] = (
     *_on(
         "architecture",
         _words("find", "part of a module's name or class"),
-        _whole("levels", "levels of the tree that stand open"),
+        _whole("levels", "levels of the tree that are open"),
         flag("one_by_one", "every layer in its own rows"),
-        _words("looked_at", "the module whose details are shown"),
+        _words("looked_at", "the selected module"),
         flag("architecture_printed", "the text of print(model) stands open"),
     ),
     *_on("checkpoint", checkpoints.LABELS, checkpoints.OTHER, checkpoints.STATISTIC, checkpoints.WEIGHTS_SCALE),
@@ -87,7 +87,7 @@ ROWS: tuple[AddressName, ...] = (
         _words("key_status", "the status of the keys that are listed"),
         _words("key_search", "part of a key's name"),
         _words("compared", "what is compared", "weights", "behaviour with the text"),
-        flag("checkpoint_names", "tensors without a partner stand open"),
+        flag("checkpoint_names", "whether the list of tensors without a partner is open"),
     ),
     *_on("tokens", tokens.BELOW_TOKENS, tokens.TOKEN, tokens.TOKENIZER),
     *_on("representations sentences predictions words", STATE),
@@ -100,24 +100,22 @@ ROWS: tuple[AddressName, ...] = (
         _words("second_text", "the second one"),
         linked="asked",
     ),
-    *_on("journey heads attention", heads.LAYER, heads.HEAD, heads.QUERY),
-    *_on("journey", journey.COLOUR, journey.RIBBON, flag("rests_on", "what the answer rests on is shown")),
-    *_on("heads", heads.MATRIX, heads.CUT, heads.PRODUCT),
-    *_on("journey heads", heads.KEY),
-    *_on("heads", flag("heads_row", "the row of weights stands open as a table")),
+    *_on("heads attention", heads.LAYER, heads.HEAD, heads.QUERY),
+    *_on("heads", heads.MATRIX, heads.CUT, heads.PRODUCT, heads.KEY),
+    *_on("heads", flag("heads_row", "whether the row of weights is open as a table")),
     *_on("attention", attention.WEIGHTS, attention.WORDS, attention.SPECIAL, attention.PUNCTUATION, attention.PART),
     *_on("attention", attention.QUERIES, attention.KEYS),
     *_on(
         "attention",
-        _words("look", "how the maps are drawn, and what of them is looked at; take it from an address"),
-        flag("attention_measures", "what each head does stands open"),
-        flag("attention_beside", "the four kinds of weights stand open side by side"),
+        _words("look", "how the maps are drawn, and what is selected in them; copy it from an address"),
+        flag("attention_measures", "whether the measures of all heads are open"),
+        flag("attention_beside", "whether the four kinds of weights are open side by side"),
     ),
     *_on("sentences", _words("sentences", "the list, a sentence on each line"), sentences.QUERY, linked="asked"),
     *_on("sentences", FIRST_SENTENCE, SECOND_SENTENCE, linked="placed"),
     *_on(
         "sentences",
-        _words("sentence_column", "the column of a file that holds the sentences"),
+        _words("sentence_column", "the column of a file with the sentences"),
         _words("colour_column", "the column that the points are coloured by"),
         linked="column",
     ),
@@ -145,9 +143,9 @@ ROWS: tuple[AddressName, ...] = (
     *_on(
         "predictions",
         _words("terms", "the terms that are drawn", "both texts", "the first text", "the second text"),
-        _words("head_of", "the task of the head that is asked"),
+        _words("head_of", "the task of the head"),
         _words("texts_from", "where the texts come from", "typed", "file"),
-        _words("asked", "who is asked: the task of a head, or probe"),
+        _words("asked", "the task of the head that answers, or probe"),
         _words("labelled", "where the labelled texts come from"),
     ),
     *_on("causes words journey", targets.TARGET, targets.MEASURE),
@@ -157,11 +155,11 @@ ROWS: tuple[AddressName, ...] = (
         _words("target_class", "the class or tag"),
         _words("target_layer", "the hidden state that the target is in"),
         _whole("target_dimension", "one number of it"),
-        _words("classes_of", "whose classes are the target", "the head", "the probe"),
+        _words("classes_of", "whether the classes of the head or of the probe are the target", "the head", "the probe"),
     ),
     *_on(
-        "causes words journey",
-        _words("target_word", "the word that is asked for"),
+        "causes words",
+        _words("target_word", "the word of the target"),
         _words("direction_from", "the text that the direction leads from"),
         _words("direction_to", "the text that it leads to"),
         linked="asked",
@@ -170,7 +168,7 @@ ROWS: tuple[AddressName, ...] = (
     *_on("causes", _words("effect_sentences", "sentences, one on each line"), linked="asked"),
     *_on(
         "causes",
-        _words("changed_head", "the head that is looked at, such as layer 2, head 7"),
+        _words("changed_head", "the selected head, such as layer 2, head 7"),
         _words("removed_heads", "heads that are removed together, the name once for each"),
         _words("which", "how they are chosen", "greedy search", "my choice"),
         _words("patched", "what is copied", "hidden states", "heads"),
@@ -188,20 +186,33 @@ ROWS: tuple[AddressName, ...] = (
     *_on("corpus", corpora.LABELS, corpora.PROBE_TEXTS, corpora.POOLING),
     *_on(
         "corpus",
-        _whole("hit", "the hit that is looked at, from 1"),
-        _whole("group", "the group of near duplicates that is looked at, from 1"),
-        _whole("cluster", "the cluster that is looked at, from 0"),
-        _words("area", "the part of the map that is drawn; take it from an address"),
+        _whole("hit", "the open hit, from 1"),
+        _whole("group", "the open group of near duplicates, from 1"),
+        _whole("cluster", "the open cluster, from 0"),
+        _whole("first_row", "the first row that is listed, from 0"),
+        _words("area", "the part of the map that is drawn; copy it from an address"),
     ),
     *_on("", _words("cell", "a clicked cell of a figure, as FIGURE.ROW.COLUMN")),
 )
-"""In the order of the pages; a name that means something else on another page has a row for each."""
+"""In the order of the pages; a name with different meanings has a row for each."""
+
+
+def param(key: str, page: str = "") -> Param:
+    """The parameter of a control that belongs to a page and to no question.
+
+    Args:
+        key: its name in the address.
+        page: the page, for a name that several pages have.
+    """
+    return next(row.param for row in ROWS if row.param.key == key and (not page or page in row.pages))
+
+
 NAMES = frozenset(row.param.key for row in ROWS)
-"""All of them but those of FOLDED parts."""
+"""All names but those of folded parts."""
 NUMBERS = frozenset(row.param.key for row in ROWS if row.param.kind in WHOLE)
-"""Those whose value is a whole number, or two of them as the ends of a part."""
+"""Names whose value is a whole number, or a pair of them."""
 TYPED = tuple(dict.fromkeys(row.param.key for row in ROWS if row.linked == "asked"))
-"""What a reader types: a link carries it when asked to, the tab keeps it over a reload; the model limits its length."""
+"""Texts that a reader types: links include them on request, and the browser's tab keeps them over a reload."""
 
 
 def is_known(name: str) -> bool:
@@ -210,10 +221,10 @@ def is_known(name: str) -> bool:
 
 
 def linked(how: Linked, page: str) -> tuple[str, ...]:
-    """Names that a link of a page treats in this way, those of every page first."""
+    """Names that links of a page treat in this way, those of every page first."""
     return tuple(row.param.key for row in ROWS if row.linked == how and (not row.pages or page in row.pages))
 
 
 def names_once_taken() -> tuple[str, ...]:
-    """Names that an address brings and does not keep: what was typed, and what means something beside it only."""
+    """Names that are removed from an address once they are read: texts, and what has a meaning beside them only."""
     return tuple(dict.fromkeys(row.param.key for row in ROWS if row.linked in ("asked", "placed", "column")))

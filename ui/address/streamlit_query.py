@@ -1,7 +1,7 @@
-"""The one tie to Streamlit's inside that the address needs: names are taken out of it that a control is bound to.
+"""Remove names from the address that a widget is bound to, through an internal API of Streamlit.
 
-`st.query_params` refuses to change a name that a control of the run before was bound to. Yet a step back may bring an
-address that no control can take, and it has to be mended before the controls of this run read it.
+`st.query_params` refuses to change a name that a widget of the previous run was bound to. But Back may lead to an
+address with values that no widget accepts, which must be removed before the widgets read them.
 """
 
 from collections.abc import Iterable
@@ -10,9 +10,9 @@ from streamlit.runtime.state import get_session_state
 
 
 def discard(names: Iterable[str]) -> None:
-    """Take names out of the address, bound to a control or not, and out of what controls are to begin with.
+    """Remove names from the address, bound to a widget or not, and from the initial values of widgets.
 
-    The browser is sent the address that is left once. Checked with Streamlit 1.67 by tests/ui/address/test_query.py.
+    The browser gets the new address once. Checked with Streamlit 1.67 by tests/ui/address/test_query.py.
     """
     with get_session_state().query_params() as params:
         *others, last = names

@@ -1,1 +1,1 @@
-"""What readers share, held under one budget of bytes."""
+"""Caches that all sessions share, under one budget of bytes."""

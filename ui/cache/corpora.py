@@ -1,4 +1,4 @@
-"""The corpora of this instance as questions see them: opened once while their files stay as they are."""
+"""Open the corpora of this instance for questions; a corpus is opened again when its files have changed."""
 
 from collections.abc import Callable, Hashable
 from pathlib import Path
@@ -17,29 +17,29 @@ T = TypeVar("T")
 
 
 class SharedCorpus(CorpusSubject):
-    """A corpus of this instance, for all readers; what is found in it is kept by its fingerprint."""
+    """A corpus of this instance; results about it are cached by its fingerprint for all sessions."""
 
     def __init__(self, name: str, folder: Path | None = None) -> None:
-        """The corpus of a name as its files are now.
+        """Open a corpus as its files are now.
 
         Args:
-            name: of the corpus.
-            folder: where it is; None for below the folder of corpora.
+            name: name of the corpus.
+            folder: its folder; by default the one of this name below the folder of corpora.
 
         Raises:
-            CorpusError: as corpus_folder and open_corpus.
+            CorpusError: there is no such corpus, or it is damaged.
         """
         folder = folder or corpus_folder(name, settings())
         self._name, self._corpus = name, _opened(str(folder), stamp(folder))
 
     @property
     def name(self) -> str:
-        """The name that the page calls it by."""
+        """The name of the corpus."""
         return self._name
 
     @property
     def settings(self) -> Settings:
-        """What may be opened here."""
+        """The settings of this server."""
         return settings()
 
     @property
@@ -49,30 +49,30 @@ class SharedCorpus(CorpusSubject):
 
     @property
     def model(self) -> SharedModel:
-        """The model that made the vectors; whether it is here is known when something of it is asked for."""
+        """The model that made the vectors; its files are looked up on first use."""
         return SharedModel(self.corpus.manifest.model)
 
     @property
     def index(self) -> SearchIndex | None:
-        """This machine's index of it; None where there is none."""
+        """The search index on this machine; None where there is none."""
         return open_index(self.corpus, settings())
 
     def key(self, key: Hashable) -> Hashable:
-        """What a value is kept by: the corpus' files, and what it is made from."""
+        """The cache key of a value: the state of the corpus' files, and the key itself."""
         return self.corpus.fingerprint, self.name, key
 
-    def at_hand(self, key: Hashable) -> Any:
-        """A value of this corpus that is kept; None where it is not."""
+    def cached(self, key: Hashable) -> Any:
+        """The cached value of a key; None where there is none."""
         return results().get(self.key(key))
 
     def made(self, key: Hashable, make: Callable[[], T]) -> T:
-        """A value of this corpus by what it is made from."""
+        """The value of a key, computed if it is not cached."""
 
-        def kept() -> T:
+        def computed() -> T:
             with spinning(key):
                 return make()
 
-        value: T = results().made(self.key(key), kept, value_nbytes)
+        value: T = results().made(self.key(key), computed, value_nbytes)
         return value
 
 

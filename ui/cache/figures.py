@@ -1,4 +1,4 @@
-"""Figures kept for all sessions by what they show: to draw one takes longer than all else of a page."""
+"""Cache drawn figures for all sessions: drawing one takes longer than the rest of a page."""
 
 import dataclasses
 import hashlib
@@ -14,15 +14,15 @@ from bertviz_core.trace.results import Trace
 from ui.cache.memoize import results
 
 MOST_BYTES = 8 * 1024**2
-"""Of arrays and texts that a figure is made of; more takes longer to look through than a figure to draw."""
+"""Most bytes of arrays and texts that are hashed; hashing more takes longer than drawing the figure."""
 MOST_VALUES = 20_000
-"""Of single values, for the same reason: a checkpoint of thousands of tensors is drawn each time."""
+"""Most single values that are hashed, for the same reason."""
 PER_BYTE = 4
-"""Bytes of a figure in memory for one of its text, about."""
+"""Bytes that a figure takes in memory for each byte of its JSON, about."""
 
 
 def cached_figure(figure: Any, theme: Theme) -> Any:
-    """The figure of a specification in a theme and width, the one drawn before for the same; a figure as it is."""
+    """The drawn figure of a specification in a theme and width; a finished figure is returned as it is."""
     if not isinstance(figure, FigureSpec):
         return figure
     look = (theme.name, theme.pixels, theme.tall)
@@ -36,9 +36,9 @@ def cached_figure(figure: Any, theme: Theme) -> Any:
 
 
 def key_digest(key: tuple[object, ...]) -> bytes | None:
-    """A declared figure's name and the values of all that it is made of, as a digest; None where that is too much.
+    """Digest of a figure's name and the values of its inputs; None where there are too many of them.
 
-    Values count and not identity: results that are computed anew at each click give the figure that was drawn before.
+    Values count and not identity, so that results that are computed anew find the figure that was drawn before.
     """
     digest = _Digest()
     try:
@@ -49,11 +49,11 @@ def key_digest(key: tuple[object, ...]) -> bytes | None:
 
 
 class _TooMuch(Exception):  # noqa: N818  # no error: it ends the walk
-    """A figure is made of more than is worth looking through, or of something whose value is not known."""
+    """The inputs are too large to hash, or of a type that cannot be hashed by value."""
 
 
 class _Digest:
-    """Takes in plain values, arrays, collections and frozen results, each with its type."""
+    """Hashes plain values, arrays, collections and frozen results, each with its type."""
 
     def __init__(self) -> None:
         self._hash = hashlib.blake2b(digest_size=16)
@@ -94,7 +94,7 @@ class _Digest:
             self.add(part)
 
     def _struct(self, value: msgspec.Struct) -> None:
-        """A ledger has thousands of these, so all fields are taken at once."""
+        """Hash all fields at once, since a ledger has thousands of rows."""
         try:
             raw = msgspec.msgpack.encode(value)
         except (TypeError, ValueError, OverflowError) as error:  # an object, half a character, a very large number

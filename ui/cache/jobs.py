@@ -1,7 +1,7 @@
-"""Long work that goes on while its reader looks at another page: one board of jobs for the whole server.
+"""Run long computations as cancellable background jobs, on one board for the whole server.
 
-A job runs in a thread of its own and is found again by its key, from any page and any session; so what two readers
-want is computed once. Long jobs take turns; short ones do not wait for them. One whose readers have all left ends.
+A job runs in its own thread and is found by its key from any page and session, so the same work is done once. Long jobs
+take turns; short ones do not wait for them. A job ends when all its readers have left.
 """
 
 from collections import defaultdict
@@ -17,35 +17,35 @@ from bertviz_core.questions.byte_cache import ByteCache, retained_nbytes
 from ui.cache.memoize import results
 
 State = Literal["waiting", "running", "done", "stopped", "left", "failed"]
-"""Stopped is one that a reader has cancelled, left one that nobody waited for any longer."""
+"""A job is stopped when a reader cancels it, and left when its last reader has gone."""
 T = TypeVar("T")
 TURN_S = 0.1
-"""How often a job that waits for its turn looks whether it was stopped."""
+"""How often a waiting job checks whether it was stopped, in seconds."""
 SHORT = 512
-"""A job of more steps waits for its turn, where nothing else is said of it."""
+"""By default a job of more steps waits for its turn."""
 DESERTED_S = 10.0
-"""How long a job goes on after its last reader has left: who reloads a page is there again before."""
+"""Seconds that a job goes on after its last reader has left, so that reloading a page does not end it."""
 
 
 class Waiting(Protocol):
-    """One who waits for a job."""
+    """A reader who waits for a job."""
 
     left_at: float | None
-    """When that one left, by perf_counter; None while there."""
+    """When the reader left, by perf_counter; None while connected."""
 
 
 class Job(Generic[T]):
-    """One piece of work of countable steps, such as sentences or bytes."""
+    """A computation of countable steps, such as sentences or bytes."""
 
     def __init__(self, total: int, work: "Callable[[Job[T]], T]", turn: "Lock | None", given_nbytes: int = 0) -> None:
-        """A job that has not begun.
+        """Create a job without starting it.
 
         Args:
-            total: steps in all.
-            work: makes the result; it is given the job, which must be called with (done, total) and may raise, and to
-                which it may show what there is so far.
-            turn: held while the job runs; None for a short one.
-            given_nbytes: bytes of what it works on.
+            total: number of steps.
+            work: computes the result. It gets the job, calls it with (done, total), which may raise, and may pass a
+                partial result to `show`.
+            turn: lock that the job holds while it runs; None for a short job.
+            given_nbytes: bytes of the input.
         """
         self.given_nbytes = given_nbytes
         self.total, self.done = total, 0
@@ -59,31 +59,31 @@ class Job(Generic[T]):
         self._readers_lock = Lock()
         self._began = self._finished = perf_counter()
         self._before: tuple[int, float] | None = None
-        """Steps that were done when this part of the work was first told of, and when that was."""
+        """Steps done at the first report of this part of the work, and the time of that report."""
 
     def start(self) -> None:
-        """Begin, in a thread of its own."""
+        """Start the thread."""
         Thread(target=self._run, name="job", daemon=True).start()
 
     def stop(self) -> None:
-        """Ask it to end at its next step."""
+        """Ask the job to end at its next step."""
         self._stop.set()
 
     def join(self, reader: Waiting) -> None:
-        """Have one more who waits for it."""
+        """Add a reader who waits for the job."""
         with self._readers_lock:
             if reader not in self._readers and not self._ended.is_set():
                 self._readers = (*self._readers, reader)
 
     def leave(self, reader: Waiting) -> None:
-        """Have one less; where none is left it is asked to end."""
+        """Remove a reader; the job is asked to end when none is left."""
         with self._readers_lock:
             had, self._readers = self._readers, tuple(each for each in self._readers if each is not reader)
             if had and not self._readers:
                 self._left.set()
 
     def _is_wanted(self) -> bool:
-        """Whether it was not stopped, and one of its readers is there or has only just left."""
+        """Whether the job was not stopped, and a reader is connected or has only just left."""
         left = [reader.left_at for reader in self._readers]
         gone = [at for at in left if at is not None]
         if gone and len(gone) == len(left) and perf_counter() - max(gone) > DESERTED_S:
@@ -91,17 +91,17 @@ class Job(Generic[T]):
         return not self._stop.is_set() and not self._left.is_set()
 
     def wait(self, seconds: float) -> bool:
-        """Whether it has ended after at most so many seconds."""
+        """Wait at most this many seconds; returns whether the job has ended."""
         return self._ended.wait(seconds)
 
     @property
     def seconds(self) -> float:
-        """How long it has been running."""
+        """Seconds that the job has been running."""
         return (self._finished if self._ended.is_set() else perf_counter()) - self._began
 
     @property
     def rate(self) -> float:
-        """Steps per second of this part, without those that were done before, such as vectors from the store."""
+        """Steps per second of this part, without steps that were already done, such as vectors from the store."""
         if self._before is None:
             return 0.0
         before, at = self._before
@@ -109,11 +109,11 @@ class Job(Generic[T]):
 
     @property
     def seconds_left(self) -> float | None:
-        """What it will still take at this rate; None before there is one."""
+        """Estimated seconds left; None before the rate is known."""
         return (self.total - self.done) / self.rate if self.rate else None
 
     def __call__(self, done: int, total: int) -> None:
-        """As a Progress of the work: how far it is.
+        """Report progress, as a `Progress`.
 
         Raises:
             SupersededError: the job was stopped, or its readers have left.
@@ -127,7 +127,7 @@ class Job(Generic[T]):
             raise SupersededError
 
     def show(self, so_far: T) -> None:
-        """The result as far as it is known, for those who wait; it is let go when the job is done."""
+        """Set a partial result for the waiting readers; it is dropped when the job is done."""
         self.so_far = so_far
 
     def _run(self) -> None:
@@ -142,13 +142,13 @@ class Job(Generic[T]):
                     self._turn.release()
         except SupersededError:
             self.state = "stopped" if self._stop.is_set() else "left"
-        except BertvizError as error:  # its sentence is all of it; its traceback holds what it came from: a model
+        except BertvizError as error:  # only its message is shown, and its traceback would keep a model in memory
             error.__cause__ = error.__context__ = None
             self.error, self.state = error.with_traceback(None), "failed"
-        except Exception as error:  # shown to whoever looks at the job, on their page
+        except Exception as error:  # shown on the page of each reader of the job
             self.error, self.state = error, "failed"
         finally:
-            del self._work  # it holds a model too, which a job that has ended is not to keep in memory
+            del self._work  # it refers to a model, which a finished job must not keep in memory
             self._readers = ()
             self._finished = perf_counter()
             self._ended.set()
@@ -160,19 +160,19 @@ class Job(Generic[T]):
 
 
 class JobBoard(Generic[T]):
-    """All jobs of a server by their keys; may be used from many threads.
+    """All jobs of a server by their keys; thread-safe.
 
-    Jobs that are done are held by the cache that other results share, where those used longest ago make room; those
-    whose results are kept there by themselves are let go.
+    Finished jobs are kept in the cache of results, which drops the least recently used. A job whose work caches its
+    own result is dropped when it is done.
     """
 
     def __init__(self, long: int, nbytes: Callable[[T], int], finished: ByteCache) -> None:
-        """A board without jobs.
+        """Create a board without jobs.
 
         Args:
-            long: a job of more steps waits for its turn.
-            nbytes: bytes that a result takes, with all that it holds.
-            finished: holds the jobs that are done; what others work on must fit into its budget too.
+            long: by default a job of more steps waits for its turn.
+            nbytes: returns the bytes that a result takes.
+            finished: cache for finished jobs; the inputs of running jobs must fit into its budget, too.
         """
         self._long, self._nbytes, self._finished = long, nbytes, finished
         self._jobs: dict[Hashable, Job[T]] = {}
@@ -180,7 +180,7 @@ class JobBoard(Generic[T]):
         self._turns: defaultdict[str, Lock] = defaultdict(Lock)
 
     def find(self, key: Hashable) -> Job[T] | None:
-        """The job of this key; None where there is none."""
+        """Return the job of this key; None where there is none."""
         with self._lock:
             return self._find(key)
 
@@ -195,19 +195,19 @@ class JobBoard(Generic[T]):
         long: int | None = None,
         kept: bool = False,
     ) -> Job[T]:
-        """The job of this key, begun if there is none.
+        """Return the job of this key, starting it if there is none.
 
         Args:
-            key: names the job.
-            total: steps in all.
-            work: as Job.
-            given_nbytes: bytes of what it works on, held until it ends.
-            turns: with which others a long job takes turns.
-            long: a job of more steps is one; that of the board by default.
-            kept: whether the work itself keeps its result where others find it, so that the job need not.
+            key: identifies the job.
+            total: number of steps.
+            work: as in `Job`.
+            given_nbytes: bytes of the input, reserved until the job ends.
+            turns: name of the queue in which long jobs take turns.
+            long: a job of more steps waits for its turn; by default the board's.
+            kept: whether the work caches its own result.
 
         Raises:
-            BusyError: what other jobs still work on leaves no room for it.
+            BusyError: the inputs of other jobs leave no room for this one.
         """
 
         def work_and_keep(job: Job[T]) -> T:
@@ -231,7 +231,7 @@ class JobBoard(Generic[T]):
             return started
 
     def forget(self, key: Hashable) -> None:
-        """Let the next one who asks begin anew."""
+        """Drop a job, so that the next request starts it again."""
         with self._lock:
             self._jobs.pop(key, None)
             self._finished.pop((self, key))
@@ -244,7 +244,7 @@ class JobBoard(Generic[T]):
         return job or self._finished.get((self, key))
 
     def _make_room(self, nbytes: int) -> None:
-        """Let go of results until what is worked on fits beside them."""
+        """Drop results until the inputs of all running jobs fit into the budget."""
         going_on = sum(job.given_nbytes for job in self._jobs.values() if job.state in ("waiting", "running"))
         if going_on and going_on + nbytes > self._finished.max_nbytes:
             raise BusyError("This server works on other long lists of sentences; try again when they are done.")
@@ -253,5 +253,5 @@ class JobBoard(Generic[T]):
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def board() -> JobBoard[Any]:
-    """All long work of this server."""
+    """The board of this server."""
     return JobBoard(SHORT, retained_nbytes, results())

@@ -1,4 +1,4 @@
-"""Parameters and sizes of a model for pages of several subjects, as the questions have them."""
+"""Parameter ledger, sizes and module tree of a model, for several pages."""
 
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.parameters.results import Ledger, TreeNode

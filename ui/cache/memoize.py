@@ -1,4 +1,4 @@
-"""What is made once for all sessions and kept while there is room: one budget of bytes, however many the results."""
+"""Memoize functions for all sessions under one budget of bytes."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -18,13 +18,13 @@ T = TypeVar("T")
 def cached_by_bytes(
     spinner: str = "", size: Callable[[Any], int] = retained_nbytes
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """A function whose results are kept by its arguments; an argument whose name begins with "_" is no part of those.
+    """Cache a function's results by its arguments, except those whose name begins with "_".
 
-    Like st.cache_resource, which counts entries and not bytes. Results are shared between sessions and never changed.
+    Unlike st.cache_resource it counts bytes and not entries. Results are shared between sessions and never changed.
 
     Args:
-        spinner: what a reader sees while a result is made; empty for nothing.
-        size: bytes of a result.
+        spinner: text shown during the computation; "" for none.
+        size: returns the bytes of a result.
     """
 
     def decorated(make: Callable[P, T]) -> Callable[P, T]:
@@ -49,7 +49,7 @@ def cached_by_bytes(
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def results() -> ByteCache:
-    """The results that all sessions share."""
+    """The cache that all sessions share."""
     return ByteCache(settings().max_cache_bytes)
 
 

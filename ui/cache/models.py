@@ -1,4 +1,4 @@
-"""Models, tokenizers and traces that sessions share, each within its bytes: one load and one run at a time."""
+"""Models, tokenizers and traces that all sessions share, each kind within its budget of bytes."""
 
 import gc
 from typing import Any
@@ -22,7 +22,7 @@ from ui.cache.traces import TraceCache
 from ui.session import model_names, settings
 
 BYTES_PER_ENTRY = 300
-"""Of a vocabulary, once loaded; 144 were measured with 30,000 word pieces, 284 with 250,000 unigrams."""
+"""Bytes for each entry of a loaded vocabulary; measured: 144 of 30,000 word pieces, 284 of 250,000 unigrams."""
 
 
 def loaded(name: str) -> LoadedModel:
@@ -31,9 +31,9 @@ def loaded(name: str) -> LoadedModel:
 
 
 def attention_source(name: str) -> str:
-    """Where the attention of a model in memory comes from if not from what was recorded; "" for all other models.
+    """Source of the attention of a loaded model that is not recorded; "" for all other models.
 
-    What is known of a model's attention is made anew once its recorded attention has failed its comparison.
+    It is part of cache keys, so that results are computed again once recorded attention has failed its comparison.
     """
     origin = source(name)
     held: LoadedModel | None = loaded_models().get((origin.name, origin.kind, origin.revision))
@@ -41,7 +41,7 @@ def attention_source(name: str) -> str:
 
 
 def rounded(name: str, rounding: Rounding) -> LoadedModel:
-    """A model in memory with its weights rounded to a format, beside the model as it is."""
+    """A loaded model with its weights rounded to a number format."""
     origin, held = source(name), loaded_models()
 
     def load() -> LoadedModel:
@@ -53,10 +53,10 @@ def rounded(name: str, rounding: Rounding) -> LoadedModel:
 
 
 def with_head(name: str, task: str) -> HeadModel:
-    """A model in memory with the head of a task around it; the base weights are in memory once.
+    """A loaded model with the head of a task; both share the base weights.
 
     Raises:
-        BertvizError: as bertviz_core.predictions.loading.load_head.
+        BertvizError: the checkpoint has no such head, or cannot be loaded.
     """
     origin, base, held = source(name), loaded(name), loaded_models()
     key = (origin.name, origin.kind, origin.revision, task)
@@ -66,10 +66,10 @@ def with_head(name: str, task: str) -> HeadModel:
             return load_head(origin, settings(), task, base)
 
     head = held.made(key, load, _head_nbytes)
-    if head.base is not base:  # its base was let go and loaded anew
+    if head.base is not base:  # the base was dropped and loaded again
         held.pop(key)
         head = held.made(key, load, _head_nbytes)
-    loaded(name)  # used last, so that the head, which holds on to it, is let go first
+    loaded(name)  # marks the base as used last, so that the head, which refers to it, is dropped first
     return head
 
 
@@ -79,7 +79,7 @@ def tokenizer(name: str) -> TextTokenizer:
 
 
 def tokens(name: str, text: str, pair: str | None) -> Tokens:
-    """A text, or a pair, as a model reads it."""
+    """The tokens of a text, or of a pair."""
     return _tokens(source_key(name), text, pair)
 
 
@@ -89,7 +89,7 @@ def spelled(name: str, ids: list[int]) -> tuple[str, ...]:
 
 
 def special_tokens(name: str) -> dict[str, str]:
-    """Spelling -> role, such as cls, of the special tokens of a model; the role that BERT's names know comes first."""
+    """Spelling -> role, such as cls, of a model's special tokens; BERT's roles come first."""
     spellings = _tokenizer(source_key(name)).tokenizer.special_tokens_map
     roles = {role.removesuffix("_token"): str(spelling) for role, spelling in spellings.items()}
     first = sorted(roles, key=lambda role: role in ("bos", "eos"), reverse=True)
@@ -122,7 +122,7 @@ def _loaded(origin: ModelSource) -> LoadedModel:
 
 
 def _make_room(held: ByteCache, nbytes: int) -> None:
-    """Let go of models before a load, so that both are never in memory: modules and their hooks refer to each other."""
+    """Free dropped models before a load; modules and their hooks refer to each other, so this takes a collection."""
     if held.make_room(nbytes):
         gc.collect()
         give_back_memory(nbytes)
@@ -130,7 +130,7 @@ def _make_room(held: ByteCache, nbytes: int) -> None:
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def loaded_models() -> ByteCache:
-    """The models in memory; one that is let go while a run uses it stays until that run is over."""
+    """The cache of models; one that is dropped during a run stays in memory until the run ends."""
     return ByteCache(settings().max_loaded_bytes)
 
 
@@ -139,7 +139,7 @@ def _nbytes(loaded: LoadedModel) -> int:
 
 
 def _head_nbytes(head: HeadModel) -> int:
-    """Bytes of what a head has beside its base."""
+    """Bytes of a head without its base."""
     base = _tensors(head.base.model)
     return sum(nbytes for tensor, nbytes in _tensors(head.model).items() if tensor not in base)
 
@@ -153,7 +153,7 @@ def _tensors(model: Any) -> dict[int, int]:
 
 
 def tokenizer_nbytes(tokenizer: TextTokenizer) -> int:
-    """About the bytes of a tokenizer: of its vocabulary's entries, which it keeps by word and by id."""
+    """Estimated bytes of a tokenizer, which keeps its vocabulary by word and by id."""
     return len(tokenizer.tokenizer) * BYTES_PER_ENTRY
 
 
@@ -169,5 +169,5 @@ def _tokens(key: SourceKey, text: str, pair: str | None) -> Tokens:
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def traces() -> TraceCache:
-    """The traces that all sessions share."""
+    """The cache of traces that all sessions share."""
     return TraceCache(settings().max_trace_bytes)

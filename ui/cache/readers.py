@@ -1,4 +1,4 @@
-"""Who waits for long work: a reader is a session for as long as its browser is connected to it."""
+"""Track which sessions wait for a job; a session counts while its browser is connected."""
 
 from threading import Lock
 from time import perf_counter
@@ -11,19 +11,19 @@ from ui.cache.jobs import Job
 
 
 class Reader:
-    """One session. It waits for one job of a kind: another that it asks for takes the place of the one before."""
+    """A session, which waits for at most one job of each kind."""
 
     def __init__(self) -> None:
-        """A reader who is there and waits for nothing."""
+        """Create a connected reader who waits for nothing."""
         self.left_at: float | None = None
         self._jobs: WeakValueDictionary[str, Job[Any]] = WeakValueDictionary()
         self._lock = Lock()
 
     def wait_for(self, kind: str, job: Job[Any]) -> None:
-        """Wait for a job, and no longer for an earlier one of its kind, which ends where nobody else waits for it.
+        """Wait for a job instead of an earlier one of its kind, which ends unless another reader waits for it.
 
         Args:
-            kind: what the work is, such as "effects".
+            kind: kind of the work, such as "effects".
             job: the job.
         """
         with self._lock:
@@ -34,11 +34,11 @@ class Reader:
             before.leave(self)
 
     def leave(self) -> None:
-        """Be gone: what nobody else waits for ends some seconds later."""
+        """Mark the reader as gone; jobs without another reader end some seconds later."""
         self.left_at = perf_counter()
 
 
 @st.cache_resource(scope="session", on_release=Reader.leave, show_spinner=False)
 def this_reader() -> Reader:
-    """The reader of this session; a session whose connection breaks off and comes back has another."""
+    """The reader of this session; a session that reconnects gets a new one."""
     return Reader()

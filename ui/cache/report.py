@@ -1,4 +1,4 @@
-"""A report of the model and text that a reader looks at, made from the models and runs that all sessions share."""
+"""Make reports of a model, a text and a view from the shared models and runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,39 +15,39 @@ from ui.cache.view_notes import ShownView
 
 NOTHING = "This view shows no figure and no table yet."
 MOST_TOKENS = 64
-"""Of a text for figures that take a run for each head or word; a longer one has them on their own pages."""
+"""Most tokens for figures that need a run for each head or word; longer texts have them on their own pages only."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportRequest:
-    """What a report is asked to hold."""
+    """The contents of a report."""
 
     name: str
-    """Of the model."""
+    """Name of the model."""
     text: str
-    """What it reads."""
+    """The text."""
     pair: str | None
     """A second text of the same input."""
     usual: bool
-    """Whether it holds the usual figures, as far as the model and the text have them."""
+    """Whether it has the usual figures that the model and the text allow."""
     figures: tuple[str, ...]
-    """Further ones by their names."""
+    """Names of further figures."""
     theme: str
     """"light", "dark" or "print"."""
 
 
 def offered(name: str, text: str, pair: str | None) -> dict[str, str]:
-    """Name of each figure that a report of this text may hold -> what it shows."""
+    """Name -> description of every figure that a report of this text may have."""
     return html_file.report_figures(quick=_length(name, text, pair) > MOST_TOKENS)
 
 
 def report_file(asked: ReportRequest, pixels: int, progress: Progress) -> bytes:
-    """The report as an HTML file, kept for all who ask for the same.
+    """Return a report as an HTML file, cached for all sessions.
 
     Args:
-        asked: what it holds.
-        pixels: width for which figures are drawn.
-        progress: called with figures drawn and their number.
+        asked: its contents.
+        pixels: width of the figures.
+        progress: called with the figures drawn and their total.
 
     Raises:
         BertvizError: none of the figures can be drawn.
@@ -58,17 +58,17 @@ def report_file(asked: ReportRequest, pixels: int, progress: Progress) -> bytes:
 def view_report(
     asked: ReportRequest, view: ShownView, facts: Mapping[str, str], pixels: int, progress: Progress
 ) -> bytes:
-    """The report with what a view shows in front; a figure that the view has stands in it once, as it is there.
+    """Return a report that begins with a view; a figure of the view is not repeated.
 
     Args:
-        asked: what it holds besides.
-        view: what is shown.
-        facts: which view it is, as words.
-        pixels: width for which figures are drawn.
-        progress: called with figures drawn and their number.
+        asked: its further contents.
+        view: figures and tables of the view.
+        facts: title and address of the view.
+        pixels: width of the figures.
+        progress: called with the figures drawn and their total.
 
     Raises:
-        BertvizError: there is nothing in the view, and none of the other figures can be drawn.
+        BertvizError: the view is empty, and none of the other figures can be drawn.
     """
     theme = theme_named(asked.theme, pixels)
     found = source(asked.name)
@@ -91,18 +91,18 @@ def _file(key: SourceKey, asked: ReportRequest, pixels: int, _tell: Progress) ->
 
 
 def keep_file(token: str, file: bytes) -> None:
-    """Keep a report of a view, which may show what one reader alone has, under a word of their session alone."""
+    """Cache a report of a view under a token of its session, since it may show the reader's own data."""
     results().put((__name__, token), file, len(file))
 
 
 def kept_file(token: str) -> bytes | None:
-    """The report of this word; None where there was no room to keep it."""
+    """The report of a token; None where it is no longer cached."""
     file: bytes | None = results().get((__name__, token))
     return file
 
 
 def _length(name: str, text: str, pair: str | None) -> int:
-    """Tokens of the text; 0 where the model has no tokenizer here."""
+    """Number of tokens of the text; 0 where the tokenizer is not on this machine."""
     try:
         return len(models.tokens(name, text, pair))
     except BertvizError:

@@ -1,4 +1,4 @@
-"""The models of this instance as questions see them: in memory once, and their answers kept for all sessions."""
+"""Open the models of this instance for questions: loaded once, with answers cached for all sessions."""
 
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
@@ -57,48 +57,48 @@ SPINNERS = {
     "sentence_points": "Placing the sentences",
     "sentence_blocks": "Putting similar sentences together",
 }
-"""Name of a question, or of a part of one -> what a reader sees while it is computed; others show nothing."""
+"""Name of a question, or of a part of one -> text shown while it is computed; others show nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class _RunTokens:
-    """Stands in a kept answer for a run, which is kept with the other runs and within their bytes."""
+    """Replaces a trace in a cached answer; traces have a cache and a budget of their own."""
 
     tokens: Tokens
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A value, and the other models that it depends on as their files were."""
+    """A cached value, and the state of the other models that it depends on."""
 
     value: Any
     others: frozenset[SourceKey]
 
     @property
     def current(self) -> bool:
-        """Whether the files of the other models are what they were."""
+        """Whether the files of the other models are unchanged."""
         try:
             return all(source_key(each.name) == each for each in self.others)
         except BertvizError:
-            return False  # to make it again says what is wrong
+            return False  # computing it again raises the error
 
 
 class SharedModel(Opened):
-    """A model of this instance, `Opened` for all readers: held in memory once, its answers kept with all others."""
+    """An `Opened` model of this instance, loaded once, with answers cached for all sessions."""
 
     def __init__(self, name: str, *runs: Trace) -> None:
-        """The model of a name; whether there is one is known when `source` is asked for.
+        """Name a model without loading it.
 
         Args:
-            name: of the model.
-            *runs: runs that the caller has, which are not made again even where there is no room to keep them.
+            name: name of the model.
+            *runs: traces of the caller, which are used even where there is no room to cache them.
         """
         self._name, self._runs = name, runs
         self._others: frozenset[SourceKey] = frozenset()
         self._probe: Probe | None = None
 
     def with_probe(self, probe: Probe | None) -> "SharedModel":
-        """The same model, asked with a session's probe: a job, which knows no session, has it from here."""
+        """Return the same model with a session's probe, which jobs cannot read from the session."""
         other = SharedModel(self.name, *self._runs)
         other._probe = probe
         return other
@@ -110,15 +110,15 @@ class SharedModel(Opened):
 
     @property
     def settings(self) -> Settings:
-        """What may be opened here."""
+        """The settings of this server."""
         return settings()
 
     @property
     def source(self) -> ModelSource:
-        """Where it is.
+        """Where its files are.
 
         Raises:
-            BertvizError: there is none of this name, or it may not be opened.
+            BertvizError: there is no such model, or it may not be opened.
         """
         return source(self.name)
 
@@ -133,18 +133,18 @@ class SharedModel(Opened):
         return models.tokenizer(self.name)
 
     def head(self, task: str | None) -> HeadModel:
-        """The model with the head of a task, or with the one that it was saved with."""
+        """The model with the head of a task; None for the head that it was saved with."""
         return models.with_head(self.name, task or stored_task(self.source))
 
     def probe(self, argument: str) -> tuple[Probe, str]:
-        """The session's probe, by its digest, and the class that is named behind it.
+        """Return the session's probe by its digest, and the class named after it.
 
         Raises:
-            TextError: the session has another by now, or none.
+            TextError: the session has another probe by now, or none.
         """
         digest, _, label = argument.partition("@")
         if self._probe is None or self._probe.digest != digest:
-            raise TextError("The probe has changed; open the page Predictions, Train a head, and come back.")
+            raise TextError("The probe has changed; open the page Predictions, view Train a head, and return here.")
         return self._probe, label
 
     def tokens(self, text: str, pair: str | None) -> Tokens:
@@ -152,23 +152,23 @@ class SharedModel(Opened):
         return models.tokens(self.name, text, pair)
 
     def trace(self, tokens: Tokens) -> Trace:
-        """One run of the model, in its turn; the caller's own where it has one of these tokens."""
+        """Run the model on these tokens; a trace of the caller is used where there is one."""
         for run in self._runs:
             if run.model == self.source.name and _same_text(run.tokens, tokens):
                 return run
         return models.traces().trace(self.loaded, tokens, most_waiting=settings().max_queued_runs)
 
     def other(self, name: str) -> "SharedModel":
-        """Another model of this instance; what is made with it is made again when its files have changed."""
+        """Another model of this instance; values that use it are computed again when its files change."""
         if name == self.name:
             return self
         self._others |= {source_key(name)}
         return SharedModel(name, *self._runs)
 
     def made(self, key: Hashable, make: Callable[[], T]) -> T:
-        """A value of this model by what it is made from.
+        """The value of a key, computed if it is not cached.
 
-        Runs in an answer are not kept with it: they have a budget of their own, and each would be counted in many.
+        Traces in an answer are not cached with it: they have a budget of their own.
         """
         new: list[T] = []
 
@@ -185,11 +185,11 @@ class SharedModel(Opened):
         return new[-1] if new else cast(T, self._with_runs(kept.value))
 
     def has(self, key: Hashable) -> bool:
-        """Whether a value is at hand, so that it need not be made."""
+        """Whether a value is cached."""
         return results().get(self.key(key)) is not None
 
-    def at_hand(self, key: Hashable) -> Any:
-        """A value of this model that is kept; None where it is not, or no longer what it would be now."""
+    def cached(self, key: Hashable) -> Any:
+        """The cached value of a key; None where there is none, or where it is outdated."""
         kept = results().get(self.key(key))
         if kept is None or not kept.current:
             return None
@@ -197,11 +197,11 @@ class SharedModel(Opened):
         return self._with_runs(kept.value)
 
     def key(self, key: Hashable) -> Hashable:
-        """What a value is kept by: the model as its files are now, and what it is made from."""
+        """The cache key of a value: the state of the model's files, and the key itself."""
         return source_key(self.name), models.attention_source(self.name), key
 
     def _with_runs(self, value: Any) -> Any:
-        """A kept answer with the runs that it had."""
+        """Put the traces of a cached answer back."""
         if not isinstance(value, Answer):
             return value
         drawn = {name: self._run(each) for name, each in value.drawn.items()}
@@ -212,7 +212,7 @@ class SharedModel(Opened):
 
 
 def _without_runs(value: Any, model: str) -> Any:
-    """An answer with the tokens of its runs in place of the runs of its own model."""
+    """Replace the traces of a model in an answer by their tokens."""
     if not isinstance(value, Answer):
         return value
 
@@ -227,7 +227,7 @@ def _nbytes(kept: _Kept) -> int:
 
 
 def value_nbytes(value: Any) -> int:
-    """Bytes of a kept value; a result that is drawn, too, is counted once."""
+    """Bytes of a cached value; a result that is also drawn is counted once."""
     if isinstance(value, TextTokenizer):
         return models.tokenizer_nbytes(value)
     if not isinstance(value, Answer):
@@ -242,7 +242,7 @@ def _same_text(first: Tokens, second: Tokens) -> bool:
 
 
 def spinning(key: Hashable) -> AbstractContextManager[None]:
-    """Tells what is computed, by the name that stands second in the key of a question."""
+    """Show a spinner with the text for a question's name, the second part of its key."""
     name = key[1] if isinstance(key, tuple) and len(key) > 1 else ""
     words = SPINNERS.get(name, "") if isinstance(name, str) else ""
     return st.spinner(words) if words else nullcontext()

@@ -1,4 +1,4 @@
-"""Where a model is now, and what results about it are kept by."""
+"""Look up where a model's files are, and make cache keys from their state."""
 
 from dataclasses import dataclass
 
@@ -9,12 +9,12 @@ from ui.session import settings
 
 @dataclass(frozen=True, slots=True)
 class SourceKey:
-    """What results about a model are kept by: another key wherever the model's files have changed."""
+    """Cache key of a model; it changes with the model's files."""
 
     name: str
-    """Name that the model is asked for by."""
+    """Name of the model."""
     kind: str
-    """Which of the places it comes from."""
+    """Kind of the model's source."""
     revision: str
     """What changes when its files change."""
     has_weights: bool
@@ -22,12 +22,12 @@ class SourceKey:
 
 
 def source(name: str) -> ModelSource:
-    """Where a model is; looked up each time, since files change."""
+    """The source of a model, looked up each time, since files change."""
     return resolve(name, settings())
 
 
 def saved_class(name: str) -> str:
-    """The class that a model's config names; "" where it names none."""
+    """The class named by a model's config; "" for none."""
     return str((source(name).config.get("architectures") or [""])[0])
 
 
@@ -38,6 +38,6 @@ def source_key(name: str) -> SourceKey:
 
 
 def tasks(name: str) -> tuple[str, ...]:
-    """Tasks that a model's family has classes for."""
+    """Tasks for which the model's family has a class."""
     facts = type_facts(source(name).model_type)
     return facts.tasks if facts else ()

@@ -1,4 +1,4 @@
-"""Traces kept while there is room, so that a click on the same text does not run the model again."""
+"""Cache traces, so that a click does not run the model on the same text again."""
 
 from collections.abc import Callable
 from threading import Timer
@@ -12,30 +12,30 @@ from bertviz_core.trace.run import RUN_LOCK, trace_unlocked
 from bertviz_core.trace.verification import check_recording, may_wait
 
 WAIT_S = 0.05
-"""How long a waiting run sleeps before it looks whether anyone still wants it."""
+"""Seconds between two checks whether a waiting run is still wanted."""
 CHECK_AFTER_S = 2.0
-"""When a model is compared with its own attention whose first run did not wait for that: its page stands by then."""
+"""Seconds until recorded attention is compared with the model's own, so that the first page does not wait for it."""
 Key = tuple[str, str, str, str, str, str | None, int]
 
 
 class TraceCache:
-    """The most recently used traces up to a budget of bytes; may be used from many threads."""
+    """The most recently used traces up to a budget of bytes; thread-safe."""
 
     def __init__(self, max_nbytes: int) -> None:
-        """A cache that holds at most max_nbytes bytes of arrays."""
+        """Create a cache of at most max_nbytes bytes of arrays."""
         self._traces = ByteCache(max_nbytes)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the traces held; never above the budget."""
+        """Bytes of all cached traces; never above the budget."""
         return self._traces.nbytes
 
     def __len__(self) -> int:
-        """Count of traces held."""
+        """Number of cached traces."""
         return len(self._traces)
 
-    def held(self, loaded: LoadedModel, tokens: Tokens) -> Trace | None:
-        """The trace of a model and its tokens if it is at hand."""
+    def cached(self, loaded: LoadedModel, tokens: Tokens) -> Trace | None:
+        """The cached trace of a model and its tokens; None where there is none."""
         return self._get(_key(loaded, tokens))
 
     def trace(
@@ -47,23 +47,23 @@ class TraceCache:
         expected_nbytes: int = 0,
         most_waiting: int | None = None,
     ) -> Trace:
-        """The trace of a model and its tokens: the one at hand, or a new run when its turn has come.
+        """Return the cached trace of a model and its tokens, or run the model when it is free.
 
-        Several who wait for the same trace get one run. One who is no longer wanted stops waiting and runs nothing.
+        Callers that wait for the same trace share one run. A caller that no longer wants the trace stops waiting.
 
         Args:
             loaded: the model.
-            tokens: the text, by its own tokenizer.
-            wanted: whether the caller still wants the trace; asked while it waits, with the number of runs ahead of
-                its own. What it raises ends the wait.
-            progress: as in bertviz_core.trace.run.trace.
-            expected_nbytes: about what the trace will take; older ones make room for it before the run.
-            most_waiting: how many may wait for their turn; None for any number.
+            tokens: the tokens of the text.
+            wanted: returns whether the caller still wants the trace; called with the number of runs ahead while
+                waiting. An exception that it raises ends the wait.
+            progress: called with the layers done and their total.
+            expected_nbytes: estimated bytes of the trace; older traces are dropped to make room before the run.
+            most_waiting: most callers that may wait; None for no limit.
 
         Raises:
-            BusyError: so many wait already.
-            SupersededError: the caller no longer wants it.
-            BertvizError: as bertviz_core.trace.run.trace.
+            BusyError: too many callers wait already.
+            SupersededError: the caller no longer wants the trace.
+            BertvizError: the model cannot be run on these tokens.
         """
         held = self._get(_key(loaded, tokens))
         if held is not None:
@@ -88,7 +88,7 @@ class TraceCache:
         return trace
 
     def _put(self, key: Key, trace: Trace) -> None:
-        """Keep a trace; one larger than the whole budget is not kept."""
+        """Cache a trace, unless it is larger than the whole budget."""
         if trace.nbytes <= self._traces.max_nbytes:
             self._traces.put(key, trace, trace.nbytes)
 
@@ -99,7 +99,7 @@ def _key(loaded: LoadedModel, tokens: Tokens) -> Key:
 
 
 def _check_soon(loaded: LoadedModel) -> None:
-    """Compare a model's recorded attention with its own in a while, if that was not done."""
+    """Schedule the comparison of a model's recorded attention with its own, unless it was done."""
     if may_wait(loaded) and loaded.recording_check is None:
         timer = Timer(CHECK_AFTER_S, checked, (loaded,))
         timer.daemon = True
@@ -107,7 +107,7 @@ def _check_soon(loaded: LoadedModel) -> None:
 
 
 def checked(loaded: LoadedModel) -> RecordingCheck | None:
-    """What the comparison of a model gave, made now if it was not made; None for a model that failed it."""
+    """The result of the comparison, made now if needed; None for a model that failed it."""
     if loaded.attention_source == "recorded" and loaded.recording_check is None:
         with RUN_LOCK:
             check_recording(loaded)

@@ -1,7 +1,7 @@
-"""What a view shows, noted while its page runs and the report of it was asked for; at all other times nothing is noted.
+"""Record what a view shows while its page runs, for a report of the view; otherwise nothing is recorded.
 
-A view draws what it draws in any case; the places that all figures and tables go through (`ui/widgets/figure_block.py`)
-note it here. Nothing is kept between runs: figures are made of runs and of weights, which no session may hold on to.
+`ui/widgets/figure_block.py` records every figure and table here. Nothing is kept between runs: figures refer to traces
+and weights, which no session may keep in memory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,45 +23,45 @@ HOW = "The lines of Python that make it"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShownFigure:
-    """One figure of a view."""
+    """A figure of a view."""
 
     figure: Any
     """A FigureSpec, or a finished figure."""
     title: str
     alt: str
     words: str
-    """What stands below it."""
+    """The caption below it."""
     models: tuple[tuple[str, str], ...]
     """Name and revision of each model that it shows."""
     texts: tuple[str, ...]
-    """What they read, where it depends on it."""
+    """The texts that the figure depends on."""
 
 
 @dataclass(slots=True)
 class ShownView:
-    """What a view shows, in its order."""
+    """Figures and tables of a view, in their order."""
 
     name: str = ""
-    """As the page's control calls it; "" on a page that has one view alone."""
+    """Name of the view; "" on a page with a single view."""
     figures: dict[str, ShownFigure] = field(default_factory=dict)
     """Key of the chart -> the figure."""
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
-    """What a table is -> its rows."""
+    """Description of a table -> its rows."""
     code: dict[str, str] = field(default_factory=dict)
     """Key of the chart -> lines of Python that reproduce its numbers."""
 
     @property
     def names(self) -> frozenset[str]:
-        """The figures as `figure --list` has them."""
+        """Names of the figures, as in `figure --list`."""
         specs = (each.figure for each in self.figures.values())
         return frozenset(str(spec.key[0]) for spec in specs if isinstance(spec, FigureSpec) and spec.key)
 
     def sections(self, theme: Theme, models: Sequence[tuple[str, str]]) -> tuple[ReportSection, ...]:
-        """The view as a report has it: its figures; where it has none, its tables.
+        """Sections of a report: the figures of the view, or its tables where it has no figures.
 
         Args:
-            theme: colours, and the width for which figures are drawn.
-            models: name and revision of the model that tables are of.
+            theme: colours, and the width of the figures.
+            models: name and revision of the models of the tables.
         """
         if self.figures:
             return tuple(self._figure(key, each, theme) for key, each in self.figures.items())
@@ -83,7 +83,7 @@ _view: ContextVar[ShownView | None] = ContextVar("shown_view", default=None)
 
 @contextmanager
 def noted(wanted: bool) -> Iterator[ShownView]:
-    """The view that is run inside, as far as it has run; empty where it is not wanted."""
+    """Record the view that runs inside the block; nothing is recorded where it is not wanted."""
     view = ShownView()
     before = _view.set(view if wanted else None)
     try:
@@ -93,5 +93,5 @@ def noted(wanted: bool) -> Iterator[ShownView]:
 
 
 def view_in_sight() -> ShownView | None:
-    """Where the view that is running is noted; None at all times but when a report of it was asked for."""
+    """The record of the running view; None where no report was requested."""
     return _view.get()

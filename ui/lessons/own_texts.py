@@ -1,4 +1,4 @@
-"""What the reader typed: kept in the tab over a reload, and set aside while a lesson's step has a text of its own."""
+"""Keep the reader's own texts in the browser's tab over a reload, and restore them after a lesson."""
 
 from collections.abc import Mapping
 from secrets import token_hex
@@ -12,30 +12,30 @@ from ui.session import TEXTS_KEPT
 from ui.share import DEFAULTS, LINKED
 
 APPLIED_KEY, OWN_TEXTS_KEY, SESSION = "tour_given", "tour_own", "tour_session"
-"""Keys of the session: texts that steps wrote, the reader's that they replaced, the session's own name for the tab."""
+"""Keys of the session: texts written by steps, the reader's texts that they replaced, id of the session for the tab."""
 
 
 def apply_texts(texts: Mapping[str, str]) -> None:
-    """Write a step's texts where the model reads them; what the reader had there is kept for the end of the tour.
+    """Fill in the texts of a step; the reader's own are restored at the end of the tour.
 
     Args:
-        texts: key of a text field -> what stands there in the step.
+        texts: key of a text field -> its text in the step.
     """
-    given, own = dict(st.session_state.get(APPLIED_KEY, {})), dict(st.session_state.get(OWN_TEXTS_KEY, {}))
+    applied, own = dict(st.session_state.get(APPLIED_KEY, {})), dict(st.session_state.get(OWN_TEXTS_KEY, {}))
     for key, text in texts.items():
         now = st.session_state.get(key)
-        if now is not None and now != given.get(key):
+        if now is not None and now != applied.get(key):
             own[key] = now
         if key not in st.query_params:
             st.session_state[key] = text
-        given[key] = text
-    st.session_state.update({APPLIED_KEY: given, OWN_TEXTS_KEY: own})
+        applied[key] = text
+    st.session_state.update({APPLIED_KEY: applied, OWN_TEXTS_KEY: own})
 
 
 def read_kept_texts() -> None:
-    """Before the first run of a session: end it here until the tab has said what it keeps, where it keeps anything.
+    """End the first run of a session until the browser has sent the texts of the tab, if it has any.
 
-    So a reloaded page computes its reader's text at once, and never shows what everyone begins with in between.
+    So a reloaded page computes with the reader's text at once, and never with the default one first.
     """
     if SESSION in st.session_state:
         return
@@ -46,30 +46,30 @@ def read_kept_texts() -> None:
 
 
 def keep_texts() -> None:
-    """Have the tab keep what the reader typed; after a reload it comes back."""
+    """Store the reader's texts in the browser's tab, for a reload."""
     kept_texts(_own_texts(), str(st.session_state[SESSION]), _take_kept)
 
 
 def _own_texts() -> dict[str, str]:
-    """What the reader typed, also where a step's text stands there now; not what everyone begins with."""
-    given, own = st.session_state.get(APPLIED_KEY, {}), st.session_state.get(OWN_TEXTS_KEY, {})
-    held = {key: st.session_state.get(key) for key in TYPED}
+    """The reader's texts, also those replaced by a step, without default texts."""
+    applied, own = st.session_state.get(APPLIED_KEY, {}), st.session_state.get(OWN_TEXTS_KEY, {})
+    current = {key: st.session_state.get(key) for key in TYPED}
     written = {
-        key: own.get(key) if key in given and text == given[key] else text
-        for key, text in held.items()
-        if key in given or text != DEFAULTS.get(key, "")
+        key: own.get(key) if key in applied and text == applied[key] else text
+        for key, text in current.items()
+        if key in applied or text != DEFAULTS.get(key, "")
     }
     return {key: text for key, text in written.items() if isinstance(text, str)}
 
 
 def _take_kept() -> None:
-    """Take what the tab has kept, but for texts that a link brought; where a step's text stands, for its end."""
-    linked, found = st.session_state.get(LINKED, ()), found_texts(st.session_state.get(KEPT_TEXTS))
-    given, own = st.session_state.get(APPLIED_KEY, {}), dict(st.session_state.get(OWN_TEXTS_KEY, {}))
-    for key, text in found.items():
+    """Restore the texts of the tab, except where a link has texts; those replaced by a step wait for its end."""
+    linked, stored = st.session_state.get(LINKED, ()), found_texts(st.session_state.get(KEPT_TEXTS))
+    applied, own = st.session_state.get(APPLIED_KEY, {}), dict(st.session_state.get(OWN_TEXTS_KEY, {}))
+    for key, text in stored.items():
         if key not in TYPED or key in linked:
             continue
-        if key in given and st.session_state.get(key) == given[key]:
+        if key in applied and st.session_state.get(key) == applied[key]:
             own[key] = text
         else:
             st.session_state[key] = text
@@ -77,8 +77,8 @@ def _take_kept() -> None:
 
 
 def restore_texts() -> None:
-    """Bring back what the reader had; a field that the reader changed since stays."""
-    given, own = st.session_state.pop(APPLIED_KEY, {}), st.session_state.pop(OWN_TEXTS_KEY, {})
+    """Restore the reader's texts, except where the reader has changed a field since."""
+    applied, own = st.session_state.pop(APPLIED_KEY, {}), st.session_state.pop(OWN_TEXTS_KEY, {})
     for key, text in own.items():
-        if st.session_state.get(key) == given.get(key):
+        if st.session_state.get(key) == applied.get(key):
             st.session_state[key] = text

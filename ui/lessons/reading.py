@@ -1,7 +1,7 @@
-"""Lessons from YAML files: which there are, and one of them read and checked (docs/lessons.md).
+"""Find lessons, and read and validate one from its YAML file (docs/lessons.md).
 
-A lesson may come from a stranger, so the file is small, has no aliases and no tags, is not nested deeply, and every
-field of it has a kind and a limit; its words are plain text for whoever shows them, numbers as they are written.
+A lesson may come from a stranger, so the file is small, has no aliases, tags or deep nesting, and every field has a
+type and a limit. Its texts are plain text, and numbers are kept as they are written.
 """
 
 import re
@@ -18,18 +18,18 @@ from bertviz_core.text import escape_controls
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """A view of a page, and what the model reads there."""
+    """A view of a page, and its texts."""
 
     page: str
     """Name of the page's file, without its ending."""
     query: Mapping[str, tuple[str, ...]]
-    """Name -> values in the address that set the view; what is not named stands at its default."""
+    """Name -> values in the address; names that are missing have their defaults."""
     text: str | None = None
-    """Text that the model is to read; None leaves the one that is there."""
+    """The text; None keeps the current one."""
     pair: str | None = None
-    """Second text; without one a text of the view stands alone."""
+    """The second text; None where the view has one text."""
     sentences: tuple[str, ...] | None = None
-    """List of the sentences page; None leaves the one that is there."""
+    """The list of the sentences page; None keeps the current one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,45 +37,45 @@ class Trial(View):
     """A view that a step's question leads to."""
 
     label: str
-    """What its link says, as plain text."""
+    """Label of the link."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step(View):
-    """One view of a lesson and what is said about it; all words are plain text."""
+    """A step of a lesson: a view, and texts about it."""
 
     title: str
-    """What the step is called."""
+    """Title of the step."""
     note: str
-    """What is seen, and why it is so."""
+    """What the view shows, and why."""
     question: str | None = None
-    """What the reader may try here; None for nothing."""
+    """What the reader may try; None for nothing."""
     answer: str | None = None
-    """What the reader finds then; None where the file does not say."""
+    """The answer to the question; None for none."""
     trials: tuple[Trial, ...] = ()
-    """Views in which the question is answered."""
+    """Views that answer the question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lesson:
-    """Steps in their order."""
+    """A lesson: its steps in order."""
 
     name: str
-    """Name of its file without the ending: its name in the address."""
+    """Name of its file without the extension, which is its name in the address."""
     title: str
-    """What the lesson is called."""
+    """Title of the lesson."""
     author: str | None
-    """Who wrote it; None where the file does not say."""
+    """The author; None for none."""
     steps: tuple[Step, ...]
     """At least one step."""
     summary: str | None
-    """What the lesson has shown, as plain text; None where the file does not say."""
+    """Summary at the end; None for none."""
     following: str | None
-    """Name of the lesson that goes on from here; None for none."""
+    """Name of the next lesson; None for none."""
 
 
 class _PlainLoader(yaml.CSafeLoader):  # type: ignore[misc]  # the package ships no annotations
-    """Reads words; of YAML's guesses at what a plain word may mean, only those of true, false and nothing are made."""
+    """Reads plain scalars as text, except true, false and null."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012  # the base class's own form
         first: [(tag, words) for tag, words in resolvers if tag.endswith((":bool", ":null"))]
@@ -93,7 +93,7 @@ TITLE, VALUE, NOTE, TEXT = 120, 200, 2_000, 20_000
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 PARAMETER = re.compile(r"[a-z][a-z0-9_]{0,39}")
 RESERVED = frozenset({"lesson", "step", "try", "text", "pair", "sentences", "embed", "embed_options", "figure"})
-"""Names in the address that a step's query cannot set: they have a field of their own, or are not the lesson's."""
+"""Names in the address that a step's query cannot set: they have a field of their own, or do not belong to lessons."""
 LESSON_FIELDS = ("title", "author", "steps", "summary", "next")
 VIEW_FIELDS = ("page", "query", "text", "pair", "sentences")
 TRIAL_FIELDS = ("label", *VIEW_FIELDS)
@@ -101,7 +101,7 @@ STEP_FIELDS = ("title", *VIEW_FIELDS, "note", "question", "answer", "try")
 
 
 def lesson_names(folders: Sequence[Path]) -> tuple[str, ...]:
-    """Names of all lessons, those of the first folder first; a name that is there twice belongs to the first."""
+    """Names of all lessons, those of the first folder first; a repeated name belongs to the first folder."""
     names = (path.stem for folder in folders for path in _files(folder) if NAME.fullmatch(path.stem))
     return tuple(dict.fromkeys(names))
 
@@ -109,7 +109,7 @@ def lesson_names(folders: Sequence[Path]) -> tuple[str, ...]:
 def misnamed(folders: Sequence[Path]) -> tuple[str, ...]:
     """A sentence for every file whose name cannot be a lesson's."""
     return tuple(
-        f"The lesson {_shown(path.name)} has a name that no address holds; use letters, digits, - and _, at most 80."
+        f"The lesson {_shown(path.name)} has a name that no address can have; use letters, digits, - and _, at most 80."
         for folder in folders
         for path in _files(folder)
         if not NAME.fullmatch(path.stem) and not path.name.startswith(".")
@@ -117,7 +117,7 @@ def misnamed(folders: Sequence[Path]) -> tuple[str, ...]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """What is called a lesson in a folder; nothing where there is no folder that can be read."""
+    """YAML files in a folder; none where the folder cannot be read."""
     try:
         return sorted(folder.glob(f"*{ENDING}"))
     except (OSError, RuntimeError, ValueError):  # a name too long, a link to itself, a name with a null
@@ -125,10 +125,10 @@ def _files(folder: Path) -> list[Path]:
 
 
 def lesson_file(name: str, folders: Sequence[Path]) -> Path:
-    """Where the lesson of this name is, never outside the folders.
+    """The path of a lesson, never outside the folders.
 
     Raises:
-        LessonError: there is none, or it is no file of its folder but a link out of it, a folder or a pipe.
+        LessonError: there is no such lesson, or it is no regular file of its folder.
     """
     files = (path for folder in folders for path in _files(folder) if path.stem == name and NAME.fullmatch(name))
     for path in files:
@@ -142,15 +142,15 @@ def lesson_file(name: str, folders: Sequence[Path]) -> Path:
 
 
 def read_lesson(path: Path, pages: Collection[str]) -> Lesson:
-    """The lesson of a file.
+    """Read a lesson from its file.
 
     Args:
-        path: of the file, as `lesson_file` gives it.
-        pages: names that a step's page may have.
+        path: the file, as returned by `lesson_file`.
+        pages: names of the dashboard's pages.
 
     Raises:
-        LessonError: the file cannot be read, is too large, is no YAML, or a field is missing, unknown or of another
-            kind; the sentence names file, step and field.
+        LessonError: the file cannot be read, is too large or not YAML, or a field is missing, unknown or of the wrong
+            type; the sentence names file, step and field.
     """
     fields = _loaded(path)
     where = f"The lesson {path.name}"
@@ -168,7 +168,7 @@ def read_lesson(path: Path, pages: Collection[str]) -> Lesson:
 
 
 def _loaded(path: Path) -> Mapping[str, Any]:
-    """The file's mapping; its form is looked at before anything is built from it."""
+    """Load the file's mapping; its structure is checked before objects are built."""
     where = f"The lesson {path.name}"
     try:
         with path.open("rb") as file:
@@ -194,7 +194,7 @@ def _loaded(path: Path) -> Mapping[str, Any]:
 
 
 def _look_through(text: str, where: str) -> None:
-    """Refuse what a lesson has no need of: aliases and deep nesting, which make a small file large, and tags."""
+    """Refuse aliases and deep nesting, which make a small file large, and tags."""
     depth = 0
     for event in yaml.parse(text, Loader=_PlainLoader):
         line = event.start_mark.line + 1
@@ -227,7 +227,7 @@ def _step(fields: Any, pages: Collection[str], where: str) -> Step:
 
 
 def _trials(entries: Any, page: str, pages: Collection[str], where: str) -> tuple[Trial, ...]:
-    """The links of a question; one without a page stays on the step's."""
+    """The links of a question; a link without a page stays on the step's page."""
     if not isinstance(entries, list) or not 0 < len(entries) <= MAX_TRIALS:
         _refuse(where, "try", f"write a list of 1 to {MAX_TRIALS} links")
     trials = []
@@ -271,7 +271,7 @@ def _query(entries: Any, where: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def _value(value: Any, name: str, where: str) -> str:
-    """A value as the address has it."""
+    """A value in the form of the address."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str) and len(value) <= VALUE:
@@ -286,7 +286,7 @@ def _sentences(entries: Any, where: str) -> tuple[str, ...]:
 
 
 def _words(fields: Mapping[str, Any], name: str, most: int, where: str, as_it_is: bool = False) -> str:
-    """A field's text, its lines joined and characters without a picture named, but not in what a model is to read."""
+    """A text field; lines are joined and control characters escaped, except in texts for the model."""
     value = fields.get(name)
     if not isinstance(value, str) or not value.strip():
         _refuse(where, name, "write a text (in quotation marks where YAML takes it for something else)")
@@ -296,7 +296,7 @@ def _words(fields: Mapping[str, Any], name: str, most: int, where: str, as_it_is
 
 
 def _name(fields: Mapping[str, Any], name: str, where: str) -> str:
-    """A field's text, where it is a lesson's name."""
+    """A text field with a lesson's name."""
     words = _words(fields, name, TITLE, where)
     if not NAME.fullmatch(words):
         _refuse(where, name, f"{_shown(words)} is no lesson's name; write that of a file, without its ending")
@@ -314,6 +314,6 @@ def _refuse(where: str, field: str, advice: str) -> NoReturn:
 
 
 def _shown(value: Any, most: int = 40) -> str:
-    """What was found, short enough for a sentence."""
+    """A value, shortened for a sentence."""
     words = escape_controls(" ".join(str(value).split()))
     return f"'{words[:most]}…'" if len(words) > most else f"'{words}'"

@@ -1,7 +1,7 @@
-"""A lesson as a tour: a bar above every page with a note, back and next; what the reader typed before comes back.
+"""Show a lesson as a tour: a bar above every page with a note, back and next.
 
-A step is a link: its page, its query, `lesson` and `step`. Whoever opens it stands at that step; only texts are not in
-the address, they come from the lesson's file.
+A step is a link: its page, its query, `lesson` and `step`. Its texts are not in the address; they come from the
+lesson's file. The reader's own texts are restored at the end.
 """
 
 from collections.abc import Collection, Mapping
@@ -12,8 +12,10 @@ from typing import Any, Literal
 import streamlit as st
 
 from bertviz_core.errors import LessonError
+from bertviz_core.figures.pages import PAGES
 from ui.address.navigation import visit
 from ui.address.query import whole
+from ui.address.values import take
 from ui.cache.memoize import cached_by_bytes
 from ui.components.lesson_card import Card, lesson_card
 from ui.components.step_links import Link, address, step_links
@@ -27,7 +29,7 @@ KEYS = ("text", "pair", "sentences")
 
 
 def _texts(view: View) -> dict[str, str]:
-    """Key of a text field -> what the view has there; a text of a view stands without the reader's second one."""
+    """Key of a text field -> its text in the view; a view with one text clears the second one."""
     texts = {} if view.text is None else {"text": view.text, "pair": view.pair or ""}
     (example,) = view.query.get("example", ("",))[:1]
     if view.sentences is not None:
@@ -38,7 +40,7 @@ def _texts(view: View) -> dict[str, str]:
 
 
 SHIPPED = Path(__file__).parent
-PAGES = Path(__file__).parents[2] / "pages"
+
 ORDER = (
     "bert-from-the-outside-in",
     "the-journey-of-a-sentence",
@@ -48,13 +50,13 @@ ORDER = (
     "what-makes-two-sentences-alike",
     "which-heads-and-words-matter",
 )
-"""The shipped lessons as they are best taken; the overview offers the first."""
+"""The shipped lessons in their recommended order; the overview offers the first."""
 TOUR, ADDRESS = "tour", "tour_address"
-"""Keys of the session: where the tour is, where the address was last."""
+"""Keys of the session: current place of the tour, and the last place in the address."""
 NAMES = ("lesson", "step", "try")
 """Names in the address: the lesson, the step, and the link of the step's question that was followed."""
 Pages = Mapping[str, Any]
-"""Name of a page's file -> its entry in the navigation."""
+"""Name of a page -> its entry in the navigation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +66,9 @@ class Place:
     lesson: Lesson
     """The lesson."""
     number: int
-    """Place of the step among the lesson's, from 0."""
+    """Number of the step, from 0."""
     trial: int | None = None
-    """Place of the link among the step's; None at the step itself."""
+    """Number of the link among the step's, from 0; None at the step itself."""
 
     @property
     def step(self) -> Step:
@@ -75,11 +77,11 @@ class Place:
 
     @property
     def view(self) -> View:
-        """What the reader is to see."""
+        """The view of the step or link."""
         return self.step if self.trial is None else self.step.trials[self.trial]
 
     def names(self) -> tuple[str, str, str | None]:
-        """What an address says behind lesson, step and try."""
+        """Values of lesson, step and try in the address."""
         return self.lesson.name, str(self.number + 1), None if self.trial is None else str(self.trial + 1)
 
     def query(self) -> list[tuple[str, str]]:
@@ -93,13 +95,10 @@ class Place:
 
 
 def follow_address(here: str, pages: Pages) -> str:
-    """Follow the address: show its step, and where that is on another page go there.
+    """Go to the step in the address, on another page if needed.
 
-    What comes back is an address that the browser is to open anew, "" for none.
-
-    Args:
-        here: name of the page that is shown.
-        pages: all pages.
+    Returns:
+        The address that the browser must open again, "" for none.
     """
     name, *numbers = (st.query_params.get(each) for each in NAMES)
     fresh = ADDRESS not in st.session_state
@@ -109,7 +108,7 @@ def follow_address(here: str, pages: Pages) -> str:
     try:
         place = _place(name, *numbers)
     except LessonError:
-        st.session_state.update({TOUR: (name, *numbers), ADDRESS: None})  # the bar says what is wrong
+        st.session_state.update({TOUR: (name, *numbers), ADDRESS: None})  # step_bar shows the error
         return ""
     way = detour(place.view, here, frozenset(st.query_params), numbers[0] is not None, fresh, visit().first_run)
     if way == "go":
@@ -125,16 +124,16 @@ def follow_address(here: str, pages: Pages) -> str:
 def detour(
     view: View, here: str, named: Collection[str], at_step: bool, fresh: bool, first_run: bool
 ) -> Literal["", "go", "open"]:
-    """What a step's address needs before its view is drawn: to go to its page, to be opened by the browser, or nothing.
+    """What must happen before a step is drawn: "go" to its page, have the browser "open" its address, or nothing.
 
     Args:
-        view: what the reader is to see.
-        here: name of the page that is shown.
+        view: the view of the step.
+        here: name of the current page.
         named: names in the address.
-        at_step: whether the address says which step; without one it begins the lesson.
-        fresh: whether this is the first run of the session, which may go to another page at once.
-        first_run: whether it is the first one on its page: Streamlit takes a parameter that a control of the page
-            before had, such as the layer, out of the next address.
+        at_step: whether the address names a step; otherwise the lesson starts.
+        fresh: whether this is the first run of the session, which may switch pages at once.
+        first_run: whether this is the first run on its page: Streamlit drops parameters that the previous page had a
+            widget for, such as the layer, from the next address.
     """
     elsewhere = here != view.page or not at_step
     missing = [name for name in view.query if name not in named]
@@ -144,12 +143,12 @@ def detour(
 
 
 def step_bar(here: str, pages: Pages, again: str) -> None:
-    """The step that the reader is at; nothing outside a tour.
+    """Show the card of the current step; nothing outside a tour.
 
     Args:
-        here: name of the page that is shown.
+        here: name of the current page.
         pages: all pages.
-        again: address that the browser is to open anew, "" for none.
+        again: address that the browser must open again, "" for none.
     """
     at = st.session_state.get(TOUR)
     if at is None:
@@ -162,7 +161,7 @@ def step_bar(here: str, pages: Pages, again: str) -> None:
         return
     with st.container(key="tour_bar", gap=None):
         lesson_card(_card(place, here, pages), "tour_card", again)
-        st.button("Leave", key="tour_leave", on_click=end_tour, help="Ends the tour; your own text comes back.")
+        st.button("Leave", key="tour_leave", on_click=end_tour, help="Ends the tour and restores your own text.")
     if again:
         st.stop()  # the browser opens the step's whole address now
 
@@ -202,7 +201,7 @@ def _card(place: Place, here: str, pages: Pages) -> Card:
 
 
 def _onward(lesson: Lesson) -> Link | None:
-    """The lesson that goes on from the end of this one; None where there is none that can be read."""
+    """A link to the next lesson; None where there is none, or where it cannot be read."""
     if lesson.following is None:
         return None
     try:
@@ -213,12 +212,10 @@ def _onward(lesson: Lesson) -> Link | None:
 
 
 def end_tour() -> None:
-    """End the tour where the reader is; texts that the reader had, and did not change since, come back."""
+    """End the tour on the current page, and restore the reader's texts."""
     restore_texts()
     st.session_state.pop(TOUR, None)
-    for name in NAMES:
-        if name in st.query_params:
-            del st.query_params[name]
+    take(NAMES)
 
 
 def lessons_button() -> None:
@@ -247,7 +244,7 @@ def is_open() -> bool:
 
 
 def entry() -> None:
-    """The way into the first of the shipped lessons, outside a tour."""
+    """Offer the first of the shipped lessons, outside a tour."""
     if is_open():
         return
     lesson = _read(ORDER[0])
@@ -257,7 +254,7 @@ def entry() -> None:
 
 
 def _place(name: str, number: str | None, trial: str | None) -> Place:
-    """The place that an address names; the first step where it says nothing of one.
+    """The place in an address; the first step where it names none.
 
     Raises:
         LessonError: there is no such lesson, step or link.
@@ -278,13 +275,13 @@ def _place(name: str, number: str | None, trial: str | None) -> Place:
 
 
 def _counted(word: str, most: int) -> int | None:
-    """A whole number from 1 to the most there are, as an address says it; None for anything else."""
+    """Parse a whole number from 1 to `most`; None for anything else."""
     number = whole(word)
     return number if number is not None and 0 < number <= most else None
 
 
 def _short(word: str | None) -> str:
-    """What an address says, short enough for a sentence."""
+    """A value of the address, shortened for a sentence."""
     return repr(word if word is None or len(word) <= 20 else f"{word[:20]}…")
 
 
@@ -308,5 +305,4 @@ def _read(name: str) -> Lesson:
 
 @cached_by_bytes()
 def _lesson(path: Path, changed_ns: int) -> Lesson:
-    pages = sorted(each.stem for each in PAGES.glob("[a-z]*.py"))
-    return read_lesson(path, pages)
+    return read_lesson(path, sorted(PAGES))

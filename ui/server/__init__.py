@@ -1,1 +1,1 @@
-"""The server's frame: background import, security headers, sign-in and the mark of the dashboard."""
+"""The server around the pages: background import, security headers, sign-in and logo."""

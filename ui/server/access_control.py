@@ -1,7 +1,7 @@
-"""Who may come in: under which name, from which page, before and after sign-in, and with how much.
+"""Control access: allowed host names and origins, sign-in, and the size of uploads.
 
-Streamlit takes any name, a session from any page of the same machine or from none, and keeps any number of files of a
-session; its metrics and what was prepared for download are open to whoever asks.
+Streamlit accepts any host name, sessions from any page of the same machine or from none, and any number of uploads per
+session; its metrics and prepared downloads are open to everyone.
 """
 
 import ipaddress
@@ -22,13 +22,13 @@ from ui.server.streamlit_internals import is_from_a_tab, signed_in_user, uploade
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 DEFAULT_PORTS = {"http": 80, "https": 443}
 FILES_OF_SESSION = 4
-"""Files of the largest size that one session may have on the server at once."""
+"""Most uploads of the largest size that a session may have on the server at once."""
 FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
 LOG = logging.getLogger(__name__)
 
 
 class Refused(Exception):  # noqa: N818  # an answer, no failure
-    """What is asked for is not given: a status and a sentence."""
+    """A refused request, with its status and message."""
 
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -36,23 +36,23 @@ class Refused(Exception):  # noqa: N818  # an answer, no failure
 
 
 class Entrance:
-    """ASGI middleware that refuses who may not come in, in one sentence, before Streamlit sees the request.
+    """ASGI middleware that refuses requests in one sentence, before Streamlit sees them.
 
     Args:
-        app: what is behind it.
-        settings: names and origins that are allowed, and bytes that all uploads together may take.
-        base_path: where the server's addresses begin.
-        closed: whether uploads and downloads are for those alone who have signed in.
+        app: the application behind it.
+        settings: allowed names and origins, and most bytes of all uploads together.
+        base_path: path of the server's addresses.
+        closed: whether uploads and downloads need a sign-in.
     """
 
     def __init__(self, app: App, settings: Settings, base_path: str = "", closed: bool = False) -> None:
         self.app, self.settings, self.closed = app, settings, closed
         self.base = f"/{base_path.strip('/')}".rstrip("/")
         self.coming: Counter[str] = Counter()
-        """Session -> bytes of the uploads that are on their way."""
+        """Session -> bytes of uploads in progress."""
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer one request, or pass it on."""
+        """Handle a request."""
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
@@ -72,10 +72,10 @@ class Entrance:
             self.coming += Counter()  # without those that are through
 
     def _check(self, scope: Message, path: str, headers: Headers) -> None:
-        """Raise Refused where the name, the origin, the place or the visitor is not one that may ask for this."""
+        """Raise Refused where host, origin, path or visitor is not allowed."""
         host = hostname(headers)
         allowed = self.settings.allowed_hosts
-        # Whoever watches over replicas asks each by its number whether it is alive, and is told no more.
+        # A monitor of replicas may ask each of them whether it is alive, and nothing else.
         if allowed and path != "/_stcore/health" and not is_allowed(host, allowed):
             raise Refused(421, f"This server does not go by the name {_shown(host)} (INSIDE_BERT_ALLOWED_HOSTS).")
         changes = scope["type"] == "websocket" or scope["method"] not in SAFE_METHODS
@@ -84,7 +84,7 @@ class Entrance:
             page = f"from a page of {_shown(origin)}" if origin else "without the header Origin, which browsers send,"
             raise Refused(403, f"A session or an upload {page} is not taken here (INSIDE_BERT_ALLOWED_ORIGINS).")
         if path.strip("/") == "_stcore/metrics" and not _is_local(scope, host, headers):
-            raise Refused(404, "The server's own counts are told on its own machine alone.")
+            raise Refused(404, "The server's metrics are available on its own machine only.")
         if self.closed and path.startswith(("/media/", "/_stcore/upload_file/")) and not has_signed_in(headers):
             raise Refused(401, "Sign in first.")
 
@@ -109,8 +109,8 @@ class Entrance:
         if parts[:2] != ["_stcore", "upload_file"] or len(parts) != 4 or scope["method"] != "PUT":
             return "", 0
         largest = int(config.get_option("server.maxUploadSize")) * 1024**2
-        told = headers.get("content-length", "")
-        nbytes = min(int(told), largest) if told.isascii() and told.isdigit() and len(told) < 19 else largest
+        length = headers.get("content-length", "")
+        nbytes = min(int(length), largest) if length.isascii() and length.isdigit() and len(length) < 19 else largest
         held = uploaded_nbytes()
         own = held.get(parts[2], 0) + self.coming[parts[2]] + nbytes
         most = self.settings.max_cache_bytes
@@ -120,7 +120,7 @@ class Entrance:
 
 
 def hostname(headers: Headers) -> str:
-    """The name that a request asks for, in lower case and without its port; "" where it says none, or several."""
+    """The host name of a request, in lower case and without port; "" where there is none, or several."""
     hosts = headers.getlist("host")
     try:
         return (urlsplit(f"//{hosts[0]}").hostname or "").rstrip(".") if len(hosts) == 1 else ""
@@ -129,13 +129,13 @@ def hostname(headers: Headers) -> str:
 
 
 def is_allowed(host: str, allowed: tuple[str, ...]) -> bool:
-    """Whether a name is one of these or a name of loopback, which no one else can make a browser mean."""
+    """Whether a host name is allowed; names of loopback always are."""
     named = any(host == each.strip("[]") or (each[:2] == "*." and host.endswith(each[1:])) for each in allowed)
     return named or is_loopback(host)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or address is that of the machine itself."""
+    """Whether a name or address is loopback."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -143,7 +143,7 @@ def is_loopback(host: str) -> bool:
 
 
 def has_signed_in(headers: Headers) -> bool:
-    """Whether a request has the cookie that Streamlit gives to those who have signed in, with Streamlit's signature."""
+    """Whether a request has Streamlit's signed cookie of a signed-in user."""
     cookies = cookie_parser("; ".join(headers.getlist("cookie")))
     try:
         user = json.loads(signed_in_user(cookies) or b"null")
@@ -153,13 +153,13 @@ def has_signed_in(headers: Headers) -> bool:
 
 
 def _is_same(origin: str, headers: Headers) -> bool:
-    """Whether a page's origin is the address that is asked; the scheme is left to whoever speaks TLS in front."""
+    """Whether an origin has the host of the request; the scheme is not compared, since a proxy may terminate TLS."""
     hosts, named = headers.getlist("host"), _named(origin)
     return len(hosts) == 1 and named != "" and named == _named(f"{named.partition(':')[0]}://{hosts[0]}")
 
 
 def _named(origin: str) -> str:
-    """An origin as the setting writes it: in lower case, without the port that its scheme has anyway; "" for none."""
+    """An origin in the form of the setting: lower case, without the default port; "" for none."""
     try:
         parts = urlsplit(origin.lower())
         port = parts.port
@@ -172,13 +172,13 @@ def _named(origin: str) -> str:
 
 
 def _is_local(scope: Message, host: str, headers: Headers) -> bool:
-    """Whether a request comes from this very machine, and through no proxy on it."""
+    """Whether a request comes from this machine, and through no proxy."""
     client = scope.get("client") or ("",)
     return is_loopback(client[0]) and is_loopback(host) and not any(name in headers for name in FORWARDED)
 
 
 def _readable(receive: Receive) -> Receive:
-    """Messages of a session; one that no tab sends and Streamlit cannot read ends it without a traceback."""
+    """Receive messages of a session; a malformed one ends it without a traceback."""
 
     async def receiving() -> Message:
         message = await receive()
@@ -190,7 +190,7 @@ def _readable(receive: Receive) -> Receive:
 
 
 def _marked(send: Send, path: str, headers: Headers) -> Send:
-    """Adds to the answer what Streamlit leaves out: Secure to cookies behind TLS, no-store to downloads."""
+    """Add what Streamlit leaves out: Secure for cookies behind TLS, no-store for downloads."""
     tls = headers.get("x-forwarded-proto", "").lower() == "https"
 
     async def marking(message: Message) -> None:

@@ -1,4 +1,4 @@
-"""Sign-in through Streamlit's own OpenID Connect: off, unless a setting or the instance's secrets ask for it."""
+"""Sign-in through Streamlit's OpenID Connect: off unless a setting or the instance's secrets enable it."""
 
 import sys
 from importlib.util import find_spec
@@ -13,9 +13,9 @@ from ui.session import settings
 from ui.widgets.formatting import escape_markdown
 
 NEEDED = "authlib"
-"""The package that Streamlit's sign-in runs on; deploy/requirements-sign-in.txt has it."""
+"""The package that Streamlit's sign-in needs; it is in deploy/requirements-sign-in.txt."""
 OF_ALL, OF_PROVIDER = ("redirect_uri", "cookie_secret"), ("client_id", "client_secret", "server_metadata_url")
-"""What [auth] must say, and what it or each of its [auth.NAME] must say of a provider."""
+"""Required keys of [auth], and of a provider in it or in [auth.NAME]."""
 
 
 def check_sign_in(current: Settings) -> bool:
@@ -38,7 +38,7 @@ def check_sign_in(current: Settings) -> bool:
 
 
 def _lacks() -> str:
-    """What sign-in lacks to work; "" for nothing."""
+    """What is missing for sign-in; "" for nothing."""
     files = " or ".join(str(path) for path in st.get_option("secrets.files"))
     if not _secrets_files():
         return f"there is no secrets file ({files})"
@@ -64,7 +64,7 @@ def _filled(section: Any, name: str) -> bool:
 
 
 def _secrets_read() -> bool:
-    """Whether there is a secrets file that is TOML."""
+    """Whether there is a valid secrets file."""
     try:
         return bool(st.secrets.load_if_toml_exists())
     except (OSError, UnicodeDecodeError):  # one that is not UTF-8
@@ -107,7 +107,7 @@ def require_sign_in() -> None:
 
 
 def _providers() -> tuple[str, ...] | None:
-    """Names of the providers in [auth], the unnamed one as ""; None where sign-in is off."""
+    """Names of the providers in [auth], "" for the unnamed one; None where sign-in is off."""
     if not _secrets_read():
         return () if _secrets_files() else None
     if "auth" not in st.secrets:

@@ -38,12 +38,12 @@ STALE = (b"content-length", b"etag", b"last-modified")
 
 
 class IndexPage:
-    """ASGI middleware: security headers on every answer, the page itself rewritten.
+    """ASGI middleware that adds security headers to every response, and rewrites the page itself.
 
     Args:
-        app: what is behind it.
-        base_path: where the server's addresses begin.
-        frame_ancestors: who may show the page in a frame, in the words of a content security policy.
+        app: the application behind it.
+        base_path: path of the server's addresses.
+        frame_ancestors: sites that may embed the page, as in a content security policy.
     """
 
     def __init__(self, app: App, base_path: str = "", frame_ancestors: Sequence[str] = ("'self'",)) -> None:
@@ -52,14 +52,16 @@ class IndexPage:
         script = f'<script>window.__streamlit = {{BACKEND_BASE_URL: location.origin + "{base}"}}</script>'
         self.head = f"<head>{script}<style>{FRAME}</style>".encode()
         scope = f'"; path={base or "/"}; SameSite=Lax"'
-        told = f'document.cookie = "{WINDOW_WIDTH}=" + Math.min(innerWidth, screen.width) + {scope};'
+        script = f'document.cookie = "{WINDOW_WIDTH}=" + Math.min(innerWidth, screen.width) + {scope};'
         # A frame of another site may have no store at all, and reading it then throws.
-        told += f'try {{ document.cookie = "{TEXTS_KEPT}=" + Number((sessionStorage.getItem("{TEXT_STORE}") ?? "{{}}")'
-        told += f' !== "{{}}") + {scope} }} catch {{}}'
-        self.end = f"<script>{told}</script></head>".encode()
+        script += (
+            f'try {{ document.cookie = "{TEXTS_KEPT}=" + Number((sessionStorage.getItem("{TEXT_STORE}") ?? "{{}}")'
+        )
+        script += f' !== "{{}}") + {scope} }} catch {{}}'
+        self.end = f"<script>{script}</script></head>".encode()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Handle a request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -80,7 +82,7 @@ class IndexPage:
                     return
                 page = self._rewritten(bytes(body))
                 kept = [pair for pair in start["headers"] if pair[0].lower() not in STALE]
-                # A HEAD has no body whose length could be told.
+                # A HEAD has no body whose length could be given.
                 length = [(b"content-length", str(len(page)).encode())] if page else []
                 policy = self._policy(sockets, INLINE_SCRIPT.findall(page))
                 await send({**start, "headers": [*kept, *HEADERS, policy, *length]})
@@ -102,7 +104,7 @@ class IndexPage:
 
 
 def _sockets(scope: Message) -> str:
-    """Where the page may open its session: the name that it was asked by; some browsers' 'self' has no sockets."""
+    """Where the page may open its session: the host of the request, since in some browsers 'self' excludes sockets."""
     hosts = [value for name, value in scope["headers"] if name == b"host"]
     if len(hosts) != 1 or not HOST.fullmatch(hosts[0]):
         return ""
@@ -110,7 +112,7 @@ def _sockets(scope: Message) -> str:
 
 
 def _uncompressed(scope: Message) -> Message:
-    """A browser's request for a page, answered without compression, since the page is rewritten on its way."""
+    """A request for a page without compression, since the page is rewritten."""
     headers = dict(scope["headers"])
     if b"text/html" not in headers.get(b"accept", b""):
         return scope
@@ -118,7 +120,7 @@ def _uncompressed(scope: Message) -> Message:
 
 
 def is_page(message: Message) -> bool:
-    """Whether an answer that begins so is an HTML page."""
+    """Whether a response is an HTML page, by its start message."""
     return message["status"] == 200 and any(
         name.lower() == b"content-type" and value.startswith(b"text/html") for name, value in message["headers"]
     )

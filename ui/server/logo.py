@@ -1,4 +1,4 @@
-"""The mark of the dashboard: a stack of layers in the colours of its figures."""
+"""The logo of the dashboard: a stack of layers in the colours of its figures."""
 
 from bertviz_core.figures.base.style import Theme
 
@@ -6,12 +6,12 @@ _BARS = (("pooler", 2), ("feed_forward", 9), ("attention", 16), ("embeddings", 2
 
 
 def mark(theme: Theme) -> str:
-    """The mark alone, as SVG, for the browser's tab and the folded sidebar."""
+    """The logo without the name, as SVG, for the browser's tab and the folded sidebar."""
     return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" width="64" height="64">{_bars(theme)}</svg>'
 
 
 def logo(theme: Theme) -> str:
-    """The mark with the name beside it, as SVG."""
+    """The logo with the name, as SVG."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 150 32" width="300" height="64">{_bars(theme)}'
         f'<text x="40" y="23" font-family="Helvetica, Arial, sans-serif" font-size="19" font-weight="600" '

@@ -1,4 +1,4 @@
-"""What the server does beside its pages: it imports torch and transformers, and collects garbage now and then."""
+"""Background work of the server: import torch and transformers, and collect garbage from time to time."""
 
 import contextlib
 import gc
@@ -16,12 +16,12 @@ from bertviz_core.trace.isolated.tokenizer import warm_tokenizers
 from ui.session import first_page_sent
 
 COLLECT_EVERY_S = 30.0
-"""Figures and script modules are freed within this time."""
+"""Seconds between two collections of garbage."""
 
 
 @contextlib.asynccontextmanager
 async def lifespan(_app: Any) -> AsyncIterator[dict[str, Any]]:
-    """Start the background work, which the health check does not wait for; it ends with the server."""
+    """Start the background work, which ends with the server; the health check does not wait for it."""
     ended = threading.Event()
     threading.Thread(target=_import_and_collect, args=(ended,), name="preload", daemon=True).start()
     yield {}
@@ -51,7 +51,7 @@ def _import_and_collect(ended: threading.Event) -> None:
 
 
 def allows_strangers(settings: Settings) -> bool:
-    """Whether there is a model here, or a way to one, that is read and tried in processes of their own."""
+    """Whether models of strangers can be opened, which are read in isolated processes."""
     if settings.allow_hub:
         return True
     with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""What is looked at before the server starts: what cannot work is one sentence then, not an error on a page."""
+"""Check the settings before the server starts, so that a mistake is one sentence and not an error on a page."""
 
 import os
 import sys
@@ -19,15 +19,15 @@ if sys.platform != "win32":
 
 GIB = 1024**3
 BASE_BYTES, RUN_BYTES = 640 * 1024**2, GIB
-"""Measured: Python with torch, transformers and every page; estimated: the run that goes on (docs/deployment.md)."""
+"""Measured: Python with torch, transformers and every page; estimated: the current run (docs/deployment.md)."""
 TRIAL_BYTES, TOKENIZER_BYTES = 400 * 1024**2, 100 * 1024**2
-"""Measured: a process that has tried a stranger's model, one that holds its tokenizer; both stay for the next."""
+"""Measured: a process that builds models of strangers, and one with their tokenizer; both are reused."""
 TOKENIZERS_BESIDE = 2
-"""Processes of tokenizers beyond the most that read at once (docs/deployment.md, "Memory")."""
+"""Processes of tokenizers beyond those that read at once (docs/deployment.md, "Memory")."""
 LEAST_BYTES = 512 * 1024**2
-"""Resident memory below which not even the first pages come."""
+"""Least resident memory for the first pages."""
 LEAST_ADDRESS_BYTES, LEAST_DATA_BYTES = 4 * GIB, 5 * GIB // 2
-"""Address space and data that the bundled model's pages need, measured with a fifth to spare; most is never touched."""
+"""Least address space and data for the bundled model, measured with a fifth to spare; most is never touched."""
 CGROUPS, OWN_GROUPS, MOUNTS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup"), Path("/proc/self/mounts")
 
 
@@ -86,7 +86,7 @@ def memory_notice(settings: Settings) -> str:
         BertvizError: there is less than the first pages need.
     """
     if sys.platform == "win32":
-        return ""  # its limits are not told in this way
+        return ""  # its limits are read in another way
     place, has = min(((name, nbytes) for name, nbytes in _resident().items()), key=lambda each: each[1])
     if has < LEAST_BYTES:
         raise BertvizError(f"Inside BERT needs {_gib(LEAST_BYTES)} of memory at least; {place} allows {_gib(has)}.")
@@ -104,15 +104,15 @@ def memory_notice(settings: Settings) -> str:
     needs = sum(parts.values())
     if needs <= has:
         return ""
-    told = ", ".join(f"{name} {_gib(nbytes)}" for name, nbytes in parts.items())
+    listed = ", ".join(f"{name} {_gib(nbytes)}" for name, nbytes in parts.items())
     return (
-        f"The limits add up to {_gib(needs)} of memory ({told}), and {place} has {_gib(has)}: lower "
+        f"The limits add up to {_gib(needs)} of memory ({listed}), and {place} has {_gib(has)}: lower "
         "INSIDE_BERT_MAX_... (docs/deployment.md, Memory), or a full instance may be ended by the system.\n"
     )
 
 
 def walls_notice() -> str:
-    """What is to be said in the log of the walls that this system has not; "" where it has all."""
+    """A notice about isolation that this system lacks; "" for none."""
     names = missing()
     if not names:
         return ""
@@ -123,7 +123,7 @@ def walls_notice() -> str:
 
 
 def memory_parts(settings: Settings) -> dict[str, int]:
-    """What may take memory here -> its bytes at most."""
+    """Consumer of memory -> its most bytes."""
     return {
         "the program": BASE_BYTES,
         **({} if device_kind(settings.device) == "cuda" else {"models": _models_nbytes(settings)}),
@@ -137,19 +137,19 @@ def memory_parts(settings: Settings) -> dict[str, int]:
 
 
 def _models_nbytes(settings: Settings) -> int:
-    """Bytes that models may take together, where they run; one always may be loaded."""
+    """Most bytes of all models, on their device; one may always be loaded."""
     return max(settings.max_loaded_bytes, settings.max_model_bytes)
 
 
 def _isolated_nbytes(settings: Settings) -> int:
-    """Bytes that the processes take as a rule in which models of strangers are tried and their texts tokenized."""
+    """Usual bytes of the processes for models of strangers and their tokenizers."""
     if not (settings.isolate_models and allows_strangers(settings)):
         return 0
     return settings.max_children * TRIAL_BYTES + (settings.max_children + TOKENIZERS_BESIDE) * TOKENIZER_BYTES
 
 
 def _is_memory(folder: Path) -> bool:
-    """Whether what is written to a folder stays in memory: the innermost mount that holds it is a tmpfs."""
+    """Whether a folder is in memory: its innermost mount is a tmpfs."""
     mounts = [line.split()[1:3] for line in _read(MOUNTS).splitlines() if len(line.split()) > 2]
     holding = [(len(point), kind) for point, kind in mounts if folder.absolute().is_relative_to(point)]
     return max(holding, default=(0, ""))[1] == "tmpfs"
@@ -171,7 +171,7 @@ def _check_folder(name: str, folder: Path, may_be_absent: bool) -> None:
 
 
 def _is_known(name: str, settings: Settings) -> bool:
-    """Whether a name may lead to a model; the Hub is not asked."""
+    """Whether a name may be a model; the Hub is not asked."""
     try:
         resolve(name, replace(settings, allow_hub=False))
     except (ModelNotFoundError, HubError, OSError, RuntimeError):  # such as a name too long, a link to itself
@@ -182,7 +182,7 @@ def _is_known(name: str, settings: Settings) -> bool:
 
 
 def _resident() -> dict[str, int]:
-    """What limits resident memory here -> its bytes: the machine, and every control group that this process is in."""
+    """Limit of resident memory -> its bytes: the machine, and every control group of this process."""
     limits = {"this machine": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")}
     for line in _read(OWN_GROUPS).splitlines():
         _, controllers, path = line.split(":", 2)

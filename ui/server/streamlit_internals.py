@@ -23,13 +23,13 @@ def signed_in_user(cookies: Mapping[str, str]) -> bytes | None:
 
 
 def uploaded_nbytes() -> dict[str, int]:
-    """Session -> bytes of its uploaded files; none where no server runs."""
+    """Session -> bytes of its uploaded files; empty where no server runs."""
     files = getattr(Runtime.instance().uploaded_file_mgr, "file_storage", {}) if Runtime.exists() else {}
     return {name: sum(len(file.data) for file in list(own.values())) for name, own in list(files.items())}
 
 
 def is_from_a_tab(raw: bytes | None) -> bool:
-    """Whether these are the bytes of one of the messages that a page sends."""
+    """Whether these bytes are a message that a page sends."""
     try:
         return raw is not None and BackMsg.FromString(raw).WhichOneof("type") is not None
     except DecodeError:

@@ -1,7 +1,6 @@
-"""An address that names no page leads to the first one, which says so.
+"""Redirect an address that names no page to the first page, which shows a message.
 
-Streamlit gives its one HTML page for every address, and tells of a page that there is none of in a window over another,
-in words for those who write pages.
+Streamlit serves its one HTML page for every address, and reports a missing page in a dialog meant for developers.
 """
 
 from collections.abc import Collection
@@ -12,21 +11,21 @@ from bertviz_core.text import quoted
 from ui.server.index_page import App, Message, Receive, Send, is_page
 
 ABSENT = "no_page"
-"""Name in the address of the first page: what was asked for instead."""
+"""Name in the address of the first page: the requested page that does not exist."""
 FIRST = "overview"
 """Name of the first page, whose address is the server's own."""
 MOST_CHARACTERS = 60
 NOT_PAGES = ("_stcore", "app", "component", "media", "static")
-"""Where the server's own files are, some of them HTML."""
+"""Paths of the server's own files, some of them HTML."""
 
 
 class UnknownPages:
-    """ASGI middleware that sends a browser that asks for no page to the first one.
+    """ASGI middleware that redirects requests for missing pages to the first page.
 
     Args:
-        app: what is behind it.
-        pages: names that addresses of pages have, as their last part.
-        base_path: where the server's addresses begin.
+        app: the application behind it.
+        pages: names of the pages.
+        base_path: path of the server's addresses.
     """
 
     def __init__(self, app: App, pages: Collection[str], base_path: str = "") -> None:
@@ -34,7 +33,7 @@ class UnknownPages:
         self.base = f"/{base_path.strip('/')}".rstrip("/")
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer one request, or pass it on."""
+        """Handle a request."""
         name = scope["path"].removeprefix(self.base).strip("/") if scope["type"] == "http" else ""
         if not name or name in self.pages or name.partition("/")[0] in NOT_PAGES:
             await self.app(scope, receive, send)
@@ -59,11 +58,11 @@ class UnknownPages:
 
 
 def absent_words(asked: str, pages: Collection[str]) -> str:
-    """What is said of a page that there is none of, and which may have been meant.
+    """The message about a missing page, with the most similar one.
 
     Args:
         asked: its name in the address.
-        pages: titles of the pages, the first one first.
+        pages: titles of the pages, the first page first.
     """
     near = nearest_page(asked, pages)
     meant = f" Did you mean {near}?" if near else ""
@@ -71,6 +70,6 @@ def absent_words(asked: str, pages: Collection[str]) -> str:
 
 
 def nearest_page(asked: str, pages: Collection[str]) -> str:
-    """The title that a name in an address comes nearest to; "" where none is near."""
+    """The title most similar to a name in an address; "" for none."""
     titles = {title.lower(): title for title in pages}
     return next((titles[each] for each in get_close_matches(asked.lower(), titles, 1)), "")

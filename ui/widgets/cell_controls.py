@@ -1,6 +1,6 @@
-"""Widgets that choose one cell of attention in a layer: head, query and key token; keys are names in the address.
+"""Widgets that choose a cell of attention: head, query token and key token.
 
-The pages on heads and on attention share them, so that both show the same head.
+The pages Heads and Attention share them, so that both show the same head.
 """
 
 import streamlit as st
@@ -8,19 +8,18 @@ import streamlit as st
 from bertviz_core.text import escape_controls, isolated
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import longest_piece
-from ui.address.bounds import keep_within
 from ui.address.following import bring_along, rewrite, source_of, write
 from ui.address.query import whole
-from ui.widgets.controls import BOUND
+from ui.address.widgets import BOUND, keep_within
 from ui.widgets.formatting import escape_markdown
 
 NARROW, WIDE = 150, 200
-"""Widths of a number with its two buttons, and of a token."""
+"""Pixels of a number field, and of a list of tokens."""
 HEAD, QUERY, KEY = "head", "query", "key"
 
 
 def head_select(heads: int) -> int:
-    """A head of the layer, zero-based; no choice where there is only one."""
+    """A head of the layer, counted from 0; no widget where there is only one."""
     most = heads - 1
     if most <= 0:
         return 0
@@ -34,28 +33,28 @@ def head_select(heads: int) -> int:
 
 def query_select(tokens: Tokens) -> int:
     """Position of the query token, which attends."""
-    return token_select("Query token", tokens, QUERY, longest_piece(tokens), "The token that looks at all others.")
+    return token_select("Query token", tokens, QUERY, longest_piece(tokens), "The token that attends to all others.")
 
 
 def key_select(tokens: Tokens) -> int:
-    """Position of the key token, which is attended to; a click on its weight sets it too."""
-    words = "The token that is looked at; a click on a bar of the row of weights chooses it too."
+    """Position of the key token, which is attended to; a click on its weight selects it, too."""
+    words = "The token that is attended to; a click on a bar of the row of weights selects it, too."
     return token_select("Key token", tokens, KEY, max(longest_piece(tokens) - 1, 0), words)
 
 
 def token_names(tokens: Tokens) -> list[str]:
-    """Position and word of every token, as lists of choices name them."""
+    """Position and text of every token, for lists."""
     return [f"{place} {isolated(escape_controls(token))}" for place, token in enumerate(tokens.tokens)]
 
 
 def put_token(key: str, place: int) -> None:
-    """Make a position the chosen one under a key, as a click in a figure does; the address follows."""
+    """Select a position, as a click in a figure does; the address follows."""
     st.session_state[key] = place
     rewrite(key, str(place))
 
 
 def take_key(chart_key: str, curve: int) -> None:
-    """Make the bar that was clicked in a chart's row of weights the key token."""
+    """Select the key token of the clicked bar."""
     event = st.session_state.get(chart_key)
     points = event["selection"]["points"] if event else []
     if points and points[0].get("curve_number") == curve:
@@ -63,7 +62,7 @@ def take_key(chart_key: str, curve: int) -> None:
 
 
 def token_select(label: str, tokens: Tokens, key: str, default: int, help_text: str) -> int:
-    """A token by its position and word; the address holds the position alone, since words are the reader's text."""
+    """A list of tokens; only the position stands in the address, since tokens are the reader's text."""
     widget, of, most = f"{key}_token", (tokens.text, tokens.pair), len(tokens) - 1
     place = st.session_state.get(key, default)
     match source_of(key, of):
@@ -93,11 +92,11 @@ def token_select(label: str, tokens: Tokens, key: str, default: int, help_text: 
 
 
 def _take_token(key: str) -> None:
-    """Take the token that was chosen in the list; the address follows."""
+    """Select the token chosen in the list; the address follows."""
     put_token(key, int(st.session_state[f"{key}_token"]))
 
 
 def _position(written: str, most: int) -> int | None:
-    """A whole number from 0 to the last one; None for anything else."""
+    """Parse a whole number from 0 to `most`; None for anything else."""
     place = whole(written)
     return place if place is not None and place <= most else None

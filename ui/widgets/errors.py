@@ -1,4 +1,4 @@
-"""From what the core refuses to what a user reads; a stranger's words are never read as Markdown."""
+"""Show errors of the library to the reader; names and texts from outside are never read as Markdown."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,12 +11,12 @@ from ui.widgets.formatting import escape_markdown
 from ui.widgets.models import download, select
 
 MEANT = "meant_model"
-"""Key of the button for a model that may have been meant."""
+"""Key of the button that opens a model with a similar name."""
 
 
 @contextmanager
 def shown_to_user() -> Iterator[None]:
-    """Show a refusal of the core as one sentence and end the page there; the sidebar stays usable."""
+    """Show an error of the library as one sentence and end the page; the sidebar stays usable."""
     try:
         yield
     except MissingFilesError as error:
@@ -33,19 +33,19 @@ def shown_to_user() -> Iterator[None]:
         if not is_out_of_memory(error):
             raise
         st.error(
-            "There is not enough memory on this machine for what was asked for; ask for less, such as a shorter text, "
-            "or come back later. Nothing else is lost.",
+            "There is not enough memory on this machine for this request. Try a shorter text, or try again later. "
+            "Nothing else is lost.",
             icon=":material/memory:",
         )
         st.stop()
 
 
 def no_such_page(words: str, near: PageLink | None) -> None:
-    """Say that the address named no page, with a link to the one that may have been meant.
+    """Say that the address names no page, with a link to a page of a similar name.
 
     Args:
-        words: what is said.
-        near: that page; None where none is near.
+        words: the message.
+        near: the similar page; None for none.
     """
     st.info(escape_markdown(words), icon=":material/search_off:")
     if near is not None:
@@ -53,11 +53,11 @@ def no_such_page(words: str, near: PageLink | None) -> None:
 
 
 def _ways_on(error: MissingFilesError) -> None:
-    """What the page would show, why it cannot yet, and a button for each way on."""
+    """Say which files are missing, with a button for each way to continue."""
     are = "are" if error.what == "weights" else "is"
     st.info(
-        f"The {error.what} of {escape_markdown(repr(error.model))} {are} not on this machine, so no text can be run "
-        "through it. Its parameters and its architecture are known without: see the pages of the first group.",
+        f"The {error.what} of {escape_markdown(repr(error.model))} {are} not on this machine, so the model cannot run "
+        "on a text. The pages Parameters and Architecture work without.",
         icon=":material/cloud_off:",
     )
     with st.container(horizontal=True, vertical_alignment="center", key="ways_on"):
@@ -77,7 +77,7 @@ def _ways_on(error: MissingFilesError) -> None:
 
 
 def _offer_download(model: str) -> str | None:
-    """A way to get what is missing; where there is none, why."""
+    """Offer a download; returns why there is none, or None."""
     try:
         download.offer(model)
     except BertvizError as error:

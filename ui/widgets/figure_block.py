@@ -1,4 +1,4 @@
-"""How every figure is drawn and taken away: the chart, its table and the same row of downloads below."""
+"""Show a figure with its downloads, its table and how it is computed."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -32,13 +32,13 @@ CHART_CONFIG = {
 }
 NO_FORMATS: Mapping[str, str] = {}
 SIDE_BY_SIDE = 860
-"""Pixels of a page on which halves stand side by side."""
+"""Least width of a page with two columns, in pixels."""
 TALLEST = 440
-"""Pixels of a text on the page; a taller one is scrolled in its place."""
+"""Most pixels of a scrolled figure."""
 MOST_WRITTEN = 20_000
-"""Cells of a table that are written one by one."""
+"""Most cells of a table whose numbers are formatted one by one."""
 LONGEST_NAME = 150
-"""Characters of a file's name; file systems allow 255 bytes."""
+"""Most characters of a file's name; file systems allow 255 bytes."""
 
 
 def figure_block(
@@ -58,23 +58,26 @@ def figure_block(
     share: float = 1.0,
     scrolled: bool = False,
 ) -> DeltaGenerator:
-    """The place between a figure and its files, for words on it; below are its files, numbers and how they are made.
+    """Show a figure, its downloads, its table and how it is computed.
 
     Args:
         spec: the figure.
-        filename: what is seen and of which model, layer and head, without an ending.
+        filename: name of its files without an extension: what is shown, and the model, layer and head.
         table: its numbers.
-        alt: what the table is, for a reader who does not see it; the figure's title by default.
-        numbers: whether the table stands folded or open below the figure, or in its files alone.
-        height: of a table that stands open, in pixels.
-        caption: what stands below the figure in its files; its own by default.
-        texts: what the models read, where the figure depends on it.
-        models: names of the models that the figure shows; the chosen one by default.
-        explanation: how the numbers are made, and the lines of Python that reproduce them.
-        on_select: called when a part of the figure was clicked.
-        formats: column of the table -> how its numbers are written, such as "percent"; they stay numbers and sort so.
-        share: of the page's width that the figure takes where parts of the page stand side by side.
-        scrolled: whether a tall figure is scrolled in its place, as a long text is.
+        alt: description of the table for screen readers; the figure's title by default.
+        numbers: whether the table is folded, open, or only in the files.
+        height: pixels of an open table.
+        caption: caption in the files; the figure's own by default.
+        texts: texts that the figure depends on.
+        models: names of the models shown; by default the chosen one.
+        explanation: how the numbers are computed, and lines of Python that reproduce them.
+        on_select: called when a part of the figure is clicked.
+        formats: column of the table -> format of its numbers, such as "percent".
+        share: share of the page's width, where the page has columns.
+        scrolled: whether a tall figure is scrolled.
+
+    Returns:
+        A container between the figure and its downloads, for text about the figure.
     """
     if scrolled:
         scrolled_chart(spec, on_select)
@@ -95,7 +98,7 @@ def figure_block(
 
 
 def page_theme(share: float = 1.0) -> Theme:
-    """Colours and width for a figure that takes this share of the page, all of it where a row would be too narrow."""
+    """Theme and width of a figure with this share of the page's width; on narrow pages it takes all of it."""
     pixels = session.page_pixels()
     if session.figure_only():
         return replace(theme_named(session.theme_name(), width_class(pixels)), tall=window_height())
@@ -106,19 +109,21 @@ def page_theme(share: float = 1.0) -> Theme:
 def chart(
     figure: Any, key: str, alt: str = "", on_select: Callable[[], None] | None = None, share: float = 1.0
 ) -> None:
-    """A figure as wide as its place; on_select is called when a part of it is clicked.
+    """Draw a figure.
 
     Args:
-        figure: a Picture, drawn in the theme of the page, or a finished figure.
-        key: of the chart.
-        alt: what is seen; a picture says it itself.
-        on_select: called when a part of it was clicked.
-        share: of the page's width that the figure takes where parts of the page stand side by side.
+        figure: a FigureSpec, drawn in the theme of the page, or a finished figure.
+        key: key of the chart.
+        alt: description for screen readers; a FigureSpec has its own.
+        on_select: called when a part of the figure is clicked.
+        share: share of the page's width, where the page has columns.
     """
     drawn = cached_figure(figure, page_theme(share))
     st.plotly_chart(
         drawn,
-        height=round(drawn.layout.height or USUAL_HEIGHT),  # said, so that its place is there before it is drawn
+        height=round(
+            drawn.layout.height or USUAL_HEIGHT
+        ),  # stated, so that the page reserves the place before the chart is drawn
         key=key,
         theme=None,
         alt=alt_of(figure) or alt,
@@ -129,12 +134,7 @@ def chart(
 
 
 def scrolled_chart(spec: FigureSpec, on_select: Callable[[], None] | None = None) -> None:
-    """A figure as wide as its place; one that is taller than TALLEST is scrolled, so that what is below stays near.
-
-    Args:
-        spec: the figure.
-        on_select: called when a part of it was clicked.
-    """
+    """Draw a figure; one that is taller than TALLEST is scrolled."""
     tall = not session.figure_only() and cached_figure(spec, page_theme()).layout.height > TALLEST
     with st.container(height=TALLEST if tall else "content", border=False):
         chart(spec, spec.chart, on_select=on_select)
@@ -149,16 +149,16 @@ def download_row(
     texts: Tokens | Sequence[str | None] = (),
     models: Sequence[str] = (),
 ) -> None:
-    """Which texts the figure is of; PNG, SVG and HTML in a theme of the reader's choice, and CSV of its numbers.
+    """Show the texts of a figure, and downloads as PNG, SVG, HTML and CSV.
 
     Args:
-        figure: the picture that stands on the page; a finished figure can be had as it is shown only.
+        figure: a FigureSpec, which is drawn in the theme of the reader's choice, or a finished figure.
         key: key of its chart, which begins with the page's name.
-        filename: what is seen and of which model, layer and head, without an ending.
-        caption: what is seen, for below the figure; model, revision, texts and colours are added to it.
+        filename: name of the files without an extension.
+        caption: caption in the files; model, revision, texts and colours are added.
         table: the numbers.
-        texts: what the models read, where the figure depends on it.
-        models: names of the models that the figure shows; the chosen one by default.
+        texts: texts that the figure depends on.
+        models: names of the models shown; by default the chosen one.
     """
     _name_texts(texts)
     _downloads(figure, key, filename, caption, table, texts, models)
@@ -181,7 +181,7 @@ def _downloads(
         chosen = chosen_theme() if redrawn else ""
         theme = theme_named(chosen or session.theme_name())
         words = _caption(figure, theme, caption, models, texts)
-        on_page = not chosen and session.page_pixels() >= theme.pixels  # a phone's figure is no file
+        on_page = not chosen and session.page_pixels() >= theme.pixels  # figures for a phone are too narrow for files
         again = None if on_page or not redrawn else cached_figure(figure, theme)
         figure_download(key, name, title, words, theme, alt_of(figure), again)
         st.download_button(
@@ -201,7 +201,7 @@ def _downloads(
 
 
 def file_name(key: str, filename: str) -> str:
-    """The name of a figure's files, without an ending: the page, what is seen, the model."""
+    """The name of a figure's files without an extension: the page, what is shown, the model."""
     page = key.partition("_")[0]
     whole = filename[len(page) :] if filename.lower().startswith(page) else f" {filename}"
     return re.sub(r"[^\w.]+", "-", f"{page}{whole}")[:LONGEST_NAME].strip("-.")
@@ -210,12 +210,12 @@ def file_name(key: str, filename: str) -> str:
 def _caption(
     figure: Any, theme: Theme, words: str, models: Sequence[str], texts: Tokens | Sequence[str | None]
 ) -> Caption:
-    """The caption of what is shown; every page's goes through here."""
+    """The caption of a figure's files."""
     return caption_of(cached_figure(figure, theme), words, shown_models(models), read_texts(texts))
 
 
 def _name_texts(texts: Tokens | Sequence[str | None]) -> None:
-    """Below a figure on the page: the texts that it is of, in the words of the caption of its files."""
+    """Show the texts of a figure, as in the caption of its files."""
     if words := texts_words(read_texts(texts)):
         st.caption(escape_markdown(words))
 
@@ -233,12 +233,11 @@ def numbers_table(
     key: str | None = None,
     on_row: Callable[[], None] | None = None,
 ) -> None:
-    """A table with separators in its whole numbers and four digits behind the point of others, where these show them.
+    """Show a table. Whole numbers have separators, others four decimals where these suffice.
 
-    `first` is the width of its first column in pixels; with a `key`, `on_row` is called when a row is chosen.
-
-    A number is never written as text, which would sort by its letters: `formats` says how a column is written
-    (st.column_config.NumberColumn: "percent", "%.2f ×", "%.1f MiB").
+    Numbers are never sent as text, which would sort alphabetically: `formats` formats a column as
+    st.column_config.NumberColumn does ("percent", "%.2f ×", "%.1f MiB"). `first` is the width of the first column in
+    pixels; with a `key`, `on_row` is called when a row is selected.
     """
     note_table(alt, table)
     written = {
@@ -264,9 +263,9 @@ def numbers_table(
 
 
 def _signed(table: pd.DataFrame, formats: Mapping[str, str]) -> dict[Any, Any]:
-    """Column with numbers below 0 -> how its numbers are written, which Streamlit's own formats do with a hyphen.
+    """Column with negative numbers -> its format with a real minus, where Streamlit's formats write a hyphen.
 
-    None where the table is too large to be written cell by cell, or where two columns or rows have one name.
+    Empty where the table is too large to format cell by cell, or where columns or rows share a name.
     """
     if table.size > MOST_WRITTEN or not (table.columns.is_unique and table.index.is_unique):
         return {}
@@ -280,7 +279,7 @@ def _with_minus(how: str, value: float) -> str:
 
 
 def _is_plain(column: pd.Series) -> bool:
-    """Whether four digits behind the point show every number of a column, and no fewer would do in front of it."""
+    """Whether four decimals suit every number of a column."""
     if not pd.api.types.is_float_dtype(column):
         return False
     sizes = column[column.abs() > 0].abs()
@@ -288,14 +287,14 @@ def _is_plain(column: pd.Series) -> bool:
 
 
 def folded(label: str, key: str) -> Any:
-    """A part of the page that stands folded, and open where the address says so."""
+    """A folded part of the page, which is open where the address says so."""
     return st.expander(label, key=key, on_change="rerun", bind="query-params")
 
 
 def folded_table(
     key: str, table: pd.DataFrame, alt: str, formats: Mapping[str, str] = NO_FORMATS, scale: str = ""
 ) -> None:
-    """A table that stands folded below its figure, sent when it is opened; `scale` says what its colours mean."""
+    """A folded table, sent when it is opened; `scale` describes the colours of its figure."""
     note_table(alt, table)
     with folded("The numbers as a table", f"{key}_table") as place:
         if place.open:
@@ -305,9 +304,9 @@ def folded_table(
 
 
 def explained(key: str, words: str, code: str) -> None:
-    """How a figure's numbers are made, with the lines of Python that reproduce them.
+    """How a figure is computed, with lines of Python that reproduce its numbers.
 
-    Filled when it is opened: the browser's module that colours code is large.
+    The content is sent when it is opened, since the browser's syntax highlighting is large.
     """
     note_code(key, code)
     with folded("How this is computed", f"{key}_explained") as place:
@@ -317,7 +316,7 @@ def explained(key: str, words: str, code: str) -> None:
 
 
 def csv_text(table: pd.DataFrame) -> str:
-    """The table as CSV; a text or head that a spreadsheet would run as a formula gets an apostrophe in front."""
+    """The table as CSV; texts that a spreadsheet would run as formulas are escaped by an apostrophe."""
     safe = table.copy()
     for place, kind in enumerate(table.dtypes):
         if not pd.api.types.is_numeric_dtype(kind):

@@ -1,4 +1,4 @@
-"""Words and numbers as every page writes them."""
+"""Format text and numbers for the pages."""
 
 import re
 import string
@@ -6,25 +6,24 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from bertviz_core.figures.pages import PAGES
 from bertviz_core.text import shortened
 
 _WORD_JOINER = "\u2060"
 _ADDRESS = re.compile(r"(?<=[a-z0-9+.-]):(?=//)|www(?=\.)|\S(?=@)", re.IGNORECASE)
-"""What an address begins with; no alternative repeats anything, so a text is read in time linear in its length."""
+"""The start of a URL; no alternative repeats anything, so matching takes linear time."""
 LONGEST_TEXT = 20_000
-"""Characters of a text that a page shows."""
+"""Most characters of a text on a page."""
 _MARKS = {ord(mark): f"\\{mark}" for mark in string.punctuation}
 _TURNS = {code: f"U+{code:04X}" for code in (*range(0x202A, 0x202F), 0x2066, 0x2067)}
-"""Signs that turn all that stands behind them around, on the whole line."""
+"""Control characters that change the direction of the text after them."""
 
 
 def escape_markdown(text: str) -> str:
-    """Text that Markdown shows as it stands: no links, images, emphasis, formulas or icons.
+    """Escape a text for Markdown: no links, images, emphasis, formulas or icons.
 
-    Signs that turn the direction of what follows stand as their codes.
-
-    Addresses become links even where every mark is escaped, so a word joiner, which has no width, parts them. Of a text
-    beyond LONGEST_TEXT characters the beginning is shown, with the count of the rest.
+    Characters that change the direction of text are shown as their codes. URLs become links even when every mark is
+    escaped, so they are split by a word joiner, which has no width. A text beyond LONGEST_TEXT characters is cut.
     """
     parted = _ADDRESS.sub(lambda found: f"{found[0]}{_WORD_JOINER}", " ".join(shortened(text, LONGEST_TEXT).split()))
     return parted.translate(_MARKS | _TURNS)
@@ -48,9 +47,19 @@ BERT_IN_FIVE = (
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
-def heading(title: str, question: str) -> Callable[[str, str], None]:
-    """Title of the page and its question; the function that comes back writes the model behind the question."""
-    st.title(title, anchor=False)
+def heading(page: str, question: str = "") -> Callable[[str, str], None]:
+    """Write the title of a page and its question.
+
+    Args:
+        page: name of the page.
+        question: replaces the page's question.
+
+    Returns:
+        A function that writes a model's name, and a note on it, behind the question.
+    """
+    entry = PAGES[page]
+    question = question or entry.question
+    st.title(entry.title, anchor=False)
     place = st.empty()
     place.markdown(question)
 
@@ -66,12 +75,12 @@ def run_words(device: str, dtype: str) -> str:
 
 
 def class_words(saved: str, counted: str) -> str:
-    """The class that a checkpoint names and the one that is counted, both where they differ."""
+    """The class named by a checkpoint and the class that is counted, where they differ."""
     return counted if saved in ("", counted) else f"saved as {saved}, counted as {counted}"
 
 
 def count(value: int | None) -> str:
-    """A count with separators; a dash where the family has no such size."""
+    """A count with separators; a dash for None."""
     return "–" if value is None else f"{value:,}"
 
 
@@ -84,7 +93,7 @@ def short_count(value: int) -> str:
 
 
 def bytes_text(value: float) -> str:
-    """Bytes in the largest fitting unit: 86.6 MiB."""
+    """Bytes in the largest suitable unit: 86.6 MiB."""
     power = 0
     while round(value, 1 if power else 0) >= 1024 and power < len(UNITS) - 1:
         value /= 1024

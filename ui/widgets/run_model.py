@@ -1,7 +1,7 @@
-"""Runs a model on a text for one reader: cost first, progress while it goes on, and an end where it is not wanted.
+"""Run a model on a text for a reader: confirmation of long runs, progress, and cancellation.
 
-Every word written to the page is a point at which Streamlit ends a script whose reader has clicked on: so a run that
-is superseded stops at its next layer, and one that waits for its turn leaves the queue.
+Streamlit ends a superseded script when it writes to the page. So a run stops at its next layer once the reader has
+clicked on something else, and a waiting run leaves the queue.
 """
 
 from hashlib import sha256
@@ -18,29 +18,29 @@ from ui.session import allow_run, forget_run, run_allowed, settings
 from ui.widgets.formatting import bytes_text, duration
 
 CONFIRM_ABOVE_SECONDS = 8.0
-"""A run that takes longer than this begins when the reader says so."""
+"""Longer runs need the reader's confirmation."""
 QUIET_S = 0.4
-"""A run shorter than this writes nothing, so that nothing flickers."""
+"""Shorter runs show no progress, so that nothing flickers."""
 
 
 def traced(name: str, text: str, pair: str | None) -> Trace:
-    """What a model makes of a text; run once, whoever asks.
+    """Run a model on a text, or return the cached trace.
 
     Raises:
-        BertvizError: as run_tokens, tokenize and load_model.
+        BertvizError: the model cannot be loaded, or cannot run on this text.
     """
     return run_tokens(models.loaded(name), models.tokens(name, text, pair))
 
 
 def run_tokens(model: LoadedModel, tokens: Tokens) -> Trace:
-    """What a model makes of these tokens; run once, whoever asks.
+    """Run a model on tokens, or return the cached trace.
 
     Raises:
-        BusyError: too many wait for the model.
-        BertvizError: as bertviz_core.trace.run.trace.
+        BusyError: too many readers wait for the model.
+        BertvizError: the model cannot run on these tokens.
     """
     place = st.empty()
-    trace = models.traces().held(model, tokens)
+    trace = models.traces().cached(model, tokens)
     if trace is not None:
         return trace
     cost = agreed_cost(model, tokens)
@@ -48,34 +48,31 @@ def run_tokens(model: LoadedModel, tokens: Tokens) -> Trace:
 
 
 def agreed_cost(model: LoadedModel, tokens: Tokens, runs: int = 1) -> RunCost:
-    """What runs of a model on these tokens will need; where that is long, the page ends here until the reader agrees.
+    """Estimate the cost of runs; where they take long, the page ends here until the reader confirms.
 
     Args:
         model: the model.
         tokens: the text.
-        runs: how often the model is run.
+        runs: number of runs.
     """
     cost = run_cost(model, len(tokens), runs)
     if cost.seconds > CONFIRM_ABOVE_SECONDS:
         words = f"On this machine the run needs {cost_words(cost)}. It can be stopped."
-        _agreed(_run_key(model, tokens, runs), words, "Run the model", "start_run")
+        agreed_work(_run_key(model, tokens, runs), words, "Run the model", "start_run")
     return cost
 
 
-def agreed_work(work: str, reason: str) -> None:
-    """End the page until the reader, or another one before, has agreed to work that takes long.
+def agreed_work(work: str, reason: str, label: str = "Begin", key: str = "start_work") -> None:
+    """End the page until a reader of this server has confirmed work that takes long.
 
     Args:
-        work: names it.
-        reason: why it takes long.
+        work: identifies the work.
+        reason: why it takes long, in Markdown.
+        label: label of the button.
+        key: key of the button.
     """
-    _agreed(work, reason, "Begin", "start_work")
-
-
-def _agreed(work: str, words: str, label: str, key: str) -> None:
-    """End the page with words and a button until somebody on this server has pressed it for this work."""
     if not run_allowed(work):
-        st.info(words, icon=":material/timer:")
+        st.info(reason, icon=":material/timer:")
         st.button(label, type="primary", on_click=allow_run, args=(work,), key=key)
         st.stop()
 
@@ -86,7 +83,7 @@ def _run_key(model: LoadedModel, tokens: Tokens, runs: int = 1) -> str:
 
 
 def cost_words(cost: RunCost) -> str:
-    """What a run needs, in a line."""
+    """The cost of a run, in a few words."""
     time = f", about {duration(cost.seconds)}, longer on a busy machine" if cost.seconds >= 1 else ""
     return f"{cost.tokens:,} tokens, {bytes_text(cost.nbytes)} of memory{time}"
 
@@ -122,8 +119,8 @@ def _run(model: LoadedModel, tokens: Tokens, cost: RunCost, place: DeltaGenerato
 
 
 def waiting_words(ahead: int) -> str:
-    """Why nothing is seen yet."""
+    """The message of a waiting run."""
     if ahead == 0:
-        return "The model is free: this run begins."
+        return "The model is free: this run starts."
     runs = "one run is" if ahead == 1 else f"{ahead:,} runs are"
     return f"Waiting for the model: {runs} ahead of this one."

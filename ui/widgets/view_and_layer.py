@@ -1,56 +1,43 @@
-"""The one control for the view of a page and the one for the layer; "view" and "layer" are their names in the address.
+"""Widgets for the view of a page and for the layer.
 
-What was chosen as view is remembered for each page, what was chosen as layer for all of them. Blocks are counted from 0
-to the last. Hidden states stand between them: "embeddings" is the first, then "after layer 0" and so on.
+The view is remembered for each page, the layer for all pages together. Layers are counted from 0. Hidden states are
+"embeddings", then "after layer 0" and so on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 import streamlit as st
 
+from bertviz_core.figures.pages import PAGES
 from ui.address.following import EMBEDDINGS, arrived, layer_to_show, view_to_show
 from ui.address.navigation import visit
+from ui.address.values import put
+from ui.address.widgets import BOUND
 from ui.cache.view_notes import view_in_sight
 from ui.components.navigation import view_links
-from ui.widgets.controls import BOUND
 from ui.widgets.formatting import escape_markdown
 
 VIEW, LAYER = "view", "layer"
 WIDTH = 320
-"""Of the layer control, in pixels; a narrower place makes it narrower."""
+"""Pixels of the layer widget."""
 CHOSEN = "layer_chosen"
-"""Key of the session: the layer that the reader chose on any page; nothing where each page begins with its own."""
+"""Key of the session: the layer that the reader chose last on any page."""
 LONGEST_SHOWN = 20
 T = TypeVar("T", bound=str)
 
 
-TEXT_VIEWS: Mapping[str, frozenset[str]] = {
-    "architecture": frozenset(("Encoder or decoder",)),
-    "journey": frozenset(),
-    "tokens": frozenset(),
-    "representations": frozenset(("One word, two texts",)),
-    "heads": frozenset(("", "One matrix", "All heads")),
-    "attention": frozenset(),
-    "predictions": frozenset(),
-    "causes": frozenset(),
-    "words": frozenset(),
-    "checkpoint": frozenset(("", "Load report", "Weights")),
-}
-"""Page on which the text is read -> those of its views that do not read it, "" for the one that it begins with."""
-
-
 def reads_text(page: str) -> bool:
-    """Whether the view that the page is about to show reads the text of the session."""
+    """Whether the current view of a page reads the text of the sidebar."""
     named = st.query_params.get(VIEW) or ("" if visit().complete else st.session_state.get(f"view_of_{page}", ""))
-    without = TEXT_VIEWS.get(page)
+    without = PAGES[page].views_without_text
     return without is not None and named not in without
 
 
 def view_choice(options: Sequence[T]) -> T:
-    """The view that a page shows, one of a few that are all visible; the first to begin with.
+    """The view of a page, the first one by default.
 
-    The address names it, but for the first; where a link to the page names none, it is the one that was seen last.
+    The address names every view but the first. A link to a page that names no view opens the one that was open last.
     """
     held, named = f"view_of_{visit().page}", st.query_params.get(VIEW)
     anew = arrived(VIEW) and not visit().complete
@@ -62,7 +49,7 @@ def view_choice(options: Sequence[T]) -> T:
     if view != options[0] and named != view:
         open_view(view)
     elif view == options[0] and named is not None:
-        del st.query_params[VIEW]
+        put(VIEW, None)
     st.session_state[VIEW] = st.session_state[held] = view
     view_links(options, view, VIEW, "views")
     if (seen := view_in_sight()) is not None:
@@ -72,17 +59,17 @@ def view_choice(options: Sequence[T]) -> T:
 
 def open_view(view: str) -> None:
     """Show another view of the page, as a click in a figure does."""
-    st.query_params[VIEW] = view
+    put(VIEW, view)
 
 
 def layer_select(layers: int, default: int = 0, help_text: str | None = None, width: int = WIDTH) -> int:
-    """One block of the model, counted from 0; no choice where there is only one.
+    """A layer of the model, counted from 0; no widget where there is only one.
 
     Args:
-        layers: how many blocks there are.
-        default: the one that this page begins with.
+        layers: number of layers.
+        default: the page's default.
         help_text: what the layer means on this page.
-        width: pixels of the control.
+        width: pixels of the widget.
     """
     if layers <= 1:
         return 0
@@ -91,23 +78,18 @@ def layer_select(layers: int, default: int = 0, help_text: str | None = None, wi
 
 
 def state_select(layers: int, help_text: str | None = None) -> int:
-    """One of the hidden states, by its place in `hidden_states`: 0 for the embeddings, then one after each block.
-
-    Args:
-        layers: how many blocks there are.
-        help_text: what the layer means on this page.
-    """
+    """An entry of `hidden_states`: 0 for the embeddings, then one after each layer."""
     options = [EMBEDDINGS, *(str(layer) for layer in range(layers))]
     return options.index(_select(f"After layer, 0 to {layers - 1}", options, options[-1], help_text))
 
 
 def store_layer(layer: int) -> None:
-    """Make a block the chosen layer, as a click in a figure does."""
+    """Select a layer, as a click in a figure does."""
     st.session_state[LAYER] = st.session_state[CHOSEN] = str(layer)
 
 
 def store_state(entry: int) -> None:
-    """Make a hidden state the chosen one, by its place in `hidden_states`, as a click in a figure does."""
+    """Select an entry of `hidden_states`, as a click in a figure does."""
     st.session_state[LAYER] = st.session_state[CHOSEN] = str(entry - 1) if entry else EMBEDDINGS
 
 

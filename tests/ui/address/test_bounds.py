@@ -1,4 +1,7 @@
-"""What a control holds is brought within what there is; what it may hold is left alone."""
+"""What a control holds is brought within what there is; what it may hold is left alone.
+
+Covers `ui/address/widgets.py`.
+"""
 
 import json
 from typing import Any
@@ -10,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 def among_page() -> None:
     import streamlit as st
 
-    from ui.address.bounds import keep_among
+    from ui.address.widgets import keep_among
 
     keep_among("key", ("a", "b", "c"), "b")
     st.json({"held": st.session_state.get("key", "nothing")})
@@ -19,7 +22,7 @@ def among_page() -> None:
 def within_page() -> None:
     import streamlit as st
 
-    from ui.address.bounds import keep_within
+    from ui.address.widgets import keep_within
 
     keep_within("key", 1, 5)
     st.json({"held": st.session_state.get("key", "nothing")})
@@ -28,7 +31,7 @@ def within_page() -> None:
 def span_page() -> None:
     import streamlit as st
 
-    from ui.address.bounds import keep_span
+    from ui.address.widgets import keep_span
 
     keep_span("key", 6)
     st.json({"held": list(st.session_state.get("key", ["nothing"]))})

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.questions.figures import PAGES
+from bertviz_core.figures.pages import PAGES
 from tests.helpers.hostile_addresses import HOSTILE, ROOT, VIEWS, opened_by, parameters, unknown_names
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
@@ -103,7 +103,7 @@ def test_of_a_name_that_nobody_types_so_many_characters_are_read() -> None:
         for place, name in enumerate(some):
             at.query_params[name] = "x" * (MOST_CHARACTERS + place % 2)
         assert not at.run().exception
-        assert "which no control takes" in at.text[0].value
+        assert "which no control accepts" in at.text[0].value
         assert at.text[1].value.split(",") == some[::2]
 
 
@@ -123,7 +123,7 @@ def test_no_view_ends_in_an_exception(page: str, view: str, corpora: Path, monke
     at = opened_by(page, {name: next(values) for name in sorted(parameters())} | {"view": view})
     assert not at.exception
     assert at.title
-    assert any("which no control takes" in each for each in toasts(at))
+    assert any("which no control accepts" in each for each in toasts(at))
     assert {each.proto.query_param_key for each in (*at.slider, *at.number_input)} <= NUMBERS | {""}
     assert not unknown_names(at)
 
@@ -134,7 +134,7 @@ def test_what_is_left_out_is_said_and_gone() -> None:
     assert at.number_input(key="head").value == 0
     assert at.select_slider(key="layer").value == "2"
     (told,) = toasts(at)
-    assert told.startswith("The address asks for head=99999999999999999999…, which no control takes: a number is whole")
+    assert told.startswith("The address has head=99999999999999999999…, which no control accepts: numbers are whole")
     assert "head" not in at.query_params
     assert not toasts(at.run())
 
@@ -145,7 +145,7 @@ def test_a_step_back_to_such_an_address_is_cleaned_too() -> None:
     at.query_params["head"] = "1e999"
     assert not at.run().exception
     (told,) = toasts(at)
-    assert "head=1e999, which no control takes" in told
+    assert "head=1e999, which no control accepts" in told
     assert at.number_input(key="head").value == 3
 
 

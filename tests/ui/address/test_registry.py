@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.questions.figures import PAGES, all_figures
+from bertviz_core.figures.pages import PAGES
+from bertviz_core.questions.figures import all_figures
 from bertviz_core.questions.parameters import Param
 from bertviz_core.questions.question import figure_questions
 from tests.helpers.hostile_addresses import unknown_names

@@ -255,7 +255,7 @@ def test_a_file_that_no_address_can_name_is_named(tmp_path: Path) -> None:
         (tmp_path / f"{name}.yaml").write_text("title: T")
     told = misnamed([tmp_path])
     assert len(told) == 3
-    assert "The lesson 'with blank.yaml' has a name that no address holds" in " ".join(told)
+    assert "The lesson 'with blank.yaml' has a name that no address can have" in " ".join(told)
     assert "\u202e" not in " ".join(told)
 
 

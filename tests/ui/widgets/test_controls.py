@@ -11,7 +11,7 @@ from ui import session
 
 
 def run(page: Any, **state: Any) -> AppTest:
-    at = AppTest.from_function(page)
+    at = AppTest.from_function(page, default_timeout=60)
     for name, value in state.items():
         at.session_state[name] = value
     return at.run()
@@ -20,36 +20,6 @@ def run(page: Any, **state: Any) -> AppTest:
 def texts(at: AppTest) -> list[str]:
     assert not at.exception
     return [text.value for text in at.text]
-
-
-def level_page() -> None:
-    import streamlit as st
-
-    from ui.widgets.controls import level
-
-    for most, default in ((0, 3), (1, 3), (2, 3), (12, 3)):
-        st.text(level("Depth", most, default, f"depth_{most}", "Levels."))
-
-
-def test_a_level_lies_in_its_range_and_is_no_choice_where_there_is_one() -> None:
-    at = run(level_page)
-    assert texts(at) == ["1", "1", "2", "3"]
-    assert [(slider.min, slider.max) for slider in at.slider] == [(1, 2), (1, 12)]
-
-
-def choice_page() -> None:
-    import streamlit as st
-
-    from ui.widgets.controls import choice
-
-    st.text(choice("Form", ["sunburst", "treemap"], "form"))
-
-
-def test_a_choice_begins_with_the_first_and_follows_the_address() -> None:
-    assert texts(run(choice_page)) == ["sunburst"]
-    at = AppTest.from_function(choice_page)
-    at.query_params["form"] = "treemap"
-    assert texts(at.run()) == ["treemap"]
 
 
 def click_page() -> None:
@@ -94,7 +64,7 @@ def search_page() -> None:
 
     from ui.widgets.controls import search
 
-    st.text(f"[{search('Search', 'search')}]")
+    st.text(f"[{search('search', 'Search')}]")
 
 
 def test_a_search_word_has_no_blanks_around_it() -> None:
@@ -136,6 +106,6 @@ def model_page() -> None:
 
 def test_the_model_of_a_listed_instance_is_one_of_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_ALLOWED_MODELS", "bert-base-cased,bert-tiny")
-    at = AppTest.from_function(model_page)
+    at = AppTest.from_function(model_page, default_timeout=60)
     at.query_params["model"] = "roberta-base"
     assert texts(at.run()) == ["bert-base-cased"]

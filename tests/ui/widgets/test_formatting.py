@@ -94,7 +94,7 @@ def test_five_sentences_name_what_bert_is() -> None:
 def heading_page() -> None:
     from ui.widgets.formatting import heading
 
-    name_model = heading("Parameters", "Where are they?")
+    name_model = heading("parameters", "Where are they?")
     name_model("![x](http://evil.example/x.png)", "Bert<b>Model</b>, $x$")
 
 

@@ -30,7 +30,7 @@ class Thing:
     def key(self, key: Hashable) -> Hashable:
         return "thing", key
 
-    def at_hand(self, key: Hashable) -> Any:
+    def cached(self, key: Hashable) -> Any:
         return results().get(self.key(key))
 
     def made(self, key: Hashable, make: Callable[[], Any]) -> Any:

@@ -1,4 +1,4 @@
-"""What a browser says of the attention view, checked: a stranger's word, of which only what fits is taken."""
+"""Validate the state of the attention view that the browser sends."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,13 +7,13 @@ from ui.components.attention.payload import map_bits
 from ui.components.attention.url import Head, Range
 
 AHEAD_BYTES = 400_000
-"""Most bytes of the maps that a reader may open next: of 128 tokens twelve maps, of 256 three."""
+"""Most bytes of maps sent ahead: twelve maps of 128 tokens, three of 256."""
 FEWEST_AHEAD = 3
-"""Fewer help no one who looks through the heads."""
+"""Fewer maps do not help a reader who looks through the heads."""
 
 
 def int_tuples(value: Any, length: int) -> list[Any]:
-    """Those entries that are so many whole numbers from 0."""
+    """Entries that consist of `size` whole numbers from 0."""
     entries = value if isinstance(value, Sequence) and not isinstance(value, str) else []
     return [tuple(entry) for entry in entries if _is_numbers(entry, length)]
 
@@ -27,7 +27,7 @@ def _is_numbers(entry: Any, length: int) -> bool:
 
 
 def window_within(value: Any, size: tuple[int, int]) -> Range | None:
-    """A range that lies within the map and holds something."""
+    """A non-empty range within the map; None for anything else."""
     for first_query, end_query, first_key, end_key in int_tuples([value], 4):
         if first_query < end_query <= size[0] and first_key < end_key <= size[1]:
             return (first_query, end_query, first_key, end_key)
@@ -35,18 +35,18 @@ def window_within(value: Any, size: tuple[int, int]) -> Range | None:
 
 
 def with_head_first(opened: Head, chosen: list[Head]) -> list[Head]:
-    """The chosen heads, this one first; it alone where it is not one of them."""
+    """The selected heads, this one first; only this one where it is not among them."""
     return [opened, *(head for head in chosen if head != opened)] if opened in chosen else [opened]
 
 
 def maps_sent_ahead(cells: int) -> int:
-    """How many opened maps of so many cells may go ahead of their being opened."""
+    """How many maps of this many cells are sent ahead."""
     room = AHEAD_BYTES // (cells * map_bits(cells) // 8)
     return room if room >= FEWEST_AHEAD else 0
 
 
 def neighbouring_heads(opened: Head, layers: int, heads: int) -> list[Head]:
-    """The heads that a reader of this one is likely to open next: its layer's and, from near to far, other layers'."""
+    """Heads that a reader is likely to open next: those of the same layer, then those of the nearest layers."""
     layer, head = opened
     beside = sorted(range(heads), key=lambda other: abs(other - head))
     above = sorted(range(layers), key=lambda other: abs(other - layer))
@@ -54,7 +54,7 @@ def neighbouring_heads(opened: Head, layers: int, heads: int) -> list[Head]:
 
 
 def hues_in_url(hues: tuple[Head | None, ...], chosen: list[Head]) -> tuple[Head | None, ...]:
-    """The heads in the places of their hues; nothing where they are not the chosen ones, or need not be named."""
+    """The heads in the order of their hues; empty where they are not the selected ones, or in the usual order."""
     while hues and hues[-1] is None:
         hues = hues[:-1]
     return hues if {head for head in hues if head} == set(chosen) and hues != (chosen[0],) else ()

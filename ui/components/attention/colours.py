@@ -1,4 +1,4 @@
-"""What the attention view says about a head, and every colour that it draws with."""
+"""Measures of heads and colours of the attention view."""
 
 from typing import Any
 
@@ -13,11 +13,11 @@ MEASURES = {
     "special_share": ("share on special tokens", "on special tokens", 100.0, 1, "%"),
     "diagonal_share": ("share on the diagonal", "diagonal", 100.0, 1, "%"),
 }
-"""Field of HeadMeasures -> its name, its name before a number, factor, decimals, unit."""
+"""Field of HeadMeasures -> name, name before a number, factor, decimals, unit."""
 
 
 def colours(theme: Theme) -> dict[str, Any]:
-    """Every colour that the view uses; the hues of the heads as this theme has them."""
+    """All colours of the view in this theme."""
     own = {colour: theme.colours[part] for part, colour in LIGHT.colours.items()}
     warm = [[2 * float(place) - 1, colour] for place, colour in diverging(theme) if float(place) >= 0.5]
     return {
@@ -34,7 +34,7 @@ def colours(theme: Theme) -> dict[str, Any]:
 
 
 def measure(name: str, values: Float[np.ndarray, "layers heads"]) -> dict[str, Any]:
-    """One number per head, layer by layer, and how it is written; what is not finite is not known."""
+    """One number per head, layer by layer, and its format; None where it is not finite."""
     full, short, factor, digits, unit = MEASURES[name]
     shown = (values * factor).astype(np.float64).ravel()
     listed = [round(float(value), digits + 2) if np.isfinite(value) else None for value in shown]

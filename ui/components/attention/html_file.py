@@ -1,4 +1,4 @@
-"""The attention view as a file that needs nothing else: it opens without a network and shows the same view."""
+"""Export the attention view as an HTML file that works without a network."""
 
 import base64
 import html

@@ -19,11 +19,11 @@ from bertviz_core.text import escape_controls, shortened
 from ui.components.attention.colours import MEASURES, colours, measure
 
 ATLAS_BYTES = 600_000
-"""Most bytes of all thumbnails together: beyond, they are max-pooled once more."""
+"""Most bytes of all thumbnails together; larger ones are max-pooled again."""
 MAP_BYTES = 262_144
 """Most bytes of one opened map: 512 tokens with 255 levels, 362 tokens with 65,535."""
 FILE_BYTES = 6_000_000
-"""Most bytes of all full maps in a file that is taken away; as base64 they are 8 MB."""
+"""Most bytes of all full maps in an exported file; 8 MB as base64."""
 LONGEST_LABEL = 60
 Weights = Float[np.ndarray, "..."]
 Codes = UInt[np.ndarray, "..."]
@@ -37,12 +37,12 @@ def codes(weights: Weights, scale: float, bits: int) -> Codes:
 
 
 def map_bits(cells: int) -> int:
-    """Bits of each cell of an opened map of so many."""
+    """Bits of each cell in an open map of this many cells."""
     return 16 if 2 * cells <= MAP_BYTES else 8
 
 
 def identity(atlas: AttentionAtlas) -> str:
-    """Name of an atlas by what is in it: the browser keeps what it has received under this name."""
+    """Identity of an atlas, under which the browser caches what it received."""
     digest = blake2b(np.ascontiguousarray(atlas.thumbnails).tobytes(), digest_size=12)
     for axis, starts in ((atlas.queries, atlas.row_starts), (atlas.keys, atlas.column_starts)):
         digest.update(repr((axis.labels, axis.positions, starts.tolist())).encode("utf-8", "replace"))
@@ -122,7 +122,7 @@ def _shares(row: Float[np.ndarray, " queries"]) -> list[float]:
 
 
 def _axis(axis: Axis, special: Collection[int], second: int | None) -> dict[str, Any]:
-    """Labels of an axis, which of them are special tokens, and the first entry of the second text behind some other."""
+    """Labels of an axis, which are special tokens, and where the second text begins."""
     known = set(special)
     return {
         "second": axis.second_entry(second),
@@ -159,7 +159,7 @@ def _atlas(atlas: AttentionAtlas, most: int) -> tuple[dict[str, Any], Codes]:
 
 
 def _hides(atlas: AttentionAtlas) -> bool:
-    """Whether some keys are not shown, so that the rows of a map lack a share."""
+    """Whether keys are hidden, so that rows do not sum to 1."""
     reading = atlas.options
     return reading.hide_special or reading.hide_punctuation or reading.block != "all"
 

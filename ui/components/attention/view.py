@@ -1,4 +1,4 @@
-"""The attention view: all heads at a glance, and the opened ones as a map or as lines between tokens."""
+"""The attention view: all heads at a glance, and open heads as maps or as lines between tokens."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -29,7 +29,7 @@ _HERE = Path(__file__).parent
 
 
 def _code(name: str) -> str:
-    """A file without indentation and lines of comment: the server sends it along with every message."""
+    """A JavaScript or CSS file without indentation and comments, since it is sent with every message."""
     lines = (line.strip() for line in (_HERE / name).read_text(encoding="utf-8").splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 
@@ -41,26 +41,26 @@ _component = st.components.v2.component("attention_view", html=HTML, css=CSS, js
 
 @dataclass(frozen=True, slots=True)
 class ViewState:
-    """What the reader did in the view, checked against the atlas that is shown."""
+    """The validated state of the view in the browser."""
 
     opened: Head
     """(layer, head) of the map, zero-based."""
     heads: tuple[Head, ...]
-    """All heads that are selected, the opened one first; at most 8."""
+    """All selected heads, the open one first; at most 8."""
     missing: tuple[Head, ...]
-    """Those of them whose map the browser does not hold."""
+    """Selected heads whose map the browser does not have."""
     ahead: tuple[Head, ...]
-    """Heads that may be opened next and whose map it does not hold; none while it lacks the thumbnails."""
+    """Heads that are likely to be opened next and whose map it does not have; none before it has the thumbnails."""
     cell: tuple[int, int, int, int] | None
-    """(layer, head, query, key) of the cell that was clicked: entries of the axes."""
+    """(layer, head, query, key) of the clicked cell, as entries of the axes."""
     range: Range | None
-    """(first query, end, first key, end) of the part that is looked at, ends excluded; None for the whole."""
+    """(first query, end, first key, end) of the visible part, ends excluded; None for the whole map."""
     said: Mapping[str, Any] | None
-    """The browser's own words, which the answer refers to."""
+    """The browser's message that this answers."""
     holds_atlas: bool
-    """Whether the browser holds the thumbnails."""
+    """Whether the browser has the thumbnails."""
     look: ViewOptions
-    """How the view is drawn, with the heads, the range and the cell from above: what a link restores."""
+    """How the view is drawn, as a link restores it."""
 
 
 def attention_state(
@@ -109,18 +109,18 @@ def attention_state(
 
 
 def _fits(place: Sequence[int], shape: Sequence[int]) -> bool:
-    """Whether a place lies within a shape."""
+    """Whether an index is within a shape."""
     return all(index < length for index, length in zip(place, shape, strict=True))
 
 
 def _selected_heads(named: Sequence[Head], grid: Sequence[int], opened: Head | None) -> tuple[Head, ...]:
-    """The heads that are selected, the opened one first; layer 0, head 0 where none is."""
+    """The selected heads, the open one first; layer 0, head 0 by default."""
     selected = [(layer, head) for layer, head in named if _fits((layer, head), grid)][:MOST_HEADS]
     return tuple(with_head_first(opened, selected) if opened else selected or [(0, 0)])
 
 
 def _clicked_cell(opened: Head, clicked: Any, requested: ViewOptions | None) -> tuple[int, int, int, int] | None:
-    """(layer, head, query, key) of the cell that the address names, else of the one that was clicked."""
+    """(layer, head, query, key) of the cell in the address, or of the clicked one."""
     if requested:
         return (*opened, *requested.cell) if requested.cell else None
     return next(iter(int_tuples([clicked], 4)), None)
@@ -129,7 +129,7 @@ def _clicked_cell(opened: Head, clicked: Any, requested: ViewOptions | None) -> 
 def _maps_to_send(
     heads: Sequence[Head], browser: Mapping[str, Any], grid: Sequence[int], size: tuple[int, int], window: Range | None
 ) -> tuple[tuple[Head, ...], tuple[Head, ...]]:
-    """Selected heads whose map the browser lacks, and heads whose map may go ahead of their being opened."""
+    """Selected heads whose map the browser does not have, and heads whose map is sent ahead."""
     if browser.get("complete") is True:
         return (), ()
     part = window or (0, size[0], 0, size[1])
@@ -142,13 +142,13 @@ def _maps_to_send(
 
 
 def last_serial(key: str) -> int | None:
-    """Number of the last thing that the browser said about the view of this key; None before it said anything."""
+    """Serial number of the browser's last message; None before the first."""
     serial = _browser_state(key).get("serial")
     return serial if isinstance(serial, int) else None
 
 
 def opened_head(key: str) -> Head | None:
-    """The head that the reader opened last; for a callback, before the atlas is known."""
+    """The head opened last, for callbacks, which run before the atlas is known."""
     return next(iter(int_tuples(_browser_state(key).get("heads"), 2)), None)
 
 
@@ -208,13 +208,13 @@ def _nothing() -> None:
 
 
 def _browser_state(key: str) -> Mapping[str, Any]:
-    """The state that the browser sent; it is a stranger's word, so every part of it is checked where it is used."""
+    """The state sent by the browser, which is validated where it is used."""
     state = component_state(key)
     look = state.get("look") if isinstance(state, Mapping) else None
     return look if isinstance(look, Mapping) else {}
 
 
 def _view_options(said: Mapping[str, Any]) -> ViewOptions:
-    """How the browser draws, which it says as an address does."""
+    """How the browser draws the view, in the form of the address."""
     word = said.get("drawn")
     return from_query(word) if isinstance(word, str) else ViewOptions()

@@ -1,1 +1,1 @@
-"""What the server learns from the browser, or leaves with it; nothing of it is seen."""
+"""Invisible components that exchange values with the browser."""

@@ -1,4 +1,4 @@
-"""Tells the server which cell of a heatmap was clicked; nothing of its own is seen."""
+"""Report the clicked cell of a heatmap to the server."""
 
 import re
 from pathlib import Path
@@ -7,19 +7,17 @@ import streamlit as st
 
 CELL = "cell"
 CHOOSING = ("checkpoint_weights", "checkpoint_changes", "predictions_lens", "predictions_confusion", "causes_effects")
-"""Charts whose cell only chooses what the address names by itself: a link that named the cell could contradict it."""
+"""Charts whose clicks select something that the address names anyway; their cell is not in the address."""
 _component = st.components.v2.component(
     "cell_click", html="<span></span>", js=Path(__file__).with_name("cell_click.js").read_text(encoding="utf-8")
 )
 
 
 def cell_click(chart_key: str) -> tuple[int, int] | None:
-    """(row, column) of the cell that was clicked last in the chart of this key, in the chart's own numbers.
+    """(row, column) of the cell clicked last in a chart, in the chart's own numbers; None for none.
 
-    A map whose trace says in its meta that it is turned has its rows side by side.
-
-    The address names the chart with its cell, as in cell=representations_values.3.17, so that a link restores it;
-    whether such a cell exists is for the caller to check.
+    Rows and columns are swapped where the trace's meta says that the map is turned. The address has the chart and its
+    cell, as in cell=representations_values.3.17. The caller checks whether such a cell exists.
     """
     state = _component(
         key=f"{chart_key}_cell",
@@ -39,6 +37,6 @@ def cell_click(chart_key: str) -> tuple[int, int] | None:
 
 
 def _in_address(chart_key: str) -> tuple[int, int] | None:
-    """The cell of this chart that the address names; a stranger's word, of which anything malformed is ignored."""
+    """The chart's cell in the address; None where it is missing or malformed."""
     match = re.fullmatch(rf"{re.escape(chart_key)}\.([0-9]{{1,6}})\.([0-9]{{1,6}})", st.query_params.get(CELL, ""))
     return (int(match[1]), int(match[2])) if match else None

@@ -1,4 +1,4 @@
-"""The map of a corpus: density drawn from counts that the server makes for each window, single rows when zoomed in."""
+"""A map of a corpus: counts of rows per cell, and single rows when zoomed in."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from ui.session import component_state
 
 _HERE = Path(__file__)
 MOST_CORNERS = 220
-"""Of what is selected; the browser draws no line of more."""
+"""Most corners of a selection."""
 _component = st.components.v2.component(
     "corpus_map",
     html='<div class="corpus-map"></div>',
@@ -26,22 +26,22 @@ _component = st.components.v2.component(
 
 @dataclass(frozen=True, slots=True)
 class MapState:
-    """What the reader did in the map, checked."""
+    """The validated state of the map in the browser."""
 
     window: MapWindow | None
-    """The part that is looked at; None for the whole."""
+    """The visible part; None for the whole map."""
     region: tuple[tuple[float, float], ...]
-    """Corners of what is selected; empty for nothing."""
+    """Corners of the selection; empty for none."""
     serial: int
-    """Number of the last thing that the browser said; 0 before it said anything."""
+    """Serial number of the last message of the browser; 0 before the first."""
 
 
 def map_state(key: str, identity: str) -> MapState:
-    """What the reader did so far in the map of this key; a browser's word, of which anything malformed is ignored.
+    """Validate the state of a map; malformed parts are ignored.
 
     Args:
-        key: of the map.
-        identity: name of what it shows; what was said of another map counts no more.
+        key: key of the component.
+        identity: identity of the content; the state of another content is ignored.
     """
     state = component_state(key)
     said = state.get("said") if isinstance(state, Mapping) else None
@@ -62,14 +62,14 @@ def as_window(said: Any) -> MapWindow | None:
 
 
 def corpus_map(scene: MapScene, state: MapState, theme: Theme, key: str, on_change: Callable[[], None]) -> None:
-    """The map.
+    """Draw the map.
 
     Args:
-        scene: what it shows.
-        state: what `map_state` gave.
-        theme: colours.
-        key: of the map; its place on the page stays the same while the scene changes.
-        on_change: called when the reader moved, zoomed or selected rows.
+        scene: its content.
+        state: its state from `map_state`.
+        theme: its colours.
+        key: key of the component.
+        on_change: called when the reader moves, zooms or selects rows.
     """
     data = map_payload(scene, theme, state.serial, state.region or None)
     _component(key=key, data=data, default={"said": None}, on_said_change=on_change, height="content")
@@ -87,7 +87,7 @@ def _region(said: Any) -> tuple[tuple[float, float], ...]:
 
 
 def _numbers(said: Any, count: int) -> tuple[float, ...] | None:
-    """So many finite numbers; None for anything else."""
+    """Parse `count` finite numbers; None for anything else."""
     if not isinstance(said, (list, tuple)) or len(said) != count:
         return None
     if not all(isinstance(each, (int, float)) and not isinstance(each, bool) for each in said):

@@ -1,7 +1,7 @@
-"""One message for the map of a corpus: u32 length of the header, JSON header, then raw arrays.
+"""Encode the map of a corpus as one message: u32 length of the header, JSON header, raw arrays.
 
-Counts travel as levels, one byte a cell: 0 for an empty cell, else by the logarithm, so that a cell of one row is seen
-beside one of a thousand.
+Counts are encoded on a logarithmic scale in one byte per cell, so that a cell with one row is visible beside one with a
+thousand; 0 is an empty cell.
 """
 
 import json
@@ -19,31 +19,31 @@ from bertviz_core.text import escape_controls, shortened
 
 LONGEST_TEXT, LONGEST_GROUP = 160, 40
 OTHERS = len(HUES)
-"""Place of the group that takes all values without a colour of their own."""
+"""Index of the group of all values without a colour of their own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MapScene:
-    """What a window of the map shows."""
+    """The content of the map in a window."""
 
     identity: str
-    """Name of the map: another corpus, method or column has another."""
+    """Identity of the map, which depends on corpus, method and column."""
     label: str
-    """What the map is, for a reader who does not see it."""
+    """Description for screen readers."""
     words: str
-    """What stands below it."""
+    """Caption below the map."""
     whole: MapWindow
     """The window that holds every row."""
     window: MapWindow
-    """The window that is shown."""
+    """The visible window."""
     counts: Int[np.ndarray, "high wide"]
     """Rows in each cell of the window, from low to high and left to right."""
     groups: tuple[str, ...] = ()
-    """Values that have a colour, in the order of their colours; empty for one scale of counts."""
+    """Values with a colour of their own, in the order of the colours; empty for a scale of counts."""
     cell_groups: Int[np.ndarray, "high wide"] | None = None
-    """The most frequent group of each cell, by its place; None without groups."""
+    """Index of the most frequent group of each cell; None without groups."""
     points: Float[np.ndarray, "points 2"] | None = None
-    """Single rows in place of cells; None where there are too many."""
+    """Points of single rows, shown instead of cells; None where there are too many."""
     point_groups: Int[np.ndarray, " points"] | None = None
     """Their groups; None without groups."""
     texts: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ def levels(counts: Int[np.ndarray, "*shape"]) -> UInt[np.ndarray, "*shape"]:
 
 
 def group_colours(count: int, theme: Theme) -> list[str]:
-    """The colours of so many groups; what stands behind the last hue of its own is muted."""
+    """Colours of this many groups; groups beyond the palette are muted."""
     own = {colour: theme.colours[part] for part, colour in LIGHT.colours.items()}
     return [own.get(HUES[place], HUES[place]) if place < OTHERS else theme.muted for place in range(count)]
 
@@ -67,13 +67,13 @@ def group_colours(count: int, theme: Theme) -> list[str]:
 def map_payload(
     scene: MapScene, theme: Theme, answers: int = 0, region: Sequence[Sequence[float]] | None = None
 ) -> bytes:
-    """The message that the map draws.
+    """Encode the message for the browser.
 
     Args:
-        scene: what is shown.
-        theme: colours.
-        answers: number of what the browser said last, for which this is the answer.
-        region: corners of what the reader selected.
+        scene: the content.
+        theme: the colours.
+        answers: serial number of the browser's message that this answers.
+        region: corners of the selection.
     """
     high, wide = scene.counts.shape
     points = np.zeros((0, 2), np.float32) if scene.points is None else scene.points.astype(np.float32)
@@ -113,5 +113,5 @@ def _ends(window: MapWindow) -> list[float]:
 
 
 def _groups(places: Int[np.ndarray, "..."] | None, shape: tuple[int, ...]) -> UInt[np.ndarray, "..."]:
-    """Places of groups as bytes; 0 where none is given, which is seen in no empty cell."""
+    """Indices of groups as bytes; 0 without groups."""
     return np.zeros(shape, np.uint8) if places is None else np.clip(places, 0, 255).astype(np.uint8)

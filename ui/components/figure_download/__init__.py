@@ -40,17 +40,17 @@ def figure_download(
     again: Any = None,
     look: dict[str, Any] | None = None,
 ) -> None:
-    """The two buttons for a chart.
+    """Show the two buttons of a chart.
 
     Args:
         chart_key: key of the chart on the page.
-        filename: without an ending.
-        title: of the picture, for who does not see it.
-        caption: stands below the picture.
-        theme: that of the files.
-        alt: what is seen.
-        again: the figure in that theme; None where the chart is saved as it stands on the page.
-        look: colours for a view that draws itself into the file (it hears "attention:draw"); None for a chart.
+        filename: name of the files without an extension.
+        title: title of the picture, for screen readers.
+        caption: caption below the picture.
+        theme: theme of the files.
+        alt: description of the picture.
+        again: the figure in that theme; None to save the chart as it is on the page.
+        look: colours for a component that draws its own file (on "attention:draw"); None for a chart.
     """
     data = {
         "chart": chart_key,

@@ -1,4 +1,4 @@
-"""The words of docs/glossary.md: marked wherever they stand on a page and explained there, and a list of them all."""
+"""Mark the words of docs/glossary.md on a page and explain them, and list all of them."""
 
 import json
 import re
@@ -14,38 +14,34 @@ OTHER_SENSE = {
     "representations": ("component",),
     "sentences": ("component", "embedding", "position"),
 }
-"""Page -> words of the glossary that mean something else there, such as a task's head or a principal component."""
+"""Page -> words of the glossary with another meaning there, such as a task's head or a principal component."""
 _component = st.components.v2.component(
     "glossary",
     html='<button class="glossary-open" type="button">Glossary</button><div class="glossary-list" popover></div>'
     '<div class="glossary-meaning" popover="manual" role="tooltip"></div>',
     css=_HERE.with_name("glossary.css").read_text(encoding="utf-8"),
     js=_HERE.with_name("glossary.js").read_text(encoding="utf-8"),
-    isolate_styles=False,  # the words that are marked stand outside of it
+    isolate_styles=False,  # it marks words outside of the component
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A word and what it means, as plain text."""
+    """A word and its meaning, as plain text."""
 
     word: str
-    """The word, or several that are explained together, with commas between them."""
+    """The word, or several words with one explanation, separated by commas."""
     meaning: str
     """One sentence, without a full stop."""
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """The word as it may stand in a text: itself and its plural."""
+        """Forms of the word in a text: singular and plural."""
         return tuple(form for word in self.word.split(", ") for form in (word, _plural(word)))
 
 
 def glossary_entries(text: str) -> tuple[Entry, ...]:
-    """The rows of the glossary's table.
-
-    Args:
-        text: the document.
-    """
+    """Parse the rows of the glossary's table."""
     rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in text.splitlines() if line.startswith("|")][2:]
     return tuple(Entry(*(_plain(cell) for cell in row)) for row in rows)
 
@@ -60,16 +56,12 @@ def _plural(word: str) -> str:
 
 
 ENTRIES = glossary_entries((_HERE.parents[3] / "docs" / "glossary.md").read_text(encoding="utf-8"))
-"""All of them, in the order of the document."""
+"""All entries in the order of the document."""
 
 
 def glossary(here: str) -> None:
-    """The button that opens the list, and the marks in what stands on the page.
-
-    Args:
-        here: name of the page that is shown.
-    """
-    # As text: of a list, Streamlit looks at every value at every click.
+    """Show the button that opens the list, and mark the words on the page."""
+    # As text, since Streamlit inspects every value of a list at every click.
     _component(key="glossary_words", data={"words": _words(here)}, width="content", height="content")
 
 

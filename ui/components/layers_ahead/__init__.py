@@ -1,7 +1,7 @@
-"""All layers of a map, sent ahead: the browser draws another one while the layer control moves.
+"""Send all layers of a map ahead, so that the browser redraws it while the layer widget moves.
 
-The map stays Streamlit's own chart, which plotly redraws in place. Frames of plotly would carry the layers too, but
-only a slider inside the figure moves them, which would stand in every file and say nothing to table, CSV and title.
+The map stays Streamlit's own chart, which plotly redraws in place. Frames of plotly need a slider inside the figure,
+which would be in every file and would not update table, CSV and title.
 """
 
 import json
@@ -17,7 +17,7 @@ from jaxtyping import Float
 from bertviz_core.figures.hidden_states.heatmaps import bytes_per_cell
 
 MOST_BYTES = 2_000_000
-"""Of all layers together; beyond, each is sent when it is asked for."""
+"""Most bytes of all layers together; larger maps are sent one at a time."""
 _component = st.components.v2.component(
     "layers_ahead", html="<span></span>", js=Path(__file__).with_name("layers_ahead.js").read_text(encoding="utf-8")
 )
@@ -29,14 +29,13 @@ def fit_ahead(values: Float[np.ndarray, "states seq window"]) -> bool:
 
 
 def layers_ahead(chart_key: str, control_key: str, figures: Sequence[Any], alts: Sequence[str]) -> None:
-    """Let the browser draw the layers of a map as the control of its layer moves.
+    """Redraw a map in the browser as the layer widget moves.
 
     Args:
-        chart_key: of the chart, which may show any of the layers; later runs must draw the same one.
-        control_key: of the control, whose places are those of the figures.
-        figures: the map of every layer as it is drawn, a heatmap first and the numbers in its cells behind; no two have
-            the same title.
-        alts: what is seen in each.
+        chart_key: key of the chart, which may show any of the layers; later runs must draw the same one.
+        control_key: key of the widget, whose positions are those of the figures.
+        figures: the figure of every layer: a heatmap, and after it the numbers in its cells; titles differ.
+        alts: their descriptions for screen readers.
     """
     cells = [np.ascontiguousarray(figure.data[0].z) for figure in figures]
     header = {

@@ -1,4 +1,4 @@
-"""The card of a lesson's step: low, always in sight, and unfolded over the page where the reader wants more."""
+"""The card of a lesson's step: always visible, and unfolded over the page on request."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -14,50 +14,50 @@ _component = st.components.v2.component(
     html='<section class="lesson-card"></section>',
     css=_HERE.with_name("lesson_card.css").read_text(encoding="utf-8"),
     js=LINKS_JS + _HERE.with_name("lesson_card.js").read_text(encoding="utf-8"),
-    isolate_styles=False,  # the place around it stays in sight, and the glossary's words in it are explained
+    isolate_styles=False,  # its container is sticky, and the glossary marks its words
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What the card says; all words are plain text."""
+    """The content of the card, as plain text."""
 
     lesson: str
     """Title of the lesson."""
     count: str
-    """Which of how many steps it is."""
+    """Number of the step, such as "step 2 of 9"."""
     title: str
     """Title of the step."""
     note: str
-    """What is seen, and why it is so."""
+    """What the view shows, and why."""
     question: str
-    """What may be tried; "" for nothing."""
+    """What the reader may try; "" for nothing."""
     answer: str
-    """What is found then; "" where the lesson does not say."""
+    """The answer; "" for none."""
     trials: Sequence[Link]
-    """Views in which the question is answered."""
+    """Views that answer the question."""
     away: str
-    """Where the step's own view is, in words; "" where the reader is at it."""
+    """The page of the step's view, as a sentence; "" where the reader is on it."""
     ways: Sequence[Link]
-    """Back, next and, where the reader is elsewhere, to the step."""
+    """Links: back, next, and to the step where the reader is elsewhere."""
     steps: Sequence[Link]
     """All steps of the lesson."""
     author: str
-    """Who wrote the lesson; "" where it does not say."""
+    """Author of the lesson; "" for none."""
     end: bool
     """Whether it is the last step."""
     summary: str
-    """What the lesson has shown, at its last step; "" where it does not say."""
+    """Summary of the lesson, at its last step; "" for none."""
     onward: Link | None
-    """The lesson that goes on from here, at the last step; None for none."""
+    """The next lesson, at the last step; None for none."""
 
 
 def lesson_card(card: Card, key: str, again: str = "") -> None:
-    """The card.
+    """Show the card.
 
     Args:
-        card: what it says.
-        key: of the card.
-        again: address that is opened at once, without a click; "" for none.
+        card: its content.
+        key: key of the component.
+        again: address that the browser opens at once; "" for none.
     """
     _component(key=key, data={**asdict(card), "again": again}, width="stretch", height="content")

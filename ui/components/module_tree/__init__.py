@@ -1,4 +1,4 @@
-"""A model's modules as PyTorch prints them, to fold and unfold, with parameters and shapes beside each."""
+"""A foldable tree of a model's modules, with parameters and shapes."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -28,17 +28,17 @@ def module_tree(
     selected: str,
     on_click: Callable[[], None],
 ) -> None:
-    """The rows of a module tree.
+    """Show a module tree.
 
     Args:
-        rows: per module its id, parent, depth, name, words, parameters, share and shapes.
-        key: of the component; what was clicked is its state "module" while on_click runs.
-        label: what a screen reader calls the whole.
+        rows: id, parent, depth, name, description, parameters, share and shapes of each module.
+        key: key of the component; while on_click runs, its state "module" is the clicked module.
+        label: label for screen readers.
         colours: part -> colour.
-        depth: levels open to begin with.
-        wanted: rows with this in their path or words are marked, and opened.
-        selected: id of the chosen row.
-        on_click: called when a row was chosen.
+        depth: levels that are open at first.
+        wanted: rows that contain this are marked and opened.
+        selected: id of the selected row.
+        on_click: called when a row is clicked.
     """
     _component(
         key=key,

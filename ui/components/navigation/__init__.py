@@ -1,9 +1,8 @@
-"""Links to pages and views; the browser's back and forward go one view at a time and find each as it was left.
+"""Links to pages and views; Back and Forward go one view at a time and restore each as it was left.
 
-A click changes the address and tells Streamlit of it as back and forward do, so that one entry of the browser's history
-stands for one view. Streamlit takes out of an address what a control of the page before had a name for, and does so on
-the way back as well: an address that is left therefore says its query once more, under ARRIVE, and
-`ui/address/navigation.py` puts it in again.
+A click changes the address and notifies Streamlit as Back and Forward do, so that the browser's history has one entry
+per view. Streamlit drops parameters of the previous page's widgets from an address, also after Back. So an address that
+is left repeats its query under ARRIVE, from which `ui/address/navigation.py` restores it.
 """
 
 from collections.abc import Sequence
@@ -14,15 +13,15 @@ from typing import Literal
 import streamlit as st
 
 ARRIVE, LINK, EXACT = "arrive", "link", "exact"
-"""Name in the address of a page that is about to be shown; its value for a link that keeps what the session remembers,
-for one whose address says all, else the query that was left."""
+"""Name in the address of a page that is being opened; its value for a link that keeps the session's choices, for a link
+whose address is complete, and otherwise the query with which the view was left."""
 CARRIED = ("model",)
-"""Names that a link to a page takes along from the address; a link to a view takes all."""
+"""Names that a link to a page copies from the address; a link to a view copies all."""
 _FILES = Path(__file__).parent
 HISTORY_JS = f'const ARRIVE = "{ARRIVE}", LINK = "{LINK}", EXACT = "{EXACT}";\n' + _FILES.joinpath(
     "history.js"
 ).read_text(encoding="utf-8")
-"""What links do in the browser: `stamp`, `tell`, `follow` and `root`."""
+"""Functions of links in the browser: `stamp`, `tell`, `follow` and `root`."""
 _component = st.components.v2.component(
     "navigation",
     html="<nav></nav>",
@@ -33,16 +32,16 @@ _component = st.components.v2.component(
 
 @dataclass(frozen=True, slots=True)
 class PageLink:
-    """One page."""
+    """A link to a page."""
 
     label: str
-    """Its name."""
+    """Its label."""
     address: str
-    """Its place below the dashboard's own address, and its query; "" for the first page."""
+    """Path below the dashboard's own address, and query; "" for the first page."""
     icon: str
-    """Name of its sign among the Material Symbols."""
+    """Name of a Material Symbol."""
     current: bool = False
-    """Whether it is shown now."""
+    """Whether it is the current page."""
 
 
 def page_links(
@@ -52,14 +51,14 @@ def page_links(
     label: str = "Pages",
     width: Literal["stretch", "content"] = "stretch",
 ) -> None:
-    """The links.
+    """Show links to pages.
 
     Args:
-        groups: name of each group, "" for one that needs none, and its pages.
-        key: of the component.
-        again: query of this page that is opened at once, without a click; "" for none.
-        label: names the links for those who do not see them.
-        width: of the whole.
+        groups: name of each group, "" for none, and its links.
+        key: key of the component.
+        again: query of the current page that the browser opens at once; "" for none.
+        label: label for screen readers.
+        width: width of the component.
     """
     shown = [{"name": name, "links": [asdict(link) for link in links]} for name, links in groups]
     data = {"groups": shown, "again": again, "carried": list(CARRIED), "label": label}
@@ -67,13 +66,13 @@ def page_links(
 
 
 def view_links(views: Sequence[str], current: str, name: str, key: str) -> None:
-    """The views of a page, one of which is shown.
+    """Show links to the views of a page.
 
     Args:
-        views: what they are called.
-        current: the one that is shown.
-        name: of the view in the address.
-        key: of the component.
+        views: names of the views.
+        current: the current view.
+        name: name of the view parameter in the address.
+        key: key of the component.
     """
     data = {"views": list(views), "current": current, "name": name, "carried": list(CARRIED)}
     _component(key=key, data=data, height="content")

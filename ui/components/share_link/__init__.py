@@ -1,6 +1,6 @@
-"""The address of the view that is on the page, to be copied, to be shown in a frame of another page, or to be opened.
+"""The address of the current view, to be copied, embedded or opened.
 
-It is read in the browser, which alone knows it all.
+It is read in the browser, since the server does not know all of it.
 """
 
 from collections.abc import Sequence
@@ -50,21 +50,21 @@ _link = st.components.v2.component(
 
 
 def share_link(carried: Sequence[tuple[str, str]], title: str, key: str) -> None:
-    """The link, the code of a frame with the view, and that of its figure alone, each with its button.
+    """Show the link, and the HTML of frames with the view and with its figure only, each with a button to copy it.
 
     Args:
-        carried: what they hold besides the address of the page.
-        title: of the frame, for those who do not see it.
-        key: of the fields.
+        carried: names and values added to the address of the page.
+        title: title of the frame, for screen readers.
+        key: key of the component.
     """
     _fields(key=key, data={"carried": [list(each) for each in carried], "title": title}, height="content")
 
 
 def whole_view_link(carried: Sequence[tuple[str, str]], key: str) -> None:
-    """The way from a frame to the view in a window of its own.
+    """Show a link from a frame to the view in a window of its own.
 
     Args:
-        carried: what its address holds besides that of the frame.
-        key: of the link.
+        carried: names and values added to the address of the frame.
+        key: key of the component.
     """
     _link(key=key, data={"carried": [list(each) for each in carried]}, width="content", height="content")

@@ -1,4 +1,4 @@
-"""Links to views of the dashboard that keep the session: the page stays loaded, so nothing that was typed is lost."""
+"""Links to views of the dashboard within the session: the page stays loaded, so typed texts are kept."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -11,9 +11,9 @@ from ui.components.navigation import HISTORY_JS
 
 _HERE = Path(__file__)
 LINKS_JS = HISTORY_JS + _HERE.with_name("links.js").read_text(encoding="utf-8")
-"""What makes and follows such links in the browser: `linked`, `onClick`, `openAgain` and `MAIN`."""
+"""Functions that make and follow such links in the browser: `linked`, `onClick`, `openAgain` and `MAIN`."""
 LONGEST_LINKED = 1_500
-"""Characters of texts that a link carries; addresses of more are cut by some programs."""
+"""Most characters of texts in a link; some programs cut longer addresses."""
 _component = st.components.v2.component(
     "step_links",
     html='<nav class="links"></nav>',
@@ -24,31 +24,31 @@ _component = st.components.v2.component(
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One link."""
+    """A link to a view."""
 
     label: str
-    """What it says, as plain text."""
+    """Its label, as plain text."""
     address: str
-    """Page and query, relative to where the dashboard is; "" where it leads nowhere now."""
+    """Page and query, relative to the dashboard's own address; "" for a disabled link."""
     main: bool = False
-    """Whether it is the one that most readers take."""
+    """Whether it is the primary link."""
     current: bool = False
-    """Whether it leads to where the reader is."""
+    """Whether it leads to the current view."""
 
 
 def address(page: str, query: Sequence[tuple[str, str]]) -> str:
-    """Address of a view relative to where the dashboard is; the overview has no name of its own there."""
+    """Address of a view relative to the dashboard's own address, which is that of the overview."""
     return f"{'' if page == 'overview' else page}?{urlencode(query)}"
 
 
 def step_links(links: Sequence[Link], key: str, label: str, is_list: bool = False) -> None:
-    """The links in a row, or below each other.
+    """Show links in a row, or as a list.
 
     Args:
-        links: in their order.
-        key: of the links.
-        label: names them for those who do not see them.
-        is_list: whether they stand below each other.
+        links: the links.
+        key: key of the component.
+        label: label for screen readers.
+        is_list: whether they are shown as a list.
     """
     _component(
         key=key,

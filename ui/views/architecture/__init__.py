@@ -1,1 +1,1 @@
-"""What the Architecture page shows."""
+"""Views of the page Architecture."""

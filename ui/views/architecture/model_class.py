@@ -1,4 +1,4 @@
-"""The class that the architecture page describes, and what questions about it are asked with."""
+"""The class that the architecture page describes, and the options of questions about it."""
 
 from typing import NamedTuple
 
@@ -25,28 +25,28 @@ class ModelClass(NamedTuple):
         return SharedModel(self.name)
 
     def options(self, **values: str) -> Options:
-        """Options of questions that no text changes."""
+        """Options of questions that do not depend on the text."""
         return Options(task=self.task, values=values)
 
     def text_options(self, **values: str) -> Options:
-        """Options of questions about the text of the session; without a tokenizer they are about no text."""
+        """Options of questions about the session's text; without a text where there is no tokenizer."""
         read = self.tokens()
         texts, pair = ((), None) if read is None else ((controls.text(),), controls.pair())
         return Options(texts, pair, self.task, values)
 
     def tokens(self) -> Tokens | None:
-        """The text of the session as the model reads it; None where its tokenizer is not on this machine."""
+        """Tokens of the session's text; None where the tokenizer is not on this machine."""
         try:
             return models.tokens(self.name, controls.text(), controls.pair())
         except CheckpointError:
             return None
 
     def counted(self) -> "ModelClass":
-        """The class itself, or the family's base class where the class cannot be run on a text alone."""
+        """The class, or the family's base class where the class cannot run on a text alone."""
         return ModelClass(self.name, architecture.counted_task(self.opened, self.options()))
 
 
 def chosen_class(name: str) -> ModelClass:
-    """The class that the checkpoint names, or that of the task chosen for the session."""
+    """The class of the checkpoint, or that of the chosen task."""
     options = Options(task=controls.chosen_task(sources.tasks(name)))
     return ModelClass(name, architecture.class_task(SharedModel(name), options))

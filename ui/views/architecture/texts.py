@@ -1,4 +1,4 @@
-"""What the overview and the architecture page say about their figures."""
+"""Texts of the overview and of the architecture page."""
 
 from collections.abc import Mapping, Sequence
 
@@ -61,8 +61,8 @@ ENCODER = (
     "token sees in each layer, is read off a run of the class without weights, as on the Overview; the head is that of "
     "the class. BERT, T5 and GPT-2 are drawn beside it as their papers have them. The small maps show who may see "
     "whom: a row looks at the columns that are filled; a wide window is drawn as a narrow one. Whether a "
-    "model sees ahead is told by its config (is_encoder_decoder, is_decoder), by its attention modules (is_causal), "
-    "else by transformers' own tables: a family with a class that predicts the next token and none that fills in "
+    "model sees ahead is read from its config (is_encoder_decoder, is_decoder), its attention modules (is_causal), "
+    "or from transformers' own tables: a family with a class that predicts the next token and none that fills in "
     "masked ones is a decoder. The design of encoder and decoder is that of Vaswani et al. (2017, figure 1); T5 "
     "(Raffel et al. 2020) and BART (Lewis et al. 2020) keep it, BERT (Devlin et al. 2019) keeps the encoder alone, "
     "GPT-2 (Radford et al. 2019) the decoder."
@@ -70,7 +70,7 @@ ENCODER = (
 
 
 def layer_words(flow: LayerFlow, design: Design) -> str:
-    """What the drawing of a layer shows, in a few sentences."""
+    """A description of the drawn layer."""
     lines = [f"{ORDERS[flow.order]} ({flow.order})."] if flow.order else []
     if not flow.blocks:
         lines.append("The steps are listed in the order of the run, without residual connections.")
@@ -91,7 +91,7 @@ def layer_words(flow: LayerFlow, design: Design) -> str:
 
 
 def _attention_words(flow: LayerFlow, design: Design) -> list[str]:
-    """Who sees whom in the layer, and how positions enter."""
+    """The layer's attention pattern and its positions."""
     lines = []
     if design.kind == "decoder" and not design.mixes:
         lines.append("Its attention is causal: a token sees itself and those before it, the rest of a row is 0.")
@@ -154,7 +154,7 @@ def cost_words(
 
 
 def counted_words(terms: OperationTerms, named: str) -> str:
-    """What the numbers of a family are whose cost is no parabola in the length."""
+    """An explanation for families whose cost is not quadratic in the length."""
     lines = [
         *_class_words(terms, named),
         f"The cost of {terms.model_class} is no formula of the form n² · a + n · b + c: it works in blocks or on "
@@ -165,7 +165,7 @@ def counted_words(terms: OperationTerms, named: str) -> str:
 
 
 def _class_words(terms: OperationTerms, named: str) -> list[str]:
-    """Which class is counted, where that is not the one that the page names, and what its decoder reads."""
+    """The counted class, where it differs from the page's, and the input of its decoder."""
     lines = []
     if terms.model_class != named:
         lines.append(f"{named} cannot be run on a text alone, so its base class is counted, without a head.")
@@ -180,7 +180,7 @@ def _growth_words(growth: Growth) -> str:
 
 
 def _crossing_words(crossings: Sequence[Crossover], limit: int | None) -> list[str]:
-    """From which length on attention costs more than the feed-forward blocks, with and without its projections."""
+    """The lengths above which attention costs more than the feed-forward blocks, with and without its projections."""
     lines = []
     always = next((place for place, crossing in enumerate(crossings) if crossing.tokens == 1), len(crossings))
     for crossing in crossings[: always + 1]:  # what costs more without its projections does so with them
@@ -196,7 +196,7 @@ def _crossing_words(crossings: Sequence[Crossover], limit: int | None) -> list[s
 
 
 def design_words(model: Architecture, design: Design) -> str:
-    """What the three designs differ in, said of this model, and what of its layers is not drawn."""
+    """How the three designs differ, for this model, and which details of its layers are not drawn."""
     undrawn = (
         "" if design.order else " Where the norms of its layers stand fits none of the usual orders: none is drawn."
     )
@@ -206,7 +206,7 @@ def design_words(model: Architecture, design: Design) -> str:
 
 
 def _kind_words(model: Architecture, design: Design) -> str:
-    """What the three designs differ in, said of this model."""
+    """How the three designs differ, for this model."""
     name = escape_markdown(model.model)
     if design.kind == "encoder":
         return (

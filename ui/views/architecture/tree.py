@@ -21,7 +21,7 @@ from ui.widgets.formatting import escape_markdown, short_count
 
 
 def tree_view(asked: ModelClass) -> None:
-    """The tree with its controls, the chosen module, the printed text and the table."""
+    """The tree with its widgets, the selected module, the printed text and the table."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         single = controls.one_by_one()
         tree = architecture.modules(asked.opened, asked.options(one_by_one=str(single).lower())).result
@@ -71,7 +71,7 @@ def tree_frame(tree: ModuleTree, run: ShapeRun | None) -> pd.DataFrame:
 
 
 def _shapes(asked: ModelClass) -> ShapeRun | None:
-    """The shapes; None with a word to the reader where this class cannot be run without its values."""
+    """The shapes; None, with a message, where this class cannot run without its values."""
     try:
         return architecture.shapes(asked.opened, asked.text_options())
     except BertvizError as error:
@@ -80,7 +80,7 @@ def _shapes(asked: ModelClass) -> ShapeRun | None:
 
 
 def _drawn(row: ModuleRow, tree: ModuleTree, run: ShapeRun | None) -> dict[str, Any]:
-    """A row as the component draws it."""
+    """A row in the form of the component."""
     moved = _moved(row, run)
     times = len(row.paths)
     count = f"{row.numel:,}" if times == 1 or row.numel % times else f"{times} × {row.numel // times:,}"
@@ -116,7 +116,7 @@ def _moved(row: ModuleRow, run: ShapeRun | None) -> ModuleShape | None:
 
 
 def _details(tree: ModuleTree, run: ShapeRun | None) -> None:
-    """All there is to say of one module."""
+    """Details of a module."""
     rows = {row.id: row for row in tree.rows}
     chosen = controls.selected_module(list(rows), lambda each: each or f"{tree.architecture} (the model itself)")
     row = rows[chosen]
@@ -141,7 +141,7 @@ def _details(tree: ModuleTree, run: ShapeRun | None) -> None:
 
 
 def _take_away(asked: ModelClass, frame: pd.DataFrame) -> None:
-    """The printed text, to copy or to save, and the table as CSV."""
+    """The printed text and the table as CSV."""
     text = printed(architecture.modules(asked.opened, asked.options()).result)
     with st.container(horizontal=True):
         name = f"modules-{asked.name.replace('/', '-')}"
@@ -155,7 +155,7 @@ def _take_away(asked: ModelClass, frame: pd.DataFrame) -> None:
 
 
 def _source_words(asked: ModelClass, tree: ModuleTree, run: ShapeRun | None) -> str:
-    """What the shapes are of, and whether the file holds another count than the class."""
+    """The input of the shapes, and whether the file has another parameter count than the class."""
     words = []
     if run:
         known = asked.tokens() is not None

@@ -1,4 +1,4 @@
-"""Views of the architecture page that draw: one layer, its cost, an encoder beside an encoder with a decoder."""
+"""Figures of the architecture page: one layer, its cost, and the three designs of transformers."""
 
 import pandas as pd
 import streamlit as st
@@ -9,16 +9,16 @@ from bertviz_core.figures.architecture.cost import cost_figure, memory_figure
 from bertviz_core.figures.architecture.designs import design_figure
 from bertviz_core.figures.architecture.layer_flow import layer_figure
 from bertviz_core.questions.models import architecture
+from ui.address.widgets import choice
 from ui.cache import ledgers
 from ui.views.architecture import controls, reproduction, texts
 from ui.views.architecture.model_class import ModelClass
-from ui.widgets import controls as widgets_controls
 from ui.widgets.figure_block import explained, figure_block
 from ui.widgets.formatting import bytes_text, short_count
 
 
 def layer_view(asked: ModelClass) -> None:
-    """The drawn way through one layer."""
+    """A drawing of one layer."""
     opened = asked.opened
     layer = controls.drawn_layer(architecture.layer_count(opened, asked.options()))
     flow = architecture.layer(opened, asked.text_options(layer=str(layer))).result
@@ -92,7 +92,7 @@ def _cost_frame(costs: MultiplyAdds) -> pd.DataFrame:
 
 
 def _metrics(costs: MultiplyAdds, typed: bool, how: str) -> None:
-    """The numbers of one length; nothing where its run would take too long."""
+    """The numbers at one length; nothing where its run would take too long."""
     if not len(costs.lengths):
         return
     here, total = int(costs.lengths[0]), int(costs.total[0])
@@ -114,8 +114,7 @@ def _metrics(costs: MultiplyAdds, typed: bool, how: str) -> None:
 def _memory(of: ModelClass) -> None:
     st.header("Memory of activations", anchor=False)
     opened, options = of.opened, of.options()
-    holding = architecture.HOLDING
-    chosen = widgets_controls.choice("What is counted", holding.options, holding.key, label_visibility="collapsed")
+    chosen = choice(architecture.HOLDING, "What is counted", label_visibility="collapsed")
     memory = architecture.memory(opened, of.options(holding=chosen)).result
     spec, weights = memory_figure(memory), architecture.class_ledger(opened, options).total * 4
     frame = pd.DataFrame(memory.nbytes, columns=[f"{seq} tokens" for seq in memory.lengths])
@@ -128,7 +127,7 @@ def _memory(of: ModelClass) -> None:
 
 
 def encoder_view(asked: ModelClass) -> None:
-    """An encoder, an encoder with a decoder, a decoder; the model's own marked."""
+    """An encoder, an encoder-decoder and a decoder; the model's own design is marked."""
     model, ledger = ledgers.architecture(asked.name), architecture.class_ledger(asked.opened, asked.options())
     design = architecture.design(asked.opened, asked.options()).result
     rows = [(part.name, part.total, part.total / ledger.total) for part in ledger.components]

@@ -1,1 +1,1 @@
-"""What the Attention page shows."""
+"""Views of the page Attention."""

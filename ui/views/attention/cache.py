@@ -1,4 +1,4 @@
-"""What is the attention page's own of a run: how long its heads take, and what the check of its attention gave."""
+"""Attention maps of a trace, their cost, and the check against the model's own attention."""
 
 import streamlit as st
 
@@ -13,9 +13,9 @@ from ui.cache.shared_model import SharedModel
 from ui.cache.traces import checked
 
 ATLAS_CELLS = 250_000_000
-"""Cells of all maps together up to which all heads are shown at once without asking."""
+"""Most cells of all maps that are shown at once without confirmation."""
 CELLS_PER_SECOND = 100_000_000
-"""About how many cells of attention are computed in a second; for words, not for budgets."""
+"""Cells of attention computed per second, about; for messages only."""
 
 
 def cells(trace: Trace) -> int:
@@ -24,23 +24,23 @@ def cells(trace: Trace) -> int:
 
 
 def atlas_words(trace: Trace) -> str:
-    """About how long all heads of a long text take, in words."""
+    """Estimated time for all heads of a long text, in words."""
     seconds = cells(trace) / CELLS_PER_SECOND
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
 def atlas(trace: Trace, reading: MapOptions, progress: Progress | None = None) -> AttentionAtlas:
-    """All heads at a glance; what progress writes to the page ends the work when the reader clicks on."""
+    """All heads at a glance; writing progress to the page ends superseded work."""
     return attention.atlas_of(SharedModel(trace.model, trace), trace, reading, progress)
 
 
 def one_map(trace: Trace, layer: int, head: int, reading: MapOptions) -> AttentionMap:
-    """The map of one head, read as asked."""
+    """The map of one head."""
     return attention.head_map(SharedModel(trace.model, trace), trace, layer, head, reading)
 
 
 def part_map(trace: Trace, layer: int, head: int, part: tuple[int, int, int, int] | None) -> PooledMap:
-    """The map of one head of a long text, or a part of it, as a picture of limited size."""
+    """The map of one head of a long text, or of a part of it, pooled to a limited size."""
     values = {"layer": str(layer), "head": str(head)}
     if part is not None:
         values[attention.QUERIES.key] = f"{part[0]}:{part[1] - 1}"
@@ -64,5 +64,5 @@ def receipt(trace: Trace) -> str:
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def _receipts() -> dict[tuple[str, str, str], str]:
-    """The sentences, by model, revision and number format."""
+    """Cached sentences by model, revision and number format."""
     return {}

@@ -1,4 +1,4 @@
-"""What stands folded below the attention view: the measures of all heads, and the opened head read in three ways."""
+"""Folded parts below the attention view: measures of all heads, and all readings of the open head."""
 
 from dataclasses import replace
 
@@ -41,13 +41,13 @@ def folded_readings(trace: Trace, layer: int, head: int, reading: MapOptions) ->
             for each in readings:
                 words.caption(LABELS[each])
             words.caption(
-                "Each map has a scale of its own. The rollout takes all heads of the layers up to this one, value "
+                "Each map has its own scale. The rollout takes all heads of the layers up to this one, value "
                 f"zeroing all heads of this layer.{without}"
             )
 
 
 def _readings(trace: Trace) -> tuple[list[Weights], str]:
-    """The readings that this model has and that take no long time, and why value zeroing is not among them."""
+    """Readings that the model has and that are fast, and the reason why value zeroing is missing."""
     seq = len(trace.tokens)
     others: list[Weights] = [each for each in LABELS if each != "value-zeroing"]
     if trace.attention_source != "recorded":

@@ -1,4 +1,4 @@
-"""What is taken away from the attention page: the picture as it stands, the view as a page, one head, all heads."""
+"""Downloads of the attention page: the picture, the view as HTML, one head, all heads."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -33,14 +33,14 @@ from ui.widgets.files.captions import note_figure
 from ui.widgets.files.theme import chosen_theme, theme_select
 
 KEY = "attention_heads"
-"""Key of the view that the files belong to."""
+"""Key of the view."""
 PARQUET = "application/vnd.apache.parquet"
 
 
 def head_files(
     trace: Trace, atlas: AttentionAtlas, attention_map: AttentionMap, state: ViewState, second: int | None
 ) -> None:
-    """The opened head: its picture as it stands in the view, the view as a page that needs no network, its numbers."""
+    """Downloads of the open head: its picture, the view as HTML, its numbers."""
     title = attention_title(attention_map, trace.model)
     name = file_name(KEY, title)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
@@ -116,7 +116,7 @@ def note_view(trace: Trace, atlas: AttentionAtlas, maps: Sequence[AttentionMap |
 
 
 def atlas_files(trace: Trace, atlas: AttentionAtlas, look: ViewOptions) -> None:
-    """All heads: their picture as it stands in the view, and every weight of every head in one file."""
+    """Downloads of all heads: their picture, and every weight in one file."""
     reading, (layers, heads) = atlas.options, atlas.thumbnails.shape[:2]
     title, key = all_heads_title(reading, trace.model), "attention_atlas"
     name = file_name(key, title)
@@ -158,7 +158,7 @@ def atlas_files(trace: Trace, atlas: AttentionAtlas, look: ViewOptions) -> None:
 
 
 def frame_of(attention_map: AttentionMap) -> pd.DataFrame:
-    """A map as a table: a row per query, a column per key, and what is hidden."""
+    """A map as a table: a row per query, a column per key, and the hidden share."""
     columns = [f"{place} {label}" for place, label in enumerate(attention_map.keys.labels)]
     frame = pd.DataFrame(attention_map.weights, columns=columns)
     frame.insert(0, "query", [f"{place} {label}" for place, label in enumerate(attention_map.queries.labels)])
@@ -168,7 +168,7 @@ def frame_of(attention_map: AttentionMap) -> pd.DataFrame:
 
 
 def measures_frame(atlas: AttentionAtlas) -> pd.DataFrame:
-    """What every head does, a row each."""
+    """Measures of all heads, a row each."""
     layers, heads = atlas.measures.entropy.shape
     frame = pd.DataFrame([(layer, head) for layer in range(layers) for head in range(heads)], columns=["layer", "head"])
     for name, (words, *_) in MEASURES.items():

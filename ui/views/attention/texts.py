@@ -1,4 +1,4 @@
-"""How the numbers of the attention page are made, and what they do not mean."""
+"""Texts of the attention page."""
 
 from bertviz_core.attention.axes import PUNCTUATION_RULE, SIDES_RULE, WORDS_RULE
 from bertviz_core.attention.maps import NORMS_RULE
@@ -24,7 +24,7 @@ SHORT: dict[Weights, str] = {
     "rollout": "the shares of a query sum to 1",
     "value-zeroing": "how far a row's vector turns without the value of a column, as shares of the row",
 }
-"""The same in a caption."""
+"""The same for captions."""
 SECOND_TEXT = "The dashed lines show where the second text begins."
 FORMULAS = {
     "attention": "softmax(query key^T × scaling + mask) over the keys, from the query and key that the model itself "

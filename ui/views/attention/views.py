@@ -1,4 +1,4 @@
-"""The views of the attention page: all heads with those opened, and one head of a very long text."""
+"""Views of the attention page: all heads with the open ones, and one head of a very long text."""
 
 from functools import partial
 from time import perf_counter
@@ -16,21 +16,24 @@ from bertviz_core.errors import Progress
 from bertviz_core.figures.attention.heatmap import long_figure
 from bertviz_core.figures.attention.reading import attention_title
 from bertviz_core.figures.base.style import theme_named
+from bertviz_core.questions.texts.attention import KEYS, QUERIES
+from bertviz_core.questions.texts.heads import QUERY
 from bertviz_core.trace.results import Trace
 from ui import session
+from ui.address.values import read_component, write_component
 from ui.cache import models
 from ui.cache.view_notes import view_in_sight
 from ui.components.attention.payload import identity
+from ui.components.attention.url import to_query
 from ui.components.attention.view import ViewState, attention_state, attention_view, last_serial, opened_head
 from ui.views.attention import cache
 from ui.views.attention.controls import (
+    LOOK,
     position,
     position_range,
     reading_controls,
     requested_options,
-    restore_options,
     store_opened,
-    store_options,
     weights_choice,
 )
 from ui.views.attention.details import folded_measures, folded_readings
@@ -47,22 +50,22 @@ from ui.widgets.view_and_layer import layer_select
 LONG_KEY = "attention_long"
 NEAREST = 20
 SLIDER = 270
-"""Pixels of the layers, beside four readings in one row of a small desk."""
+"""Pixels of the layer widget, which shares a row with the readings."""
 ZEROING = "value-zeroing"
 QUIET_S = 0.4
-"""Work shorter than this writes nothing, so that nothing flickers."""
+"""Shorter work shows no progress, so that nothing flickers."""
 MOSTLY = 0.5
-"""Share on special tokens from which on hiding them is proposed."""
+"""Share on special tokens above which hiding them is suggested."""
 
 
 @st.fragment
 def long_view(trace: Trace) -> None:
-    """One head at a time, tiled: no whole map is ever in memory."""
+    """One head at a time, computed in tiles so that the whole map is never in memory."""
     seq = len(trace.tokens)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         layer, head = layer_select(trace.num_hidden_layers), head_select(trace.num_attention_heads)
-        top, bottom = position_range("Queries", "queries", seq)
-        left, right = position_range("Keys", "keys", seq)
+        top, bottom = position_range(QUERIES, "Queries", seq)
+        left, right = position_range(KEYS, "Keys", seq)
     attention_map = cache.part_map(trace, layer, head, (top, bottom, left, right))
     block = (
         -(-(bottom - top) // len(attention_map.row_starts)),
@@ -83,8 +86,8 @@ def long_view(trace: Trace) -> None:
 
 
 def _row(trace: Trace, layer: int, head: int) -> None:
-    """What one token looks at, exactly."""
-    query = position("Query", "query", len(trace.tokens))
+    """The exact weights of one token."""
+    query = position(QUERY, "Query", len(trace.tokens))
     row = attention_rows(trace, layer, head, slice(query, query + 1))[0]
     most = np.argsort(-row, kind="stable")[:NEAREST]
     st.markdown(
@@ -96,8 +99,8 @@ def _row(trace: Trace, layer: int, head: int) -> None:
 
 
 def heads_view(trace: Trace) -> None:
-    """The atlas with the opened heads; short texts in every reading, long ones as they are."""
-    restore_options(last_serial(KEY))
+    """All heads with the open ones; long texts have one reading only."""
+    read_component(LOOK, last_serial(KEY))
     _heads(trace)
 
 
@@ -113,8 +116,8 @@ def _heads(trace: Trace) -> None:
         atlas = cache.atlas(
             trace, reading, _progress(trace) if long else _zeroing(trace) if weights == ZEROING else None
         )
-    said, shown, second = last_serial(KEY), (identity(atlas), (layer, head)), trace.tokens.second_start
-    state = attention_state(KEY, atlas, (layer, head), requested_options(said, shown))
+    serial, shown, second = last_serial(KEY), (identity(atlas), (layer, head)), trace.tokens.second_start
+    state = attention_state(KEY, atlas, (layer, head), requested_options(serial, shown))
     attention_view(
         atlas,
         [_map(trace, *each, reading, state, long) for each in (*state.missing, *state.ahead)],
@@ -124,7 +127,7 @@ def _heads(trace: Trace) -> None:
         theme=theme_named(session.theme_name()),
         special=np.flatnonzero(trace.tokens.special).tolist(),
         second=second,
-        taken=store_options(state.look, said, shown),
+        taken=write_component(LOOK, to_query(state.look), serial, shown),
         on_change=partial(_follow, weights not in OF_LAYERS),
     )
     st.caption(LABELS[weights])
@@ -149,7 +152,7 @@ def _heads(trace: Trace) -> None:
 
 
 def _receipt(place: DeltaGenerator, trace: Trace) -> None:
-    """What the comparison with the model's own attention gave, made when the picture stands; a failed one is told."""
+    """Show the result of the comparison with the model's own attention, made after the picture is drawn."""
     if trace.attention_source != "recorded":
         return
     if words := cache.receipt(trace):
@@ -171,7 +174,7 @@ def _follow(with_head: bool) -> None:
 
 
 def _exact(trace: Trace, reading: MapOptions, state: ViewState) -> None:
-    """The exact value of the cell that was clicked; the view itself says that one can."""
+    """The exact value of the clicked cell."""
     if state.cell is None:
         return
     layer, head, query, key = state.cell
@@ -188,18 +191,18 @@ def _exact(trace: Trace, reading: MapOptions, state: ViewState) -> None:
 
 
 def _hidden(attention_map: AttentionMap) -> None:
-    """What is not shown, where something is not."""
+    """The share of hidden keys, where keys are hidden."""
     share = attention_map.hidden_share
     if share.any():
         words = "the norms of a row" if attention_map.options.weights == "value-weighted" else "a row"
         st.markdown(
-            f"The hidden keys hold between **{share.min():.4f}** and **{share.max():.4f}** of {words}, "
+            f"The hidden keys have between **{share.min():.4f}** and **{share.max():.4f}** of {words}, "
             f"**{share.mean():.4f}** on average. Nothing is renormalised."
         )
 
 
 def _special(atlas: AttentionAtlas, attention_map: AttentionMap) -> None:
-    """What helps where most of what is seen are special tokens."""
+    """A hint where most of the attention is on special tokens."""
     measured = atlas.measures.special_share[attention_map.layer, attention_map.head or 0]
     if attention_map.options.weights == "attention" and not attention_map.options.hide_special and measured >= MOSTLY:
         st.caption(
@@ -228,7 +231,7 @@ def _zeroing(trace: Trace) -> Progress:
 
 
 def _progress(trace: Trace) -> Progress:
-    """Tells how many heads are done; what it writes is where a click ends the work."""
+    """Show how many heads are done; writing to the page ends superseded work."""
     place = st.empty()
 
     def progress(done: int, heads: int) -> None:

@@ -1,1 +1,1 @@
-"""What the page on heads that matter shows."""
+"""Views of the page Heads that matter."""

@@ -1,4 +1,4 @@
-"""Widgets of the page on heads that matter; keys are names in the address."""
+"""Widgets of the page Heads that matter."""
 
 from collections.abc import Sequence
 
@@ -17,52 +17,50 @@ from bertviz_core.questions.interventions.single_text import (
 )
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens
-from ui.address.bounds import keep_among
+from ui.address.registry import param
+from ui.address.widgets import BOUND, choice, level, select
 from ui.cache import models
 from ui.views.causes.donor import same_length_text
-from ui.widgets.controls import BOUND, choice, level, needs_pair, pair, put_text_button
+from ui.widgets.controls import needs_pair, pair, put_text_button
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.uploads import within_upload
 
-HEAD, WHICH, PATCHED, LIST, TYPED = "changed_head", "which", "patched", "effect_list", "effect_sentences"
-"""Names in the address, beside those of questions; what is typed is carried by a link only when asked to."""
-LISTS, MOST_TYPED = ("example set", "my own list"), 100
-"""The lists, and how many sentences of one's own are taken."""
+HEAD = param("changed_head")
+TYPED, MOST_TYPED = "effect_sentences", 100
+"""Key of the reader's own sentences, and how many of them are run."""
 LARGEST = ""
-"""What is chosen where the head is that of the largest effect."""
+"""Option for the head with the largest effect."""
 IN_PLACE_WORDS: dict[EffectKind, str] = {"zero": "nothing in a head's place", "mean": "its mean in a head's place"}
 WIDTH, BOX = 230, 320
 
 
 def head_name(place: Place) -> str:
-    """A head as it is named in lists and in the address."""
+    """Name of a head in lists and in the address."""
     return f"layer {place[0]}, head {place[1]}"
 
 
 def head_select(effects: AblationEffects) -> Place:
-    """The head that is looked at, those of the largest effect first; a click on its cell chooses it, too."""
+    """The selected head, sorted by effect; a click on its cell selects it, too."""
     ranked = [(layer, head) for layer, head, _ in effects.ranked()]
     names = {LARGEST: ranked[0], **{head_name(place): place for place in ranked}}
-    keep_among(HEAD, names, LARGEST)
-    chosen = st.selectbox(
+    chosen = select(
+        HEAD,
         "Head",
         list(names),
-        key=HEAD,
         format_func=lambda name: name or "the largest effect",
         help="Sorted by the size of the effect of taking it away. A click on a cell chooses it, too.",
         width=WIDTH,
-        **BOUND,
     )
-    return names[str(chosen or LARGEST)]
+    return names[chosen]
 
 
 def take_head(place: Place) -> None:
-    """Make a head the chosen one, as a click in the map does."""
-    st.session_state[HEAD] = head_name(place)
+    """Select a head, as a click in the map does."""
+    st.session_state[HEAD.key] = head_name(place)
 
 
 def heads_multiselect(places: Sequence[Place]) -> tuple[Place, ...]:
-    """Heads of the reader's choice."""
+    """Heads chosen by the reader."""
     names = {head_name(place): place for place in places}
     held = st.session_state.get(REMOVED.key)
     if held is not None and any(name not in names for name in held):
@@ -80,36 +78,31 @@ def heads_multiselect(places: Sequence[Place]) -> tuple[Place, ...]:
 
 def which_choice() -> str:
     """Whether heads are searched for or chosen."""
-    return choice("Heads", ("greedy search", "my choice"), WHICH, width="content")
+    return choice(param("which"), "Heads", width="content")
 
 
 def count_level(most: int) -> int:
-    """How many heads go."""
-    words = "Greedy: at each step the head whose removal moves the target furthest from its clean value."
-    return level("How many", min(most, MOST_REMOVED), FIRST_REMOVED, COUNT.key, words)
+    """Number of removed heads."""
+    words = "Greedy: at each step the head is removed that moves the target furthest from its clean value."
+    return level(COUNT, "How many", min(most, MOST_REMOVED), FIRST_REMOVED, help=words)
 
 
 def in_place() -> str:
-    """What stands in the place of a removed head."""
+    """What replaces a removed head."""
     words = "Nothing: the head's output is zeros. Its mean: the average of its output over a reference set."
-    return choice("In its place", REMOVED_FOR.options, REMOVED_FOR.key, help=words)
+    return choice(REMOVED_FOR, "In its place", help=words)
 
 
 def patched_choice(has_states: bool) -> str:
-    """What is copied."""
-    options = ("hidden states", "heads") if has_states else ("heads",)
-    keep_among(PATCHED, options, options[0])
-    return choice("Copied", options, PATCHED, width="content")
+    """Whether hidden states or heads are copied."""
+    patched = param("patched")
+    return choice(patched, "Copied", patched.options if has_states else ("heads",), width="content")
 
 
 def other_text(name: str, text: str) -> str:
     """The text into whose run is copied: the second text of the sidebar, of as many tokens as the first.
 
     Where there is none, or one of another length, the page ends with an offer of one.
-
-    Args:
-        name: name of the model.
-        text: the first text.
     """
     second, first = pair(), models.tokens(name, text, None)
     if second is None:
@@ -145,23 +138,24 @@ def offer_donor(name: str, text: str, second: str, words: str) -> None:
 
 
 def _donor(name: str, first: Tokens, second: str) -> str | None:
-    """A text of as many tokens as the first that is not the second one; None where none was found."""
+    """A text with as many tokens as the first, other than the second; None where none was found."""
     return same_length_text(first, second, lambda words: models.tokens(name, words, None))
 
 
 def answers_level(most: int) -> int:
-    """How many heads go while right answers are counted."""
-    words = "With each head that goes, the model is asked for the class of every labelled sentence again."
+    """Number of removed heads for the accuracy."""
+    words = "The model classifies every labelled sentence again after each removed head."
     with st.container(width=BOX):
-        return level("Heads removed one after the other", min(most, MOST_REMOVED), FIRST_REMOVED, COUNT.key, words)
+        return level(COUNT, "Heads removed one after the other", min(most, MOST_REMOVED), FIRST_REMOVED, help=words)
 
 
 def list_choice() -> str | None:
-    """How many sentences of the example set are drawn; None for the reader's own list."""
-    if choice("Sentences", LISTS, LIST, width="content") != LISTS[0]:
+    """Number of sentences drawn from the example set; None for the reader's own list."""
+    lists = param("effect_list")
+    if choice(lists, "Sentences", width="content") != lists.options[0]:
         return None
     words = f"Drawn from the {len(example_set().texts)} labelled sentences of the example set with seed 0."
-    return choice("How many sentences", TEXTS_DRAWN.options, TEXTS_DRAWN.key, width="content", help=words)
+    return choice(TEXTS_DRAWN, "How many sentences", width="content", help=words)
 
 
 def typed_sentences() -> str | None:

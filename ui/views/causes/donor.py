@@ -1,4 +1,4 @@
-"""A second text of as many tokens as the first, for the patch, which copies position by position."""
+"""Find a second text with as many tokens as the first, for activation patching."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -10,9 +10,9 @@ KNOWN = (
     *("a", "it", "dog", "cat", "bank", "nine", "blue", "snake", "river", "house", "three", "friend", "garden"),
     *("coding", "evening", "teacher", "mountain", "computer", "language", "different", "university"),
 )
-"""Words of several lengths, for a tokenizer that cuts a text into characters as for one that keeps words."""
+"""Words of several lengths, for tokenizers of characters as well as of words."""
 MOST_TRIED = 200
-"""Texts that are tokenized at most."""
+"""Most texts that are tokenized."""
 
 
 def same_length_text(tokens: Tokens, second: str, read: Callable[[str], Tokens]) -> str | None:
@@ -38,7 +38,7 @@ def same_length_text(tokens: Tokens, second: str, read: Callable[[str], Tokens])
 
 
 def _changed(text: str, second: str) -> Iterator[str]:
-    """The text with a word in the place of another, then with two letters of a word exchanged."""
+    """Variants of the text with one word replaced, then with two letters of a word exchanged."""
     words = sorted(WORD.finditer(text), key=lambda found: -len(found[0]))
     for others in (list(dict.fromkeys(WORD.findall(second))), KNOWN):
         for found in words:
@@ -52,5 +52,5 @@ def _changed(text: str, second: str) -> Iterator[str]:
 
 
 def _cased(word: str, like: str) -> str:
-    """The word with a capital where the other has one."""
+    """The word, capitalized like another one."""
     return word.capitalize() if like[:1].isupper() else word

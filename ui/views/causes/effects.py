@@ -1,4 +1,4 @@
-"""Effects: the target's change with every head, block and layer changed, by three measures beside each other."""
+"""Effects of ablating every head, feed-forward block and layer, by three kinds of ablation."""
 
 from urllib.parse import urlencode
 
@@ -34,16 +34,16 @@ from ui.widgets.target_controls.row import TargetRow
 KEY = "causes_effects"
 OF_CLASSES = ("class", "tag", "probe")
 """Kinds of targets that are one of several classes."""
-TOLD_FROM = 50 * 2**20
-"""Bytes of the run with gradients from which the page says what it needs."""
+STATED_FROM = 50 * 2**20
+"""Bytes of the run with gradients above which the page states them."""
 HEIGHT = 300
-"""Pixels of the list."""
+"""Pixels of the table."""
 SEEN = "causes_cell_seen"
-"""Key of the session: the cell that was clicked last."""
+"""Key of the session: the cell clicked last."""
 
 
 def effects_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
-    """The map of all three, the list, how far they agree, and one head."""
+    """Maps of all three kinds, the table, their agreement, and one head."""
     opened, options = shared_model_of(name), target_options(chosen)
     _tell_memory(opened, options)
     comparison = answer(effects, opened, options, _so_far).result
@@ -74,31 +74,31 @@ def effects_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
         st.markdown(_agreement(comparison))
         reference = next((each.reference for each in comparison.effects if each.reference), "")
         st.caption(
-            f"{texts.KINDS} Mean: over {escape_markdown(reference)}. Colours end at the largest effect of a head; a "
-            "block or layer beyond it has the last colour, and its number below."
+            f"{texts.KINDS} Mean: over {escape_markdown(reference)}. Colours end at the largest effect of a head; "
+            "blocks and layers with larger effects have the last colour, and their numbers are below."
         )
         for notice in first.notices:
             st.caption(escape_markdown(notice))
 
 
 def _so_far(known: Answer[EffectComparison]) -> None:
-    """The map with the rows that are done, the others empty."""
+    """The maps with the rows that are done."""
     chart(effects_figure(known.result), f"{KEY}_so_far")
     st.caption("Rows that are not done yet are empty.")
 
 
 def _tell_memory(opened: SharedModel, options: Options) -> None:
-    """What the gradient's run needs, before it runs, where that is much; or that it is left out."""
+    """State the memory of the run with gradients where it is large, or that the run is left out."""
     need, allowed = gradient_need(opened, options)
-    told = f"The gradient estimate keeps every layer of one run: about {bytes_text(need)}, {bytes_text(allowed)} are"
+    memory = f"The gradient estimate keeps every layer of one run: about {bytes_text(need)}, of {bytes_text(allowed)}"
     if need > allowed:
-        st.warning(f"{told} allowed, so it is left out; a shorter text has it.", icon=":material/memory:")
-    elif need > TOLD_FROM:
-        st.caption(f"{told} allowed.")
+        st.warning(f"{memory} allowed, so it is left out; try a shorter text.", icon=":material/memory:")
+    elif need > STATED_FROM:
+        st.caption(f"{memory} allowed.")
 
 
 def _take_cell(cell: tuple[int, int] | None, effects: AblationEffects) -> None:
-    """Make a newly clicked head the chosen one; the maps stand side by side or below each other."""
+    """Select a newly clicked head; the maps are side by side or below each other."""
     if cell == stored(SEEN):
         return
     store(SEEN, cell)
@@ -111,7 +111,7 @@ def _take_cell(cell: tuple[int, int] | None, effects: AblationEffects) -> None:
 
 
 def effect_frame(comparison: EffectComparison) -> pd.DataFrame:
-    """Every part with its effects, the largest change first."""
+    """Every part with its effects, the largest first."""
     columns = [effect_columns(each)[0] for each in comparison.effects]
     names = effect_columns(comparison.effects[0])[1]
     said = {"FF": "feed-forward block", "all": "whole layer"}
@@ -152,7 +152,7 @@ def _classes(predictions: tuple[ClassPrediction, ClassPrediction]) -> None:
 
 
 def _agreement(comparison: EffectComparison) -> str:
-    """How far the measures agree, in words."""
+    """Agreement of the kinds of ablation, as text."""
     kinds = [each.kind for each in comparison.effects]
     count = int(comparison.effects[0].heads.size)
     pairs = [
@@ -163,9 +163,9 @@ def _agreement(comparison: EffectComparison) -> str:
     largest = [each.ranked()[0][:2] for each in comparison.effects]
     same = len(set(largest)) == 1
     agree = (
-        "All name the same head as the largest."
+        "All agree on the head with the largest effect."
         if same
-        else "They differ in which head is the largest: "
+        else "They differ in the head with the largest effect: "
         + "; ".join(f"{controls.head_name(place)} by {kind}" for kind, place in zip(kinds, largest, strict=True))
         + "."
     )

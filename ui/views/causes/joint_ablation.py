@@ -1,4 +1,4 @@
-"""Several heads removed together: beside the sum of their single effects, and one after the other as a curve."""
+"""Ablate several heads together, and one after the other as a curve."""
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ IN_WORDS = {"zero": "with nothing in their place", "mean": "at their means"}
 
 
 def several_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
-    """Heads found by a greedy search, or chosen: joint effect, sum of single ones, and the curve."""
+    """Joint effect of heads, the sum of their single effects, and the curve of a greedy search."""
     opened = shared_model_of(name)
     layers, each = layers_and_heads(opened)
     heads = [(layer, head) for layer in range(layers) for head in range(each)]
@@ -69,7 +69,7 @@ def several_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
 
 
 def _joint(removal: JointAblation) -> None:
-    """The joint effect beside the sum of the single ones, and each head's own."""
+    """The joint effect, the sum of single effects, and the effect of each head."""
     with st.container(horizontal=True):
         st.metric("Clean", decimals(removal.clean), help=f"The {removal.title}, unchanged; in {removal.unit}.")
         st.metric("Joint effect", _signed(removal.joint), help="All these heads removed together.")
@@ -96,7 +96,7 @@ def _signed(value: float) -> str:
 
 
 def curve_frame(curves: tuple[AblationCurve, ...]) -> pd.DataFrame:
-    """The target after each step: of the random orders their mean, least and greatest value."""
+    """The target after each step; mean, least and greatest value of the random orders."""
     columns: dict[str, object] = {"heads removed": np.arange(curves[0].values.shape[1])}
     for curve in curves:
         if curve.order == "random":

@@ -1,4 +1,4 @@
-"""Many sentences: mean and spread of each head's effect over a list, and the right answers to it as heads go."""
+"""Mean and spread of each head's effect over a list of sentences, and the accuracy as heads are removed."""
 
 from dataclasses import replace
 
@@ -29,11 +29,11 @@ from ui.widgets.target_controls.opened import ChosenTarget, list_classes, shared
 from ui.widgets.target_controls.row import TargetRow
 
 HEIGHT = 300
-"""Pixels of the list of heads."""
+"""Pixels of the table of heads."""
 
 
 def many_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
-    """Maps of the mean and the standard deviation, the heads as a list, and the curve of right answers."""
+    """Maps of mean and standard deviation, a table of heads, and the accuracy curve."""
     with row.folded:
         in_place = controls.in_place()
     kind = IN_PLACE[in_place]
@@ -80,13 +80,13 @@ def _listed(opened: SharedModel, options: Options) -> LabelledTexts:
 
 
 def _so_far(known: Answer[EffectSpread]) -> None:
-    """The maps over the sentences that are done."""
+    """The maps of the sentences that are done."""
     chart(effect_spread_figure(known.result), "causes_spread_so_far")
     st.caption("Mean over the sentences that are done.")
 
 
 def spread_frame(spread: EffectSpread) -> pd.DataFrame:
-    """Every head with mean and standard deviation of its effect, the largest mean first."""
+    """Mean and standard deviation of every head's effect, the largest mean first."""
     places = np.argwhere(~np.isnan(spread.mean))
     frame = pd.DataFrame(
         {
@@ -100,7 +100,7 @@ def spread_frame(spread: EffectSpread) -> pd.DataFrame:
 
 
 def _spread_words(spread: EffectSpread) -> str:
-    """The clean target over the list, the head of the largest mean, and how many stand out of their spread."""
+    """The clean target, the head with the largest mean, and the number of heads whose mean exceeds its spread."""
     layer, head = (int(each) for each in np.unravel_index(np.nanargmax(np.abs(spread.mean)), spread.mean.shape))
     beyond, heads = int((np.abs(spread.mean) > spread.spread).sum()), int((~np.isnan(spread.mean)).sum())
     mean, deviation = float(spread.mean[layer, head]), float(spread.spread[layer, head])
@@ -114,7 +114,7 @@ def _spread_words(spread: EffectSpread) -> str:
 
 
 def _right_answers(opened: SharedModel, chosen: ChosenTarget, listed: LabelledTexts, options: Options) -> None:
-    """The curve of right answers, where the list has labels that the target's classes have."""
+    """The accuracy curve, where the labels of the list are classes of the target."""
     name, kind = opened.name, IN_PLACE[options.choice(REMOVED_FOR)]
     kept = [place for place, label in enumerate(listed.labels) if label]
     labels = tuple(listed.labels[place] for place in kept)

@@ -1,4 +1,4 @@
-"""Patch: parts of the text's run copied into that of a second text of as many tokens."""
+"""Activation patching: copy parts of the text's run into the run of a second text."""
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from ui.widgets.target_controls.row import TargetRow
 
 
 def patch_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
-    """What a copied state, or a copied head, brings back of the difference between two texts."""
+    """The share of the difference between two texts that a copied state or head restores."""
     other = controls.other_text(name, chosen.text)
     opened, options = shared_model_of(name), target_options(chosen, pair=other)
     try:
@@ -46,7 +46,7 @@ def patch_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
 
 
 def _said(patches: ActivationPatching, part: str) -> str:
-    """Both texts' numbers and the largest share, in words."""
+    """The target of both texts, and the largest share."""
     values = patches.states if part == "hidden states" and patches.states is not None else patches.heads
     layer, place = np.unravel_index(np.nanargmax(np.abs(values)), values.shape)
     if part == "hidden states":
@@ -62,7 +62,7 @@ def _said(patches: ActivationPatching, part: str) -> str:
 
 
 def _aligned(patches: ActivationPatching) -> str:
-    """The tokens in which the texts differ, one beside the other."""
+    """The tokens that differ between the texts."""
     pairs = [
         f"{place} **{_token(one)}** / **{_token(other)}**"
         for place, (one, other) in enumerate(zip(patches.tokens.tokens, patches.corrupt_tokens.tokens, strict=True))

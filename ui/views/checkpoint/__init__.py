@@ -1,1 +1,1 @@
-"""What the Checkpoint page shows."""
+"""Views of the page Checkpoint."""

@@ -1,6 +1,6 @@
-"""Weights read for the reader: cost first, progress while it goes on, an end where it is not wanted; then kept.
+"""Read weights with confirmation, progress and cancellation, and cache the results.
 
-As in ui.widgets.run_model every word written is where Streamlit ends a script whose reader has clicked on.
+As in ui.widgets.run_model, Streamlit ends a superseded script when it writes to the page.
 """
 
 from collections.abc import Callable
@@ -18,12 +18,12 @@ from bertviz_core.checkpoints.values import Checkpoint
 from bertviz_core.questions.models import checkpoints
 from bertviz_core.questions.parameters import Options
 from ui.cache.shared_model import SharedModel
-from ui.session import allow_run, run_allowed
 from ui.widgets.formatting import bytes_text, escape_markdown
+from ui.widgets.run_model import agreed_work
 
 T = TypeVar("T")
 CONFIRM_ABOVE_NBYTES = 4 * 1024**3
-"""More than this is read when the reader says so: about ten seconds."""
+"""Reading more bytes, which takes about ten seconds, needs the reader's confirmation."""
 QUIET_S, EVERY_S, WAIT_S = 0.4, 0.1, 0.05
 
 
@@ -35,7 +35,7 @@ def statistics(name: str) -> CheckpointStatistics:
 
 
 def comparison(name: str, options: Options) -> CheckpointComparison:
-    """What changed from a model to another that the options name."""
+    """The comparison of a model with the one in the options."""
     opened = SharedModel(name)
     files = checkpoints.both_checkpoints(opened, options)
     return _read(opened, files, lambda progress: checkpoints.comparison_of(opened, options, progress))
@@ -43,21 +43,20 @@ def comparison(name: str, options: Options) -> CheckpointComparison:
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def _turn() -> Lock:
-    """Held by the one who reads: two at once would only take the disk from each other."""
+    """Lock of the disk: two readings at once would slow each other down."""
     return Lock()
 
 
 def _read(opened: SharedModel, files: tuple[Checkpoint, ...], ask: Callable[[Tell | None], T]) -> T:
-    """A result at hand, or made with progress; one at a time, and not for a reader who has left."""
+    """A cached result, or one computed with progress; one at a time, and not for a reader who has left."""
     place, turn, nbytes = st.empty(), _turn(), sum(each.nbytes for each in files)
     key = checkpoints.read_key(*files)
     if opened.has(key):
         return ask(None)
     run = sha256(repr(key).encode("utf-8", "surrogatepass")).hexdigest()
-    if nbytes > CONFIRM_ABOVE_NBYTES and not run_allowed(run):
-        st.info(f"{bytes_text(nbytes)} of weights are read for this, piece by piece.", icon=":material/timer:")
-        st.button("Read the weights", type="primary", on_click=allow_run, args=(run,), key="start_reading")
-        st.stop()
+    if nbytes > CONFIRM_ABOVE_NBYTES:
+        reason = f"{bytes_text(nbytes)} of weights are read for this, piece by piece."
+        agreed_work(run, reason, "Read the weights", "start_reading")
     while not turn.acquire(timeout=WAIT_S):
         place.progress(0.0, text="Waiting: another checkpoint is being read.")
     try:
@@ -69,7 +68,7 @@ def _read(opened: SharedModel, files: tuple[Checkpoint, ...], ask: Callable[[Tel
 
 
 def _teller(place: DeltaGenerator) -> Tell:
-    """Writes how far the reading is, but nothing where it is quick, and not more often than is seen."""
+    """Show the progress of slow reading, at a limited rate."""
     started = perf_counter()
     written = started
 

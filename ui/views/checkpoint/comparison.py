@@ -1,4 +1,4 @@
-"""The view on two checkpoints: which names, how far each tensor moved, and what that does with a text."""
+"""Compare two checkpoints: names, changes of tensors, and behaviour with a text."""
 
 import math
 
@@ -16,6 +16,7 @@ from bertviz_core.figures.checkpoints.comparison import (
     state_names,
 )
 from bertviz_core.questions.models import checkpoints
+from bertviz_core.questions.models.checkpoints import CHANGED
 from bertviz_core.questions.parameters import Options
 from bertviz_core.text import decimals, digits
 from ui.cache import ledgers, models, sources
@@ -31,7 +32,7 @@ from ui.widgets.formatting import escape_markdown, run_words
 
 
 def behaviour_view(name: str, other: str) -> None:
-    """What both make of the text in the sidebar."""
+    """Both models on the text of the sidebar."""
     text, pair = controls.text(), controls.pair()
     opened, options = SharedModel(name), Options((text,), pair, values={checkpoints.OTHER.key: other})
     rounding, read = COPIES.get(other), checkpoints.require_same_text(opened, options)
@@ -100,27 +101,27 @@ def models_of(comparison: CheckpointComparison | Behaviour) -> tuple[str, ...]:
 MAP = "checkpoint_changes"
 
 
-def settings(name: str) -> tuple[str, str, bool, str]:
-    """The other checkpoint, what is compared, and how the map is drawn."""
+def settings(name: str) -> tuple[str, bool, bool, str]:
+    """The other checkpoint, whether weights are compared, and how the map is drawn."""
     other = checkpoint_controls.other_select(name, checkpoint_controls.names_with_weights(name))
-    side = checkpoint_controls.side_choice()
+    weights = checkpoint_controls.compares_weights()
     logarithmic, order = True, checkpoints.ORDER.options[0]
-    if side == checkpoint_controls.SIDES[0]:
+    if weights:
         with st.popover("Options"):
             logarithmic = checkpoint_controls.scale_choice()
             order = checkpoint_controls.order_choice()
-    return other, side, logarithmic, order
+    return other, weights, logarithmic, order
 
 
-def view(name: str, other: str, side: str, logarithmic: bool, order: str) -> None:
-    """What changed from this checkpoint to another."""
+def view(name: str, other: str, weights: bool, logarithmic: bool, order: str) -> None:
+    """The changes from this checkpoint to another."""
     options = Options(values={checkpoints.OTHER.key: other, checkpoints.ORDER.key: order})
     first, second = checkpoints.both_checkpoints(SharedModel(name), options)
     if second.rounding:
         st.caption(COPIED.format(rounding=second.rounding))
     elif first.folder == second.folder:
         st.info(EQUAL, icon=":material/info:")
-    if side == checkpoint_controls.SIDES[0]:
+    if weights:
         comparison = cache.comparison(name, options)
         _weights(name, options, comparison, logarithmic)
         _names(comparison)
@@ -129,7 +130,7 @@ def view(name: str, other: str, side: str, logarithmic: bool, order: str) -> Non
 
 
 def _names(comparison: CheckpointComparison) -> None:
-    """How many tensors meet, and which do not."""
+    """Counts of matching tensors, and names without a partner."""
     equal = sum(each.changed == 0 and each.relative_change == 0 for each in comparison.tensors)
     with st.container(horizontal=True):
         whole = number(comparison.relative_change) if comparison.tensors else "–"
@@ -170,18 +171,16 @@ def _weights(name: str, options: Options, comparison: CheckpointComparison, loga
         st.caption("Click a cell to see its tensor below.")
         if grid.left_out:
             st.caption(f"{grid.left_out:,} more tensors are in the table.")
-    checkpoint_controls.take_cell(checkpoint_controls.CHANGED, cell, "" if cell is None else grid.tensor_at(*cell))
+    checkpoint_controls.take_cell(CHANGED, cell, "" if cell is None else grid.tensor_at(*cell))
     by_name = {each.name: each for each in comparison.tensors}
-    chosen = by_name[
-        checkpoint_controls.tensor_select(checkpoint_controls.CHANGED, list(by_name), most_changed(comparison))
-    ]
+    chosen = by_name[checkpoint_controls.tensor_select(CHANGED, list(by_name), most_changed(comparison))]
     first, second = checkpoints.both_checkpoints(opened, options)
     _tensor(opened, options, comparison, chosen)
     explained(MAP, COMPARE, compare_code(first, second, chosen, sources.source(first.name), ledgers.ledger(first.name)))
 
 
 def _tensor(opened: SharedModel, options: Options, comparison: CheckpointComparison, change: TensorChange) -> None:
-    """One tensor in both: numbers in a row, values and differences as histograms."""
+    """One tensor in both checkpoints: its numbers, and histograms of values and differences."""
     with st.container(horizontal=True):
         st.metric("Relative change", number(change.relative_change), help="Norm of the difference over the first norm.")
         st.metric("Norm of the difference", number(change.difference_norm))
@@ -201,7 +200,7 @@ def _tensor(opened: SharedModel, options: Options, comparison: CheckpointCompari
 
 
 def changes_frame(comparison: CheckpointComparison) -> pd.DataFrame:
-    """A row per tensor that both hold."""
+    """A row per tensor of both checkpoints."""
     return pd.DataFrame(
         {
             "tensor": [each.name for each in comparison.tensors],
@@ -217,7 +216,7 @@ def changes_frame(comparison: CheckpointComparison) -> pd.DataFrame:
 
 
 def number(value: float) -> str:
-    """A number with four digits; an exact 0 as 0."""
+    """Format a number with four digits; an exact 0 as 0."""
     return "0" if value == 0 else digits(value)
 
 

@@ -1,4 +1,4 @@
-"""Widgets of the views on weights and on two checkpoints; keys are names in the address."""
+"""Widgets of the checkpoint page."""
 
 from collections.abc import Sequence
 
@@ -6,15 +6,24 @@ import streamlit as st
 
 from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.errors import BertvizError
-from bertviz_core.figures.checkpoints.weights import STATISTICS
 from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.sources import ModelSource, resolve
-from bertviz_core.questions.models.checkpoints import MAX_LABELS, ORDER, SCALE, SCALES, WEIGHTS_SCALE
-from ui.address.bounds import keep_among
+from bertviz_core.questions.models.checkpoints import (
+    LABELS,
+    MAX_LABELS,
+    ORDER,
+    OTHER,
+    SCALE,
+    SCALES,
+    STATISTIC,
+    WEIGHTS_SCALE,
+)
+from bertviz_core.questions.parameters import Param
+from ui.address.registry import param
+from ui.address.widgets import BOUND, choice, select
 from ui.session import model_names, settings
-from ui.widgets.controls import BOUND, choice, search
+from ui.widgets.controls import search
 
-TASK_KEY, LABELS_KEY = "load_task", "labels"
 HEADS = {
     "ForMaskedLM": "masked-lm",
     "LMHeadModel": "masked-lm",
@@ -25,35 +34,34 @@ HEADS = {
     "ForQuestionAnswering": "question-answering",
     "ForMultipleChoice": "multiple-choice",
 }
-"""End of a class's name -> the task that it has a head for."""
+"""End of a class's name -> task of its head."""
 STATES = ("all", "matched", "new", "wrong shape", "tied", "unused", "ignored")
 
 
 def own_task(architecture: str, tasks: Sequence[str]) -> str:
-    """The task that a checkpoint was saved for, by the class that its config names."""
+    """The task of the class named by a checkpoint's config."""
     task_name = next((task for end, task in HEADS.items() if architecture.endswith(end)), "base")
     return task_name if task_name in tasks else tasks[0]
 
 
 def load_task_select(tasks: Sequence[str], own: str) -> str:
-    """The task whose class would be loaded, one of those that the family has; the checkpoint's own comes first."""
+    """The task whose class would be loaded; the checkpoint's own comes first."""
     options = [own, *(task for task in tasks if task != own)]
-    keep_among(TASK_KEY, options, own)
     help_text = "The class that transformers would load, with the head of this task; the family has these."
-    return str(st.selectbox("Load it for", options, key=TASK_KEY, help=help_text, width=TASK_WIDTH, **BOUND) or own)
+    return select(param("load_task"), "Load it for", options, help=help_text, width=TASK_WIDTH)
 
 
 def labels_input(stated: int) -> int | None:
-    """How many labels the classification head has; None for as many as the config states."""
+    """Number of labels of the classification head; None for the config's."""
     labels = st.number_input(
         "Labels",
         1,
         MAX_LABELS,
         None,
         step=1,
-        key=LABELS_KEY,
+        key=LABELS.key,
         placeholder=f"{stated:,} (config)",
-        help="Classes that the head tells apart; leave it empty for the number that the config states.",
+        help="Number of classes of the head; leave it empty for the number in the config.",
         width=LABELS_WIDTH,
         **BOUND,
     )
@@ -61,96 +69,88 @@ def labels_input(stated: int) -> int | None:
 
 
 def keys_filter(counts: dict[str, int]) -> tuple[str, str]:
-    """Which status of keys is listed, and a part of their names."""
+    """Status and part of the name of the listed keys."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        state = choice("Keys", [each for each in STATES if each == "all" or counts.get(each)], "key_status")
-        wanted = search("Search keys", "key_search")
+        state = choice(param("key_status"), "Keys", [each for each in STATES if each == "all" or counts.get(each)])
+        wanted = search("key_search", "Search keys")
     return state, wanted
 
 
-OTHER, TENSOR, CHANGED = "other", "tensor", "changed"
 SIMILAR_SIZES = 4
-"""Sizes of two models that must agree before one is compared with the other unasked."""
+"""Number of sizes in which a model must agree to be the default for a comparison."""
 MOST_OPTIONS = 2_000
 OTHER_WIDTH, TASK_WIDTH, LABELS_WIDTH = 245, 240, 160
 """Pixels."""
 
 
 def names_with_weights(first: str) -> list[str]:
-    """Models that are offered and whose weights are on this machine; the one looked at is always among them."""
+    """Offered models with weights on this machine, and the current one."""
     return list(dict.fromkeys(name for name in (*model_names(), first) if name == first or _has_weights(name)))
 
 
 def other_select(first: str, names: Sequence[str]) -> str:
-    """The second checkpoint; to begin with another of the same sizes, else a rounded copy of the first."""
+    """The second checkpoint; by default another of the same sizes, else a rounded copy of the first."""
     default = _likest(first, names) or next(iter(COPIES))
     names = [*COPIES, *(name for name in names if name != first)]
-    if st.session_state.get(OTHER) == "":
-        del st.session_state[OTHER]
-    other = st.selectbox(
+    if st.session_state.get(OTHER.key) == "":
+        del st.session_state[OTHER.key]
+    return select(
+        OTHER,
         "Compare with",
         names,
-        index=names.index(default),
-        key=OTHER,
+        default,
         accept_new_options=not settings().allowed_models,
         help="This checkpoint rounded to a smaller number format, or a second one whose weights are on this machine: "
         "choose one, or type a folder's name or a Hub id.",
         width=OTHER_WIDTH,
-        **BOUND,
     )
-    return str(other or default)
 
 
 def statistic_choice() -> str:
-    """Which number of every tensor is drawn."""
-    return choice("Of each tensor", list(STATISTICS), "statistic")
+    """The statistic that is drawn."""
+    return choice(STATISTIC, "Of each tensor")
 
 
 def weights_scale_choice() -> bool:
-    """Whether the scale of a statistic counts powers of ten."""
-    words = "Powers of ten show small numbers beside large ones. An even scale ends where few numbers lie far beyond."
-    return choice("Colour scale", WEIGHTS_SCALE.options, "weights_scale", help=words) == SCALES[0]
+    """Whether the scale of a statistic is logarithmic."""
+    words = "Powers of ten show small numbers next to large ones. An even scale leaves out a few extreme numbers."
+    return choice(WEIGHTS_SCALE, "Colour scale", help=words) == SCALES[0]
 
 
 def scale_choice() -> bool:
-    """Whether the scale of changes counts powers of ten."""
-    words = "Powers of ten show small changes beside large ones."
-    return choice("Colour scale", SCALE.options, "scale", help=words) == SCALES[0]
+    """Whether the scale of changes is logarithmic."""
+    words = "Powers of ten show small changes next to large ones."
+    return choice(SCALE, "Colour scale", help=words) == SCALES[0]
 
 
 def order_choice() -> str:
-    """Whether modules, or layers, or both stand by their largest change."""
+    """The order of modules and layers."""
     words = "The largest change of a row or column decides; rows and columns keep their names."
-    return choice("Order", ORDER.options, ORDER.key, help=words)
+    return choice(ORDER, "Order", help=words)
 
 
-SIDES = ("weights", "behaviour with the text")
+def compares_weights() -> bool:
+    """Whether weights are compared, and not the behaviour with a text."""
+    compared = param("compared")
+    return choice(compared, "What is compared") == compared.options[0]
 
 
-def side_choice() -> str:
-    """Weights, or behaviour with a text."""
-    return choice("What is compared", SIDES, "compared")
-
-
-def tensor_select(key: str, names: Sequence[str], default: str) -> str:
-    """One tensor, also set by a click on its cell; one that this checkpoint does not hold becomes the default."""
+def tensor_select(tensor: Param, names: Sequence[str], default: str) -> str:
+    """One tensor, also set by a click on its cell; the default where this checkpoint does not have it."""
     options = list(dict.fromkeys([default, *names[:MOST_OPTIONS]]))
-    held = st.session_state.get(key)
-    if held is not None and held not in options:
-        if held in names:
-            options.append(held)
-        else:
-            st.session_state[key] = default
-    return str(st.selectbox("Tensor", options, key=key, **BOUND) or default)
+    current = str(st.session_state.get(tensor.key))
+    if current in names and current not in options:
+        options.append(current)
+    return select(tensor, "Tensor", options)
 
 
-def take_cell(key: str, cell: tuple[int, int] | None, name: str) -> None:
-    """Make the tensor of a newly clicked cell the chosen one; an old click does not undo a later choice."""
-    seen = f"{key}_cell_seen"
+def take_cell(tensor: Param, cell: tuple[int, int] | None, name: str) -> None:
+    """Select the tensor of a newly clicked cell; an old click does not undo a later choice."""
+    seen = f"{tensor.key}_cell_seen"
     if cell != st.session_state.get(seen):
         st.session_state[seen] = cell
         if name:
-            st.session_state[key] = name
+            st.session_state[tensor.key] = name
 
 
 def _has_weights(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The load report: what of the model would come from the file, what it means, and what the task's head adds."""
+"""The load report: which weights come from the file, what that means, and what the task's head adds."""
 
 import pandas as pd
 import streamlit as st
@@ -23,7 +23,7 @@ MAX_ROWS = 20_000
 
 
 def origin(name: str) -> str:
-    """One line about the checkpoint: its class and where it comes from."""
+    """Class and origin of the checkpoint, in a line."""
     source = sources.source(name)
     classes = class_words(sources.saved_class(name), ledgers.ledger(name).architecture)
     return f"{classes}; {'its weights are on this machine' if source.has_weights else 'without its weights'}"
@@ -40,7 +40,7 @@ def settings(name: str) -> tuple[str, int | None]:
 
 
 def view(name: str, task: str, labels: int | None) -> None:
-    """The report for the task, or why there is none; what its head adds where it adds or leaves out anything."""
+    """The report for the task, or why there is none, and what the head adds or leaves out."""
     opened, options = SharedModel(name), Options(task=task, values={} if labels is None else {"labels": str(labels)})
     try:
         report = checkpoints.load_report(opened, options).result
@@ -71,7 +71,7 @@ def _reported(report: LoadReport) -> None:
         for label, value in values.items():
             st.metric(label, value, help=texts.HELP[label])
     _keys(report)
-    read = bytes_text(report.header_nbytes) if report.header_nbytes else "the headers alone, from the Hub"
+    read = bytes_text(report.header_nbytes) if report.header_nbytes else "the headers only, from the Hub"
     st.caption(
         f"The file: {report.stored_tensors:,} tensors, {bytes_text(report.stored_nbytes)}. Read for this: {read}."
     )
@@ -79,10 +79,10 @@ def _reported(report: LoadReport) -> None:
 
 
 def _verdict(report: LoadReport) -> None:
-    """What the picture means, and the repair where there is one."""
+    """The meaning of the figure, and how to repair the checkpoint."""
     sound = report.matched == report.wanted
-    told = st.success if sound else st.error if report.repair or report.mismatched else st.warning
-    told(escape_markdown(report.suggestion), icon=":material/check_circle:" if sound else ":material/warning:")
+    show = st.success if sound else st.error if report.repair or report.mismatched else st.warning
+    show(escape_markdown(report.suggestion), icon=":material/check_circle:" if sound else ":material/warning:")
     repair = report.repair
     if repair is None:
         return
@@ -96,7 +96,7 @@ def _verdict(report: LoadReport) -> None:
 
 @st.fragment
 def _keys(report: LoadReport) -> None:
-    """Every name with what becomes of it, narrowed by status and search."""
+    """Every name with its status, filtered by status and search."""
     counts: dict[str, int] = {}
     for row in report.rows:
         counts[row.status] = counts.get(row.status, 0) + 1
@@ -118,7 +118,7 @@ def _keys(report: LoadReport) -> None:
 
 
 def _difference(difference: HeadDifference) -> None:
-    """The tree of the class beside the base model, what is added and left out marked."""
+    """The tree of the class beside that of the base model, with additions and omissions marked."""
     st.header("What the head adds", anchor=False)
     st.markdown(f"{difference.architecture}: {texts.added_words(difference)}")
     frame = pd.DataFrame(

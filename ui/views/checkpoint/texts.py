@@ -1,4 +1,4 @@
-"""What the views on weights and on two checkpoints say: how numbers are made, and the lines that reproduce them."""
+"""Texts of the checkpoint page, and the lines of Python that reproduce its numbers."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The view on a checkpoint's values: signs of trouble first, then a number of every tensor, then one tensor."""
+"""Statistics of a checkpoint's weights: problems, all tensors, one tensor."""
 
 import pandas as pd
 import streamlit as st
@@ -13,6 +13,7 @@ from bertviz_core.figures.checkpoints.weights import (
     tensor_values_figure,
 )
 from bertviz_core.questions.models import checkpoints
+from bertviz_core.questions.models.checkpoints import TENSOR
 from bertviz_core.questions.parameters import Options
 from bertviz_core.text import digits
 from ui.cache import ledgers, sources
@@ -28,14 +29,14 @@ MAP = "checkpoint_weights"
 
 
 def settings(name: str) -> tuple[str, bool]:
-    """Which number of every tensor is drawn, and whether its scale is of powers of ten."""
+    """The statistic that is drawn, and whether its scale is logarithmic."""
     statistic = controls.statistic_choice()
     signed = STATISTICS[statistic][2]
     return statistic, not signed and controls.weights_scale_choice()
 
 
 def view(name: str, statistic: str, logarithmic: bool) -> None:
-    """What is in the tensors of a checkpoint, and whether it looks healthy."""
+    """Statistics of all tensors, and whether they look healthy."""
     statistics = cache.statistics(name)
     signs = diagnose_weights(statistics, checkpoints.opened_checkpoint(SharedModel(name)).config)
     for sign in signs:
@@ -69,15 +70,15 @@ def _tensors(name: str, statistics: CheckpointStatistics, statistic: str, logari
         st.caption("Click a cell to see its tensor below.")
         if grid.left_out:
             st.caption(f"{grid.left_out:,} more tensors are in the table.")
-    controls.take_cell(controls.TENSOR, cell, "" if cell is None else grid.tensor_at(*cell))
+    controls.take_cell(TENSOR, cell, "" if cell is None else grid.tensor_at(*cell))
     by_name = statistics.by_name()
     if by_name:
-        chosen = controls.tensor_select(controls.TENSOR, list(by_name), first_matrix(statistics))
+        chosen = controls.tensor_select(TENSOR, list(by_name), first_matrix(statistics))
         _values(name, statistics, by_name[chosen])
 
 
 def _values(name: str, statistics: CheckpointStatistics, tensor: TensorStatistics) -> None:
-    """One tensor: its numbers in a row, its values as a histogram."""
+    """One tensor: its numbers, and a histogram of its values."""
     with st.container(horizontal=True):
         st.metric("Shape", "×".join(map(str, tensor.shape)) or "1", help=f"{tensor.numel:,} numbers, {tensor.dtype}.")
         st.metric("Mean", digits(tensor.mean))

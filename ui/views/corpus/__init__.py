@@ -1,1 +1,1 @@
-"""What the page Corpus shows: many texts of one model, embedded into a folder before."""
+"""Views of the page Corpus."""

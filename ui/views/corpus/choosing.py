@@ -1,4 +1,4 @@
-"""Which corpus the page shows: one below the folder of corpora, or the example, made here when a reader asks for it."""
+"""Choose a corpus: one below the folder of corpora, or the example, which is made on request."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def chosen_corpus(row: DeltaGenerator) -> SharedCorpus:
 
 
 def _example(alone: bool) -> Path:
-    """The folder of the example; it is made when the reader says so."""
+    """The folder of the example corpus, made on request."""
     current = settings()
     if example_is_there(current):
         return example_folder(current)

@@ -1,4 +1,4 @@
-"""The view of a corpus' clusters: how large each is, and the rows that stand for it."""
+"""Clusters of a corpus with their sizes and most typical rows."""
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,8 @@ from bertviz_core.questions.corpora import CLUSTERING, CLUSTERS, corpus_clusters
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import counted
+from ui.address.registry import param
+from ui.address.widgets import whole
 from ui.cache.corpora import SharedCorpus
 from ui.views.corpus import controls, texts
 from ui.views.corpus.manifest import plain_cell, row_table
@@ -23,7 +25,7 @@ from ui.widgets.lists.progress import answer
 
 KEY = "corpus_clusters"
 TYPICAL = ("most typical", "second", "third")
-"""Columns of the texts that stand for a cluster."""
+"""Columns of the typical texts of a cluster."""
 
 
 def clusters_view(named: SharedCorpus, row: DeltaGenerator) -> None:
@@ -33,7 +35,7 @@ def clusters_view(named: SharedCorpus, row: DeltaGenerator) -> None:
         method = controls.cluster_method()
         most = max(min(MAX_CLUSTERS, corpus.rows), 2)
         few = min(FEW_CLUSTERS, most)
-        count = controls.whole_number("Clusters", CLUSTERS.key, 2, most, few) if method == "k-means" else few
+        count = whole(CLUSTERS, "Clusters", 2, most, few, width=controls.NARROW) if method == "k-means" else few
     options = Options(values={CLUSTERING.key: method, CLUSTERS.key: str(count)})
     clusters = answer(corpus_clusters, named, options).result
     none = int((clusters.labels < 0).sum())
@@ -51,7 +53,7 @@ def clusters_view(named: SharedCorpus, row: DeltaGenerator) -> None:
             formats={"share": "percent"},
             models=(corpus.manifest.model,),
         )
-        chosen = controls.whole_number("Open cluster", "cluster", 0, len(clusters.sizes) - 1, 0)
+        chosen = whole(param("cluster"), "Open cluster", 0, len(clusters.sizes) - 1, 0, width=controls.NARROW)
         typical = clusters.typical[chosen]
         there = typical >= 0
         frame = row_table(named, typical[there].tolist())
@@ -59,7 +61,7 @@ def clusters_view(named: SharedCorpus, row: DeltaGenerator) -> None:
         numbers_table(frame, f"The most typical rows of cluster {chosen}")
     words.markdown(said)
     words.caption(escape_markdown(clusters.note))
-    st.caption("The files hold every row of the corpus and its cluster, −1 for none.")
+    st.caption("The files have every row of the corpus and its cluster, −1 for none.")
     name = f"corpus rows by cluster {method} {named.name}"
     table_files(lambda: pd.DataFrame({"row": np.arange(corpus.rows), "cluster": clusters.labels}), f"{KEY}_rows", name)
     explained(KEY, texts.CLUSTERS, library_lines(corpus_clusters, named, options))
@@ -78,8 +80,8 @@ def _listed(named: SharedCorpus, clusters: CorpusClusters) -> pd.DataFrame:
     if TEXT_COLUMN not in named.corpus.columns:
         return frame
     flat = rows[rows >= 0]
-    told = dict(zip(flat.tolist(), named.corpus.read(flat.tolist(), [TEXT_COLUMN]).column(0).to_pylist(), strict=True))
+    texts = dict(zip(flat.tolist(), named.corpus.read(flat.tolist(), [TEXT_COLUMN]).column(0).to_pylist(), strict=True))
     for place, name in enumerate(TYPICAL):
         if place < rows.shape[1]:
-            frame[name] = pd.Series([plain_cell(told.get(row)) for row in rows[:, place].tolist()])
+            frame[name] = pd.Series([plain_cell(texts.get(row)) for row in rows[:, place].tolist()])
     return frame

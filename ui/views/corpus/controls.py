@@ -1,7 +1,6 @@
-"""Widgets of the page Corpus; keys are in the address, but for what is typed."""
+"""Widgets of the page Corpus."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -20,25 +19,24 @@ from bertviz_core.questions.corpora import (
     THRESHOLD,
     WHERE,
 )
+from bertviz_core.questions.parameters import Param
 from bertviz_core.sentences.results import MapMethod, Pooling
 from bertviz_core.text import escape_controls, quoted
-from ui.address.bounds import keep_among, keep_within
+from ui.address.registry import param
+from ui.address.widgets import BOUND, select, whole
 from ui.session import CORPUS_QUERY
-from ui.widgets.controls import BOUND
 from ui.widgets.formatting import escape_markdown
 
-CORPUS, QUERY, HIT = "corpus", "corpus_query", "hit"
-"""Keys beside those of the questions' parameters."""
+CORPUS, QUERY = "corpus", "corpus_query"
 THRESHOLDS = ("0.6", "0.7", "0.8", "0.9", "0.95", "0.97", "0.98", "0.99", "0.995")
 LEAST_THRESHOLD = float(THRESHOLDS[0])
-T = TypeVar("T", bound=str)
 COLUMN_KINDS = ("text", "number", "boolean")
 """Kinds of columns whose values can colour a map or be labels."""
 WIDTH, NARROW, QUERY_WIDTH, PART_WIDTH = 240, 130, 310, 168
-"""Pixels of controls: all of a view stand in one row of a window 1,400 wide."""
+"""Pixels of widgets: those of a view fit into one row of a window 1,400 pixels wide."""
 MOST_HITS = 100
 LONGEST_PLACEHOLDER = 60
-"""Characters of a text that stand in an empty field."""
+"""Most characters of a placeholder."""
 
 
 def corpus_select(names: Sequence[str]) -> str:
@@ -85,39 +83,22 @@ def where_input(columns: Mapping[str, str]) -> str:
 def hits_input(rows: int) -> int:
     """How many rows are listed."""
     most = min(MOST_HITS, rows)
-    return whole_number("Hits", HITS.key, 1, most, min(FIRST_HITS, most))
+    return whole(HITS, "Hits", 1, most, min(FIRST_HITS, most), width=NARROW)
 
 
 def hit_select(count: int) -> int:
-    """The hit that is looked at more closely, by its place; the address holds its number and never its text."""
-    return whole_number("Open hit", HIT, 1, count, 1) - 1
-
-
-def whole_number(label: str, key: str, least: int, most: int, first: int, help_text: str | None = None) -> int:
-    """A whole number within bounds that another corpus may have narrowed."""
-    keep_within(key, least, most)
-    return int(st.number_input(label, least, most, first, step=1, key=key, help=help_text, width=NARROW, **BOUND))
-
-
-def option(
-    label: str, options: Sequence[T], key: str, first: T, help_text: str | None = None, width: int = WIDTH, **more: Any
-) -> T:
-    """One of several words in a list."""
-    keep_among(key, options, first)
-    chosen = st.selectbox(
-        label, list(options), index=list(options).index(first), key=key, help=help_text, width=width, **BOUND, **more
-    )
-    return chosen or first
+    """Index of the open hit; the address has its number and never its text."""
+    return whole(param("hit"), "Open hit", 1, count, 1, width=NARROW) - 1
 
 
 def column_select(
-    label: str, key: str, columns: Mapping[str, str], none: str = "", first: str = "", width: int = WIDTH
+    column: Param, label: str, columns: Mapping[str, str], none: str = "", first: str = "", width: int = WIDTH
 ) -> str:
     """A column of the corpus whose values can be told apart; "" for none.
 
     Args:
+        column: the parameter.
         label: what it is for.
-        key: of the control.
         columns: name -> kind.
         none: how it is said that no column is meant; "" where one must be chosen.
         first: the one to begin with, where it is there.
@@ -128,55 +109,45 @@ def column_select(
     if not options:
         return ""
     first = first if first in options else options[0]
-    keep_among(key, options, first)
-    chosen = st.selectbox(
-        label,
-        options,
-        index=options.index(first),
-        key=key,
-        width=width,
-        format_func=lambda name: escape_controls(name) or none,
-        **BOUND,
-    )
-    return str(chosen or "")
+    return select(column, label, options, first, width=width, format_func=lambda name: escape_controls(name) or none)
 
 
 def map_method(umap: bool) -> MapMethod:
-    """How rows are placed: nothing to choose where UMAP is not installed."""
+    """The method of projection; no widget where UMAP is not installed."""
     if not umap:
         return METHODS[0]
     words = {"pca": "principal components", "umap": "UMAP"}
-    return option("Map", METHODS, PLACED.key, METHODS[0], format_func=words.__getitem__)
+    return select(PLACED, "Map", METHODS, format_func=words.__getitem__, width=WIDTH)
 
 
 def threshold_select() -> float:
-    """Cosine from which two rows are near duplicates."""
+    """Least cosine of near duplicates."""
     help_text = "Two rows whose vectors have at least this cosine are a pair; pairs that share a row are one group."
-    return float(option("Cosine at least", THRESHOLDS, ALIKE.key, str(THRESHOLD), help_text))
+    return float(select(ALIKE, "Cosine at least", THRESHOLDS, str(THRESHOLD), help=help_text, width=WIDTH))
 
 
 def cluster_method() -> ClusterMethod:
-    """How clusters are found."""
-    return option("Method", CLUSTER_METHODS, CLUSTERING.key, CLUSTER_METHODS[0])
+    """The method of clustering."""
+    return select(CLUSTERING, "Method", CLUSTER_METHODS, width=WIDTH)
 
 
-def sample_select(label: str, key: str, sizes: Sequence[int], first: int) -> int:
-    """How many rows are drawn."""
+def sample_select(sample: Param, label: str, sizes: Sequence[int], first: int) -> int:
+    """Number of rows that are drawn."""
     words = "So many rows are drawn by a fixed seed; more take longer."
-    return int(option(label, [str(size) for size in sizes], key, str(first), words, NARROW))
+    return int(select(sample, label, [str(size) for size in sizes], str(first), help=words, width=NARROW))
 
 
 def pooling_select(offered: Sequence[Pooling]) -> Pooling:
-    """How the vectors of a text's tokens become the one that a probe reads."""
-    return option("Pooling", offered, POOLING.key, offered[0])
+    """How the token vectors of a text are pooled for a probe."""
+    return select(POOLING, "Pooling", offered, width=WIDTH)
 
 
 def measure_select(words: Mapping[HeadMeasure, str]) -> HeadMeasure:
-    """What is told of every head."""
-    return option("Measure", list(words), MEASURE.key, next(iter(words)), format_func=words.__getitem__)
+    """The measure of every head."""
+    return select(MEASURE, "Measure", list(words), format_func=words.__getitem__, width=WIDTH)
 
 
 def part_select(names: Sequence[str]) -> int:
-    """One of the parts of a sample by its place; 0 for all of it."""
+    """Index of a part of the sample; 0 for all of it."""
     options = ["all", *names]
-    return options.index(option("Part", options, PART.key, "all", width=PART_WIDTH, format_func=escape_controls))
+    return options.index(select(PART, "Part", options, width=PART_WIDTH, format_func=escape_controls))

@@ -1,4 +1,4 @@
-"""The view of a corpus' near duplicates: groups of rows that are alike, one of them opened, all of them as files."""
+"""Near duplicates in a corpus: groups of similar rows, one of them open, all of them as files."""
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,8 @@ from bertviz_core.questions.corpora import ALIKE, duplicate_groups
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import counted
+from ui.address.registry import param
+from ui.address.widgets import whole
 from ui.cache.corpora import SharedCorpus
 from ui.views.corpus import controls, texts
 from ui.views.corpus.manifest import row_table
@@ -20,7 +22,7 @@ from ui.widgets.lists.progress import answer
 
 KEY = "corpus_duplicates"
 LISTED, OPENED = 100, 200
-"""Groups that are listed, and rows of the one that is opened."""
+"""Most groups that are listed, and most rows of the open one."""
 
 
 def duplicates_view(named: SharedCorpus, row: DeltaGenerator) -> None:
@@ -48,18 +50,18 @@ def duplicates_view(named: SharedCorpus, row: DeltaGenerator) -> None:
         st.markdown("**The groups, the largest first**")
         numbers_table(_listed(named, groups), "The groups, the largest first", 240)
         listed = f"The {LISTED:,} largest are listed. " if len(groups.sizes) > LISTED else ""
-        st.caption(f"{listed}The files hold every row of every group.")
+        st.caption(f"{listed}The files have every row of every group.")
         table_files(
             lambda: _members(named, groups), f"{KEY}_rows", f"corpus near duplicate rows {threshold:g} {named.name}"
         )
-        chosen = controls.whole_number("Open group", "group", 1, len(groups.sizes), 1)
+        chosen = whole(param("group"), "Open group", 1, len(groups.sizes), 1, width=controls.NARROW)
         members = groups.group(chosen - 1)
         numbers_table(row_table(named, members[:OPENED].tolist()), f"The rows of group {chosen}", 240)
     explained(KEY, texts.DUPLICATES, library_lines(duplicate_groups, named, options))
 
 
 def _sizes(groups: DuplicateGroups) -> pd.DataFrame:
-    """How many groups there are of each size."""
+    """Number of groups of each size."""
     sizes, counts = np.unique(groups.sizes, return_counts=True)
     return pd.DataFrame({"rows in a group": sizes, "groups": counts})
 

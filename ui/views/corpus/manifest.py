@@ -1,4 +1,4 @@
-"""What a corpus folder says of itself: who made its vectors and how, its columns, its first rows."""
+"""About a corpus: how its vectors were made, its columns, its first rows."""
 
 from collections.abc import Sequence
 
@@ -17,6 +17,8 @@ from bertviz_core.models.safetensors.folder import weights_sha256
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.questions.report.library_lines import opening_lines
 from bertviz_core.text import counted, escape_controls, shortened
+from ui.address.registry import param
+from ui.address.widgets import whole
 from ui.cache.corpora import SharedCorpus
 from ui.views.corpus import controls, texts
 from ui.widgets.figure_block import explained, numbers_table
@@ -25,21 +27,21 @@ from ui.widgets.formatting import bytes_text, escape_markdown
 KEY = "corpus_about"
 PRINTED = "print(corpus.rows, corpus.vectors.shape)\nprint(corpus.data.manifest)\nprint(dict(corpus.data.columns))\n"
 LONGEST_CELL = 200
-"""Characters of a text in a table."""
+"""Most characters of a text in a table."""
 LINE = 35
-"""Pixels of a table's line."""
+"""Pixels of a table's row."""
 
 
 def about_view(named: SharedCorpus, row: DeltaGenerator) -> None:
-    """A few rows, whether the model is at hand with the same weights, the manifest as a table, the columns."""
+    """Some rows, the state of the model, the manifest as a table, the columns."""
     corpus, manifest = named.corpus, named.corpus.manifest
     with row:
-        first = controls.whole_number("First row", "first_row", 0, corpus.rows - 1, 0)
+        first = whole(param("first_row", "corpus"), "First row", 0, corpus.rows - 1, 0, width=controls.NARROW)
     shown = range(first, min(first + 10, corpus.rows))
     numbers_table(row_table(named, shown), f"{counted(len(shown), 'row')} of the corpus, from row {first} on")
     st.markdown(_model_words(named))
     facts = _facts(named)
-    numbers_table(facts, "What the corpus says of itself", LINE * (len(facts) + 1) + 2)
+    numbers_table(facts, "The manifest of the corpus", LINE * (len(facts) + 1) + 2)
     st.markdown(f"**{counted(len(corpus.columns), 'column')}**")
     numbers_table(_columns(manifest, dict(corpus.columns)), "The columns")
     explained(
@@ -50,7 +52,7 @@ def about_view(named: SharedCorpus, row: DeltaGenerator) -> None:
 
 
 def _model_words(named: SharedCorpus) -> str:
-    """Whether the model that made a corpus is here, and with the same weights, as Markdown."""
+    """Whether the corpus' model is on this machine with the same weights, in Markdown."""
     manifest = named.corpus.manifest
     name = escape_markdown(manifest.model)
     try:
@@ -65,7 +67,7 @@ def _model_words(named: SharedCorpus) -> str:
 
 
 def _refusal(named: SharedCorpus, origin: ModelSource) -> str:
-    """Why the weights that are here cannot be used with a corpus; "" where they can."""
+    """Why the weights on this machine do not suit the corpus; "" where they do."""
     try:
         check_weights(named.corpus, origin.name, weights_sha256(weights_folder(origin, named.settings)))
     except BertvizError as error:
@@ -95,12 +97,12 @@ def row_table(named: SharedCorpus, rows: Sequence[int], whole: bool = False) -> 
 
 
 def user_columns(manifest: Manifest) -> list[str]:
-    """Names of the columns that came with the input."""
+    """Names of the columns of the input."""
     return [column.name for column in manifest.columns]
 
 
 def plain_cell(cell: object) -> object:
-    """A cell as a table shows it: numbers as they are, anything else as a short text."""
+    """A cell of a table: numbers as they are, anything else as a short text."""
     if cell is None or isinstance(cell, (bool, int, float)):
         return cell
     return escape_controls(shortened(str(cell), LONGEST_CELL))

@@ -1,4 +1,4 @@
-"""The view that places every row of a corpus in a plane: density for many rows, single rows when zoomed in."""
+"""A map of a corpus: density for many rows, single rows when zoomed in."""
 
 from dataclasses import replace
 from hashlib import sha256
@@ -19,6 +19,7 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.sentences.projection import umap_available
 from bertviz_core.text import counted
+from ui.address.values import put
 from ui.cache.corpora import SharedCorpus
 from ui.cache.view_notes import view_in_sight
 from ui.components.corpus_map import MapState, as_window, corpus_map, map_state
@@ -33,24 +34,24 @@ from ui.widgets.lists.progress import answer
 
 KEY = "corpus_plane"
 AREA = "area"
-"""Name in the address: the part of the map that is looked at."""
+"""Name in the address of the visible part of the map."""
 CELLS = (480, 300)
-"""Cells of the picture, across and up; a byte each is a tenth of what may be sent."""
+"""Cells of the map, across and up, of a byte each."""
 TEXTS_SHOWN = 300
-"""Up to so many rows in sight, each says its text when it is pointed at."""
+"""Most visible rows with their text on hover."""
 LISTED, EXPORTED = 200, 100_000
-"""Rows of what is selected that are listed, and that are in its files."""
+"""Most rows of a selection in the list, and in its files."""
 
 
 def map_view(named: SharedCorpus, row: DeltaGenerator) -> None:
-    """All rows as a map; what is selected is listed and can be taken away."""
+    """All rows as a map; selected rows are listed and can be downloaded."""
     corpus = named.corpus
     if corpus.rows < 3:
         st.info("A map needs at least three rows.", icon=":material/info:")
         return
     with row:
         method = controls.map_method(umap_available())
-        column = controls.column_select("Colour", COLOURED.key, corpus.columns, "number of rows")
+        column = controls.column_select(COLOURED, "Colour", corpus.columns, "number of rows")
     options = Options(values={PLACED.key: method})
     placed = answer(placed_rows, named, options).result
     coloured = Options(values={COLOURED.key: column})
@@ -71,7 +72,7 @@ def map_view(named: SharedCorpus, row: DeltaGenerator) -> None:
 
 @st.fragment
 def _explore(named: SharedCorpus, placed: CorpusMap, column: str, values: ColumnValues | None) -> None:
-    """The map, and below it what is selected; moving and zooming run this part of the page alone."""
+    """The map and the selected rows, as a fragment, so that moving and zooming run nothing else."""
     whole = whole_window(placed.points)
     identity = sha256(f"{named.corpus.fingerprint} {placed.method}".encode()).hexdigest()[:16]
     state = map_state(KEY, identity)
@@ -92,7 +93,7 @@ def _scene(
     window: MapWindow,
     identity: str,
 ) -> MapScene:
-    """What the window shows: cells, or single rows where there are few."""
+    """The content of the window: cells, or single rows where there are few."""
     density = map_density(placed.points, window, values, *CELLS)
     rows, has_text = named.corpus.rows, TEXT_COLUMN in named.corpus.columns
     label = f"Map of {counted(rows, 'row')} of the corpus {named.name}" + (f", coloured by {column}" if column else "")
@@ -130,7 +131,7 @@ def _texts(corpus: Corpus, rows: np.ndarray) -> tuple[str, ...]:
 
 
 def _selected(named: SharedCorpus, placed: CorpusMap, state: MapState) -> None:
-    """The rows inside the line, the first of them listed, more of them in the files."""
+    """The selected rows: the first ones as a list, more of them in the files."""
     inside = rows_in_outline(placed.points, np.array(state.region))
     st.markdown(f"**{counted(len(inside), 'row')} selected**")
     if not len(inside):
@@ -145,7 +146,7 @@ def _selected(named: SharedCorpus, placed: CorpusMap, state: MapState) -> None:
 
 
 def _cells(counts: np.ndarray, window: MapWindow) -> pd.DataFrame:
-    """The cells that hold rows: the middle of each, and how many."""
+    """Centre and count of every cell with rows."""
     high, wide = counts.shape
     down, across = np.nonzero(counts)
     return pd.DataFrame(
@@ -158,7 +159,7 @@ def _cells(counts: np.ndarray, window: MapWindow) -> pd.DataFrame:
 
 
 def _note(named: SharedCorpus, placed: CorpusMap, column: str, density: MapDensity) -> None:
-    """Note the part of the map that is looked at for a report of the view."""
+    """Record the visible part of the map for a report of the view."""
     spec = corpus_map_figure(placed, density, column, named.name)
     note_figure(spec, KEY, spec.title, spec.caption or spec.title, models=(named.corpus.manifest.model,))
 
@@ -170,7 +171,7 @@ def _variance_words(placed: CorpusMap) -> str:
 
 
 def _in_address() -> MapWindow | None:
-    """The part of the map that the address names; None where it names none."""
+    """The part of the map in the address; None for none."""
     try:
         return as_window([float(word) for word in st.query_params.get(AREA, "").split(",")])
     except ValueError:
@@ -178,13 +179,9 @@ def _in_address() -> MapWindow | None:
 
 
 def _into_address(window: MapWindow, whole: MapWindow) -> None:
-    """Let the address name the part that is looked at, but for the whole."""
+    """Write the visible part into the address, except the whole map."""
     ends = (window.left, window.right, window.bottom, window.top)
-    word = None if window == whole else ",".join(f"{end:.5g}" for end in ends)
-    if word is None and AREA in st.query_params:
-        del st.query_params[AREA]
-    elif word is not None and st.query_params.get(AREA) != word:
-        st.query_params[AREA] = word
+    put(AREA, None if window == whole else ",".join(f"{end:.5g}" for end in ends))
 
 
 def _nothing() -> None:

@@ -1,4 +1,4 @@
-"""The view that asks of every layer at once how well a column can be read off its vectors."""
+"""Probes by layer: how well a column can be predicted from the vectors of each layer."""
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -24,16 +24,16 @@ from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
 
 LABELS = ("label", "topic", "class", "category")
-"""Columns that are taken for the labels to begin with."""
+"""Names of columns that are the labels by default."""
 
 
 def probes_view(named: SharedCorpus, row: DeltaGenerator) -> None:
-    """Accuracy over the layers of the model that is chosen in the sidebar."""
+    """Accuracy over the layers of the chosen model."""
     name, columns = shared.model_name(), named.corpus.columns
     first = next((each for each in LABELS if each in columns), "")
     with row:
-        column = controls.column_select("Labels", LABELS_OF.key, columns, first=first)
-        count = controls.sample_select("Texts", PROBE_TEXTS.key, (200, 500, 1_000, MAX_TEXTS), 500)
+        column = controls.column_select(LABELS_OF, "Labels", columns, first=first)
+        count = controls.sample_select(PROBE_TEXTS, "Texts", (200, 500, 1_000, MAX_TEXTS), 500)
         pooling = controls.pooling_select(_poolings(name))
     if not column:
         st.info("No column of this corpus can be taken for labels.", icon=":material/info:")
@@ -58,14 +58,14 @@ def probes_view(named: SharedCorpus, row: DeltaGenerator) -> None:
 
 
 def _poolings(name: str) -> tuple[Pooling, ...]:
-    """Ways of making one vector of a text's tokens that a model offers, the mean first."""
+    """Poolings of a model, the mean first."""
     first = edge_tokens(models.tokenizer(name)).first
     offered = offered_poolings(first, models.loaded(name).has_pooler, "mean")
     return tuple(sorted(offered, key=lambda each: each != "mean"))
 
 
 def _best(scores: ProbeScores) -> str:
-    """The hidden state whose probe is right most often, as Markdown."""
+    """The hidden state with the most accurate probe, in Markdown."""
     place = scores.best
     return (
         f"Best: {escape_markdown(state_name(scores.layers[place]))}, accuracy "

@@ -1,4 +1,4 @@
-"""The view of what every head does over a sample of a corpus: maps of layers x heads, whole and by a column."""
+"""Mean measures of every head over a sample of a corpus, and by the values of a column."""
 
 import numpy as np
 import pandas as pd
@@ -23,18 +23,18 @@ NAMES = {
     measure: f"{name} ({unit})" if unit in ("nats", "tokens") else name
     for measure, (name, unit) in MEASURE_NAMES.items()
 }
-"""Measure -> how it is called."""
+"""Measure -> label."""
 
 
 def profiles_view(named: SharedCorpus, row: DeltaGenerator) -> None:
-    """Mean of one measure of every head of the model that is chosen in the sidebar."""
+    """Mean of one measure of every head of the chosen model."""
     name = shared.model_name()
     with row:
         measure = controls.measure_select(NAMES)
         column = controls.column_select(
-            "Group by", PART_COLUMN.key, named.corpus.columns, "no groups", width=controls.PART_WIDTH
+            PART_COLUMN, "Group by", named.corpus.columns, "no groups", width=controls.PART_WIDTH
         )
-        count = controls.sample_select("Sentences", SAMPLE.key, (50, 200, 1_000, MAX_SENTENCES), 50)
+        count = controls.sample_select(SAMPLE, "Sentences", (50, 200, 1_000, MAX_SENTENCES), 50)
     options = Options(values={SAMPLE.key: str(count), PART_COLUMN.key: column, READER.key: name})
     profiles = answer(head_profiles, named, options).result
     parts = (profiles.overall, *profiles.parts)
@@ -54,7 +54,7 @@ def profiles_view(named: SharedCorpus, row: DeltaGenerator) -> None:
 
 
 def _most(profiles: HeadProfiles, part: HeadProfile, measure: HeadMeasure) -> str:
-    """The head in which the measure is largest on average."""
+    """The head with the largest mean."""
     values = part.mean[profiles.measures.index(measure)]
     layer, head = np.unravel_index(int(np.nanargmax(values)), values.shape)
     name, unit = MEASURE_NAMES[measure]

@@ -1,4 +1,4 @@
-"""The view that looks for a text in a corpus: the nearest rows, and one of them opened on the other pages."""
+"""Search a corpus: the nearest rows, and links from a hit to other pages."""
 
 import pandas as pd
 import streamlit as st
@@ -58,7 +58,7 @@ def search_view(named: SharedCorpus, row: DeltaGenerator) -> None:
 
 
 def _first_text(named: SharedCorpus) -> str:
-    """The text of the first row; "" where the corpus keeps no texts."""
+    """The text of the first row; "" where the corpus has no texts."""
     if TEXT_COLUMN not in named.corpus.columns:
         return ""
     return str(named.corpus.read([0], [TEXT_COLUMN]).column(TEXT_COLUMN).to_pylist()[0] or "")
@@ -85,7 +85,7 @@ def _table(given: CorpusHits) -> pd.DataFrame:
 
 
 def _opened(given: CorpusHits) -> None:
-    """One hit with its text in full, and links that carry it to other pages."""
+    """A hit with its whole text, and links to other pages with it."""
     if given.hits[0].text is None:
         return
     place = controls.hit_select(len(given.hits))

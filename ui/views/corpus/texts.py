@@ -70,9 +70,9 @@ PROBES = (
     "the model uses it, it does not say."
 )
 RUN_ANEW = ("Heads", "Probes")
-"""Views that run the texts through the model of the sidebar; all others show what the corpus' own model made."""
+"""Views that run the texts through the chosen model; all others use the vectors of the corpus."""
 SIDEBAR = f"Used by {' and '.join(RUN_ANEW)}; the other views show what the corpus' own model made."
-"""Stands below the choice of the model on this page."""
+"""Caption below the model on this page."""
 OTHER_MODEL = "The texts are run through {name}, the model chosen on the left; the corpus' vectors play no part here."
 
 

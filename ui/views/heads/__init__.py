@@ -1,1 +1,1 @@
-"""What the Heads page shows."""
+"""Views of the page Heads."""

@@ -1,4 +1,4 @@
-"""The view of one cell of attention: every number from two vectors to a weight, and on to what the head hands on."""
+"""One cell of attention: every number from two vectors to a weight, and to the head's output."""
 
 from functools import partial
 
@@ -22,7 +22,7 @@ from ui.widgets.view_and_layer import layer_select
 
 KEY = "heads_cell"
 ROW_OF_WEIGHTS = 1
-"""Which of the figure's traces are the weights."""
+"""Index of the figure's trace with the weights."""
 
 
 def cell_view(name: str) -> None:
@@ -69,7 +69,7 @@ def _cell(name: str, trace: Trace) -> None:
 
 
 def _checks(cell: CellBreakdown) -> None:
-    """What was compared with the model, in a line, and what stands between."""
+    """The comparison with the model, in a line, and its remaining terms."""
     score = cell.score
     weight, own = score.weights[cell.key_position], score.model_weights[cell.key_position]
     line = (

@@ -1,4 +1,4 @@
-"""What the heads page says: how its numbers are made, and the lines of Python that reproduce them."""
+"""Texts of the page Heads, and the lines of Python that reproduce its numbers."""
 
 from bertviz_core.figures.heads.weight_matrix import Cut
 from bertviz_core.heads.results import Block
@@ -10,7 +10,7 @@ NUMBERS = (
 
 
 def question(heads: int | None) -> str:
-    """What the page asks, of a model with this many heads."""
+    """The question of the page, for a model with this many heads."""
     if heads is None:
         return "Many heads, one matrix: where are they?"
     number = NUMBERS[heads] if heads < len(NUMBERS) else str(heads)

@@ -1,6 +1,5 @@
-"""Views of the heads page that need no single cell: the matrix and its cuts, the same numbers twice, all heads."""
+"""Views of the page Heads: one matrix and its heads, the same product twice, norms of all heads."""
 
-from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -26,6 +25,8 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts import heads
 from bertviz_core.text import digits
 from ui import session
+from ui.address.values import put
+from ui.address.widgets import select
 from ui.cache import ledgers, models
 from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
@@ -43,12 +44,12 @@ from ui.widgets.view_and_layer import LAYER, layer_select, open_view, store_laye
 OWNERS = "Heads own rows of the query, key and value projections, and columns of the output projection."
 
 MEASURED = "measured_products"
-"""Key of the session: what was timed last, and its times."""
+"""Key of the session: what was timed last, and the times."""
 T = TypeVar("T", bound=str)
 
 
 def head_count(name: str) -> int | None:
-    """Heads of a layer of a model; None where they are not known, or the model is not."""
+    """Number of heads per layer; None where it is unknown."""
     try:
         return ledgers.architecture(name).num_attention_heads
     except BertvizError:
@@ -66,13 +67,13 @@ def sizes(model: Architecture) -> str:
 @st.fragment
 @shown_to_user()
 def matrix_view(name: str) -> None:
-    """One projection of one layer, whole, cut, or pulled apart."""
+    """One projection of a layer, whole, cut or pulled apart."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         layer = layer_select(models.loaded(name).num_hidden_layers)
         parts = heads.layer_projections(SharedModel(name), layer)
         head = cell_controls.head_select(parts.num_heads)
-        block = _listed("Projection", BLOCKS, heads.MATRIX.key, 140, OWNERS)
-        drawn = _listed("Drawn", heads.CUT.options, heads.CUT.key, 180, "The numbers are the same in all three.")
+        block = select(heads.MATRIX, "Projection", BLOCKS, width=140, help=OWNERS)
+        drawn = select(heads.CUT, "Drawn", width=180, help="The numbers are the same in all three.")
     cut = CUTS[drawn]
     blocks = parts.blocks(block)
     matrix = parts.matrix(block)
@@ -91,14 +92,8 @@ def matrix_view(name: str) -> None:
     explained(key, MATRIX_WORDS, lines.matrix_code(name, parts, block))
 
 
-def _listed(label: str, options: Sequence[T], key: str, pixels: int, help_text: str) -> T:
-    """One of a few options, as a list so that the row of controls stays one row."""
-    option: T | None = st.selectbox(label, options, key=key, width=pixels, help=help_text, **controls.BOUND)
-    return option or options[0]
-
-
 def steps(parts: HeadProjections, block: Block, cut: Cut) -> None:
-    """The shapes on the way from the stored parameter to what is drawn, in one line."""
+    """Shapes from the stored parameter to the drawn blocks, in one line."""
     stored, matrix, blocks = parts.stored[block], parts.matrix(block), parts.blocks(block)
     axis = "columns" if block == "output" else "rows"
     size = blocks.shape[2 if block == "output" else 1]
@@ -115,7 +110,7 @@ def steps(parts: HeadProjections, block: Block, cut: Cut) -> None:
 
 
 def _clicked(key: str, parts: HeadProjections, block: Block, size: int) -> None:
-    """The exact weight of the cell that was clicked, and whose it is."""
+    """The exact weight of the clicked cell, and its head."""
     matrix = parts.matrix(block)
     cell = cell_click(key)
     if not cell or cell[0] >= matrix.shape[0] or cell[1] >= matrix.shape[1]:
@@ -132,10 +127,10 @@ def _clicked(key: str, parts: HeadProjections, block: Block, size: int) -> None:
 @st.fragment
 @shown_to_user()
 def products_view(name: str) -> None:
-    """The proof: one product that is cut, and one product per head, on this text."""
+    """Compare one product that is cut into heads with one product per head, on this text."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         layer = layer_select(models.loaded(name).num_hidden_layers)
-        block = _listed("Projection", heads.MULTIPLIED, heads.PRODUCT.key, 140, OWNERS)
+        block = select(heads.PRODUCT, "Projection", heads.MULTIPLIED, width=140, help=OWNERS)
     text, pair, opened = controls.text(), controls.pair(), SharedModel(name)
     products = heads.products(opened, Options((text,), pair, values={"layer": str(layer), "product": block})).result
     tokens = models.tokens(name, text, pair)
@@ -157,7 +152,7 @@ def products_view(name: str) -> None:
 
 
 def _agreement(products: FusedVsPerHead) -> None:
-    """How far both ways are from each other and from the model."""
+    """Differences of both ways from each other and from the model."""
     difference = digits(products.max_difference, 2)
     words = f"Largest difference between the two ways: **{difference}**"
     if products.model_difference is not None:
@@ -167,7 +162,7 @@ def _agreement(products: FusedVsPerHead) -> None:
 
 
 def _times(products: FusedVsPerHead, times: ProductTimes | None, device: str) -> None:
-    """What both ways took, said as what it is: one measurement, here and now."""
+    """The measured times of both ways."""
     many_heads, seq, dim = products.fused.shape
     width = products.inputs.shape[1]
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -192,7 +187,7 @@ def _times(products: FusedVsPerHead, times: ProductTimes | None, device: str) ->
 
 
 def _duration(seconds: float, beside: float) -> str:
-    """A duration in the unit of the one that stands beside it."""
+    """A duration in the unit of another one."""
     return f"{seconds * 1e6:,.0f} µs" if beside < 1e-3 else f"{seconds * 1e3:,.2f} ms"
 
 
@@ -211,7 +206,7 @@ def norms_view(name: str) -> None:
 
 
 def _chosen_head(key: str, norms: Float[np.ndarray, "layers heads blocks"]) -> None:
-    """The head that was clicked, its norms, and the way to it."""
+    """The clicked head, its norms, and links to it."""
     cell = cell_click(key)
     if not cell or cell[0] >= norms.shape[0] or cell[1] >= norms.shape[1]:
         st.caption(
@@ -232,15 +227,12 @@ def _chosen_head(key: str, norms: Float[np.ndarray, "layers heads blocks"]) -> N
 
 
 def _open_head(view: str, layer: int, head: int) -> None:
-    """Show a head in another view of this page; its controls, drawn for the first time, do not write the address."""
+    """Open a head in another view of this page; the address is written here, since new widgets do not write it."""
     open_view(view)
     session.store(HEAD, head)
     store_layer(layer)
     for key, place in ((LAYER, layer), (HEAD, head)):
-        if place:
-            st.query_params[key] = str(place)
-        elif key in st.query_params:
-            del st.query_params[key]
+        put(key, str(place) if place else None)
 
 
 def _parameters(parameters: HeadParameters, parts: HeadProjections) -> None:
@@ -260,7 +252,7 @@ def _parameters(parameters: HeadParameters, parts: HeadProjections) -> None:
 
 
 def times(name: str, text: str, pair: str | None, products: FusedVsPerHead) -> ProductTimes | None:
-    """How long both ways took when this reader opened the view; measured for each reader, and again on request."""
+    """Times of both ways, measured once for each reader, and again on request."""
     model = models.loaded(name)
     what = (model.name, model.revision, text, pair, products.layer, products.block)
     held = session.stored(MEASURED)
@@ -272,5 +264,5 @@ def times(name: str, text: str, pair: str | None, products: FusedVsPerHead) -> P
 
 
 def forget_times() -> None:
-    """Have both ways timed again."""
+    """Measure both ways again."""
     session.store(MEASURED, None)

@@ -1,1 +1,1 @@
-"""What the Parameters page shows."""
+"""Views of the page Parameters."""

@@ -1,4 +1,4 @@
-"""How the numbers of the ledger are made: words, and lines of Python that give the same for the model at hand."""
+"""Texts of the page Parameters, and the lines of Python that reproduce its numbers."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The views of the parameters page: tree with table, layers, components, several models."""
+"""Views of the page Parameters: tree with table, layers, components, several models."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,8 +11,10 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.figures.parameters.bars import components_figure, layers_figure, models_figure
 from bertviz_core.figures.parameters.tree import FORMS, ROOT_ID, TreeForm, tree_figure
 from bertviz_core.parameters.results import Ledger, Parameter
-from bertviz_core.questions.models.parameters import DEPTH, FIRST_DEPTH
+from bertviz_core.questions.models.parameters import DEPTH, FIRST_DEPTH, FORM
 from bertviz_core.questions.tables.frames import parameters_frame, readable
+from ui.address.registry import param
+from ui.address.widgets import choice, level
 from ui.cache import ledgers as cache_ledgers
 from ui.cache import sources
 from ui.views.parameters import texts
@@ -27,11 +29,11 @@ MEBIBYTE = 2**20
 
 
 def rows_view(ledger: Ledger, modules: list[str]) -> None:
-    """The named parameters, narrowed by module, group and search."""
+    """The named parameters, filtered by module, group and search."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         module = controls.module_select(modules)
-        wanted = controls.search("Search names", "search")
-    group = controls.choice("Rows of the table", list(GROUPS), "rows", label_visibility="collapsed")
+        wanted = controls.search("search", "Search names")
+    group = choice(param("rows"), "Rows of the table", label_visibility="collapsed")
     rows = [
         row
         for row in ledger.parameters
@@ -57,24 +59,24 @@ NAME_WIDTH = 300
 
 
 def informative_columns(frame: pd.DataFrame) -> pd.DataFrame:
-    """Name, shape and count, and what of the others is not the same in every row or the same as the name."""
+    """Name, shape and count, and those other columns that differ between rows."""
     varied = [column for column in ("dtype", "trainable", "tied_to") if frame[column].nunique() > 1]
     renamed = (frame["stored_name"] != "") & (frame["stored_name"] != frame["name"])
     return frame[["name", "shape", "numel", *varied, *(["stored_name"] if renamed.any() else [])]]
 
 
 def same_for_all(rows: Sequence[Parameter]) -> str:
-    """What every row has in common and no column repeats."""
+    """What all rows have in common."""
     dtypes = {row.dtype for row in rows}
-    told = [f"all {next(iter(dtypes))}"] if len(dtypes) == 1 else []
+    sentences = [f"all {next(iter(dtypes))}"] if len(dtypes) == 1 else []
     trainable = {row.trainable for row in rows}
-    told += ["all trainable" if True in trainable else "none trainable"] if len(trainable) == 1 else []
-    told += ["none tied"] if rows and not any(row.tied_to for row in rows) else []
-    return f"In these rows: {', '.join(told)}." if told else ""
+    sentences += ["all trainable" if True in trainable else "none trainable"] if len(trainable) == 1 else []
+    sentences += ["none tied"] if rows and not any(row.tied_to for row in rows) else []
+    return f"In these rows: {', '.join(sentences)}." if sentences else ""
 
 
 def _in_group(row: Parameter, group: str) -> bool:
-    """The three groups in which teaching texts print BERT's parameters."""
+    """Whether a row belongs to one of the three groups of BERT's parameters in teaching texts."""
     if group == "first":
         return row.layer == 0 and row.component == "encoder"
     if group == "output":
@@ -100,9 +102,9 @@ def totals(ledger: Ledger) -> None:
 
 
 def balance(ledger: Ledger) -> str:
-    """How the components add up to the total, and the names to the tensors of the file."""
+    """Sums of the components and of the tensors in the file."""
     parts = " + ".join(f"{part.name} {part.total:,}" for part in ledger.components)
-    told = [f"{parts} = **{ledger.total:,}** parameters."]
+    sentences = [f"{parts} = **{ledger.total:,}** parameters."]
     if ledger.stored_tensors is not None:
         buffers = sum(buffer.stored for buffer in ledger.buffers)
         repeated = sum(1 for row in ledger.parameters if row.tied_to and row.stored_name)
@@ -113,19 +115,18 @@ def balance(ledger: Ledger) -> str:
             (buffers, "buffer" if buffers == 1 else "buffers"),
         ]
         sums = " + ".join(f"{number:,} {what}" for number, what in terms if number)
-        told.append(f"The file stores {ledger.stored_tensors:,} tensors: {sums}.")
+        sentences.append(f"The file stores {ledger.stored_tensors:,} tensors: {sums}.")
     elif ledger.tied:
-        told.append(f"{len(ledger.parameters):,} names: {ledger.tensors:,} tensors, {ledger.tied:,} names tied.")
-    return "  \n".join(told)
+        sentences.append(f"{len(ledger.parameters):,} names: {ledger.tensors:,} tensors, {ledger.tied:,} names tied.")
+    return "  \n".join(sentences)
 
 
 def tree_controls(name: str, task: str | None) -> tuple[TreeForm, int]:
-    """How the tree is drawn, and how deep."""
-    form = controls.choice("Form", FORMS, "form")
+    """Form and depth of the tree."""
+    form = choice(FORM, "Form", FORMS)
     with st.container(width=DEPTH_WIDTH):
-        depth = controls.level(
-            "Depth", cache_ledgers.depth(name, task), FIRST_DEPTH, DEPTH.key, "Levels of modules that are drawn."
-        )
+        deepest, help_text = cache_ledgers.depth(name, task), "Levels of modules that are drawn."
+        depth = level(DEPTH, "Depth", deepest, FIRST_DEPTH, help=help_text)
     return form, depth
 
 
@@ -171,7 +172,7 @@ def layers_view(name: str, task: str | None) -> None:
 
 
 def layers_frame(ledger: Ledger) -> pd.DataFrame:
-    """A row per layer; a part that no layer has, and a count of runs that is always 1, have no column."""
+    """A row per layer; parts that no layer has are left out."""
     stacks = len({row.component for row in ledger.layers}) > 1
     parts = {
         "attention": [row.attention for row in ledger.layers],
@@ -199,21 +200,21 @@ def layers_frame(ledger: Ledger) -> pd.DataFrame:
 
 
 def layers_words(ledger: Ledger) -> str:
-    """What the layers have in common, in a sentence or two."""
+    """What the layers have in common."""
     rows = ledger.layers
     runs, blocks = sum(row.applications for row in rows), len(rows)
     sizes = Counter(row.total for row in rows)
     usual, times = max(sizes.items(), key=itemgetter(1))
-    told = [f"**{blocks} {'layer' if blocks == 1 else 'layers'}**"]
+    sentences = [f"**{blocks} {'layer' if blocks == 1 else 'layers'}**"]
     if len(sizes) == 1 and blocks > 1:
-        told = [f"**{blocks} layers of {usual:,} parameters each**"]
+        sentences = [f"**{blocks} layers of {usual:,} parameters each**"]
     elif times > 1:
         unlike = ", ".join(str(row.layer) for row in rows if row.total != usual)
-        told = [f"**{blocks} layers**, {times} of {usual:,} parameters; not so: {unlike}"]
+        sentences = [f"**{blocks} layers**, {times} of {usual:,} parameters; not so: {unlike}"]
     if runs != blocks:
         word = "block" if blocks == 1 else "blocks"
-        told.append(f"layers share their parameters: **{blocks} {word}, run {runs} times** in one pass")
-    return "; ".join(told) + "."
+        sentences.append(f"layers share their parameters: **{blocks} {word}, run {runs} times** in one pass")
+    return "; ".join(sentences) + "."
 
 
 def components_view(name: str, task: str | None) -> None:
@@ -241,7 +242,7 @@ def components_view(name: str, task: str | None) -> None:
 
 
 def compare_view(name: str, task: str | None) -> None:
-    """Several models side by side, each with the head of the task where it has one."""
+    """Several models side by side, each with the head of the task if it has one."""
     place = st.container()
     with st.popover("Models compared"):
         names = controls.models_select(name)
@@ -288,3 +289,7 @@ def models_frame(ledgers: Sequence[Ledger]) -> pd.DataFrame:
             "MiB in float32": [each.total * 4 / MEBIBYTE for each in ledgers],
         }
     )
+
+
+VIEWS = {"Layers": layers_view, "Components": components_view, "Compare models": compare_view}
+"""Name -> view, except for the tree."""

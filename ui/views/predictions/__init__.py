@@ -1,1 +1,1 @@
-"""What the Predictions page shows."""
+"""Views of the page Predictions."""

@@ -1,4 +1,4 @@
-"""Widgets of the predictions page; keys are names in the address."""
+"""Widgets of the predictions page."""
 
 import numpy as np
 import streamlit as st
@@ -20,18 +20,20 @@ from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import longest_piece
 from ui.address.following import source_of, write
 from ui.address.query import whole
+from ui.address.registry import param
+from ui.address.widgets import choice, level, typed
 from ui.cache import models
 from ui.widgets.cell_controls import put_token, token_names, token_select
-from ui.widgets.controls import choice, level, pair, text
+from ui.widgets.controls import pair, text
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.view_and_layer import store_state
 
 COMPARE_WIDTH = 220
 CELL_SEEN = "lens_cell_seen"
-"""Key of the session: the cell of the lens that was clicked last."""
-TERMS_OF = ("both texts", "the first text", "the second text")
+"""Key of the session: the cell of the lens clicked last."""
+TERMS_OF = param("terms").options
 TEXT_CHART = "predictions_text"
-"""Key of the chart in which a token is masked by a click."""
+"""Key of the chart in which a click masks a token."""
 
 
 def masked_positions(tokens: Tokens, mask_id: int | None) -> tuple[int, ...]:
@@ -53,26 +55,26 @@ def masked_positions(tokens: Tokens, mask_id: int | None) -> tuple[int, ...]:
             held = None
     if held is None or max(held, default=0) >= len(tokens):
         held = own
-    typed = set(_typed(tokens, mask_id))
-    return _keep(tokens, mask_id, [place for place in held if place not in typed])
+    own_masks = set(_typed(tokens, mask_id))
+    return _keep(tokens, mask_id, [place for place in held if place not in own_masks])
 
 
 def masked_options(tokens: Tokens, masked: tuple[int, ...], position: int | None = None, word: str = "") -> Options:
-    """What is asked of a text with masks: all of its words, or those at one position, or a word of one's own there."""
+    """Options for a text with masks, for a position in it, and for the reader's own word there."""
     values = {MASK.key: ",".join(map(str, masked)) or NO_MASK}
     values |= {} if position is None else {POSITION.key: str(position)}
     return Options((tokens.text,), tokens.pair, values={**values, **({COMPARE.key: word} if word else {})})
 
 
 def mask_select(tokens: Tokens, mask_id: int | None) -> None:
-    """The masked positions as a list of tokens, for the keyboard; a click on a token changes it, too."""
-    names, typed = token_names(tokens), set(_typed(tokens, mask_id))
+    """A list of masked tokens, for the keyboard; a click on a token changes it, too."""
+    names, own_masks = token_names(tokens), set(_typed(tokens, mask_id))
     st.multiselect(
         "Masked tokens",
-        [place for place in range(len(tokens)) if place not in typed],
+        [place for place in range(len(tokens)) if place not in own_masks],
         format_func=names.__getitem__,
         key=MASK.key,
-        max_selections=MAX_MASKS - len(typed) if len(typed) < MAX_MASKS else 1,
+        max_selections=MAX_MASKS - len(own_masks) if len(own_masks) < MAX_MASKS else 1,
         help=f"Up to {MAX_MASKS}, typed ones included. A click on a token of the text masks it or takes its mask away.",
         placeholder="none",
         select_all=False,
@@ -87,7 +89,7 @@ def position_select(tokens: Tokens, masked: tuple[int, ...], mask_id: int | None
 
 
 def read_text(name: str) -> Tokens:
-    """The text of the sidebar as a model reads it; what a reader must know of that is said."""
+    """Tokens of the sidebar's text, with their notices shown."""
     tokens = models.tokens(name, text(), pair())
     for notice in tokens.notices:
         st.warning(escape_markdown(notice), icon=":material/content_cut:" if "cut off" in notice else None)
@@ -95,12 +97,12 @@ def read_text(name: str) -> Tokens:
 
 
 def lens_measure() -> LensMeasure:
-    """What the cells of the lens are coloured by."""
-    return choice("Coloured by", MEASURES, LENS.key, width="content")
+    """The measure of the lens."""
+    return choice(LENS, "Coloured by", MEASURES, width="content")
 
 
 def take_cell(cell: tuple[int, int] | None, states: int, seq: int) -> None:
-    """Make a newly clicked cell of the lens the one whose words are listed; an old click undoes no later choice."""
+    """Select a newly clicked cell of the lens; an old click does not undo a later choice."""
     if cell != st.session_state.get(CELL_SEEN):
         st.session_state[CELL_SEEN] = cell
         if cell is not None and cell[0] < states and cell[1] < seq:
@@ -110,27 +112,23 @@ def take_cell(cell: tuple[int, int] | None, states: int, seq: int) -> None:
 
 def terms_choice() -> str:
     """Which terms of a pair are drawn."""
-    return choice("Terms of", TERMS_OF, "terms", width="content")
+    return choice(param("terms"), "Terms of", width="content")
 
 
 def shown_terms(count: int) -> int:
-    """How many terms are drawn, the heaviest."""
-    return level(
-        "Terms shown", min(count, MOST_TERMS), FIRST_TERMS, SHOWN.key, "The heaviest ones; all are in the CSV."
-    )
+    """Number of terms that are drawn, the heaviest first."""
+    help_text = "The heaviest ones; all are in the CSV."
+    return level(SHOWN, "Terms shown", min(count, MOST_TERMS), FIRST_TERMS, help=help_text)
 
 
 def word_input() -> str:
-    """A word of the reader's own."""
+    """The reader's own word."""
     words = "How likely is it at this position, which is masked for it?"
-    word = st.text_input(
-        "A word of your own", key=COMPARE.key, help=words, persist_state="session", width=COMPARE_WIDTH
-    )
-    return (word or "").strip()
+    return typed(COMPARE, "A word of your own", help=words, width=COMPARE_WIDTH)
 
 
 def take_mask() -> None:
-    """Mask the token that was clicked, or take its mask away; it is the one that is looked at then."""
+    """Mask or unmask the clicked token, and select its position."""
     event = st.session_state.get(TEXT_CHART)
     points = event["selection"]["points"] if event else []
     if not points:
@@ -146,7 +144,7 @@ def take_mask() -> None:
 
 
 def _keep(tokens: Tokens, mask_id: int | None, places: list[int]) -> tuple[int, ...]:
-    """Keep the masks for this text, and in the address where they are others than a reader begins with."""
+    """Store the masks, and write them into the address unless they are the default ones."""
     places = sorted({int(place) for place in places})
     st.session_state[MASK.key] = places
     own = places == _first_masks(tokens, mask_id)
@@ -159,12 +157,12 @@ def _first_masks(tokens: Tokens, mask_id: int | None) -> list[int]:
 
 
 def _typed(tokens: Tokens, mask_id: int | None) -> list[int]:
-    """Positions at which the text itself has a mask."""
+    """Positions of masks in the text itself."""
     return [] if mask_id is None else np.flatnonzero(np.asarray(tokens.input_ids) == mask_id).tolist()
 
 
 def _positions(written: str, count: int) -> list[int] | None:
-    """The positions that an address names as 2,5; None where anything else stands there."""
+    """Parse positions such as 2,5; None for anything else."""
     if written == NO_MASK:
         return []
     places = [whole(part) for part in written.split(",")]

@@ -1,4 +1,4 @@
-"""Which heads of the chosen model can be asked, and what a reader is told of one that cannot."""
+"""Find the task heads of the chosen model, and explain missing ones."""
 
 from typing import NamedTuple
 from urllib.parse import urlencode

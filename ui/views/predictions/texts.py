@@ -43,7 +43,7 @@ NOT_SPLADE = (
 
 
 def trained(final_norm: str) -> str:
-    """What a reader of the lens must know."""
+    """Notices about the lens."""
     norm = f" The other layers' states were normalised by {final_norm}, as the last is." if final_norm else ""
     return escape_markdown(f"Click a cell to list its words. {TRAINED}{norm}")
 

@@ -1,4 +1,4 @@
-"""Which head offers which view: one table, in the order in which the page lists them."""
+"""Views of the page Predictions, in order, with the tasks that offer them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from ui.views.predictions.task_heads.classes import classes_view, next_view
 from ui.views.predictions.task_heads.tags import tags_view
 
 NO_HEAD = ""
-"""Stands among the tasks for a model without a head."""
+"""Represents a model without a head among the tasks."""
 EVERY_HEAD = frozenset(PREDICTED)
 EVERY_MODEL = EVERY_HEAD | {NO_HEAD}
 WORDS = frozenset(("masked-lm",))
@@ -28,7 +28,7 @@ class PredictionView(NamedTuple):
     tasks: frozenset[str]
     """Of bertviz_core.predictions.loading.PREDICTED, or NO_HEAD."""
     show: Callable[[], None]
-    """Reads its own controls and draws; what it cannot do it raises as BertvizError."""
+    """Draws the view; raises BertvizError where it cannot."""
 
 
 VIEWS: Mapping[str, PredictionView] = {
@@ -48,5 +48,5 @@ VIEWS: Mapping[str, PredictionView] = {
 
 
 def offered(tasks: Sequence[str]) -> list[str]:
-    """Names of the views of a model whose heads are for these tasks, NO_HEAD where it has none."""
+    """Names of the views for these tasks, NO_HEAD for a model without a head."""
     return [name for name, view in VIEWS.items() if view.tasks.intersection(tasks)]

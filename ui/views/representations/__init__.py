@@ -1,1 +1,1 @@
-"""What the Representations page shows."""
+"""Views of the page Representations."""

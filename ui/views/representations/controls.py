@@ -1,60 +1,57 @@
-"""Widgets of the pages that run a text: layer, window, tokens, words; keys are names in the address."""
+"""Widgets of the representations page."""
 
 import streamlit as st
 
 from bertviz_core.hidden_states.geometry import first_tokens
-from bertviz_core.questions.texts.hidden_states import MOST_PATHS, WINDOW
+from bertviz_core.questions.texts.hidden_states import FIRST, MOST_PATHS, TOKENS, WIDTH, WINDOW
+from bertviz_core.questions.texts.hidden_states import PICKED as PICKED_TOKENS
 from bertviz_core.trace.results import Tokens
-from ui.address.bounds import keep_among, keep_span, keep_within
 from ui.address.following import source_of, write
 from ui.address.query import whole
+from ui.address.widgets import BOUND, keep_among, keep_span, level, span
 from ui.session import FIRST_TEXT, SECOND_TEXT, WORD
 from ui.widgets.cell_controls import token_names
-from ui.widgets.controls import BOUND
 from ui.widgets.view_and_layer import state_select
 
 MOST_TOKENS = 512
-PICKED = "picked"
+PICKED = PICKED_TOKENS.key
 
 
 def layer_slider(layers: int) -> int:
     """An entry of the hidden states: 0 is the embedding output, the last is the model's output."""
-    return state_select(layers, "The embeddings, or what this layer hands on.")
+    return state_select(layers, "The embeddings, or the output of this layer.")
 
 
 def window_select(sizes: list[int]) -> int:
     """How many dimensions are drawn."""
-    keep_among("window", sizes, sizes[0])
-    default = sizes.index(WINDOW) if WINDOW in sizes else 0
-    return int(st.selectbox("Dimensions shown", sizes, index=default, key="window", width=160, **BOUND) or sizes[0])
+    first = WINDOW if WINDOW in sizes else sizes[0]
+    keep_among(WIDTH.key, sizes, sizes[0])
+    chosen = st.selectbox("Dimensions shown", sizes, sizes.index(first), key=WIDTH.key, width=160, **BOUND)
+    return int(chosen or sizes[0])
 
 
 def first_dimension(hidden: int, window: int) -> int:
     """Where the window of dimensions begins."""
-    most = hidden - window
-    if most == 0:
-        return 0
-    keep_within("first", 0, most)
-    return int(st.slider("First dimension", 0, most, 0, key="first", width=320, **BOUND))
+    return level(FIRST, "First dimension", hidden - window, 0, least=0, width=320)
 
 
 def token_range(count: int, shown: int) -> tuple[int, int]:
-    """First and last position of the tokens drawn; all of them without asking where they are few."""
+    """First and last position of the tokens drawn; no widget where all of them are drawn."""
     if count <= 2:
         return 0, count - 1
-    keep_span("tokens", count)
     if count <= shown:
+        keep_span(TOKENS.key, count)
         return 0, count - 1
-    words = f"Positions from and to, at most {MOST_TOKENS} at once."
-    first, last = st.slider("Tokens", 0, count - 1, (0, shown - 1), key="tokens", help=words, width=320, **BOUND)
+    help_text = f"Positions from and to, at most {MOST_TOKENS} at once."
+    first, last = span(TOKENS, "Tokens", count, (0, shown - 1), help=help_text, width=320)
     if last - first >= MOST_TOKENS:
         last = first + MOST_TOKENS - 1
         st.caption(f"Showing tokens {first} to {last}; at most {MOST_TOKENS} are drawn at once.")
-    return int(first), int(last)
+    return first, last
 
 
 def picked_tokens(tokens: Tokens) -> list[int]:
-    """Positions of the tokens whose paths are drawn; the address holds positions only, since words are the text's."""
+    """Positions of the tokens whose paths are drawn; only positions stand in the address."""
     own, of = first_tokens(tokens), (tokens.text, tokens.pair)
     match source_of(PICKED, of):
         case "address":
@@ -78,14 +75,14 @@ def picked_tokens(tokens: Tokens) -> list[int]:
 
 
 def _positions(written: str, count: int) -> list[int]:
-    """The positions that an address names as 1.4.5; none of them where anything else stands there."""
+    """Parse positions such as 1.4.5; empty for anything else."""
     places = [whole(part) for part in written.split(".")]
     given = {place for place in places if place is not None}
     return sorted(place for place in given if place < count) if None not in places and len(places) <= MOST_PATHS else []
 
 
 def word_inputs() -> tuple[str, str, str]:
-    """A word and two sentences that it stands in."""
+    """A word and two sentences that contain it."""
     for key, default in (("word", WORD), ("first_text", FIRST_TEXT), ("second_text", SECOND_TEXT)):
         st.session_state.setdefault(key, default)
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -1,4 +1,4 @@
-"""Views of the representations page that take one part apart: input embedding, pooler, one word in two texts."""
+"""Views of the page Representations on one part: input embedding, pooler, one word in two texts."""
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ from ui.widgets.reproduction import model_lines, reading
 
 
 def embedding_view(trace: Trace) -> None:
-    """How the embeddings are made: the vectors that are added, their sum, its normalisation."""
+    """The input embedding: the added vectors, their sum, its normalisation."""
     first, last = controls.token_range(len(trace.tokens), SHOWN_TOKENS)
     shown = slice(first, last + 1)
     model = models.loaded(trace.model)
@@ -53,7 +53,7 @@ def embedding_view(trace: Trace) -> None:
 
 
 def pooler_view(trace: Trace) -> None:
-    """The first token's last vector, and what the pooler makes of it."""
+    """The last hidden state of the first token, and the output of the pooler."""
     options = Options((trace.tokens.text,), trace.tokens.pair)
     check = recomputed_pooler(SharedModel(trace.model, trace), options).result
     if check is None:

@@ -1,4 +1,4 @@
-"""What the representations page says: how its numbers are made, and the lines of Python that reproduce them."""
+"""Texts of the page Representations, and the lines of Python that reproduce its numbers."""
 
 from functools import partial
 

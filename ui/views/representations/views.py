@@ -1,4 +1,4 @@
-"""Views of the representations page that map hidden states: change over the layers, values, similarity, paths."""
+"""Views of the page Representations on hidden states: change over the layers, values, similarity, paths."""
 
 from collections.abc import Sequence
 
@@ -26,14 +26,14 @@ from bertviz_core.hidden_states.geometry import (
     token_paths,
 )
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.questions.texts.hidden_states import COMPUTED, MEASURES, SHOWN_TOKENS
+from bertviz_core.questions.texts.hidden_states import COMPUTED, MEASURE, MEASURES, SHOWN_TOKENS
 from bertviz_core.text import isolated
 from bertviz_core.trace.results import Trace
+from ui.address.widgets import choice
 from ui.cache.figures import cached_figure
 from ui.components.cell_click import cell_click
 from ui.components.layers_ahead import fit_ahead, layers_ahead
 from ui.views.representations import controls, texts
-from ui.widgets import controls as widgets_controls
 from ui.widgets.figure_block import (
     chart,
     download_row,
@@ -48,22 +48,20 @@ from ui.widgets.formatting import escape_markdown
 
 WINDOWS = (8, 16, 32, 64, 128, 256)
 FirstChart = dict[tuple[object, ...], int]
-"""What a chart shows, with its theme -> the hidden state that it was drawn at."""
+"""Content and theme of a chart -> hidden state that it was drawn with."""
 MAPS = {
     CHANGE: "0 is a vector that the layer did not turn, 1 one that it turned by a right angle.",
     INPUT: "What is left of each token's own embedding: 1 is all of it.",
     LENGTH: "How long each vector is.",
 }
 SHOWN = ("change", "input", "length")
-"""Those of MEASURES that the view offers, the one that it begins with first."""
+"""Measures that the view offers, the default first."""
 
 
 @st.fragment
 def change_view(trace: Trace) -> None:
     """One number per token and layer."""
-    name = widgets_controls.choice(
-        "What is shown", SHOWN, "map", label_visibility="collapsed", format_func=MEASURES.__getitem__
-    )
+    name = choice(MEASURE, "What is shown", SHOWN, label_visibility="collapsed", format_func=MEASURES.__getitem__)
     chosen = MEASURES[name]
     values = COMPUTED[chosen](trace.hidden_states)
     columns = [f"{place} {token}" for place, token in enumerate(trace.tokens.tokens)]
@@ -106,7 +104,7 @@ def values_view(trace: Trace) -> None:
 
 @st.fragment
 def _values(trace: Trace, begun: FirstChart) -> None:
-    """The view; `begun` is empty in each run of the whole page, and kept by the runs of this part alone."""
+    """The view; `begun` is empty in each run of the whole page, and kept by runs of this fragment."""
     hidden = trace.hidden_states.shape[-1]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         entry = controls.layer_slider(trace.num_hidden_layers)
@@ -129,7 +127,7 @@ def _values(trace: Trace, begun: FirstChart) -> None:
 
 
 def _clicked_value(trace: Trace, key: str, entry: int) -> None:
-    """The exact value of the cell that was clicked."""
+    """The exact value of the clicked cell."""
     cell = cell_click(key)
     if not cell or cell[0] >= len(trace.tokens) or cell[1] >= trace.hidden_states.shape[-1]:
         st.caption("Click a cell for its exact value.")
@@ -141,7 +139,7 @@ def _clicked_value(trace: Trace, key: str, entry: int) -> None:
 
 
 def _standing_out(trace: Trace, entry: int) -> None:
-    """The largest value of what is shown, and the dimensions that are large in many tokens of any hidden state."""
+    """The largest value shown, and the dimensions that are large in many tokens of any hidden state."""
     largest = largest_value(trace.hidden_states[entry])
     word = escape_markdown(isolated(trace.tokens.tokens[largest.token]))
     outliers = outlier_dimensions(trace.hidden_states)
@@ -165,7 +163,7 @@ def _switched(
     shown: tuple[object, ...],
     begun: FirstChart,
 ) -> None:
-    """The chart of one hidden state; where the browser has room for all, it goes on from the first one by itself."""
+    """The chart of one hidden state; small charts are sent for all states, and the browser switches between them."""
     if not fit_ahead(values):
         chart(pictures[entry], key)
         return
@@ -179,7 +177,7 @@ def _switched(
 
 
 def similarity_view(trace: Trace) -> None:
-    """Token by token cosine in one hidden state."""
+    """Cosines of all tokens in one hidden state."""
     _similarity(trace, {})
 
 
@@ -203,7 +201,7 @@ def _similarity(trace: Trace, begun: FirstChart) -> None:
 
 @st.fragment
 def paths_view(trace: Trace) -> None:
-    """Tokens' ways through the layers in the plane of largest variance."""
+    """Paths of tokens through the layers in the plane of largest variance."""
     picked = controls.picked_tokens(trace.tokens)
     if not picked:
         st.info("Choose at least one token.")

@@ -1,1 +1,1 @@
-"""What the Sentences page shows."""
+"""Views of the page Sentences."""

@@ -1,4 +1,4 @@
-"""Sentence vectors for one reader: from the board of jobs, with progress, a question before a long run, and an end."""
+"""Sentence vectors and results about them, with confirmation, progress and cancellation of long runs."""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -29,26 +29,29 @@ from ui.cache.jobs import board
 from ui.cache.memoize import cached_by_bytes
 from ui.cache.shared_model import SharedModel
 from ui.cache.sources import SourceKey, source, source_key
-from ui.session import settings
-from ui.views.sentences.controls import allow_job, job_allowed
+from ui.session import allow_run, settings
 from ui.widgets.lists.progress import awaited
-from ui.widgets.run_model import run_tokens
+from ui.widgets.run_model import agreed_work, run_tokens
 
 SHORT_LIST_SENTENCES = 512
-"""Up to so many sentences the page waits for the vectors."""
+"""Most sentences for whose vectors the page waits."""
 CONFIRM_ABOVE_SENTENCES = 4_000
-"""A list of more begins when the reader says so."""
+"""Longer lists need the reader's confirmation."""
+CONFIRM = (
+    "{count:,} sentences take a while the first time; vectors that this model has computed before come from the store. "
+    "You will see the progress, and can cancel."
+)
 BOARD_WAIT_S = 1.0
-"""Seconds for which the page waits for a long list without a way to end the work."""
+"""Seconds that the page waits for a long list before it offers to cancel the work."""
 COMPARED_SENTENCES = 64
 """Most sentences whose poolings are compared, so that every pair can be drawn."""
 
 
 class SentenceModel(SharedModel):
-    """A model of this instance with a tokenizer for sentences alone: jobs cut and pad with it in their threads."""
+    """A model of this instance with a tokenizer of its own for jobs, which truncate and pad in their threads."""
 
     def __init__(self, name: str, *runs: Trace) -> None:
-        """The model of a name; the weights that are in memory stay with it while a job goes on."""
+        """Open a model; loaded weights stay in memory during a job."""
         super().__init__(name, *runs)
         self._loaded, self._tokenizer = models.loaded(name), _tokenizer(source_key(name))
 
@@ -64,7 +67,7 @@ class SentenceModel(SharedModel):
 
 
 def prompts(own: SentencePlan) -> dict[str, str]:
-    """The checkpoint's prompts by name, those that are a text."""
+    """The checkpoint's prompts that are texts, by name."""
     return {name: (own.prompts or {})[name] for name in offered_prompts(own)}
 
 
@@ -74,7 +77,7 @@ def edges(name: str) -> EdgeTokens:
 
 
 def sampled(count: int) -> list[int]:
-    """Places of the sentences whose poolings are compared: all, or COMPARED_SENTENCES evenly over the list."""
+    """Indices of the sentences whose poolings are compared: all, or COMPARED_SENTENCES spread evenly over the list."""
     chosen = min(count, COMPARED_SENTENCES)
     return [place * count // chosen for place in range(chosen)] if count else []
 
@@ -87,7 +90,7 @@ def compared(name: str, sentences: tuple[str, ...]) -> PoolingComparison:
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def vector_store() -> SentenceStore:
-    """The vectors kept on disk."""
+    """The store of vectors on disk."""
     return SentenceStore.of(settings())
 
 
@@ -97,16 +100,16 @@ def _tokenizer(key: SourceKey) -> TextTokenizer:
 
 
 def vectors(name: str, sentences: Sequence[str], chosen: SentencePlan, dtype: SentenceDtype) -> SentenceVectors:
-    """Vectors of the sentences; computed once for whoever asks, and kept on disk.
+    """Vectors of sentences, computed once for all readers and stored on disk.
 
-    A long list is worked on beside the page, which shows how far it is and ends there until it is done.
+    A long list is computed in the background; the page shows its progress and ends here until it is done.
 
     Raises:
-        BertvizError: as bertviz_core.sentences.encoding.sentence_vectors and load_model.
+        BertvizError: the model cannot be loaded, or cannot embed these sentences.
     """
     opened, key = SentenceModel(name), job_key(name, sentences, chosen, dtype)
-    if board().find(key) is None and len(sentences) > CONFIRM_ABOVE_SENTENCES and not job_allowed(key):
-        _confirm(len(sentences), key)
+    if board().find(key) is None and len(sentences) > CONFIRM_ABOVE_SENTENCES:
+        agreed_work(key, CONFIRM.format(count=len(sentences)), "Compute the vectors", "start_job")
     store = vector_store()
 
     def work(progress: Progress) -> SentenceVectors:
@@ -115,7 +118,7 @@ def vectors(name: str, sentences: Sequence[str], chosen: SentencePlan, dtype: Se
     given, short = retained_nbytes(sentences), SHORT_LIST_SENTENCES
     job = board().start(key, len(sentences), work, given, turns="sentences", long=short)
     patience_s = inf if len(sentences) <= SHORT_LIST_SENTENCES else BOARD_WAIT_S
-    vectors: SentenceVectors = awaited(board, key, job, "sentences", patience_s, allow_job)
+    vectors: SentenceVectors = awaited(board, key, job, "sentences", patience_s, allow_run)
     return vectors
 
 
@@ -123,25 +126,15 @@ def pair_shares(name: str, first: str, second: str, chosen: SentencePlan) -> Tok
     """The cosine of two sentences as a sum over pairs of their tokens.
 
     Raises:
-        BertvizError: as bertviz_core.sentences.token_pairs.token_pair_shares and the trace.
+        BertvizError: the model cannot be run on the sentences, or its pooling is not a sum over tokens.
     """
     model, tokenizer = models.loaded(name), _tokenizer(source_key(name))
     runs = [run_tokens(model, sentence_tokens(tokenizer, each, chosen)) for each in (first, second)]
     return questions.pair_shares(SentenceModel(name, *runs), chosen, first, second)
 
 
-def _confirm(count: int, key: str) -> None:
-    st.info(
-        f"{count:,} sentences take a while the first time; what this model has computed before comes from the store. "
-        "You see how far it is, and can cancel.",
-        icon=":material/timer:",
-    )
-    st.button("Compute the vectors", type="primary", key="start_job", on_click=allow_job, args=(key,))
-    st.stop()
-
-
 def job_key(name: str, sentences: Sequence[str], chosen: SentencePlan, dtype: SentenceDtype) -> str:
-    """What a result depends on; the dense layers and the maximum length belong to the revision."""
+    """Key of the vectors; dense layers and maximum length belong to the revision."""
     model = models.loaded(name)
     way = chosen.pooling, chosen.layer, chosen.normalize, chosen.prompt, len(chosen.dense), chosen.truncate_dim
     facts = (model.name, model.revision, *way, dtype)

@@ -1,4 +1,4 @@
-"""Widgets of the sentences page; keys are names in the address, where no sentence is ever written."""
+"""Widgets of the sentences page; no sentence ever stands in the address."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,29 +7,40 @@ import streamlit as st
 
 from bertviz_core.figures.sentences.poolings import pooling_word
 from bertviz_core.figures.sentences.token_pairs import Unit
-from bertviz_core.questions.texts.sentences import METHODS, ORDER, UNITS
+from bertviz_core.questions.texts.sentences import (
+    CELLS,
+    FIRST_ROW,
+    MEASURE,
+    METHODS,
+    ORDER,
+    PLACED,
+    POOLING,
+    PROMPT,
+    QUERY,
+    UNITS,
+)
 from bertviz_core.sentences.plan import NO_PROMPT
 from bertviz_core.sentences.results import MEASURES, MapMethod, Measure, Pooling
 from bertviz_core.text import escape_controls
-from ui.address.bounds import keep_among
+from ui.address.registry import param
+from ui.address.widgets import BOUND, choice, keep_among, select, toggle, typed
 from ui.examples import EXAMPLES, QUERIES
-from ui.widgets.controls import BOUND, choice
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.view_and_layer import open_view, state_select
 
 TYPED_KEY, FILE_KEY = "typed", "file"
 OWN = "recommended"
-"""Option that stands for the model's own pooling, whichever that is."""
+"""Option for the model's own pooling."""
 NARROW, BOX = 190, 480
-"""Widths in pixels: of a control, and of what is inside the place of the sentences."""
+"""Pixels of a widget, and of the panel of the sentences."""
 AS_LIST = "as the list"
 MEASURE_WORDS = {"cosine": "cosine", "dot": "dot product", "euclidean": "Euclidean"}
 VIEWS = ("Similarity", "Poolings", "Token contributions", "Query", "Map", "Vectors")
 
 
 def source_choice() -> str:
-    """Where the sentences come from: typed, or a file."""
-    return choice("Sentences", (TYPED_KEY, FILE_KEY), "source", label_visibility="collapsed")
+    """Whether the sentences are typed or in a file."""
+    return choice(param("source"), "Sentences", label_visibility="collapsed")
 
 
 def typed_sentences() -> str:
@@ -53,16 +64,13 @@ def typed_sentences() -> str:
 
 def example_select() -> str:
     """A worked set of sentences; choosing one fills the box."""
-    return str(
-        st.selectbox(
-            "Example",
-            list(EXAMPLES),
-            key="example",
-            label_visibility="collapsed",
-            on_change=_take_example,
-            help="Fills the box with a worked set.",
-            **BOUND,
-        )
+    return select(
+        param("example"),
+        "Example",
+        list(EXAMPLES),
+        label_visibility="collapsed",
+        on_change=_take_example,
+        help="Fills the box with a worked set.",
     )
 
 
@@ -83,15 +91,13 @@ def pooling_select(offered: Sequence[Pooling], own: Pooling, recommended: bool, 
     names_shown: dict[str, str] = {OWN: f"{names[own]} (recommended)" if recommended else names[own]}
     names_shown.update(names)
     options = [OWN, *(each for each in offered if each != own)]
-    keep_among("pooling", options, OWN)
-    pooling = st.selectbox(
+    pooling = select(
+        POOLING,
         "Pooling",
         options,
-        key="pooling",
         format_func=lambda each: names_shown[each],
         help="How the vectors of a sentence's tokens become one.",
         width=NARROW,
-        **BOUND,
     )
     return next((each for each in offered if each == pooling), own)
 
@@ -105,74 +111,55 @@ def prompt_select(prompts: Mapping[str, str], own: str) -> str:
     """
     texts = {**prompts, NO_PROMPT: prompts.get(NO_PROMPT, "")}
     names = sorted(texts, key=lambda name: texts[name] != own)
-    keep_among("prompt", names, names[0])
     words = "A text that the checkpoint was trained with in front of every sentence. Offered: "
     words += "; ".join(f"{escape_markdown(name)}: {escape_markdown(text)}" for name, text in prompts.items())
-    return texts[str(st.selectbox("Prompt", names, key="prompt", help=words, width=150, **BOUND))]
+    return texts[select(PROMPT, "Prompt", names, help=words, width=150)]
 
 
 def query_prompt_select(prompts: Mapping[str, str], same: str) -> str:
     """The text in front of the query alone; that of the list to begin with."""
     texts = {AS_LIST: same, **prompts, NO_PROMPT: prompts.get(NO_PROMPT, "")}
-    keep_among("query_prompt", texts, AS_LIST)
     words = "Models that look for answers often want one prompt in front of the question and another in front of texts."
-    return texts[str(st.selectbox("Prompt of the query", list(texts), key="query_prompt", help=words, **BOUND))]
+    return texts[select(param("query_prompt"), "Prompt of the query", list(texts), help=words)]
 
 
 def layer_slider(layers: int, fixed: bool) -> int | None:
     """The entry of the hidden states that is pooled; None for the last, which a pooler always reads."""
     if fixed:
         return None
-    state = state_select(layers, "The hidden states that are pooled: the embeddings, or what a layer hands on.")
+    state = state_select(layers, "The hidden states that are pooled: the embeddings, or the output of a layer.")
     return None if state == layers else state
 
 
 def measure_select() -> Measure:
-    """What alike means."""
-    measure = st.selectbox(
-        "Measure", MEASURES, key="measure", format_func=lambda each: MEASURE_WORDS[each], width=NARROW, **BOUND
-    )
-    return next((each for each in MEASURES if each == measure), MEASURES[0])
+    """The measure of similarity."""
+    return select(MEASURE, "Measure", MEASURES, format_func=MEASURE_WORDS.__getitem__, width=NARROW)
 
 
 def clustered() -> bool:
-    """Whether similar sentences stand together."""
-    words = "Clustered: similar sentences stand together, with the tree that joins them."
-    return bool(st.selectbox("Order", ORDER.options, key=ORDER.key, help=words, width=150, **BOUND) == ORDER.options[1])
+    """Whether similar sentences are grouped."""
+    words = "Clustered: similar sentences are grouped, with their tree."
+    return select(ORDER, "Order", help=words, width=150) == ORDER.options[1]
 
 
 def options_popover() -> Any:
-    """Where options stand that few need."""
+    """A popover for options that few readers need."""
     return st.popover("Options", icon=":material/tune:", key="sentence_options")
 
 
 def sentences_popover() -> Any:
-    """Where the sentences are typed, pasted or handed over."""
+    """A popover in which the sentences are typed, pasted or uploaded."""
     return st.popover("Sentences", icon=":material/edit_note:", key="sentence_box")
 
 
 def bfloat16_toggle() -> bool:
-    """Whether the reader takes vectors of shorter numbers for the sake of time."""
-    return st.toggle(
-        "Faster, in bfloat16",
-        key="bfloat16",
-        help="Runs the model in 16-bit numbers: about twice as fast here, vectors equal to about three digits.",
-        **BOUND,
-    )
-
-
-def job_allowed(job: str) -> bool:
-    """Whether the reader has asked for this long job."""
-    return job in st.session_state.get("sentence_jobs", ())
-
-
-def allow_job(job: str) -> None:
-    """Remember that the reader asked for this long job."""
-    st.session_state["sentence_jobs"] = {*st.session_state.get("sentence_jobs", ()), job}
+    """Whether vectors are computed in bfloat16, which is faster."""
+    help_text = "Runs the model in 16-bit numbers: about twice as fast here, vectors equal to about three digits."
+    return toggle(param("bfloat16"), "Faster, in bfloat16", help=help_text)
 
 
 def pair_select(sentences: Sequence[str]) -> tuple[int, int]:
-    """Two sentences of the list; their places are kept in the session, since a link carries no text."""
+    """Two sentences of the list; their indices are kept in the session, since links contain no text."""
     count = len(sentences)
     for key, default in (("first_sentence", 0), ("second_sentence", min(1, count - 1))):
         if not 0 <= int(st.session_state.get(key, -1)) < count:
@@ -185,7 +172,7 @@ def pair_select(sentences: Sequence[str]) -> tuple[int, int]:
 
 
 def pair_numbers(count: int) -> tuple[int, int]:
-    """As pair_select, by number, for lists too long for a menu."""
+    """Like pair_select, with number fields for long lists."""
     for key, default in (("first_sentence", 1), ("second_sentence", 2)):
         if not 0 <= int(st.session_state.get(key, -1)) < count:
             st.session_state[key] = default - 1
@@ -198,40 +185,33 @@ def pair_numbers(count: int) -> tuple[int, int]:
 
 def unit_select() -> Unit:
     """Whether a cell is a pair of tokens or of words."""
-    unit = st.selectbox("Cells", UNITS, key="cells", width=120, **BOUND)
-    return next((each for each in UNITS if each == unit), UNITS[0])
+    return select(CELLS, "Cells", UNITS, width=120)
 
 
 def explain_pair(first: int, second: int) -> None:
-    """Open the view that says why these two are alike."""
+    """Open the view that explains the similarity of two sentences."""
     st.session_state.update(first_sentence=first, second_sentence=second)
     open_view("Token contributions")
     st.session_state.update(first_sentence_number=first + 1, second_sentence_number=second + 1)
 
 
 def query_input() -> str:
-    """A sentence whose nearest are looked for; to begin with one that suits the worked example."""
+    """The query; by default one that suits the example."""
     example = str(st.session_state.get("example", ""))
-    if "query_sentence" not in st.session_state:
-        st.session_state["query_sentence"] = QUERIES.get(example, next(iter(QUERIES.values())))
-    return str(
-        st.text_input(
-            "Query", key="query_sentence", persist_state="session", placeholder="Type a sentence and press Enter"
-        )
-        or ""
-    ).strip()
+    if QUERY.key not in st.session_state:
+        st.session_state[QUERY.key] = QUERIES.get(example, next(iter(QUERIES.values())))
+    return typed(QUERY, "Query", placeholder="Type a sentence and press Enter")
 
 
 def map_method(with_umap: bool) -> MapMethod:
-    """How points are placed; nothing to choose where only one way is installed."""
+    """The method of projection; no widget where only one is installed."""
     if not with_umap:
         return "pca"
-    method = st.selectbox("Projection", METHODS, key="placed", format_func=str.upper, width=120, **BOUND)
-    return next((each for each in METHODS if each == method), METHODS[0])
+    return select(PLACED, "Projection", METHODS, format_func=str.upper, width=120)
 
 
 def colour_column(columns: Sequence[str]) -> str:
-    """The column of the file that the points are coloured by; "" for none."""
+    """The column of the file that colours the points; "" for none."""
     if not columns:
         return ""
     options = ["", *columns]
@@ -250,16 +230,10 @@ def colour_column(columns: Sequence[str]) -> str:
 
 
 def first_row(count: int, shown: int) -> int:
-    """Place of the first sentence drawn; without a choice where all are."""
+    """Index of the first sentence drawn; no widget where all are drawn."""
     if count <= shown:
         return 0
     most = count - shown + 1
-    keep_among("first_row", range(1, most + 1), 1)
-    return (
-        int(
-            st.number_input(
-                f"First sentence, 1 to {most:,}", 1, most, 1, step=shown, key="first_row", width=NARROW, **BOUND
-            )
-        )
-        - 1
-    )
+    key, label = FIRST_ROW.key, f"First sentence, 1 to {most:,}"
+    keep_among(key, range(1, most + 1), 1)
+    return int(st.number_input(label, 1, most, 1, step=shown, key=key, width=NARROW, **BOUND)) - 1

@@ -48,7 +48,7 @@ def sentence_input() -> SentenceTable:
 
 
 def _read() -> SentenceTable | None:
-    """The sentences; None while no file has been handed over."""
+    """The sentences; None before an upload."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         source = controls.source_choice()
         example = controls.example_select() if source == controls.TYPED_KEY else ""
@@ -67,21 +67,21 @@ def _read() -> SentenceTable | None:
 
 
 def _summary(table: SentenceTable) -> None:
-    """How many sentences there are and what was done to them, in one line."""
+    """Number of sentences and what was done to them, in one line."""
     st.caption(f"{counted(len(table.sentences), 'sentence')}. {escape_markdown(' '.join(table.notices))}")
 
 
 LONG_LIST = 2_000
-"""Above so many sentences shorter numbers are offered."""
+"""For longer lists bfloat16 is offered."""
 FOLDED = ("Token contributions", "Query")
-"""Views whose own controls take the row, so that pooling and layer stand behind the button."""
+"""Views whose own widgets fill the row, so that pooling and layer are in the popover."""
 MEASURED = ("Similarity", "Query")
-"""Views on which the measure has an effect."""
+"""Views that depend on the measure."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VectorOptions:
-    """What the reader chose for a view."""
+    """The options of a view."""
 
     plan: SentencePlan
     """How sentences become vectors."""
@@ -94,7 +94,7 @@ class VectorOptions:
     device: str
     """Where the model runs."""
     row: DeltaGenerator | None = None
-    """The row of controls, where those of the view itself belong."""
+    """The row for the view's own widgets."""
     more: DeltaGenerator | None = None
     """Where options stand that few need."""
 

@@ -1,4 +1,4 @@
-"""The view of the sentences page that places sentences in a plane, and lists those that are selected."""
+"""A map of sentences, with a list of the selected ones."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -42,7 +42,7 @@ MAP_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["autoScale2d"], "
 
 
 def map_view(asked: SentenceQuery) -> None:
-    """Every sentence as a point; a lasso lists what it selects."""
+    """Every sentence as a point; selected sentences are listed."""
     vectors = asked.vectors()
     if len(vectors.sentences) < 3:
         st.info("A map needs at least three sentences.", icon=":material/info:")
@@ -87,7 +87,7 @@ def map_view(asked: SentenceQuery) -> None:
 
 
 def _values(column: pd.Series) -> list[Any]:
-    """A column's cells: numbers where all of them are numbers and not few, words otherwise."""
+    """Values of a column: numbers where all are numbers and there are many, text otherwise."""
     numbers = pd.to_numeric(pd.Series(column.tolist(), dtype=object), errors="coerce")
     if numbers.notna().all() and numbers.nunique() > GROUPS:
         return [float(number) for number in numbers]
@@ -120,6 +120,6 @@ def _frame(placed: SentenceMap, vectors: SentenceVectors, column: str, values: l
 
 
 def _free(column: str, taken: set[str]) -> str:
-    """The name of a column of the file that is none of the table's own; a formula is none of a spreadsheet's."""
+    """A column name for downloads that differs from the table's own and that no spreadsheet reads as a formula."""
     name = formula_safe(column)
     return f"{name} (of the file)" if name in taken else name

@@ -1,4 +1,4 @@
-"""The view of the sentences page that puts every pooling and layer side by side."""
+"""Compare all poolings and layers of a list of sentences."""
 
 import numpy as np
 import pandas as pd
@@ -62,7 +62,7 @@ def _maps(comparison: PoolingComparison, model: str) -> None:
 
 
 def _read(comparison: PoolingComparison) -> str:
-    """The numbers of the last layer in words."""
+    """The numbers of the last layer, as text."""
     last = len(comparison.layers) - 1
     words = [
         f"{escape_markdown(pooling_word(pooling, comparison.edges.first))} {mean:.4f} ± {spread:.4f}"

@@ -1,4 +1,4 @@
-"""Which sentences are inside what a reader draws on the map."""
+"""Find the sentences inside a selection on the map."""
 
 from typing import Any
 
@@ -29,6 +29,6 @@ def selected_points(event: Any, points: Float[np.ndarray, "sentences 2"]) -> lis
 
 
 def _place(point: Any) -> int:
-    """A point's place in the list, which travels along with it."""
+    """A point's index in the list, from its custom data."""
     place = point.get("customdata")
     return int(place[0] if isinstance(place, list) else place) if place is not None else -1

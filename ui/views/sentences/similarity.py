@@ -1,4 +1,4 @@
-"""Views of the sentences page that compare vectors: every pair, many as blocks, the nearest to a query."""
+"""Similarity of sentences: every pair, blocks of long lists, and the nearest to a query."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -42,28 +42,28 @@ from ui.widgets.formatting import escape_markdown
 
 LISTED_PAIRS = 20
 SEARCHED_AT_ONCE = 4_000
-"""Up to so many sentences the closest pairs are there in a moment."""
+"""Most sentences whose closest pairs are found at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentenceQuery:
-    """What the reader asks about which sentences."""
+    """The sentences and the options of a view."""
 
     model: str
     """Name of the model."""
     table: SentenceTable
     """The sentences."""
     options: VectorOptions
-    """What the reader chose for the view."""
+    """The options of the view."""
 
     @property
     def plan(self) -> SentencePlan:
-        """How the sentences become vectors."""
+        """How sentences become vectors."""
         return self.options.plan
 
     @property
     def origin(self) -> Origin:
-        """What the reader's own lines of Python begin with."""
+        """The first lines of the Python code."""
         return self.origin_of(self.table.sentences)
 
     def origin_of(self, sentences: Sequence[str]) -> Origin:
@@ -85,16 +85,16 @@ class SentenceQuery:
 
     @property
     def row(self) -> DeltaGenerator:
-        """Where the controls of the view itself stand."""
+        """The row for the view's own widgets."""
         return self.options.row or st.container(horizontal=True, vertical_alignment="bottom")
 
     @property
     def key(self) -> str:
-        """Names the vectors among all that this server keeps."""
+        """Cache key of the vectors."""
         return cache.job_key(self.model, self.table.sentences, self.plan, self.dtype)
 
     def vectors(self) -> SentenceVectors:
-        """Vectors of the sentences; the page ends here until they are there."""
+        """Vectors of the sentences; the page ends here while they are computed."""
         sentence_vectors = cache.vectors(self.model, self.table.sentences, self.plan, self.dtype)
         for notice in sentence_vectors.notices:
             st.caption(escape_markdown(notice))
@@ -107,7 +107,7 @@ def made_by(vectors: SentenceVectors) -> str:
 
 
 def similarity_view(asked: SentenceQuery) -> None:
-    """Every sentence against every other, or blocks of them where they are many."""
+    """Similarity of all sentences, in blocks for long lists."""
     vectors = asked.vectors()
     (_blocks if len(vectors.sentences) > EVERY_PAIR else _every_pair)(asked, vectors)
     _closest(asked, vectors)
@@ -135,7 +135,7 @@ def _every_pair(asked: SentenceQuery, vectors: SentenceVectors) -> None:
 
 
 def _one_cell(row: int, column: int, cells: np.ndarray, vectors: SentenceVectors, word: str) -> None:
-    """The clicked cell in words, and the way to what makes it so."""
+    """The clicked cell, and a link to its explanation."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
             f"{word[0].upper()}{word[1:]} **{cells[row, column]:.7f}**: {row + 1} "
@@ -171,7 +171,7 @@ def _clicked_block(cell: tuple[int, int], summary: BlockSummary, vectors: Senten
 
 
 def _members(summary: BlockSummary, block: int) -> list[int]:
-    """Places in the list of the sentences of one block."""
+    """Indices of the sentences of a block."""
     start, size = int(summary.starts[block]), int(summary.sizes[block])
     return [int(index) for index in summary.order[start : start + size]]
 
@@ -201,7 +201,7 @@ def _pair_frame(pairs: ScoredPairs, vectors: SentenceVectors) -> pd.DataFrame:
 
 
 def query_view(asked: SentenceQuery) -> None:
-    """The sentences of the list nearest to one that is typed."""
+    """The sentences of the list nearest to a query."""
     with asked.row:
         query = controls.query_input()
     prompts, prompt = cache.prompts(asked.plan), asked.plan.prompt

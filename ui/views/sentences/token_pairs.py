@@ -1,4 +1,4 @@
-"""The view of the sentences page that says which tokens make two sentences alike."""
+"""Explain the similarity of two sentences by pairs of tokens."""
 
 import pandas as pd
 import streamlit as st
@@ -14,7 +14,7 @@ from ui.widgets.formatting import escape_markdown
 
 LISTED, SUMMED = 12, 3
 MENU = 500
-"""Up to so many sentences are chosen from a menu, more by their number."""
+"""Most sentences in a list; longer lists have number fields."""
 
 
 def pair_view(asked: SentenceQuery) -> None:

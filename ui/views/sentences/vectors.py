@@ -1,4 +1,4 @@
-"""The view of the sentences page that shows the vectors themselves and hands them out."""
+"""Show and download the vectors of sentences."""
 
 import io
 import re
@@ -22,7 +22,7 @@ KEY = "sentences_vectors"
 
 
 def vectors_view(asked: SentenceQuery) -> None:
-    """The vectors as rows of numbers, a window of sentences at a time, and the whole of them as files."""
+    """The vectors of some sentences as a heatmap, and all vectors as files."""
     vectors = asked.vectors()
     with asked.row:
         first = controls.first_row(len(vectors.sentences), ROWS)
@@ -50,7 +50,7 @@ def vectors_view(asked: SentenceQuery) -> None:
 
 
 def _frame(vectors: SentenceVectors) -> pd.DataFrame:
-    """All vectors, also those that are not drawn."""
+    """Downloads of all vectors."""
     frame = pd.DataFrame(vectors.vectors, columns=[f"d{dimension}" for dimension in range(vectors.dimensions)])
     frame.insert(0, "sentence", list(vectors.sentences))
     return frame
@@ -76,11 +76,11 @@ def _downloads(vectors: SentenceVectors) -> None:
             help="A zip with the vectors as .npy and a JSON file that names model, revision, pooling and layer.",
             on_click="ignore",
         )
-    st.caption("The CSV of the row below holds all of them too.")
+    st.caption("The CSV below has all of them, too.")
 
 
 def packed(vectors: SentenceVectors, name: str) -> bytes:
-    """The vectors as NumPy's own file and, beside them, what made them, in one zip file."""
+    """A zip file with the vectors in NumPy's format and their metadata."""
     target = io.BytesIO()
     inside = f"{name}.npy"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:

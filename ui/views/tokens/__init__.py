@@ -1,1 +1,1 @@
-"""What the Tokens page shows."""
+"""Views of the page Tokens."""

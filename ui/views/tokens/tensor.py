@@ -92,8 +92,9 @@ def _type_lines(tokens: Tokens) -> list[str]:
     if tokens.token_type_ids is not None:
         types = tokens.token_type_ids.tolist()
         counts = ", ".join(f"{types.count(each):,} of type {each}" for each in sorted(set(types)))
-        told = "the two texts apart" if len(set(types)) > 1 else "a first from a second text; here is one kind only"
-        return [f"**Token types** tell {told}: {counts}."]
+        several = len(set(types)) > 1
+        what = "distinguish the two texts" if several else "distinguish a first from a second text; here there is one"
+        return [f"**Token types** {what}: {counts}."]
     if tokens.pair is not None:
-        return ["**No token types**: this model tells the texts apart by the separator alone."]
+        return ["**No token types**: this model distinguishes the texts by the separator only."]
     return []

@@ -22,9 +22,9 @@ from ui.widgets.formatting import count, escape_markdown
 
 CHART_KEY = "tokens_neighbours"
 HALF = 0.52
-"""Of the page's width, for what stands beside the table."""
+"""Share of the page's width of the right column."""
 MARKS = (
-    "Neighbouring words differ in shade; pieces of one word touch. A small mark in front belongs to the vocabulary's "
+    "Neighbouring words differ in shade; pieces of one word touch. A small mark in front is part of the vocabulary's "
     "spelling: ## continues a word, ▁ and Ġ stand for a space. *Italic*: special token. Dotted edge, underlined: not "
     "in the vocabulary. Grey: characters that become no token. Click a token to see its neighbours below."
 )
@@ -40,7 +40,7 @@ HOW = (
 
 @st.fragment
 def cut_view(name: str, tokens: Tokens) -> None:
-    """The text in its tokens, the table of these, and the neighbours of the chosen one."""
+    """The tokens of the text, their table, and the neighbours of the selected one."""
     below, above = controls.below_choice(), st.container()
     with st.container(key="halves_tokens"):
         rows, near = st.columns([1, 1], gap="medium")
@@ -64,20 +64,20 @@ def cut_view(name: str, tokens: Tokens) -> None:
 
 
 def sizes(tokens: Tokens) -> None:
-    """How much was read."""
+    """Counts of tokens, words and characters."""
     with st.container(horizontal=True):
         st.metric("Tokens", count(len(tokens)), help="Rows that the model reads, special tokens included.")
         st.metric("Token limit", count(tokens.limit), help=f"What sets this: {escape_markdown(tokens.limit_reason)}.")
         st.metric("Words", count(_words(tokens)), help="As the tokenizer splits the text; punctuation is not counted.")
         st.metric("Pieces", count(int((~tokens.special).sum())), help="Tokens of the text itself, punctuation too.")
-        st.metric("Special", count(int(tokens.special.sum())), help="Tokens that stand for no word.")
+        st.metric("Special", count(int(tokens.special.sum())), help="Tokens such as [CLS], which belong to no word.")
         st.metric("Unknown", count(int(tokens.unknown.sum())), help="Pieces that the vocabulary does not have.")
         st.metric("Cut off", count(sum(tokens.tokens_cut)), help="Tokens at the end that do not fit the model.")
-        st.metric("Characters", count(len(tokens.text) + len(tokens.pair or "")), help="Of the text as it was given.")
+        st.metric("Characters", count(len(tokens.text) + len(tokens.pair or "")), help="Characters of the text.")
 
 
 def _words(tokens: Tokens) -> int | None:
-    """Words with a letter or digit in them; None where the tokenizer does not tell words."""
+    """Number of words with a letter or digit; None where the tokenizer does not mark words."""
     if tokens.word_ids is None:
         return None
     texts, words = (tokens.text, tokens.pair or ""), set()
@@ -90,7 +90,7 @@ def _words(tokens: Tokens) -> int | None:
 
 
 def token_table(tokens: Tokens) -> None:
-    """Every token with all that is known about it."""
+    """A table of all tokens."""
     frame = tokens_frame(tokens)
     ids = {column: st.column_config.NumberColumn(format="%d") for column in ("position", "id", "word", "type id")}
     shown = frame.assign(token=[shortened(escape_controls(token), 60) for token in frame["token"]])
@@ -105,7 +105,7 @@ def token_table(tokens: Tokens) -> None:
 
 
 def tokens_frame(tokens: Tokens) -> pd.DataFrame:
-    """The rows of the token table; columns that the tokenizer says nothing about are left out."""
+    """The rows of the token table; columns that the tokenizer does not provide are left out."""
     flags = zip(tokens.special.tolist(), tokens.unknown.tolist(), strict=True)
     columns: dict[str, object] = {
         "position": range(len(tokens)),

@@ -1,1 +1,1 @@
-"""What the page on words that matter shows."""
+"""Views of the page Words that matter."""

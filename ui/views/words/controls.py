@@ -1,4 +1,4 @@
-"""Widgets of the page on words that matter; keys are names in the address."""
+"""Widgets of the page Words that matter."""
 
 from collections.abc import Sequence
 
@@ -10,23 +10,32 @@ from bertviz_core.attribution.results import Replacement, ShareMethod
 from bertviz_core.attribution.text_units import has_mask
 from bertviz_core.errors import TextError
 from bertviz_core.interventions.targets.target import Measure
-from bertviz_core.questions.interventions.attributions import BY_NAME, COMPARED, IN_PLACE, METHOD, REPLACED, UNITS
+from bertviz_core.questions.interventions.attributions import (
+    BY_NAME,
+    CLASSES,
+    COMPARED,
+    IN_PLACE,
+    METHOD,
+    REPLACED,
+    UNITS,
+)
 from bertviz_core.text import escape_controls
+from ui.address.registry import param
+from ui.address.widgets import BOUND, choice
 from ui.cache import models
 from ui.session import SECOND_TEXT, store, stored
 from ui.views.words import texts
-from ui.widgets.controls import BOUND, choice, needs_pair, pair, text
+from ui.widgets.controls import needs_pair, pair, text
 from ui.widgets.target_controls.opened import ChosenTarget
 from ui.widgets.target_controls.row import OF_PLACES
 
-CLASSES, CLASSES_BY = "classes", "classes_by"
 BY_MEASURE: dict[str, Measure] = {"logit": "logit", "probability": "probability"}
 EXAMPLE = "It's not an exchange or return", "It's an exchange or return"
-"""Two texts that mean the opposite, and whose vectors are nearly the same."""
+"""Two texts of opposite meaning with nearly the same vectors."""
 
 
 def method_choice(name: str) -> ShareMethod:
-    """How the share of each word is found; without a mask, which gradients start from, by leave-one-out alone."""
+    """The method of attribution; only leave-one-out for a tokenizer without a mask token."""
     if not has_mask(models.tokenizer(name)):
         st.caption(texts.ONLY_LEFT_OUT)
         return "leave-one-out"
@@ -34,7 +43,7 @@ def method_choice(name: str) -> ShareMethod:
         "Leave-one-out: measured, by a run without each word. Integrated gradients: shares that add up, by gradients "
         "on the way from a text of masks. Gradient x input: one run, the roughest."
     )
-    return BY_NAME[choice("Method", METHOD.options, METHOD.key, help=words)]
+    return BY_NAME[choice(METHOD, "Method", help=words)]
 
 
 def methods_choice() -> tuple[ShareMethod, ...]:
@@ -49,7 +58,7 @@ def methods_choice() -> tuple[ShareMethod, ...]:
         selection_mode="multi",
         default=list(BY_NAME)[:2],
         key=COMPARED.key,
-        help="Which words are the strongest, each method says by itself.",
+        help="Each method has its own order of the strongest words.",
         **BOUND,
     )
     if not chosen:
@@ -63,13 +72,13 @@ def classes_choice(labels: Sequence[str]) -> tuple[str, ...]:
     Raises:
         TextError: none is chosen.
     """
-    if stored(CLASSES) is not None and not set(stored(CLASSES)) <= set(labels):
-        store(CLASSES, None)
+    if stored(CLASSES.key) is not None and not set(stored(CLASSES.key)) <= set(labels):
+        store(CLASSES.key, None)
     chosen = st.multiselect(
         "Classes shown",
         labels,
         list(labels[:MOST_CLASSES]),
-        key=CLASSES,
+        key=CLASSES.key,
         format_func=escape_controls,
         max_selections=MOST_CLASSES,
         help=f"The likeliest to begin with; at most {MOST_CLASSES}.",
@@ -81,17 +90,17 @@ def classes_choice(labels: Sequence[str]) -> tuple[str, ...]:
 
 
 def class_measure(has_probability: bool) -> Measure:
-    """What is read of each class."""
+    """The measure of each class."""
     if not has_probability:
         return "logit"
     words = "What goes into the softmax or the sigmoid, or what comes out of it."
-    return BY_MEASURE[choice("Measured by", tuple(BY_MEASURE), CLASSES_BY, help=words)]
+    return BY_MEASURE[choice(param("classes_by"), "Measured by", help=words)]
 
 
 def whole_words() -> bool:
-    """Whether the tokens of a word go together."""
-    words = "A word of several tokens goes as a whole, or each token alone."
-    return choice("Units", UNITS.options, UNITS.key, help=words) == "words"
+    """Whether whole words are attributed, not single tokens."""
+    words = "Whether a word of several tokens is left out as a whole, or each token by itself."
+    return choice(UNITS, "Units", help=words) == "words"
 
 
 def replacement(name: str, chosen: ChosenTarget, place: DeltaGenerator) -> Replacement:
@@ -110,7 +119,7 @@ def replacement(name: str, chosen: ChosenTarget, place: DeltaGenerator) -> Repla
             return "mask"
         words = "The mask keeps all positions; with nothing in its place the text is shorter."
         with place:
-            return REPLACED[choice("In its place", IN_PLACE.options, IN_PLACE.key, help=words)]
+            return REPLACED[choice(IN_PLACE, "In its place", help=words)]
     if placed:
         st.info(texts.NO_MASK_PLACED, icon=":material/info:")
         st.stop()
@@ -130,7 +139,7 @@ def needs_mask(name: str, what: str) -> None:
 
 
 def two_texts() -> tuple[str, str]:
-    """Both texts of the sidebar; where there is one, the page ends with an offer of examples."""
+    """Both texts of the sidebar; without a second one the page ends with examples."""
     second = pair()
     if second is None:
         needs_pair("The cosine is shared out among the words of two texts", (None, SECOND_TEXT), EXAMPLE)

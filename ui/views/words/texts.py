@@ -12,46 +12,46 @@ SHARES: dict[ShareMethod, str] = {
         "`share = (x - r) · ∫ dF/dx(r + α (x - r)) dα` over α from 0 to 1, summed over the dimensions of the word "
         "embedding: `x` of the text, `r` of the text with every word masked (Sundararajan et al. 2017). The shares add "
         "up to the target of the text minus that of the masked text. The integral is a sum over Gauss-Legendre nodes, "
-        "doubled until the sum misses by less than 0.1 %; what is left is the completeness error in the title."
+        "doubled until the error is below 0.1 %; the remaining completeness error is in the title."
     ),
     "gradient-x-input": (
         "`share = (x - r) · dF/dx` at the text itself, `r` the text with every word masked: one run. Where the target "
-        "is not linear, which it never is, the shares miss what they should add up to; by how much is told."
+        "is not linear, which it never is, the shares do not add up exactly; the error is shown."
     ),
 }
 READ = {
     "leave-one-out": (
-        "Orange: the word raises the target; without it the number is lower. Blue: it lowers it. A mask in a word's "
-        "place is itself something that the model reads: a word of five pieces becomes five masks."
+        "Orange: the word raises the target; without it the number is lower. Blue: it lowers it. The model reads the "
+        "masks, too: a word of five pieces becomes five masks."
     ),
     "integrated-gradients": (
         "Orange: the word raises the target, compared with a text of masks. Blue: it lowers it. The shares add up."
     ),
     "gradient-x-input": (
         "Orange: a small step towards this word raises the target. Blue: it lowers it. Compare it with leave-one-out "
-        "before you believe it."
+        "before you rely on it."
     ),
 }
 CURVES = (
     "The words are ranked by their share, the one that raises the target most first. Left: the first k are replaced by "
-    "the mask (comprehensiveness). Right: they alone are kept (sufficiency). The number below is the mean over all "
-    "steps of how far the target has fallen below that of the whole text (DeYoung et al. 2020). The band goes from the "
+    "the mask (comprehensiveness). Right: only they are kept (sufficiency). The number below is the mean over all "
+    "steps of how far the target has fallen below that of the whole text (DeYoung et al. 2020). The band spans the "
     "least to the greatest value of 20 random orders, drawn with seed 0."
 )
 CURVES_READ = (
-    "Strong words make the left curve fall fast and the right one rise fast. A curve in the middle of the grey band "
-    "says no more than words chosen at random; where a text has few words, some of the 20 random orders are the best "
-    "one by chance."
+    "Strong words make the left curve fall fast and the right one rise fast. A curve in the middle of the grey band is "
+    "no better than words chosen at random; in a text of few words some of the 20 random orders are the best one by "
+    "chance."
 )
 PAIRS = (
     "With `f` the sentence vector of length 1, `a`, `b` the states of the two texts after the chosen layer, `r` those "
     "of the texts with every word masked: `f(a)·f(b) = Σ A_ij + f(a)·f(r_b) + f(r_a)·f(b) - f(r_a)·f(r_b)`. `A_ij` is "
-    "the product of what token i moves its vector and what token j moves the other, by derivatives along the straight "
-    "way from reference to text (Moeller et al. 2023). The error is what the sum misses of the cosine."
+    "the product of how token i moves its vector and how token j moves the other, by derivatives along the straight "
+    "path from reference to text (Moeller et al. 2023). The error is the difference of the sum from the cosine."
 )
 PAIRS_READ = (
-    "The cosine is the sum of all cells and the reference terms, never the cells alone: what two texts of masks have "
-    "in common is in the reference terms."
+    "The cosine is the sum of all cells and the reference terms, never of the cells alone: the similarity of two texts "
+    "of masks is in the reference terms."
 )
 
 
@@ -63,20 +63,20 @@ CLASSES = (
 )
 CLASSES_READ = (
     "Orange: the word speaks for the class; without it the number is lower. Blue: it speaks against it. The number "
-    "beside a class is that of the whole text. A logit can rise in all classes at once; under a softmax, what one "
-    "class wins in probability the others lose."
+    "beside a class is that of the whole text. Logits of all classes can rise at once; under a softmax, probability "
+    "that one class gains is lost by the others."
 )
 NO_MASK = (
     "starts from the same text with a mask in every word's place, and the tokenizer of this model has no mask token: "
     "the view Words takes words away without one."
 )
 NO_MASK_PLACED = (
-    "This number is read at a place of the text, which moves when words are dropped, and the tokenizer of this model "
-    "has no mask token to put in their place: take another target, such as the cosine to a second text."
+    "This target belongs to a position of the text, which changes when words are dropped, and the tokenizer of this "
+    "model has no mask token to replace them: choose another target, such as the cosine to a second text."
 )
 ONLY_LEFT_OUT = (
-    "Method: leave-one-out, with nothing in the place of a word. The other methods start from a text of masks, and "
-    "this model's tokenizer has no mask token."
+    "Method: leave-one-out, which drops the word. The other methods start from a text of masks, and this model's "
+    "tokenizer has no mask token."
 )
 METHOD_WORDS: dict[ShareMethod, str] = {
     "leave-one-out": "leave-one-out",

@@ -1,4 +1,4 @@
-"""Views: the text coloured by what each word adds, curves without the strongest words, words by classes, two texts."""
+"""Views of the page Words that matter: attribution of words, curves, classes, and pairs of words of two texts."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -52,7 +52,7 @@ from ui.widgets.view_and_layer import state_select
 
 
 def words_view() -> None:
-    """The coloured text, its totals, and the words as bars."""
+    """The coloured text, its sums, and bars of the words."""
     name = model_name()
     row = folded_row()
     chosen = target_row(name, row)
@@ -84,7 +84,7 @@ def words_view() -> None:
 
 
 def _totals(result: WordAttributions) -> None:
-    """The target with and without all words, and what the shares add up to."""
+    """The target with and without all words, and the sum of the shares."""
     unit = f"in {result.unit}"
     with st.container(horizontal=True):
         st.metric("Clean", decimals(result.clean), help=f"The {result.title} of the text as it is, {unit}.")
@@ -96,13 +96,13 @@ def _totals(result: WordAttributions) -> None:
             help_text = "How far the sum of the shares is from clean minus without any word."
             st.metric("Error of the sum", digits(result.error, 2), help=help_text)
         if result.method == "integrated-gradients":
-            help_text = "By how much any share changed when the nodes of the integral were doubled last."
+            help_text = "Largest change of any share when the number of nodes of the integral was last doubled."
             st.metric("Error of a share", digits(float(result.share_errors.max()), 2), help=help_text)
     st.markdown(_strongest(result))
 
 
 def _strongest(result: WordAttributions) -> str:
-    """The word that adds most, and the one that takes away most; the stronger of the two first."""
+    """The words with the largest positive and negative share, the stronger one first."""
     most, least = int(result.shares.argmax()), int(result.shares.argmin())
     title = escape_markdown(result.title)
     said = []
@@ -214,7 +214,7 @@ def classes_view() -> None:
 def _class_options(
     chosen: ChosenTarget, labels: tuple[str, ...], measure: Measure, values: Mapping[str, str]
 ) -> Options:
-    """What is asked of all classes of a target's head, or of its probe."""
+    """Options for all classes of the target's head or probe."""
     request, named = parse_target(chosen.name, chosen.pair is not None), {CLASSES.key: joined_names(labels)}
     options = target_options(chosen, {**values, **named, MEASURE.key: measure})
     if chosen.kind == "probe":
@@ -226,7 +226,7 @@ def _class_options(
 def _class_line(
     chosen: ChosenTarget, answer: ClassPrediction, labels: tuple[str, ...], asked: tuple[Measure, bool, Replacement]
 ) -> str:
-    """What is drawn, in the line above it."""
+    """The line above the figure."""
     measure, whole_words, replacement = asked
     request = parse_target(chosen.name, has_pair=True)
     noun = "tag" if chosen.kind == "tag" else "class"
@@ -238,19 +238,19 @@ def _class_line(
 
 
 def _unit_words(whole_words: bool) -> tuple[str, ...]:
-    """That each token goes alone, where it does."""
+    """A note where single tokens are attributed."""
     return () if whole_words else ("each token alone",)
 
 
 def _for_and_against(result: ClassAttributions, place: int) -> str:
     """The strongest word for a class and the strongest against it."""
-    told = [
+    words = [
         f"**{_token(result.words[word])}** speaks most {side} it (**{decimals(float(result.shares[word, place]))}**)"
         for word, side in zip(result.strongest(place), ("for", "against"), strict=True)
         if word is not None
     ]
     clean = f"{result.measure} {decimals(float(result.clean[place]))}"
-    return f"* **{_token(result.labels[place])}**, {clean}: {', '.join(told) or 'no word changes it'}."
+    return f"* **{_token(result.labels[place])}**, {clean}: {', '.join(words) or 'no word changes it'}."
 
 
 def classes_frame(result: ClassAttributions) -> pd.DataFrame:
@@ -266,7 +266,7 @@ def pairs_view() -> None:
     layers = models.loaded(name).num_hidden_layers
     controls.needs_mask(name, "A sum over pairs of words")
     text, pair = controls.two_texts()
-    words = "Where the tokens are told apart. An early layer is closer to the words, and takes longer."
+    words = "The layer whose token vectors are compared. An early layer is closer to the words, and takes longer."
     layer = state_select(layers - 1, words) if layers > 1 else 0
     opened, options = SharedModel(name), Options((text,), pair, values={LAYER.key: str(layer)})
     ledger = answer(pair_attributions, opened, options).result
@@ -288,9 +288,9 @@ def _ledger(ledger: PairAttributions) -> None:
         st.metric("Cosine", decimals(ledger.cosine), help="Of the two sentence vectors.")
         st.metric("All pairs", decimals(total), help="Sum of the cells.")
         st.metric("Reference terms", decimals(ledger.reference_terms), help=_terms(ledger))
-        help_text = "What the sum of pairs and reference terms misses of the cosine."
+        help_text = "Difference of the sum of pairs and reference terms from the cosine."
         st.metric("Error of the sum", digits(ledger.error, 1), help=help_text)
-        help_text = f"By how much any pair changed when the nodes were doubled last, to {ledger.nodes:,}."
+        help_text = f"Largest change of any pair when the number of nodes was last doubled, to {ledger.nodes:,}."
         st.metric("Error of a pair", digits(float(ledger.share_errors.max()), 1), help=help_text)
     first, second = np.unravel_index(int(np.abs(ledger.shares).argmax()), ledger.shares.shape)
     words = [ledger.first.tokens[int(first)], ledger.second.tokens[int(second)]]
@@ -327,3 +327,7 @@ def pairs_frame(ledger: PairAttributions) -> pd.DataFrame:
 
 def _token(token: str) -> str:
     return escape_markdown(isolated(escape_controls(token)))
+
+
+VIEWS = {"Words": words_view, "Curves": curves_view, "Pairs": pairs_view, "Classes": classes_view}
+"""Name -> view."""

@@ -1,1 +1,1 @@
-"""Files that a reader takes away: the colours of their figures, and the report of a model and a text."""
+"""Downloads: the theme of figures, their captions, and the report."""

@@ -1,4 +1,4 @@
-"""What figures and tables say of themselves, for their captions and for a report of the view that they stand in."""
+"""Captions of figures, and the record of figures and tables for a report of the view."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,15 +21,15 @@ def note_figure(
     texts: Tokens | Sequence[str | None] = (),
     models: Sequence[str] = (),
 ) -> None:
-    """Note a figure for a report of its view, where one was asked for; every row of downloads does it.
+    """Record a figure for a report of its view, if one was requested.
 
     Args:
         figure: a FigureSpec, or a finished figure.
-        key: of its chart.
-        title: of a finished figure; a FigureSpec has its own.
-        caption: what is seen.
-        texts: what the models read, where the figure depends on it.
-        models: names of the models that the figure shows; the chosen one by default.
+        key: key of its chart.
+        title: title of a finished figure; a FigureSpec has its own.
+        caption: the caption.
+        texts: texts that the figure depends on.
+        models: names of the models shown; by default the chosen one.
     """
     if (view := view_in_sight()) is not None:
         title = figure.title if isinstance(figure, FigureSpec) else title
@@ -37,19 +37,19 @@ def note_figure(
 
 
 def note_table(title: str, table: pd.DataFrame) -> None:
-    """Note a table for a report of its view, which holds it where the view has no figure."""
+    """Record a table for a report of its view, which contains tables where the view has no figure."""
     if (view := view_in_sight()) is not None:
         view.tables[title] = table
 
 
 def note_code(key: str, code: str) -> None:
-    """Note the lines of Python that reproduce the numbers of a chart."""
+    """Record the lines of Python that reproduce the numbers of a chart."""
     if (view := view_in_sight()) is not None:
         view.code[key] = code
 
 
 def alt_of(figure: Any) -> str:
-    """What is seen, for a reader who does not see it; "" for a finished figure."""
+    """The description for screen readers; "" for a finished figure."""
     return figure.alt if isinstance(figure, FigureSpec) else ""
 
 
@@ -59,12 +59,12 @@ def read_texts(texts: Tokens | Sequence[str | None]) -> tuple[str, ...]:
 
 
 def shown_models(names: Sequence[str] = ()) -> tuple[tuple[str, str], ...]:
-    """Name and revision of each model, of the chosen one where none is named."""
+    """Name and revision of each model; by default of the chosen one."""
     return tuple(_named(name) for name in names or (controls.model_name(),))
 
 
 def _named(name: str) -> tuple[str, str]:
-    """A model's name and revision; the name alone where its files have gone since what is shown was computed."""
+    """A model's name and revision; no revision where its files were removed after the computation."""
     try:
         source = sources.source(name)
     except BertvizError:

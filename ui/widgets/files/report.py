@@ -1,7 +1,7 @@
-"""The report that a reader takes away: the view at hand, and figures of its model and text, in one HTML file.
+"""Make a report as one HTML file: the current view, and figures of its model and text.
 
-A report of the view is made at the end of a run of the whole page, which notes what the view shows; figures of the
-model and text alone need no such run.
+A report of the view is made at the end of a run of the whole page, which records what the view shows; other reports
+need no such run.
 """
 
 import re
@@ -23,22 +23,22 @@ from ui.widgets.formatting import escape_markdown
 
 VIEW, USUAL_ONES, FIGURES, MADE = "report_view", "report_usual", "report_figures", "report_made"
 WANTED, FILE = "report_wanted", "report_file"
-"""Keys of the session: whether the next run of the page is to be noted; the word of the file that was made of one."""
+"""Keys of the session: whether the next run of the page is recorded; token of the file that was made of a view."""
 LONGEST_NAME = 80
 WAITING = (
-    "The report is made when the view is drawn. A view that asks for something first, such as a second text, is in no "
-    "report: give it that, or choose the usual figures without this view."
+    "The report is made when the view is drawn. A view that waits for input, such as a second text, cannot be in a "
+    "report: provide the input, or choose the usual figures without this view."
 )
-"""What stands where the file will stand."""
+"""Shown in place of the file until it is ready."""
 
 
 class PageReport:
-    """The report of one run of the page: its button, and the file where this run was asked for one.
+    """The report of a run of the page: its button, and the file where one was requested.
 
     Args:
-        page: name of the page in the address.
-        title: what it is called.
-        typed: keys of what a reader types, which no address says.
+        page: name of the page.
+        title: its title.
+        typed: keys of the reader's own texts, which are not in the address.
     """
 
     def __init__(self, page: str, title: str, typed: Sequence[str]) -> None:
@@ -49,14 +49,14 @@ class PageReport:
         session.store(WANTED, False)
 
     def button(self) -> None:
-        """The button; behind it what the report is to hold, and the file once it is made."""
+        """Show the button, whose panel has the choice of contents, and the file once it is ready."""
         _button(self)
 
     @contextmanager
     def of_page(self) -> Iterator[None]:
-        """Run the page inside; where a report of the view was asked for, it is made when the page stands."""
+        """Run the page inside the block; a requested report of the view is made after it."""
         with noted(self.wanted) as view:
-            yield  # a page that asks for something first ends here, and WAITING stays where the file would stand
+            yield  # a page that waits for input ends here, and WAITING stays in place of the file
             self._make(view)
 
     def _make(self, view: ShownView) -> None:
@@ -64,7 +64,7 @@ class PageReport:
             return
         from ui.cache.report import NOTHING, keep_file, view_report
 
-        self.wanted = False  # by now; runs of the button alone go on from here
+        self.wanted = False  # since the button's fragment runs again with this object
         asked, *_ = session.stored(MADE)
         named = f"{self.title}: {view.name}" if view.name else self.title
         query = urlencode([(key, value) for key in st.query_params for value in st.query_params.get_all(key)])
@@ -89,7 +89,7 @@ def _button(report: PageReport) -> None:
 
 
 def _panel(report: PageReport) -> None:
-    # Here, since it imports every figure and what they are made of, which the first page must not wait for.
+    # Imported here, since it imports every figure, for which the first page must not wait.
     from ui.cache.report import ReportRequest, kept_file, offered, report_file
 
     st.markdown("One HTML file, which opens without a network.")
@@ -135,14 +135,14 @@ def _panel(report: PageReport) -> None:
 
 
 def _settings(typed: Sequence[str]) -> tuple[object, ...]:
-    """What a view is shown with: the address, and what was typed."""
+    """The state of a view: the address, and the typed texts."""
     address = [(key, tuple(st.query_params.get_all(key))) for key in sorted(st.query_params)]
     return (*address, *((key, session.stored(key)) for key in typed))
 
 
 @contextmanager
 def _said() -> Iterator[None]:
-    """Show a refusal as one sentence where the file would stand."""
+    """Show an error as one sentence in place of the file."""
     try:
         yield
     except BertvizError as error:

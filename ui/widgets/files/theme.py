@@ -1,4 +1,4 @@
-"""The colours in which figures are taken away: one choice for all of them, kept for the session."""
+"""The theme of downloaded figures: one choice for all of them, kept for the session."""
 
 import streamlit as st
 
@@ -12,7 +12,7 @@ FILES = "files"
 
 
 def theme_select(key: str) -> None:
-    """The choice of colours for the files of a figure, folded; what one row chooses, all rows have."""
+    """A popover with the theme of downloads, which all figures share."""
     name = f"{key}_theme"
     current = str(st.session_state.get(_CHOSEN, AS_SHOWN))
     with st.popover(f"Colours: {current}", key=f"{key}_colours"):
@@ -30,13 +30,13 @@ def theme_select(key: str) -> None:
 
 
 def chosen_theme() -> str:
-    """The theme chosen for all files; "" for that of the page."""
+    """The theme of downloads; "" for that of the page."""
     chosen = str(st.session_state.get(_CHOSEN, AS_SHOWN))
     return "" if chosen == AS_SHOWN else chosen
 
 
 def take_theme(name: str) -> None:
-    """Take the theme that a link names; a strange word changes nothing."""
+    """Use the theme named by a link; other words are ignored."""
     if name in THEMES:
         st.session_state[_CHOSEN] = name
 

@@ -1,4 +1,4 @@
-"""Long work while its reader waits: the question whether it shall begin, how far it is, a way to end it, its answer."""
+"""Ask a question that may take long: confirmation, progress, cancellation and the answer."""
 
 from collections.abc import Callable, Hashable
 from functools import partial
@@ -19,7 +19,7 @@ from ui.widgets.run_model import agreed_cost, agreed_work
 
 QUIET_S, CHECK_EVERY_S, POLL_S = 0.4, 0.05, 1.0
 PATIENCE_S = 2.0
-"""Seconds for which the page waits for an answer without a way to end the work."""
+"""Seconds that the page waits for an answer before it offers to cancel the work."""
 T = TypeVar("T")
 Resume = Callable[[Any], None]
 
@@ -30,23 +30,23 @@ def answer(
     options: Options,
     draw: Callable[[Answer[T]], None] | None = None,
 ) -> Answer[T]:
-    """The answer to a question; where it takes long the page ends here until it is there.
+    """Return the answer to a question; the page ends here while a long answer is computed.
 
-    What takes minutes begins when the reader agrees. The work goes on while its reader looks at another page, is found
-    again by whoever asks the same, and its answer is kept for all of them.
+    Work of minutes starts when the reader confirms it. It goes on while the reader looks at another page, and is shared
+    by all readers who ask the same.
 
     Args:
         question: the question.
-        opened: what it is about.
-        options: what is asked for.
-        draw: shows the answer as far as it is known, each second and after a stop, where the work shows it.
+        opened: the model or corpus.
+        options: the options of the question.
+        draw: shows a partial answer, each second and after a cancellation, for work that has one.
 
     Raises:
-        BertvizError: as the question.
+        BertvizError: the question cannot be answered.
     """
-    held: Answer[T] | None = opened.at_hand(question.key(options))
-    if held is not None:
-        return held
+    known: Answer[T] | None = opened.cached(question.key(options))
+    if known is not None:
+        return known
     if question.cost is None:
         return question(opened, options)
     key = opened.key(question.key(options))
@@ -77,20 +77,20 @@ def awaited(
     draw: Callable[[T], None] | None = None,
     kind: str = "",
 ) -> T:
-    """The result of a job; while there is none the page shows how far it is, and ends there.
+    """Return the result of a job; the page shows its progress and ends here until it is done.
 
     Args:
-        board: gives the board that the job is on.
-        key: of the job.
+        board: returns the board of the job.
+        key: key of the job.
         job: the job.
-        noun: what it counts, such as "sentences".
-        patience_s: seconds for which the page waits without a way to end the work.
-        resume: called with the key before a stopped job begins again.
-        draw: shows the result as far as it is known, where the work shows it; each second, and after a stop.
-        kind: what the work is: a session has one job of a kind; by default what it counts.
+        noun: what its steps are, such as "sentences".
+        patience_s: seconds that the page waits before it offers to cancel the work.
+        resume: called with the key before a cancelled job starts again.
+        draw: shows a partial result, each second and after a cancellation, for work that has one.
+        kind: kind of the work, of which a session waits for one job; the noun by default.
 
     Raises:
-        BertvizError: the job's own.
+        BertvizError: the error of the job.
     """
     this_reader().wait_for(kind or noun, job)
     _wait(job, noun, patience_s)
@@ -104,7 +104,7 @@ def awaited(
 
 
 def progress_words(job: Job[Any], noun: str) -> str:
-    """How far a job is, and, once there is a rate, how fast it goes and what is left."""
+    """Progress of a job, with its rate and the time left once they are known."""
     if job.state == "waiting":
         return "Waiting for another list to be finished."
     done, left = f"{job.done:,} of {job.total:,} {noun}", job.seconds_left
@@ -115,7 +115,7 @@ def progress_words(job: Job[Any], noun: str) -> str:
 
 
 def _wait(job: Job[Any], noun: str, patience_s: float) -> None:
-    """Wait for a job; every word written lets a superseded page stop."""
+    """Wait for a job; writing to the page lets a superseded script stop."""
     started, place = perf_counter(), st.empty()
     while not job.wait(CHECK_EVERY_S):
         spent = perf_counter() - started
@@ -135,7 +135,7 @@ def _watch(
     draw: Callable[[T], None] | None,
     kind: str,
 ) -> None:
-    """How far a job is; looked at again each second, whatever page its reader comes from."""
+    """Show the progress of a job, refreshed each second."""
     job = board().find(key)
     if job is not None:
         this_reader().wait_for(kind, job)  # anew where the connection had broken off
@@ -150,7 +150,7 @@ def _watch(
         st.button("Go on", type="primary", key="resume_job", on_click=_again, args=(board, key, resume))
     else:
         st.progress(min(job.done / max(job.total, 1), 1.0), text=progress_words(job, noun))
-        st.caption("This goes on when you look at another page, and its result is kept for the next time.")
+        st.caption("The work continues while you look at another page, and its result is kept.")
         st.button("Cancel", key="stop_job", on_click=job.stop)
 
 

@@ -1,4 +1,4 @@
-"""A list handed over as a file: kept for the whole session, read in a process of its own, one column of it chosen."""
+"""Upload a list as a file: kept for the session and read in an isolated process."""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -11,39 +11,39 @@ from bertviz_core.errors import TextError
 from bertviz_core.sentences.reading.lists import read_upload
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.text import escape_controls
-from ui.address.bounds import keep_among
+from ui.address.widgets import keep_among
 from ui.cache.memoize import cached_by_bytes
 from ui.session import settings
 from ui.widgets.formatting import escape_markdown
 
 QUIET_S = 1.0
-"""A reading shorter than this writes nothing, so that nothing flickers."""
+"""A shorter reading shows no progress, so that nothing flickers."""
 LONGEST_NAME = 100
 LINKED = "list_file"
-"""Name in the address of a link, and key of the session: what the file was called that the view was made from."""
+"""Name in the address of a link, and key of the session: name of the file that the view was made from."""
 
 
 class ListFile:
-    """The file of one list; the keys of its controls begin with the list's name, so that lists stay apart."""
+    """The file of a list; the keys of its widgets begin with the list's name."""
 
     def __init__(self, prefix: str, label: str = "CSV, TSV, Parquet or text file") -> None:
-        """The file of a list.
+        """Create the widgets' keys of a list.
 
         Args:
             prefix: name of the list.
-            label: what its file may be, for a reader who does not see its place.
+            label: label of the upload, for screen readers.
         """
         self._label = label
         self._upload, self._file, self._column = f"{prefix}_upload", f"{prefix}_file", f"{prefix}_column"
 
     def table(self, words: str) -> SentenceTable | None:
-        """The texts of the file; None while none has been handed over.
+        """The texts of the file; None before an upload.
 
         Args:
-            words: what the file should be, shown while there is none.
+            words: which files are accepted, shown while there is none.
 
         Raises:
-            BertvizError: as bertviz_core.sentences.reading.lists.read_upload.
+            BertvizError: the file cannot be read as a list.
         """
         handed = self.handed(words)
         if handed is None:
@@ -54,13 +54,13 @@ class ListFile:
         return table if column in (None, table.column) else _table(digest, name, column)
 
     def handed(self, words: str) -> tuple[str, str] | None:
-        """Name and digest of the file that this session handed over, also after a visit to another page.
+        """Name and digest of the session's file, also after a visit to another page.
 
         Args:
-            words: what the file should be, shown while there is none.
+            words: which files are accepted, shown while there is none.
         """
         uploaded: Any = st.file_uploader(
-            # Streamlit is told no types: for a name of another ending it would show an error of its own.
+            # No types are passed: for other extensions Streamlit would show an error of its own.
             self._label,
             key=self._upload,
             on_change=self.forget,
@@ -80,15 +80,15 @@ class ListFile:
 
     @property
     def in_sight(self) -> bool:
-        """Whether the file stands in its place, where it can be taken away; not so after a visit to another page."""
+        """Whether the upload shows the file with its button to remove it; not so after a visit to another page."""
         return st.session_state.get(self._upload) is not None
 
     def forget(self) -> None:
-        """Go on as if no file had been handed over."""
+        """Forget the file."""
         st.session_state[self._file] = None
 
     def _column_select(self, columns: Sequence[str], chosen: str) -> str | None:
-        """The column that holds the texts; nothing to choose where there is one."""
+        """The column with the texts; no widget where there is only one."""
         if len(columns) < 2:
             return None
         keep_among(self._column, columns, chosen)
@@ -105,15 +105,16 @@ class ListFile:
 
 
 def wait_for_file(place: str) -> None:
-    """Say that the view waits for a file, and which one the link named that led here.
+    """Ask for the file of a view, by the name in the link that led here.
 
     Args:
-        place: where it is chosen, as the page calls it.
+        place: label of the button that opens the upload.
     """
     name = st.session_state.get(LINKED)
-    told = f"This view was made from the file {escape_markdown(str(name))}" if name else "This view reads a file"
+    reason = f"This view was made from the file {escape_markdown(str(name))}" if name else "This view reads a file"
     st.info(
-        f"{told}, which no link carries. Choose it under **{place}** above; all other settings are those of the link.",
+        f"{reason}, which is not part of a link. Choose it under **{place}** above; all other settings come from the "
+        "link.",
         icon=":material/upload:",
     )
 
@@ -124,16 +125,16 @@ def most_megabytes() -> int:
 
 
 def short_name(name: str) -> str:
-    """A file's name at a length that can be shown, with its ending, and without half characters."""
+    """Shorten a file's name for display; its extension is kept."""
     whole = name.encode("utf-8", "replace").decode()
     return whole if len(whole) <= LONGEST_NAME else f"{whole[: LONGEST_NAME - 30]}...{whole[-27:]}"
 
 
 def within_upload(text: str) -> str:
-    """The typed text.
+    """Return the typed text if it is no larger than an upload may be.
 
     Raises:
-        TextError: it is larger than a file may be.
+        TextError: it is larger.
     """
     most = most_megabytes()
     if len(text) > most * 1024**2:
@@ -145,23 +146,23 @@ def within_upload(text: str) -> str:
 
 @cached_by_bytes()
 def content(digest: str, _content: bytes | None = None) -> bytes:
-    """The bytes of a file handed over before; those used longest ago make room.
+    """The bytes of an uploaded file; the least recently used are dropped.
 
     Raises:
-        TextError: they are no longer here.
+        TextError: they were dropped.
     """
     if _content is None:
-        raise TextError("The file is no longer kept on this server; hand it over again.")
+        raise TextError("The file is no longer on this server; upload it again.")
     return _content
 
 
 @cached_by_bytes()
 def _table(digest: str, name: str, column: str | None) -> SentenceTable:
-    """A stranger's file as a table; the reading ends with its reader."""
+    """Read an uploaded file as a table; the reading ends when the reader leaves."""
     place, started = st.empty(), perf_counter()
 
     def still_wanted() -> bool:
-        # Written again and again: at each word Streamlit ends the page of a reader who has left or clicked on.
+        # Writing to the page lets Streamlit end the script of a reader who has left or clicked on something else.
         words = f"Reading the file ({perf_counter() - started:.0f} s)" if perf_counter() - started > QUIET_S else ""
         place.caption(words)
         return True

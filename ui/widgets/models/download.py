@@ -69,12 +69,12 @@ def _watch(name: str) -> None:
         board().forget(_key(name))
         st.rerun()
     st.progress(min(job.done / max(job.total, 1), 1.0), text=_words(job))
-    st.caption("This goes on when you look at another page.")
+    st.caption("The download continues while you look at another page.")
     st.button("Cancel", key="stop_download", on_click=job.stop)
 
 
 def _words(job: Job[Path]) -> str:
     if job.state == "waiting":
-        return "Waiting for another download to be finished."
+        return "Waiting for another download to finish."
     left = "" if job.seconds_left is None else f", about {duration(job.seconds_left)} left"
     return f"{bytes_text(job.done)} of {bytes_text(job.total)}, {bytes_text(job.rate)} per second{left}"

@@ -23,8 +23,8 @@ HEADS = {
 """What a model of the catalogue predicts, by the task of its head."""
 HELP = (
     "Ready: weights and tokenizer are on this machine. Structure: parameters, shapes and layers are known, "
-    "but no text can be run. Hub: fetched when you ask for it. Masked words, classes, tags or answers: what its "
-    "head predicts. Choose one, or type a folder below the models folder or a Hub id such as org/name."
+    "but the model cannot run on a text. Hub: downloaded when you ask for it. Masked words, classes, tags or answers: "
+    "what its head predicts. Choose one, or type a folder below the models folder or a Hub id such as org/name."
 )
 
 

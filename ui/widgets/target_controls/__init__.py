@@ -1,1 +1,1 @@
-"""The number that is looked at on the pages on causes."""
+"""Widgets for the target of interventions and attributions."""

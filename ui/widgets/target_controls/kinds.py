@@ -1,4 +1,4 @@
-"""The controls of each kind of target: what is asked for, where, and how it is measured; their keys are addresses."""
+"""Widgets for each kind of target."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -22,21 +22,18 @@ from bertviz_core.questions.predictions.masked_lm import MASK, NO_MASK, words_at
 from bertviz_core.questions.predictions.masked_lm import POSITION as WORD_AT
 from bertviz_core.text import counted, escape_controls
 from bertviz_core.trace.tokenization import longest_piece
+from ui.address.registry import param
+from ui.address.widgets import BOUND, choice, select, typed
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
-from ui.session import store, stored
 from ui.widgets.cell_controls import token_select
-from ui.widgets.controls import BOUND, choice, text
+from ui.widgets.controls import text
 from ui.widgets.target_controls.opened import ChosenTarget
 
-CLASS, AT, WORD = "target_class", "target_at", "target_word"
-"""Names in the address; the word is typed, so that a link carries it only when asked to."""
-LAYER, DIMENSION = "target_layer", "target_dimension"
+AT = "target_at"
 CLASS_WIDTH, WORD_WIDTH, STATE_WIDTH, NUMBER_WIDTH = 260, 200, 170, 130
-FROM, TO = "direction_from", "direction_to"
-"""Names in the address of the two texts of a direction, which are typed, too."""
 LIKELIEST = ""
-"""What is chosen where the class is the one that the model itself names."""
+"""Option for the likeliest class."""
 
 
 def _cosine(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
@@ -75,7 +72,7 @@ def answered_tags(name: str, second: str | None) -> tuple[int, ClassPrediction]:
     tags = tagged_tokens(SharedModel(name), Options((text(),), second, "token-classification")).result
     surest = surest_tag(tags)
     first = longest_piece(tags.tokens) if surest is None else surest[1]
-    place = token_select("Position", tags.tokens, AT, first, "The token whose tag is asked for.")
+    place = token_select("Position", tags.tokens, AT, first, "The token with the tag.")
     return place, token_classes(tags, place)
 
 
@@ -87,7 +84,7 @@ def _of_probe(name: str, tasks: Sequence[str], second: str | None, probe: Probe 
 
 
 def probed(name: str, probe: Probe) -> ClassPrediction:
-    """What the session's probe answers for the text."""
+    """The answer of the session's probe to the text."""
     options = Options((text(),), values={TARGET.key: f"probe:{probe.digest}"})
     return probe_answer(SharedModel(name).with_probe(probe), options).result
 
@@ -95,22 +92,21 @@ def probed(name: str, probe: Probe) -> ClassPrediction:
 def _word(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
     tokens, tokenizer = models.tokens(name, text(), second), models.tokenizer(name)
     first, _ = predicted_position(tokenizer, tokens)
-    place = token_select("Position", tokens, AT, first, "The token in whose place the word is asked for.")
+    place = token_select("Position", tokens, AT, first, "The position of the word.")
     if int(tokens.input_ids[place]) == tokenizer.tokenizer.mask_token_id:
         here = Options((text(),), second, values={MASK.key: NO_MASK, WORD_AT.key: str(place)})
         best = words_at_position(SharedModel(name), here).result.top_ids[place, 0]
         own = str(tokenizer.spelled([int(best)])[0])
     else:
         own = tokens.tokens[place]
-    typed = st.text_input(
+    word = typed(
+        param("target_word"),
         "Word",
-        key=WORD,
         placeholder=escape_controls(own),
         help="A word of one piece; empty for the text's own, or at a mask for the likeliest.",
-        persist_state="session",
         width=WORD_WIDTH,
     )
-    return ChosenTarget(f"word:{(typed or '').strip() or own}@{place}", "logit", text(), second)
+    return ChosenTarget(f"word:{word or own}@{place}", "logit", text(), second)
 
 
 def _answer(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
@@ -119,17 +115,19 @@ def _answer(name: str, tasks: Sequence[str], second: str | None, probe: Probe | 
 
 def _state(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
     layer, place = _state_place(name, second)
-    dimension = st.number_input("Dimension", 0, None, 0, 1, key=DIMENSION, width=NUMBER_WIDTH, **BOUND)
+    dimension = st.number_input(
+        "Dimension", 0, None, 0, 1, key=param("target_dimension").key, width=NUMBER_WIDTH, **BOUND
+    )
     return ChosenTarget(f"state:{layer},{place},{dimension}", "logit", text(), second)
 
 
 def _direction(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
     layer, place = _state_place(name, second)
-    help = "A text; the direction goes from its mean hidden state to that of the other, and has length 1."
+    help_text = "A text; the direction goes from its mean hidden state to that of the other, and has length 1."
     ends = []
-    for label, key, example in (("From", FROM, "It is bad."), ("To", TO, "It is good.")):
-        typed = st.text_input(label, key=key, placeholder=example, help=help, persist_state="session", width=WORD_WIDTH)
-        ends.append((typed or "").strip() or example)
+    for label, key, example in (("From", "direction_from", "It is bad."), ("To", "direction_to", "It is good.")):
+        end = typed(param(key), label, placeholder=example, help=help_text, width=WORD_WIDTH)
+        ends.append(end or example)
     if BETWEEN in ends[0]:
         raise TextError(f"The text From has {BETWEEN!r} in it, which parts the two texts; write it without.")
     return ChosenTarget(f"direction:{layer},{place},{BETWEEN.join(ends)}", "logit", text(), second)
@@ -139,10 +137,8 @@ def _state_place(name: str, second: str | None) -> tuple[int, int]:
     """A hidden state: its entry and its token."""
     tokens, last = models.tokens(name, text(), second), models.loaded(name).num_hidden_layers
     names = {state_name(entry): entry for entry in range(last + 1)}
-    if stored(LAYER) not in (None, *names):
-        store(LAYER, None)
-    layer = st.selectbox("Hidden state", list(names), last, key=LAYER, width=STATE_WIDTH, **BOUND)
-    place = token_select("Position", tokens, AT, longest_piece(tokens), "The token whose vector it is in.")
+    layer = select(param("target_layer"), "Hidden state", list(names), state_name(last), width=STATE_WIDTH)
+    place = token_select("Position", tokens, AT, longest_piece(tokens), "The token of the hidden state.")
     return names[layer], place
 
 
@@ -156,24 +152,20 @@ CHOOSERS: Mapping[TargetKind, Callable[[str, Sequence[str], str | None, Probe | 
     "state": _state,
     "direction": _direction,
 }
-"""Kind -> its own controls, called with model, tasks, second text and probe, and what they say."""
+"""Kind of target -> function of model, tasks, second text and probe that draws its widgets and returns the target."""
 
 
 def _label_and_measure(prediction: ClassPrediction, has_probability: bool, noun: str = "Class") -> tuple[str, Measure]:
-    """The class or tag and what is read of it; the likeliest to begin with."""
+    """The class or tag, by default the likeliest, and its measure."""
     best = prediction.labels[prediction.best]
     options = [LIKELIEST, *prediction.labels] if len(prediction.labels) > 1 else list(prediction.labels)
-    if stored(CLASS) not in (None, *options):
-        store(CLASS, None)
-    label: str | None = st.selectbox(
+    label = select(
+        param("target_class"),
         noun,
         options,
-        0,
-        key=CLASS,
         format_func=lambda each: escape_controls(each) or "the likeliest",
         width=CLASS_WIDTH,
         help=f"One of the {counted(len(prediction.labels), 'output')} of the head.",
-        **BOUND,
     )
     measures = tuple(
         each
@@ -181,5 +173,5 @@ def _label_and_measure(prediction: ClassPrediction, has_probability: bool, noun:
         if (each != "probability" or has_probability) and (each != "margin" or len(prediction.labels) > 1)
     )
     words = "Its logit; its probability; or its logit minus the greatest of the others."
-    measure = choice("Measured by", measures, MEASURE.key, width="content", help=words)
-    return str(label or best), measure
+    measure = choice(MEASURE, "Measured by", measures, width="content", help=words)
+    return label or best, measure

@@ -1,4 +1,4 @@
-"""A target as it is chosen, and what is asked of a model by it."""
+"""A chosen target, and the options of questions about it."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -21,17 +21,17 @@ from ui.session import TRAINED_PROBE, stored
 
 NO_VALUES: Mapping[str, str] = MappingProxyType({})
 MOST_SAID = 60
-"""Characters of a text or a name that the line above a picture repeats."""
+"""Most characters of a text or name in the line above a figure."""
 
 
 class ChosenTarget(NamedTuple):
-    """A target as it is chosen: plain values by which results can be kept."""
+    """A chosen target as plain values, which can be part of a cache key."""
 
     name: str
     """As in bertviz_core.interventions.targets.parsing: "cosine", "class:NAME", "tag:LABEL@POSITION",
     "word:WORD@POSITION", "answer"; of a probe "probe:CLASS"."""
     measure: Measure
-    """Of a class, a tag or a probe."""
+    """Measure of a class, a tag or a probe."""
     text: str
     """The text."""
     pair: str | None
@@ -41,12 +41,12 @@ class ChosenTarget(NamedTuple):
 
     @property
     def kind(self) -> TargetKind:
-        """Which kind it is."""
+        """Kind of the target."""
         return parse_target(self.name, has_pair=True).kind
 
 
 def target_words(chosen: ChosenTarget) -> str:
-    """What a target is, in a few words, known before any run."""
+    """A short description of a target."""
     request = parse_target(chosen.name, has_pair=True)
     name = quoted(escape_controls(request.argument), MOST_SAID)
     if chosen.kind == "cosine":
@@ -67,7 +67,7 @@ def target_words(chosen: ChosenTarget) -> str:
 
 
 def shared_model_of(name: str) -> SharedModel:
-    """The model of a name, for questions about a target: with the session's probe, where it is of this model."""
+    """A model for questions about a target, with the session's probe where it belongs to this model."""
     return SharedModel(name).with_probe(session_probe(name))
 
 
@@ -86,7 +86,7 @@ def target_options(chosen: ChosenTarget, values: Mapping[str, str] = NO_VALUES, 
 
 
 def list_classes(name: str, chosen: ChosenTarget) -> tuple[str, ...]:
-    """The classes of which a head or a probe names one for each text; () for any other target."""
+    """Classes of the target's head or probe; () for any other target."""
     probe = session_probe(name)
     if chosen.kind == "probe":
         return () if probe is None else probe.classes
@@ -97,7 +97,7 @@ def list_classes(name: str, chosen: ChosenTarget) -> tuple[str, ...]:
 
 
 def session_probe(name: str) -> Probe | None:
-    """The probe of this session, where it was fitted on this model as it is now."""
+    """The session's probe; None where it was not fitted on this model and its current files."""
     probe = stored(TRAINED_PROBE)
     if not isinstance(probe, Probe):
         return None

@@ -16,23 +16,25 @@ from bertviz_core.predictions.classes import output_scoring
 from bertviz_core.predictions.labels import NEXT_SENTENCE
 from bertviz_core.predictions.loading import stored_tasks
 from bertviz_core.predictions.results import ClassPrediction
+from bertviz_core.questions.interventions.targets import TARGET as TARGET_PARAM
+from ui.address.registry import param
+from ui.address.widgets import choice
 from ui.cache import models
 from ui.cache.sources import source
 from ui.session import QUESTION, SECOND_TEXT, store, stored
-from ui.widgets.controls import choice, needs_pair, pair, text
+from ui.widgets.controls import needs_pair, pair, text
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.target_controls.kinds import CHOOSERS, answered_classes, answered_tags, probed
 from ui.widgets.target_controls.opened import ChosenTarget, session_probe, target_words
 
-TARGET = "target"
-"""Name in the address."""
+TARGET = TARGET_PARAM.key
 BEGAN = "target_began"
-"""Key of the session: the kind that the control began with when it was drawn last."""
-OF, CLASSES_OF = "classes_of", {"class": "the head", "tag": "the head", "probe": "the probe"}
-"""Name in the address, and kind of target -> whose classes they are."""
+"""Key of the session: the default kind when the widget was drawn last."""
+CLASSES_OF = {"class": "the head", "tag": "the head", "probe": "the probe"}
+"""Kind of target -> owner of its classes."""
 KINDS_HELP = (
-    "The number whose changes are measured. State: one number of one token's hidden state. Direction: how far that "
-    "state lies on the way from one text to another."
+    "The number whose changes are measured. State: one number of one token's hidden state. Direction: the projection "
+    "of that state on the direction from one text to another."
 )
 KIND_OF_TASK: dict[str, TargetKind] = {
     "sequence-classification": "class",
@@ -42,22 +44,22 @@ KIND_OF_TASK: dict[str, TargetKind] = {
     "question-answering": "answer",
 }
 NEEDS = {"class": "a class", "tag": "a tag", "word": "a word at a position", "answer": "an answer"}
-"""Kind of target that needs a head -> what it is, in a sentence."""
+"""Kind of target that needs a head -> its description in a sentence."""
 OF_PLACES: tuple[TargetKind, ...] = ("tag", "word", "answer", "state", "direction")
-"""Kinds that are read at a place of one text."""
+"""Kinds that belong to a position of one text."""
 BOX = 300
-"""Pixels of the controls that fold out."""
+"""Pixels of the popover."""
 
 
 class TargetRow(NamedTuple):
-    """One line above a picture: what is measured, and beside it the view's own controls."""
+    """The line above a figure: the target, and the view's own widgets."""
 
     row: DeltaGenerator
-    """Where the view's own controls stand."""
+    """Container of the view's own widgets."""
     folded: DeltaGenerator
-    """Where the controls stand that fold out."""
+    """Container of the popover."""
     words: DeltaGenerator
-    """Where the line is written."""
+    """Container of the line."""
 
     def say(self, chosen: ChosenTarget, *more: str) -> None:
         """Write the line: the target, and how it is measured.
@@ -73,7 +75,7 @@ class TargetRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Offered:
-    """Kinds of targets that a model has, and why others are missing."""
+    """Kinds of targets of a model, and why others are missing."""
 
     kinds: tuple[TargetKind, ...]
     tasks: tuple[str, ...]
@@ -111,7 +113,7 @@ def target_row(name: str, row: TargetRow, alone: bool = False, of_list: bool = F
     offered, probe = _offered(name, alone, of_list), session_probe(name)
     _begin_with(offered.kinds)
     with row.folded:
-        kind = choice("Target", offered.kinds, TARGET, help=f"{KINDS_HELP} {offered.missing}".strip())
+        kind = choice(TARGET_PARAM, "Target", offered.kinds, help=f"{KINDS_HELP} {offered.missing}".strip())
     _want_pair(kind, offered.tasks)
     with row.folded:
         chosen = CHOOSERS[kind](name, offered.tasks, None if alone and kind != "cosine" else pair(), probe)
@@ -135,7 +137,7 @@ def class_row(name: str, row: TargetRow) -> tuple[ChosenTarget, ClassPrediction,
         return None
     with row.folded:
         owners = tuple(CLASSES_OF[kind] for kind in kinds)
-        owner = choice("Classes of", owners, OF) if owners[1:] else owners[0]
+        owner = choice(param("classes_of"), "Classes of", owners) if owners[1:] else owners[0]
     if probe is not None and owner == CLASSES_OF["probe"]:
         answer = probed(name, probe)
         best = answer.labels[answer.best]
@@ -151,7 +153,7 @@ def class_row(name: str, row: TargetRow) -> tuple[ChosenTarget, ClassPrediction,
 
 
 def _begin_with(kinds: tuple[TargetKind, ...]) -> None:
-    """Have the control show a kind that there is; where it shows what it began with, the first of another model."""
+    """Reset the kind where the model does not have it, or where an untouched default belongs to another model."""
     held, began = stored(TARGET), stored(BEGAN)
     untouched = held == began != kinds[0] and TARGET not in st.query_params
     if held is not None and (held not in kinds or untouched):
@@ -160,7 +162,7 @@ def _begin_with(kinds: tuple[TargetKind, ...]) -> None:
 
 
 def _want_pair(kind: TargetKind, tasks: tuple[str, ...]) -> None:
-    """End the page with an offer where a target is of two texts and there is one."""
+    """End the page with examples where a target needs a second text."""
     missing = False
     if kind == "cosine":
         missing = needs_pair("The cosine compares the text with a second one", (None, SECOND_TEXT))
@@ -174,7 +176,7 @@ def _want_pair(kind: TargetKind, tasks: tuple[str, ...]) -> None:
 
 
 def _offered(name: str, alone: bool, of_list: bool) -> _Offered:
-    """What the model has, its own answers first."""
+    """Kinds of targets of a model, its own answers first."""
     reason = ""
     try:
         tasks = stored_tasks(source(name))
@@ -188,14 +190,14 @@ def _offered(name: str, alone: bool, of_list: bool) -> _Offered:
     if alone:
         tasks = tuple(task for task in tasks if task not in ("next-sentence", "question-answering"))
     kinds: list[TargetKind] = [*dict.fromkeys(KIND_OF_TASK[task] for task in tasks if task in KIND_OF_TASK)]
-    told = []
+    reasons = []
     if of_list and (left := [kind for kind in kinds if kind in OF_PLACES]):
         kinds = [kind for kind in kinds if kind not in left]
         whats = " and ".join(NEEDS[kind] for kind in left)
-        told.append(f"{whats.capitalize()} is a number of one text, so it is no target of a list.")
+        reasons.append(f"{whats.capitalize()} belongs to one text, so it is not a target for a list.")
     if not kinds and reason:
-        told.append(f"{', '.join(NEEDS.values()).capitalize()} would need a task head: {reason}.")
+        reasons.append(f"{', '.join(NEEDS.values()).capitalize()} would need a task head: {reason}.")
     if session_probe(name) is None:
-        told.append("A probe becomes a target once you train it on the page Predictions, view Train a head.")
+        reasons.append("To use a probe as a target, train one on the page Predictions, view Train a head.")
     probes: tuple[TargetKind, ...] = () if session_probe(name) is None else ("probe",)
-    return _Offered((*kinds, "cosine", *probes, "state", "direction"), tasks, " ".join(told))
+    return _Offered((*kinds, "cosine", *probes, "state", "direction"), tasks, " ".join(reasons))

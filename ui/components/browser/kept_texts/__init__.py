@@ -1,6 +1,6 @@
-"""What a reader typed, kept in the tab's own store of the browser, so that a reload brings it back.
+"""Keep typed texts in the browser's session storage, so that they survive a reload.
 
-It is in no address, on no server, and gone with the tab. Another tab has a store of its own.
+They are in no address and on no server, and are deleted with the tab. Every tab has its own.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from ui.session import TEXT_STORE
 
 KEY, FOUND = "kept_texts", "found"
 MOST_CHARACTERS = 1_000_000
-"""Of all texts together; a browser keeps about five times as many."""
+"""Most characters of all texts together; browsers store about five times as many."""
 _component = st.components.v2.component(
     "kept_texts",
     html="<span></span>",
@@ -22,12 +22,12 @@ _component = st.components.v2.component(
 
 
 def kept_texts(texts: Mapping[str, str], visit: str, take: Callable[[], None]) -> None:
-    """Have the browser keep these texts, once it has said what it kept before.
+    """Store texts in the browser, after it has sent those of an earlier session.
 
     Args:
-        texts: by the name of their field.
-        visit: names this session of the server; another one is told what was kept.
-        take: called when the browser has told it; `found_texts` then has it.
+        texts: key of a field -> its text.
+        visit: id of this session.
+        take: called when the browser has sent its texts, which `found_texts` returns then.
     """
     total = sum(map(len, texts.values()))
     data = {"texts": dict(texts) if total <= MOST_CHARACTERS else None, "visit": visit, "asked": False}
@@ -35,21 +35,17 @@ def kept_texts(texts: Mapping[str, str], visit: str, take: Callable[[], None]) -
 
 
 def ask_for_kept_texts(visit: str, take: Callable[[], None]) -> None:
-    """Have the browser say what it kept, and keep nothing yet; it always answers, so that the script runs once more.
+    """Ask the browser for its texts without storing any; it always answers, so that the script runs again.
 
     Args:
-        visit: names this session of the server.
-        take: called when the browser has told it; `found_texts` then has it.
+        visit: id of this session.
+        take: called when the browser has sent its texts, which `found_texts` returns then.
     """
     _component(key=KEY, data={"texts": None, "visit": visit, "asked": True}, on_found_change=take, height="content")
 
 
 def found_texts(state: Any) -> dict[str, str]:
-    """What the browser says that it kept; nothing where its words are not of that form.
-
-    Args:
-        state: what the component of this key has said.
-    """
+    """The texts in a state of the component; none where it is malformed."""
     found = (state or {}).get(FOUND)
     if not isinstance(found, dict) or len(found) > 20:
         return {}

@@ -1,4 +1,4 @@
-"""Tells the server how wide the place of the figures is, by steps, and for a frame how high it is; nothing is seen."""
+"""Report the width for figures to the server, and for a frame its height."""
 
 from pathlib import Path
 
@@ -8,28 +8,28 @@ from bertviz_core.figures.base.style import WIDE, WIDTHS, width_class
 from ui.session import WINDOW_WIDTH, component_state
 
 KEY = "page_width"
-"""Of the component; its stylesheet takes the room from it that an element of a page has."""
+"""Key of the component; its stylesheet removes the space of an element."""
 _component = st.components.v2.component(
     KEY, html="<div></div>", js=Path(__file__).with_name("page_width.js").read_text(encoding="utf-8")
 )
 
 
 MOST_PIXELS = 10_000
-"""Of a window's height."""
+"""Steps of a window's height in pixels."""
 MARGINS, PHONE_MARGINS, SIDEBAR = 80, 32, 300
 """Pixels beside the figures, on a phone, and of the sidebar."""
 FOLDED, PHONE = 768, 640
-"""Windows narrower than these have their sidebar folded; narrow margins (see ui/server/frame.css)."""
+"""Windows narrower than these have a folded sidebar; narrow margins (see ui/server/frame.css)."""
 
 
 def page_width(tall: bool = False) -> int:
-    """The width of WIDTHS that the page has; by the width of the window until the browser has said another.
+    """The page's width, one of WIDTHS, derived from the window's width until the browser reports another.
 
-    The browser speaks only where that is not so and when the reader changes the window or folds the sidebar, so that
-    no page runs twice.
+    The browser reports only a different width, or one that changes with the window or the sidebar, so that no page
+    runs twice.
 
     Args:
-        tall: whether the browser is to say the height of the window as well, which `window_height` then knows.
+        tall: whether the browser also reports the window's height for `window_height`.
     """
     usual = first_width(str(st.context.cookies.get(WINDOW_WIDTH, "")))
     state = _component(
@@ -44,17 +44,13 @@ def page_width(tall: bool = False) -> int:
 
 
 def window_height() -> int:
-    """Pixels of the window's height, as the browser said it; 0 before it has."""
+    """The window's height in pixels; 0 before the browser has reported it."""
     said = getattr(component_state(KEY), "height", None)
     return said if isinstance(said, int) and 0 < said <= MOST_PIXELS else 0
 
 
 def first_width(window: str) -> int:
-    """The width of WIDTHS of the figures' place in a window as its cookie says it; a desk's where it says no number.
-
-    Args:
-        window: pixels of the window.
-    """
+    """The width for figures, one of WIDTHS, in a window whose width a cookie gives; that of a desk without one."""
     if not (window.isascii() and window.isdigit() and len(window) < 6):
         return WIDE
     pixels = int(window)

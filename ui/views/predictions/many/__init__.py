@@ -1,1 +1,1 @@
-"""The view that asks a head, or a probe, about many texts at once."""
+"""The view Several texts: one answer of a head or probe for each text."""

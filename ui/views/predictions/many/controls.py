@@ -1,4 +1,4 @@
-"""Widgets of many texts: the list, its gold labels and second texts, and who is asked; keys are in the address."""
+"""Widgets of the view Several texts: the list, its gold labels and second texts, and the head or probe."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,19 +9,18 @@ from bertviz_core.predictions.probing.reading import LABEL_COLUMNS, gold_column
 from bertviz_core.predictions.probing.results import GoldScores, TextPredictions
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.text import counted, quoted
-from ui.address.bounds import keep_among
+from ui.address.registry import param
+from ui.address.widgets import choice, select
 from ui.session import settings
 from ui.views.predictions.probes.controls import BOX, column_select, typed_lines
-from ui.widgets.controls import BOUND, choice
 from ui.widgets.lists.uploads import ListFile, most_megabytes
 from ui.widgets.models.select import HEADS
 
-SOURCE, TYPED, GOLD, SECOND, ASKED = "texts_from", "many_texts", "gold_column", "second_column", "asked"
+TYPED, GOLD, SECOND = "many_texts", "gold_column", "second_column"
 SHOWN, OPENED, CELL_SEEN, TABLE = "many_shown", "many_opened", "many_cell_seen", "many_table"
 """Keys of the session: part of the list that is shown, place in it of the text that is opened, cell of the confusion
 matrix that was clicked last; of the list's table. None is in the address: they mean nothing without the list."""
 ALL, MISTAKES, RIGHT = "all", "mistakes", "right"
-SOURCES = ("typed", "file")
 NO_GOLD, SAME_SECOND = "none: no gold labels", "none: the second text of the page, if any"
 FILE = ListFile("many")
 LONGEST_NAME = 40
@@ -36,7 +35,7 @@ FIRST = (
     "travel\tWe ate on the platform and waited.\n"
     "music\tThe band played on the beach."
 )
-"""Typed to begin with where a probe is asked: labels of the example set, two of the texts ambiguous on purpose."""
+"""Default list for a probe: labels of the example set, with two ambiguous texts."""
 SENTENCES = (
     "The film was wonderful.\n"
     "The film was a waste of time.\n"
@@ -47,37 +46,33 @@ SENTENCES = (
     "The bank raised its interest rates.\n"
     "Nobody answered the phone."
 )
-"""Typed to begin with for any other head: statements, a wish, a question, praise and blame."""
+"""Default list for any other head."""
 QUESTIONS = "Who is it about?\nWhere does it happen?\nWhat is done?"
-"""Where the head answers questions about the second text of the page."""
+"""Default list for a head that answers questions about the second text."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextList:
-    """What many predictions are asked for."""
+    """A list of texts for predictions."""
 
     texts: tuple[str, ...]
     """The texts."""
     gold: tuple[str, ...] | None
-    """The label of each, "" for none; None where no labels are given."""
+    """The label of each text, "" for none; None without labels."""
     pairs: tuple[str, ...] | None
     """The second text of each, from a column; None for none."""
     notices: tuple[str, ...]
-    """How the list was read."""
+    """Notices from reading the list."""
 
 
 def answer_kind_select(tasks: tuple[str, ...]) -> str:
-    """Who answers: a head of the checkpoint, or a probe; nothing to choose for a model without a head."""
+    """The head or the probe that answers; no widget for a model without a head."""
     if not tasks:
         return PROBE
     options = [*tasks, PROBE]
-    keep_among(ASKED, options, options[0])
-    words = "A head that the checkpoint holds, or a probe that is trained here."
+    words = "A head of the checkpoint, or a probe that is trained here."
     names = {PROBE: "probe"} | {task: f"head: {HEADS[task]}" for task in tasks}
-    asked = st.selectbox(
-        "Asked", options, key=ASKED, format_func=lambda each: names[each], help=words, width=230, **BOUND
-    )
-    return str(asked or options[0])
+    return select(param("asked"), "Asked", options, format_func=names.__getitem__, help=words, width=230)
 
 
 def text_list(asked: str, mask: str) -> TextList | None:
@@ -91,7 +86,8 @@ def text_list(asked: str, mask: str) -> TextList | None:
         BertvizError: as bertviz_core.sentences.reading.lists.read_sentences.
     """
     with st.popover("Texts", icon=":material/edit_note:", key="many_box"), st.container(width=BOX):
-        if choice("Texts", SOURCES, SOURCE, label_visibility="collapsed") == SOURCES[0]:
+        source = param("texts_from")
+        if choice(source, "Texts", label_visibility="collapsed") == source.options[0]:
             return _typed(asked, mask)
         table = FILE.table(
             "A table with its column names in the first row, or a text file with a text on each line; at most "
@@ -102,7 +98,7 @@ def text_list(asked: str, mask: str) -> TextList | None:
 
 
 def take_matrix_cell(cell: tuple[int, int] | None, scores: GoldScores) -> None:
-    """Show the texts of a newly clicked cell of the confusion matrix; an old click undoes no later choice."""
+    """Show the texts of a newly clicked cell of the confusion matrix; an old click does not undo a later choice."""
     if cell == st.session_state.get(CELL_SEEN):
         return
     st.session_state[CELL_SEEN] = cell
@@ -111,7 +107,7 @@ def take_matrix_cell(cell: tuple[int, int] | None, scores: GoldScores) -> None:
 
 
 def shown_select(predictions: TextPredictions, scores: GoldScores) -> list[int]:
-    """Places of the texts that the list shows: the mistakes to begin with, all, or those of one cell of the matrix."""
+    """Indices of the listed texts: by default the mistakes, else all, or those of a cell of the matrix."""
     parts = shown_parts(predictions, scores)
     if st.session_state.get(SHOWN) not in parts:
         st.session_state[SHOWN] = MISTAKES if MISTAKES in parts else ALL
@@ -140,7 +136,7 @@ def shown_select(predictions: TextPredictions, scores: GoldScores) -> list[int]:
 
 
 def shown_parts(predictions: TextPredictions, scores: GoldScores) -> dict[str, list[int]]:
-    """Name of a part of the list -> places of its texts; a cell of the confusion matrix is named ROW.COLUMN."""
+    """Name of a part of the list -> indices of its texts; a cell of the confusion matrix is named ROW.COLUMN."""
     place_of = {name: place for place, name in enumerate(scores.classes)}
     parts: dict[str, list[int]] = {ALL: list(range(len(predictions.texts)))}
     wrong = scores.mistakes.tolist()
@@ -157,7 +153,7 @@ def shown_parts(predictions: TextPredictions, scores: GoldScores) -> dict[str, l
 
 
 def opened_select(shown: Sequence[int]) -> int:
-    """The text of the list that is opened below it."""
+    """Index of the open text."""
     held = st.session_state.get(OPENED)
     if isinstance(held, int) and held > len(shown):
         st.session_state[OPENED] = 1
@@ -170,7 +166,7 @@ def opened_select(shown: Sequence[int]) -> int:
 
 
 def take_row() -> None:
-    """Open the text whose row of the table was chosen."""
+    """Open the text of the selected row."""
     event = st.session_state.get(TABLE)
     rows = event["selection"]["rows"] if event else []
     if rows:
@@ -178,7 +174,7 @@ def take_row() -> None:
 
 
 def shortened_name(name: str) -> str:
-    """A class as a line of a list names it."""
+    """A class name, shortened for a list."""
     return quoted(name, LONGEST_NAME)
 
 
@@ -187,9 +183,9 @@ def _typed(asked: str, mask: str) -> TextList:
     first = beginnings.get(asked, SENTENCES)
     if st.session_state.get(TYPED) in (None, *beginnings.values(), SENTENCES):  # untouched, of whatever head
         st.session_state[TYPED] = first
-    told = "One text per line. Where each line is a label, a tab and a text, answers are compared with the labels."
+    hint = "One text per line. Where each line is a label, a tab and a text, answers are compared with the labels."
     empty = "The list of texts is empty. Write at least one under Texts, one per line."
-    table = typed_lines("Texts, one per line", TYPED, "One text per line", told, empty)
+    table = typed_lines("Texts, one per line", TYPED, "One text per line", hint, empty)
     parted = [line.partition("\t") for line in table.sentences]
     if not all(tab for _, tab, _ in parted):
         return TextList(table.sentences, None, None, table.notices)

@@ -1,4 +1,4 @@
-"""Several texts: one answer for each, and where labels are known, how often it is right."""
+"""Answers to several texts, with their accuracy where labels are known."""
 
 from collections.abc import Sequence
 
@@ -31,15 +31,15 @@ from ui.widgets.lists.uploads import wait_for_file
 
 KEY = "predictions_several"
 MOST_LABELS = 20
-"""Classes that have a column of their own in the table."""
+"""Most classes with a column of their own."""
 THREE = "%.3f"
-"""How probabilities are written."""
+"""Format of probabilities."""
 HEIGHT, FEW = 330, 8
-"""Pixels of a table of more rows, which is scrolled."""
+"""Pixels of a longer table, which is scrolled."""
 
 
 def several_view() -> None:
-    """The texts with their answers, the confusion matrix above where gold labels are given."""
+    """The texts with their answers, and the confusion matrix where there are gold labels."""
     name = shared.model_name()
     heads = whole_heads(name)
     row = st.container(horizontal=True, vertical_alignment="bottom")
@@ -127,7 +127,7 @@ def _probabilities(frame: pd.DataFrame) -> list[str]:
 
 
 def _summary(predictions: TextPredictions, scores: GoldScores | None, shown: Sequence[int]) -> str:
-    """How many of the texts stand in the list, and how often each class is answered in all of them."""
+    """Number of listed texts, and counts of each class in all of them."""
     total, wrong = len(predictions.texts), len(scores.mistakes) if scores is not None else 0
     part = f"{len(shown):,} of {counted(total, 'text')}" if len(shown) < total else counted(total, "text")
     if scores is not None and 0 < len(shown) < total:
@@ -137,7 +137,7 @@ def _summary(predictions: TextPredictions, scores: GoldScores | None, shown: Seq
 
 
 def _counts(predictions: TextPredictions) -> str:
-    """How often each class is answered, in a line."""
+    """Counts of each class, in a line."""
     if not predictions.labels:
         return f"{counted(sum(map(bool, predictions.answers)), 'answer')}."
     listed = sorted(predictions.labels, key=lambda label: -predictions.answers.count(label))[:6]

@@ -1,4 +1,4 @@
-"""From one text of the list to the views that say more about it: what is answered, by which words, by which heads."""
+"""Links from a text of the list to views that explain its answer."""
 
 import streamlit as st
 
@@ -15,7 +15,7 @@ VIEW_OF_TASK = {
     "question-answering": "Answers",
     "next-sentence": "Next sentence",
 }
-"""Task of a head -> the view of this page that shows its answer to one text."""
+"""Task of a head -> view with its answer to one text."""
 TARGET_OF_TASK = {
     "sequence-classification": "class",
     "next-sentence": "class",
@@ -23,7 +23,7 @@ TARGET_OF_TASK = {
     "question-answering": "answer",
     PROBE: "probe",
 }
-"""Who answered -> the kind of target that is that answer."""
+"""Head or probe -> kind of target of its answer."""
 CAUSES = (("words", "Words that matter"), ("causes", "Heads that matter"))
 
 

@@ -1,1 +1,1 @@
-"""Views of a masked-LM head: words at a mask, surprise, the lens through the layers, expanded terms."""
+"""Views of a masked-LM head: masked words, surprise, logit lens, expanded terms."""

@@ -1,4 +1,4 @@
-"""Expanded terms: a text as weighted words of the vocabulary, and the words that make the score of two texts."""
+"""Expanded terms: a text as weighted words of the vocabulary, and the score of two texts by words."""
 
 import pandas as pd
 import streamlit as st
@@ -20,13 +20,13 @@ from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 
 MANY = 0.05
-"""Share of the vocabulary: with more words a text is not expanded by a SPLADE head."""
+"""Most terms of a SPLADE head, as a share of the vocabulary."""
 
 
 @st.fragment
 @shown_to_user()
 def expanded_view() -> None:
-    """The expanded terms of the text; for a pair, the score of the two and what each word gives to it."""
+    """The expanded terms of the text; for a pair its score and the share of each word."""
     name, text, pair = widgets_controls.model_name(), widgets_controls.text(), widgets_controls.pair()
     opened = SharedModel(name)
     run_model.agreed_cost(opened.head(TASK).base, opened.tokens(text, pair))
@@ -102,7 +102,7 @@ def terms_table(weights: TermWeights, words: tuple[str, ...]) -> pd.DataFrame:
 
 
 def score_table(ledger: TermLedger, words: tuple[str, ...], first: TermWeights, second: TermWeights) -> pd.DataFrame:
-    """Every word that both texts have, with its two tokens and its part of the score."""
+    """Every word of both texts, with its two tokens and its part of the score."""
     tokens = ledger_tokens(ledger, first, second)
     return pd.DataFrame(
         {

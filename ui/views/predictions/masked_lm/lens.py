@@ -1,4 +1,4 @@
-"""Lens: the words that the masked-LM head reads out of the states of every layer."""
+"""Logit lens: the masked-LM head applied to the hidden states of every layer."""
 
 import math
 
@@ -61,7 +61,7 @@ def lens_view() -> None:
 
 
 def lens_words(name: str, lens: LogitLens) -> tuple[tuple[tuple[str, ...], ...], ...]:
-    """Spelling of the best words of each cell, as many as a hover tells."""
+    """Spelling of the best words of each cell, for the hover text."""
     ids = lens.top_ids[..., :HOVERED_WORDS]
     rows = np.unique(ids)
     spelled = dict(zip(rows.tolist(), models.spelled(name, rows.tolist()), strict=True))

@@ -1,4 +1,4 @@
-"""Masked words: what the head expects at every position of a text, masked or not."""
+"""Masked words: predictions of the head at every position of a text, masked or not."""
 
 import math
 
@@ -27,7 +27,7 @@ from ui.widgets.formatting import escape_markdown
 @st.fragment
 @shown_to_user()
 def masked_view() -> None:
-    """The text, a click on each of whose tokens masks it, and the best words at one of its positions."""
+    """The text, whose tokens are masked by a click, and the best words at one position."""
     name = widgets_controls.model_name()
     tokens = controls.read_text(name)
     opened = SharedModel(name)
@@ -54,7 +54,7 @@ def masked_view() -> None:
 
 
 def _words(opened: SharedModel, prediction: WordPrediction, position: int, word: str, masked: tuple[int, ...]) -> None:
-    """The best words at a position, and what is known of the original one and of the reader's own."""
+    """The best words at a position, with the original one and the reader's own."""
     name, tokens = opened.name, prediction.tokens
     compared = _own_word(opened, prediction, position, word, masked)
     best = models.spelled(name, prediction.top_ids[position].tolist())
@@ -71,7 +71,7 @@ def _words(opened: SharedModel, prediction: WordPrediction, position: int, word:
 
 
 def _text(spec: FigureSpec) -> None:
-    """The text, to be clicked."""
+    """The text with clickable tokens."""
     scrolled_chart(spec, controls.take_mask)
     st.caption(texts.MARKS)
 
@@ -79,7 +79,7 @@ def _text(spec: FigureSpec) -> None:
 def _own_word(
     opened: SharedModel, prediction: WordPrediction, position: int, word: str, masked: tuple[int, ...]
 ) -> ComparedWord | None:
-    """The word of the reader's own at this position; None for none, or for one that cannot stand there."""
+    """The reader's own word at this position; None for none, or for one that is not a single token."""
     if not word:
         return None
     try:
@@ -103,7 +103,7 @@ def _original(prediction: WordPrediction, position: int, vocab_size: int) -> str
 
 
 def _text_table(prediction: WordPrediction) -> pd.DataFrame:
-    """Every token, whether it is masked, and what the head thinks of it."""
+    """Every token, whether it is masked, and its prediction."""
     logs = prediction.log_probability.astype(float)
     return pd.DataFrame(
         {
@@ -118,7 +118,7 @@ def _text_table(prediction: WordPrediction) -> pd.DataFrame:
 
 
 def _table(prediction: WordPrediction, best: tuple[str, ...], position: int, own: ComparedWord | None) -> pd.DataFrame:
-    """The words of the figure with all that is known of them."""
+    """The words of the figure with their numbers."""
     logs = prediction.top_log_probability[position].astype(float)
     frame = pd.DataFrame(
         {

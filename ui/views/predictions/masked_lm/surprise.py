@@ -1,4 +1,4 @@
-"""Surprise: how little a text's every token is expected from all the others."""
+"""Surprise: how unexpected each token is, given all others."""
 
 import numpy as np
 import pandas as pd
@@ -20,11 +20,11 @@ from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
 
 QUOTED = 60
-"""Characters of a text that stand on a button."""
+"""Most characters of a text on a button."""
 
 
 def surprise_view() -> None:
-    """The text coloured by the surprise of its tokens, and what it is as a whole."""
+    """The text coloured by the surprise of its tokens, and the surprise of the whole text."""
     name = widgets_controls.model_name()
     tokens = controls.read_text(name)
     if _has_mask(name, tokens):
@@ -43,7 +43,7 @@ def surprise_view() -> None:
 
 
 def _has_mask(name: str, tokens: Tokens) -> bool:
-    """Whether a mask stands in a text; then it is said, and the likeliest words are offered in the masks' places."""
+    """Whether a text has a mask; if so, the reader is offered the likeliest words in its place."""
     mask = str(models.tokenizer(name).tokenizer.mask_token or "")
     if not np.isin(tokens.input_ids, [models.tokenizer(name).tokenizer.mask_token_id]).any():
         return False
@@ -86,7 +86,7 @@ def surprise_table(result: PseudoLikelihood) -> pd.DataFrame:
 
 
 def _totals(result: PseudoLikelihood) -> None:
-    """Mean and PPPL, and the token that surprises most."""
+    """Mean and PPPL, and the token with the greatest surprise."""
     most = int(np.nanargmax(result.surprise))
     token = escape_markdown(isolated(escape_controls(result.tokens.tokens[most])))
     with st.container(horizontal=True):

@@ -1,1 +1,1 @@
-"""The view that trains a head here: a probe on the model's frozen vectors."""
+"""The view Train a head: a probe on the model's frozen vectors."""

@@ -1,4 +1,4 @@
-"""Widgets of a probe: its labelled texts, pooling, seed, and a file that it was saved in; keys are in the address."""
+"""Widgets of a probe: its labelled texts, pooling and seed, and the file that it is saved in."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,16 +17,16 @@ from bertviz_core.predictions.probing.reading import (
     typed_labels,
 )
 from bertviz_core.predictions.probing.results import LabelledTexts
-from bertviz_core.questions.predictions.labelled_texts import MOST_SEEDS, SEED
+from bertviz_core.questions.predictions.labelled_texts import MOST_SEEDS, POOLING, SEED
 from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.sentences.results import Pooling, SentenceTable
 from bertviz_core.text import escape_controls
-from ui.address.bounds import keep_among
+from ui.address.registry import param
+from ui.address.widgets import choice, keep_among, select, whole
 from ui.session import settings
-from ui.widgets.controls import BOUND, choice
 from ui.widgets.lists.uploads import ListFile, within_upload
 
-SOURCE, TYPED, POOLING, LABEL = "labelled", "labelled_texts", "pooling", "label_column"
+TYPED, LABEL = "labelled_texts", "label_column"
 SOURCES = ("example set", "typed", "file")
 WIDTH, BOX = 170, 480
 FILE, PROBE = ListFile("labelled"), ListFile("probe", "A probe that was saved here")
@@ -34,7 +34,7 @@ FIRST = (
     "praise\tWhat a lovely surprise.\npraise\tThe room was spotless.\npraise\tI would come here again.\n"
     "complaint\tThe tap dripped all night.\ncomplaint\tNobody answered the bell.\ncomplaint\tMy soup was cold."
 )
-"""What is typed to begin with."""
+"""Default list."""
 
 
 def labelled_texts() -> tuple[LabelledTexts | None, int]:
@@ -44,7 +44,7 @@ def labelled_texts() -> tuple[LabelledTexts | None, int]:
         BertvizError: as bertviz_core.predictions.probing.reading.checked.
     """
     with st.popover("Labelled texts", icon=":material/label:", key="labelled_box"), st.container(width=BOX):
-        source = choice("Labelled texts", SOURCES, SOURCE, label_visibility="collapsed")
+        source = choice(param("labelled"), "Labelled texts", SOURCES, label_visibility="collapsed")
         seed = _seed_input()
         return {SOURCES[0]: _examples, SOURCES[1]: _typed, SOURCES[2]: _from_file}[source](), seed
 
@@ -61,9 +61,9 @@ def _examples() -> LabelledTexts:
 def _typed() -> LabelledTexts:
     if TYPED not in st.session_state:
         st.session_state[TYPED] = FIRST
-    told = "A label, a tab and a text on each line. Copied from two columns of a spreadsheet it has that form."
+    hint = "A label, a tab and a text on each line. Copied from two columns of a spreadsheet it has that form."
     empty = "The list of labelled texts is empty. Write a label, a tab and a text on each line."
-    return typed_labels(typed_lines("Label, tab, text", TYPED, "label<tab>text", told, empty))
+    return typed_labels(typed_lines("Label, tab, text", TYPED, "label<tab>text", hint, empty))
 
 
 def _from_file() -> LabelledTexts | None:
@@ -79,14 +79,14 @@ def _from_file() -> LabelledTexts | None:
     return column_labels(table, column_select("Labels", LABEL, list(map(str, table.frame.columns)), first))
 
 
-def typed_lines(label: str, key: str, placeholder: str, told: str, empty: str) -> SentenceTable:
+def typed_lines(label: str, key: str, placeholder: str, hint: str, empty: str) -> SentenceTable:
     """The lines that a reader has written into a box.
 
     Args:
         label: what the box is for, for a reader who does not see its place.
         key: of the control.
         placeholder: what stands in the box while it is empty.
-        told: what a line may be, shown below the box.
+        hint: what a line may be, shown below the box.
         empty: the refusal of a box without a line.
 
     Raises:
@@ -101,7 +101,7 @@ def typed_lines(label: str, key: str, placeholder: str, told: str, empty: str) -
         label_visibility="collapsed",
         placeholder=placeholder,
     )
-    st.caption(told)
+    st.caption(hint)
     if not (text or "").strip():
         raise TextError(empty)
     return read_sentences("The list", within_upload(str(text)), settings())
@@ -132,25 +132,22 @@ def column_select(label: str, key: str, columns: Sequence[str], first: str, none
 
 def pooling_select(offered: Sequence[Pooling], first_token: str | None) -> Pooling:
     """How the vectors of a text's tokens become the one that the probe reads."""
-    keep_among(POOLING, offered, offered[0])
-    pooling = st.selectbox(
+    return select(
+        POOLING,
         "Pooling",
-        list(offered),
-        key=POOLING,
+        offered,
         format_func=lambda each: pooling_word(each, first_token),
         help="How the vectors of a text's tokens become one.",
         width=WIDTH,
-        **BOUND,
     )
-    return next((each for each in offered if each == pooling), offered[0])
 
 
 def _seed_input() -> int:
-    """Seed of the held-out parts and of the shuffled labels."""
+    """Seed of the folds and of the shuffled labels."""
     words = "Another seed cuts the texts into other parts and shuffles the labels of the control task in another way."
-    return int(st.number_input("Seed", 0, MOST_SEEDS - 1, 0, step=1, key=SEED.key, help=words, width=110, **BOUND))
+    return whole(SEED, "Seed", 0, MOST_SEEDS - 1, 0, help=words, width=110)
 
 
 def files_popover() -> Any:
-    """Where a probe is saved, and one that was saved before is opened."""
+    """A popover for saving and opening probes."""
     return st.popover("Save or open", icon=":material/save:", key="probe_box")

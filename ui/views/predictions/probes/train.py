@@ -1,4 +1,4 @@
-"""Train a head here: accuracy of a probe on every layer, then what the chosen one says of the page's text."""
+"""Train a probe: accuracy on every layer, then the answer of the chosen probe to the text."""
 
 from dataclasses import dataclass
 
@@ -33,18 +33,18 @@ from ui.widgets.view_and_layer import state_select
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChosenProbe:
-    """The probe that answers, and where it comes from."""
+    """The current probe and its origin."""
 
     probe: Probe
-    """Fitted here, or opened from a file."""
+    """The probe."""
     labelled: LabelledTexts | None
-    """What it was fitted on; None for one from a file."""
+    """Its training texts; None for a probe from a file."""
     scores: ProbeScores | None
-    """Of every layer; None for one from a file."""
+    """Accuracy of every layer; None for a probe from a file."""
 
 
 def train_view() -> None:
-    """Accuracy over the layers, and the probe's classes of the text."""
+    """Accuracy over the layers, and the classes of the text."""
     name, text = shared.model_name(), shared.text()
     chosen = chosen_probe(name, st.container(horizontal=True, vertical_alignment="bottom"))
     store(TRAINED_PROBE, chosen.probe)
@@ -84,7 +84,7 @@ def chosen_probe(name: str, row: DeltaGenerator) -> ChosenProbe:
         offered = (*(each for each in offered if each == "mean"), *(each for each in offered if each != "mean"))
         pooling = controls.pooling_select(offered, first)
         last = model.num_hidden_layers
-        words = "The hidden states that the probe reads: the embeddings, or what a layer hands on."
+        words = "The hidden states that the probe reads: the embeddings, or the output of a layer."
         layer = last if pooling == "pooler" else state_select(last, words)
         place = controls.files_popover()
     with place:
@@ -103,7 +103,7 @@ def chosen_probe(name: str, row: DeltaGenerator) -> ChosenProbe:
 
 
 def _opened() -> Probe | None:
-    """The probe of a file that was opened; None for the one that is fitted here."""
+    """The probe of an open file; None without a file."""
     handed = controls.PROBE.handed("Open a probe: a .zip that was saved here, of this model.")
     if handed is None:
         return None

@@ -1,1 +1,1 @@
-"""Views of heads that label: classes, the next sentence, tags, answers; and what an edit of the text changes."""
+"""Views of task heads: classes, next sentence, tags, answers, and the effect of an edit."""

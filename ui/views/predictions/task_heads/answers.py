@@ -27,7 +27,7 @@ SCORES = {"score": "%.4f", "logit": "%.3f"}
 @st.fragment
 @shown_to_user()
 def answers_view() -> None:
-    """The context with its best answers, and how likely every span is."""
+    """The context with its best answers, and the probability of every span."""
     name, question, context = shared.model_name(), shared.text(), shared.pair()
     if shared.needs_pair(NEEDS, QUESTION) or context is None:
         return
@@ -52,7 +52,7 @@ def answers_view() -> None:
 
 
 def _map(name: str, prediction: AnswerPrediction, longest: int) -> None:
-    """How likely every span of one window is."""
+    """The probability of every span of one window."""
     above = st.container()
     window = controls.window_select(len(prediction.windows), prediction.answers[0].window)
     with above:
@@ -66,7 +66,7 @@ def _map(name: str, prediction: AnswerPrediction, longest: int) -> None:
 
 
 def null_words(prediction: AnswerPrediction) -> str:
-    """Whether the model would rather say that there is no answer."""
+    """Whether the model prefers to give no answer."""
     best = prediction.answers[0].logit
     if prediction.null_logit is None:
         return "This model reads no special token in front, so it has no answer “none”."
@@ -80,7 +80,7 @@ def null_words(prediction: AnswerPrediction) -> str:
 
 
 def answer_frame(prediction: AnswerPrediction) -> pd.DataFrame:
-    """A row for every answer, best first."""
+    """A row for every answer, the best first."""
     listed = prediction.answers
     return pd.DataFrame(
         {
@@ -94,7 +94,7 @@ def answer_frame(prediction: AnswerPrediction) -> pd.DataFrame:
 
 
 def logit_frame(prediction: AnswerPrediction, window: int) -> pd.DataFrame:
-    """The two logits of every token of the context in one window, of which all cells of the map are made."""
+    """The two logits of every token in one window, from which the map is computed."""
     part = prediction.windows[window]
     places = np.flatnonzero(part.context)
     return pd.DataFrame(

@@ -1,4 +1,4 @@
-"""Change a word and compare: the answers to a text and to its edited version, side by side."""
+"""Compare the answers to a text and to its edited version."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -34,6 +34,8 @@ from bertviz_core.questions.predictions.masked_lm import GUESS, word_shift
 from bertviz_core.questions.report.library_lines import call_lines, library_lines, opening_lines
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 from bertviz_core.trace.subwords.text_edits import word_edits
+from ui.address.registry import param
+from ui.address.widgets import choice
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.cache.sources import source
@@ -50,22 +52,22 @@ from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 
 AROUND = 6
-"""Words beside a change that are written out."""
+"""Number of unchanged words shown beside a change."""
 SIDES = ("the text", "edited")
 PAIRED: Mapping[str, tuple[str, tuple[str, str]]] = {
     "question-answering": (NEEDS, QUESTION),
     "next-sentence": ("Whether a text follows another is asked of two texts", FOLLOWS),
 }
-"""Task that asks for two texts -> the beginning of the sentence that says so, and an example."""
+"""Task that needs two texts -> start of the message about it, and an example."""
 
 
 class Asked(NamedTuple):
-    """What is compared."""
+    """The compared texts."""
 
     name: str
-    """Of the model."""
+    """Name of the model."""
     task: str
-    """Of its head."""
+    """Task of its head."""
     texts: Texts
     """Text and pair."""
     edited: Texts
@@ -77,7 +79,7 @@ class Asked(NamedTuple):
         return SharedModel(self.name)
 
     def versions(self) -> tuple[Options, Options]:
-        """What the head is asked, before and after the edit."""
+        """Options before and after the edit."""
         first, second = (Options((text,), pair, self.task) for text, pair in (self.texts, self.edited))
         return first, second
 
@@ -91,10 +93,10 @@ class Asked(NamedTuple):
 @st.fragment
 @shown_to_user()
 def change_view() -> None:
-    """Two fields for an edited version of the text, both answers and what changed."""
+    """Fields for the edited version, both answers, and what changed."""
     name = shared.model_name()
     tasks = [task for task in stored_tasks(source(name)) if task in CHANGES]
-    task = shared.choice("Head", tasks, "head_of", width="content") if len(tasks) > 1 else tasks[0]
+    task = choice(param("head_of"), "Head", tasks, width="content") if len(tasks) > 1 else tasks[0]
     if task in PAIRED and shared.needs_pair(*PAIRED[task]):
         return
     edited = controls.edited_texts()
@@ -107,11 +109,11 @@ def change_view() -> None:
 
 
 def edit_words(asked: Asked) -> str:
-    """What was changed, in a line: words taken out struck through, words put in bold."""
+    """The edit in a line: deleted words struck through, inserted words bold."""
     lines = [_steps(before, after) for before, after in zip(asked.texts, asked.edited, strict=True) if before and after]
     changed = [line for line in lines if line]
     if not changed:
-        return "Nothing is changed yet: edit a word of the text, and both answers stand side by side."
+        return "Nothing is changed yet: edit a word of the text to see both answers side by side."
     return f"Changed: {' '.join(changed)}"
 
 
@@ -131,7 +133,7 @@ def _steps(before: str, after: str) -> str:
 
 
 def _near(text: str, behind: bool, before: bool) -> str:
-    """The words beside a change, of a stretch that stands behind one, before one, or between two."""
+    """Unchanged words beside a change: after one, before one, or between two."""
     words = text.split(" ")
     first, last = AROUND * behind, AROUND * before
     if len(words) <= first + last:
@@ -242,7 +244,7 @@ def _words(asked: Asked) -> None:
 
 
 def _gone_and_new(before: list[str], after: list[str]) -> str:
-    """Entities that only one version has, in a line."""
+    """Entities of only one version, in a line."""
     gone, new = ([each for each in one if each not in other] for one, other in ((before, after), (after, before)))
     if not gone and not new:
         return "Both versions have the same entities."

@@ -63,7 +63,7 @@ def said(prediction: ClassPrediction) -> str:
     """The answer in a line."""
     best = escape_markdown(prediction.labels[prediction.best])
     if prediction.probabilities is None:
-        return f"The head says the number **{float(prediction.logits[prediction.best]):.4f}** ({best})."
+        return f"The head gives the number **{float(prediction.logits[prediction.best]):.4f}** ({best})."
     share = f"**{float(prediction.probabilities[prediction.best]):.3f}**"
     if prediction.scoring == "softmax":
         return f"The likeliest of {len(prediction.labels):,} classes is **{best}**, with probability {share}."

@@ -51,7 +51,7 @@ def tags_view() -> None:
 
 
 def height_of(rows: int) -> int:
-    """Pixels of an open table of so many rows."""
+    """Pixels of an open table with this many rows."""
     return min(38 + 35 * max(rows, 1), 320)
 
 

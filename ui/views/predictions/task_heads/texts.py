@@ -13,7 +13,7 @@ HOW: dict[Scoring, str] = {
     "number": "The head is a regression: its output is the answer itself, in the unit of what it was trained on, and "
     "no probability.",
 }
-"""How outputs become what is drawn."""
+"""How the outputs are processed."""
 READ = "The head reads the state of the whole text, mostly that of its first token. "
 NEXT = (
     "In pre-training, BERT was asked whether the second text followed the first in its document, or came from another "

@@ -1,0 +1,70 @@
+"""The pages of the dashboard: name, title, question and place in the navigation, each stated here alone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Group = Literal["What it is", "What it does with a text", "Why", "Many texts"]
+
+
+@dataclass(frozen=True, slots=True)
+class PageEntry:
+    """One page of the dashboard."""
+
+    name: str
+    """Its file in `pages` and its address; the charts of its figures begin with it."""
+    title: str
+    question: str
+    """What the page answers."""
+    group: Group
+    icon: str
+    """Name of a Material Symbol."""
+    views_without_text: tuple[str, ...] | None = None
+    """Views that do not read the text of the sidebar, "" for the first one; None where no view reads it."""
+
+    @property
+    def label(self) -> str:
+        """Title and question, as a link names the page."""
+        return f"{self.title}: {self.question[0].lower()}{self.question[1:]}"
+
+
+IS: Group = "What it is"
+READS: Group = "What it does with a text"
+_ENTRIES = (
+    PageEntry("overview", "Overview", "What is this model, at a glance?", IS, "info"),
+    PageEntry("parameters", "Parameters", "Where are the parameters?", IS, "donut_large"),
+    PageEntry("architecture", "Architecture", "How is it put together?", IS, "account_tree", ("Encoder or decoder",)),
+    PageEntry(
+        "checkpoint",
+        "Checkpoint",
+        "Did it really load, and for which task?",
+        IS,
+        "fact_check",
+        ("", "Load report", "Weights"),
+    ),
+    PageEntry("tokens", "Tokens", "What does the model read?", READS, "text_fields", ()),
+    PageEntry(
+        "representations",
+        "Representations",
+        "How does a token change on its way up?",
+        READS,
+        "grid_on",
+        ("One word, two texts",),
+    ),
+    PageEntry(
+        "heads",
+        "Heads",
+        "Twelve heads, one matrix: where are they?",
+        READS,
+        "view_week",
+        ("", "One matrix", "All heads"),
+    ),
+    PageEntry("attention", "Attention", "What does each head look at?", READS, "hub", ()),
+    PageEntry("sentences", "Sentences", "How does the model compare sentences?", READS, "notes"),
+    PageEntry("predictions", "Predictions", "What does the model answer?", READS, "psychology", ()),
+    PageEntry("causes", "Heads that matter", "What changes when a head is taken away?", "Why", "content_cut", ()),
+    PageEntry("words", "Words that matter", "Which words does the answer depend on?", "Why", "ink_highlighter", ()),
+    PageEntry("corpus", "Corpus", "What is in many texts, as a model sees them?", "Many texts", "database"),
+)
+PAGES: Mapping[str, PageEntry] = {entry.name: entry for entry in _ENTRIES}
+"""By name, in the order of the navigation; figures are listed in this order, too."""

@@ -1,0 +1,132 @@
+"""Widgets for parameters of questions: key, options and bounds come from the parameter, the value from the address.
+
+The address, or a model that was selected before, may have left a value that does not exist here, with which Streamlit
+would end the page. So every widget first replaces it by the default or by the nearest number.
+"""
+
+from collections.abc import Container, Mapping, Sequence
+from typing import Any, TypeVar, overload
+
+import streamlit as st
+
+from bertviz_core.questions.parameters import Param
+
+T = TypeVar("T", bound=str)
+BOUND: Mapping[str, Any] = {"bind": "query-params", "persist_state": "session"}
+"""Binds a widget to the address, and keeps its value while other pages are shown."""
+
+
+@overload
+def choice(param: Param, label: str, **more: Any) -> str: ...
+
+
+@overload
+def choice(param: Param, label: str, options: Sequence[T], **more: Any) -> T: ...
+
+
+def choice(param: Param, label: str, options: Sequence[str] = (), **more: Any) -> str:
+    """Show a few options side by side, of which one is always chosen.
+
+    Args:
+        param: the parameter.
+        label: what the widget is called.
+        options: the options that apply here, the default first; by default all of the parameter's.
+        **more: arguments of `st.segmented_control`.
+    """
+    options = options or param.options
+    keep_among(param.key, options, options[0])
+    chosen: str | None = st.segmented_control(
+        label, options, default=options[0], required=True, key=param.key, **BOUND, **more
+    )
+    return chosen or options[0]
+
+
+@overload
+def select(param: Param, label: str, **more: Any) -> str: ...
+
+
+@overload
+def select(param: Param, label: str, options: Sequence[T], first: T | None = None, **more: Any) -> T: ...
+
+
+def select(param: Param, label: str, options: Sequence[str] = (), first: str | None = None, **more: Any) -> str:
+    """Show a list of options, of which one is always chosen.
+
+    Args:
+        param: the parameter.
+        label: what the widget is called.
+        options: the options that apply here; by default all of the parameter's.
+        first: the default; the first option where it is None.
+        **more: arguments of `st.selectbox`. With `accept_new_options` any value is kept.
+    """
+    options = list(options or param.options)
+    first = options[0] if first is None else first
+    if not more.get("accept_new_options"):
+        keep_among(param.key, options, first)
+    chosen: str | None = st.selectbox(label, options, index=options.index(first), key=param.key, **BOUND, **more)
+    return first if chosen is None else chosen
+
+
+def whole(param: Param, label: str, least: int, most: int, first: int, **more: Any) -> int:
+    """Show a field for a whole number between two bounds.
+
+    Args:
+        param: the parameter.
+        label: what the widget is called.
+        least: the lowest number.
+        most: the highest number.
+        first: the default.
+        **more: arguments of `st.number_input`.
+    """
+    keep_within(param.key, least, most)
+    return int(st.number_input(label, least, most, first, step=1, key=param.key, **BOUND, **more))
+
+
+def level(param: Param, label: str, most: int, first: int, least: int = 1, **more: Any) -> int:
+    """Show a slider for a whole number; nothing where only one number is possible."""
+    if most <= least:
+        return least
+    keep_within(param.key, least, most)
+    return int(st.slider(label, least, most, min(first, most), key=param.key, **BOUND, **more))
+
+
+def span(param: Param, label: str, count: int, first: tuple[int, int], **more: Any) -> tuple[int, int]:
+    """Show a slider for the first and the last of `count` positions."""
+    keep_span(param.key, count)
+    start, end = st.slider(label, 0, count - 1, first, key=param.key, **BOUND, **more)
+    return int(start), int(end)
+
+
+def toggle(param: Param, label: str, **more: Any) -> bool:
+    """Show a switch that is off by default."""
+    return bool(st.toggle(label, key=param.key, **BOUND, **more))
+
+
+def words(param: Param, label: str, **more: Any) -> str:
+    """Show a field for a few words that stand in the address; spaces around them are left out."""
+    return str(st.text_input(label, key=param.key, **BOUND, **more) or "").strip()
+
+
+def typed(param: Param, label: str, **more: Any) -> str:
+    """Show a field for a text of the reader's own, which never stands in the address."""
+    return str(st.text_input(label, key=param.key, persist_state="session", **more) or "").strip()
+
+
+def keep_among(key: str, options: Container[Any], default: Any) -> None:
+    """Reset a widget to its default where its value is not among its options."""
+    if st.session_state.get(key, default) not in options:
+        st.session_state[key] = default
+
+
+def keep_within(key: str, least: int, most: int) -> None:
+    """Clamp the value of a number widget."""
+    value = st.session_state.get(key)
+    if isinstance(value, int) and not least <= value <= most:
+        st.session_state[key] = min(max(value, least), most)
+
+
+def keep_span(key: str, count: int) -> None:
+    """Clamp a widget's first and last position to the `count` positions of a text, at least 2."""
+    first, last = st.session_state.get(key, (0, 0))
+    if last >= count:
+        st.session_state[key] = (min(first, count - 2), count - 1)
