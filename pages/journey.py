@@ -11,7 +11,7 @@ from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown, heading
 
-name_model = heading("Journey", "What happens to a text on its way through the model?")
+name_model = heading("journey")
 with shown_to_user():
     name = controls.model_name()
     target = chosen_ending(name)

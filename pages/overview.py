@@ -42,7 +42,7 @@ if not tour.is_open():  # a step has a text of its own, and its picture must be 
         controls.place_for_text()
     with ways:
         page_links(
-            [("", links("tokens", "attention", "predictions", "words"))],
+            [("", links("journey", "tokens", "attention", "predictions", "words"))],
             "overview_ways",
             label="What the model does with the text",
         )

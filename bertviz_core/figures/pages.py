@@ -42,6 +42,7 @@ _ENTRIES = (
         "fact_check",
         ("", "Load report", "Weights"),
     ),
+    PageEntry("journey", "Journey", "What happens to a text on its way through the model?", READS, "route", ()),
     PageEntry("tokens", "Tokens", "What does the model read?", READS, "text_fields", ()),
     PageEntry(
         "representations",

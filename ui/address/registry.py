@@ -15,7 +15,7 @@ from bertviz_core.questions.interventions import single_text as interventions
 from bertviz_core.questions.models import architecture, checkpoints, parameters
 from bertviz_core.questions.parameters import Param, flag
 from bertviz_core.questions.predictions import labelled_texts, labels, masked_lm
-from bertviz_core.questions.texts import attention, heads, hidden_states, sentences, tokens
+from bertviz_core.questions.texts import attention, heads, hidden_states, journey, sentences, tokens
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 
 Linked = Literal["shown", "asked", "placed", "column", "always"]
@@ -100,8 +100,12 @@ ROWS: tuple[AddressName, ...] = (
         _words("second_text", "the second one"),
         linked="asked",
     ),
-    *_on("heads attention", heads.LAYER, heads.HEAD, heads.QUERY),
-    *_on("heads", heads.MATRIX, heads.CUT, heads.PRODUCT, heads.KEY),
+    *_on("journey heads attention", heads.LAYER, heads.HEAD, heads.QUERY),
+    *_on(
+        "journey", journey.COLOUR, journey.RIBBON, flag("rests_on", "whether the drawing shows what an answer rests on")
+    ),
+    *_on("heads", heads.MATRIX, heads.CUT, heads.PRODUCT),
+    *_on("journey heads", heads.KEY),
     *_on("heads", flag("heads_row", "whether the row of weights is open as a table")),
     *_on("attention", attention.WEIGHTS, attention.WORDS, attention.SPECIAL, attention.PUNCTUATION, attention.PART),
     *_on("attention", attention.QUERIES, attention.KEYS),
@@ -158,7 +162,7 @@ ROWS: tuple[AddressName, ...] = (
         _words("classes_of", "whether the classes of the head or of the probe are the target", "the head", "the probe"),
     ),
     *_on(
-        "causes words",
+        "causes words journey",
         _words("target_word", "the word of the target"),
         _words("direction_from", "the text that the direction leads from"),
         _words("direction_to", "the text that it leads to"),

@@ -11,6 +11,7 @@ from bertviz_core.questions.texts.journey_file import EMBEDDINGS
 from bertviz_core.trace.tokenization import longest_piece
 from ui import session
 from ui.address.query import whole
+from ui.address.values import put
 from ui.components.journey import chosen_path, said
 from ui.widgets.cell_controls import HEAD as HEAD_KEY
 from ui.widgets.view_and_layer import store_layer
@@ -25,21 +26,14 @@ def take_path() -> None:
         return
     named = {QUERY.key: path.token, LAYER.key: path.open, HEAD.key: path.head, KEY.key: path.key}
     for name, value in named.items():
-        _write(name, None if value in (None, "") else str(value))
+        put(name, None if value is None else str(value))
     for param in (COLOUR, RIBBON):
         value = words.get(param.key)
-        _write(param.key, value if value in param.options[1:] else None)
+        put(param.key, value if value in param.options[1:] else None)
     if path.open.isdecimal():  # other pages begin with what was opened here
         store_layer(int(path.open))
         if path.head is not None:
             session.store(HEAD_KEY, path.head)
-
-
-def _write(name: str, value: str | None) -> None:
-    if value is not None:
-        st.query_params[name] = value
-    elif name in st.query_params:
-        del st.query_params[name]
 
 
 def path_of(journey: Journey) -> Path:

@@ -9,7 +9,8 @@ from bertviz_core.figures.journey.payload import Ending
 from bertviz_core.journey.results import Journey
 from bertviz_core.questions.interventions.attributions import word_attributions
 from bertviz_core.questions.interventions.single_text import effects
-from ui.widgets.controls import BOUND
+from ui.address.registry import param
+from ui.address.widgets import toggle
 from ui.widgets.lists.progress import answer
 from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options
 from ui.widgets.target_controls.row import folded_row, target_row
@@ -27,7 +28,7 @@ def chosen_ending(name: str) -> ChosenTarget | None:
         BertvizError: the number cannot be asked for, in one sentence.
     """
     with st.container(horizontal=True, vertical_alignment="center", key="journey_ending"):
-        if not st.toggle("What the answer rests on", key="rests_on", help=HELP, **BOUND):
+        if not toggle(param("rests_on"), "What the answer rests on", help=HELP):
             return None
         row = folded_row()
     return target_row(name, row)
