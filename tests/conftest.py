@@ -23,10 +23,13 @@ install_import_hook("bertviz_core", "tests.helpers.shape_checks.checked")
 
 import dataclasses
 import gc
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import hypothesis
 import pytest
+from streamlit.components.v2 import manifest_scanner
 
 from bertviz_core.settings import Settings
 from tests.helpers.sample import leave_to_the_slow
@@ -46,6 +49,17 @@ def pytest_collection_finish() -> None:
     """Leave what was imported out of all collections of garbage, as the server does: half a second of each."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def installed_components() -> Iterator[None]:
+    """Look through the installed packages for components once a session; every new `AppTest` would do it again.
+
+    That reads the metadata of some 200 packages, which takes longer than most pages.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        yield
 
 
 @pytest.fixture
