@@ -23,7 +23,7 @@ install_import_hook("bertviz_core", "tests.helpers.shape_checks.checked")
 
 import dataclasses
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -45,10 +45,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     leave_to_the_slow(items)
 
 
-def pytest_collection_finish() -> None:
-    """Leave what was imported out of all collections of garbage, as the server does: half a second of each."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage while tests are imported, and leave what was imported out of later collections.
+
+    All of it stays: to look through it takes seconds while it grows, and half a second each time afterwards.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
