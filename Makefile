@@ -31,8 +31,10 @@ setup: .venv/ready
 run: .venv/runs
 	$(BIN)/streamlit run app.py --server.port $(PORT)
 
-PYTEST = CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -m pytest -n logical --maxprocesses 4 \
-	--dist loadfile
+# One process more than processors, since browser tests mostly wait; byte code is kept for the processes that they start.
+TEST_PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 1, 4))')
+PYTEST = PYTHONDONTWRITEBYTECODE= CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" \
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal
 
 test: .venv/ready
 	$(PYTEST) -m "not slow" --durations=50

@@ -23,10 +23,13 @@ install_import_hook("bertviz_core", "tests.helpers.shape_checks.checked")
 
 import dataclasses
 import gc
+from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 
 import hypothesis
 import pytest
+from streamlit.components.v2 import manifest_scanner
 
 from bertviz_core.settings import Settings
 from tests.helpers.sample import leave_to_the_slow
@@ -42,10 +45,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     leave_to_the_slow(items)
 
 
-def pytest_collection_finish() -> None:
-    """Leave what was imported out of all collections of garbage, as the server does: half a second of each."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage while tests are imported, and leave what was imported out of later collections.
+
+    All of it stays: to look through it takes seconds while it grows, and half a second each time afterwards.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def installed_components() -> Iterator[None]:
+    """Look through the installed packages for components once a session; every new `AppTest` would do it again.
+
+    That reads the metadata of some 200 packages, which takes longer than most pages.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        yield
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ def one_view_for_each() -> list[Long]:
     for page, name in sorted({(long.page, name) for long in every for name in long.names}):
         takes = [long for long in every if long.page == page and name in long.names]
         found = next((long for long in takes if name in long.query), takes[0])
-        chosen[found.address] = found
+        chosen[repr(found)] = found
     return list(chosen.values())
 
 

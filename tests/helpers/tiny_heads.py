@@ -21,7 +21,7 @@ from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 from bertviz_core.trace.verification import check_batches
-from tests.helpers.tiny_models import FAMILIES, PAIR, TEXT, tiny_config, tiny_tokenizer
+from tests.helpers.tiny_models import FAMILIES, PAIR, TEXT, saved_once, tiny_config, tiny_tokenizer
 
 SETTINGS = Settings.from_environment()
 NOT_RUN = {
@@ -45,14 +45,17 @@ def families_with(task: str) -> tuple[str, ...]:
 
 def save_tiny_head(model_type: str, task: str, folder: Path, **changes: Any) -> Path:
     """A folder as save_pretrained writes it: config, weights of the class with the head, tokenizer."""
-    torch.manual_seed(0)
-    model = getattr(transformers, TASK_CLASSES[task]).from_config(tiny_config(model_type, **changes)).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter) * 0.1)
-    model.save_pretrained(folder)
-    tiny_tokenizer(FAMILIES[model_type].pad, 29).save_pretrained(folder)
-    return folder
+
+    def save(place: Path) -> None:
+        torch.manual_seed(0)
+        model = getattr(transformers, TASK_CLASSES[task]).from_config(tiny_config(model_type, **changes)).eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(torch.randn_like(parameter) * 0.1)
+        model.save_pretrained(place)
+        tiny_tokenizer(FAMILIES[model_type].pad, 29).save_pretrained(place)
+
+    return saved_once((model_type, task, changes), folder, save)
 
 
 def opened_head(folder: Path, task: str | None = None) -> tuple[HeadModel, TextTokenizer]:

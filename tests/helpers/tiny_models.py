@@ -1,8 +1,11 @@
 """Tiny random models of many families, saved with a tiny tokenizer; every size differs from every other."""
 
-from collections.abc import Mapping
+import shutil
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -210,6 +213,34 @@ def tiny_model(model_type: str, **changes: Any) -> PreTrainedModel:
 
 def save_tiny(model_type: str, folder: Path, dtype: torch.dtype = torch.float32, **changes: Any) -> Path:
     """A folder as save_pretrained writes it: config, weights in safetensors, tokenizer."""
-    tiny_model(model_type, **changes).to(dtype).save_pretrained(folder)
-    tiny_tokenizer(FAMILIES[model_type].pad).save_pretrained(folder)
+
+    def save(place: Path) -> None:
+        tiny_model(model_type, **changes).to(dtype).save_pretrained(place)
+        tiny_tokenizer(FAMILIES[model_type].pad).save_pretrained(place)
+
+    return saved_once((model_type, dtype, changes), folder, save)
+
+
+_saved: dict[str, tuple[Path, torch.Tensor]] = {}
+"""What is saved -> its folder and the state of the random numbers after it was made."""
+
+
+def saved_once(what: object, folder: Path, save: Callable[[Path], None]) -> Path:
+    """A folder with the files that `save` writes, which are written once in a process and copied after that.
+
+    The random numbers afterwards are those that follow when the model is made.
+    """
+    if (key := repr(what)) not in _saved:
+        save(place := Path(_saved_in().name) / str(len(_saved)))
+        _saved[key] = place, torch.get_rng_state()
+    place, state = _saved[key]
+    torch.set_rng_state(state)
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in place.iterdir():
+        shutil.copyfile(path, folder / path.name)
     return folder
+
+
+@cache
+def _saved_in() -> TemporaryDirectory[str]:
+    return TemporaryDirectory()

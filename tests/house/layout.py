@@ -28,7 +28,8 @@ def crowded_folders(root: Path) -> list[str]:
     """
     found = []
     for source in (*SOURCES, "benchmarks"):
-        for folder in [root / source, *(path for path in (root / source).rglob("*") if path.is_dir())]:
+        inner = (path for path in (root / source).rglob("*") if path.is_dir() and path.name != "__pycache__")
+        for folder in [root / source, *inner]:
             entries = [path for path in folder.iterdir() if not path.name.startswith(("__", "py.typed"))]
             name = folder.relative_to(root).as_posix()
             if len(entries) > MOST_ENTRIES.get(name, 12):

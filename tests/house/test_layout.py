@@ -18,6 +18,9 @@ def wrong(tmp_path: Path) -> Path:
     crowded.mkdir()
     for number in range(13):
         (crowded / f"head_{number}.py").write_text("class Place: ...\n")
+    (crowded / "__pycache__").mkdir()
+    for number in range(13):
+        (crowded / "__pycache__" / f"head_{number}.pyc").touch()
     (tmp_path / "pages" / "long.py").write_text("\n" * 101)
     (tmp_path / "bertviz_core" / "long.py").write_text("\n" * 351)
     (tmp_path / "bertviz_core" / "late.py").write_text(

@@ -2,12 +2,15 @@
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
-from jaxtyping import TypeCheckError
+from jaxtyping import Float, TypeCheckError, jaxtyped
 
 from bertviz_core.figures.base.style import theme_named
 from bertviz_core.text import quoted
+from tests.helpers.shape_checks import checked
 from tests.house.layout import python_files
 
 ROOT = Path(__file__).parents[2]
@@ -33,3 +36,20 @@ def test_a_wrong_type_is_refused() -> None:
     for function in (theme_named, quoted):
         with pytest.raises(TypeCheckError):
             function(3)  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_an_inner_function_is_checked_by_its_own_signature_each_time() -> None:
+    def made(shape: str, default: int | None) -> Any:
+        @jaxtyped(typechecker=checked)
+        def inner(rows: Float[np.ndarray, shape], count: int | None = default) -> int | None:  # type: ignore[valid-type]
+            return count
+
+        return inner
+
+    for shape, size, default in (("a b", (2, 3), 1), ("a", (2,), None), ("a b", (2, 3), 2)):
+        inner = made(shape, default)
+        assert inner(np.zeros(size)) == default
+        with pytest.raises(TypeCheckError):
+            inner(np.zeros((1, 1, 1)))
+        with pytest.raises(TypeCheckError):
+            inner(np.zeros(size), "two")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from bertviz_core.corpus.analysis import projection, rows
+from bertviz_core.corpus.analysis import projection, row_samples
 from bertviz_core.corpus.analysis.projection import corpus_map
 from bertviz_core.errors import CorpusError, SupersededError, TextError
 from bertviz_core.sentences.projection import sentence_map
@@ -22,7 +22,7 @@ def vectors() -> Any:
 
 @pytest.mark.parametrize("block", [10, 517, 16_384])
 def test_components_are_those_of_scikit_learn(vectors: Any, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "BLOCK_ROWS", block)
+    monkeypatch.setattr(row_samples, "BLOCK_ROWS", block)
     found = corpus_map(vectors)
     whole = vectors.astype(np.float64)
     fitted = PCA(2, svd_solver="full").fit(whole)
