@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from os import PathLike, fspath
-from typing import Any, TypeVar, overload
-
-import plotly.graph_objects as go
+from typing import TypeVar, overload
 
 from bertviz_core.api.arguments import Texts, checked, paired
-from bertviz_core.api.drawing import FigureSource, Option
+from bertviz_core.api.drawing import FigureSource
+from bertviz_core.api.model_figures import ModelFigures
 from bertviz_core.api.own_model import Saveable, library_model, saved_copy
 from bertviz_core.api.results.answers import PredictionResult
 from bertviz_core.api.results.interventions import EffectsResult, WordsResult
@@ -36,7 +35,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 
-class Model:
+class Model(ModelFigures):
     """One BERT-family model; its weights are loaded by the first method that needs them, and kept.
 
     `parameters`, `architecture` and `load_report` read the config and the header of the weights alone. `name` is the
@@ -312,49 +311,6 @@ class Model:
         named = {} if target is None else {"target": target}
         values = {"measure": measure, **named, **share_values(method, instead, tokens)}
         return self._ask(word_attributions, WordsResult, Options((text,), pair, self.task, values))
-
-    @checked
-    def figure(
-        self,
-        name: str,
-        *texts: str,
-        pair: str | None = None,
-        theme: str = "light",
-        width: int | None = None,
-        height: int | None = None,
-        **options: Option,
-    ) -> go.Figure:
-        """Any figure of the dashboard, as the command `figure` draws it.
-
-        Args:
-            name: as `python -m bertviz_core figure --list` names it.
-            *texts: what the model reads: one text, or sentences; for "models" the names of other models.
-            pair: a second text of the same input.
-            theme: "light", "dark" or "print".
-            width: pixels; the width of the notebook's page by default.
-            height: pixels; the figure's own by default.
-            **options: those of the command `figure`, and the figure's own settings.
-
-        Raises:
-            BertvizError: there is no such figure, option or theme, or as the figure's inputs.
-        """
-        source = FigureSource(self._opened, Options(texts, pair, self.task))
-        return source.figure(name, options, theme, width, height)
-
-    @checked
-    def compute(self, name: str, *texts: str, pair: str | None = None, **options: Option) -> Any:
-        """The numbers that any figure of the dashboard is drawn from: a frozen object, its fields documented.
-
-        Args:
-            name: as for `figure`, or a question without a figure of its own, such as "joint-ablation".
-            *texts: what the model reads, as for `figure`.
-            pair: a second text of the same input.
-            **options: those of the command `figure`, and the figure's own settings.
-
-        Raises:
-            BertvizError: there is no such name or option, or as the figure's inputs.
-        """
-        return FigureSource(self._opened, Options(texts, pair, self.task)).compute(name, options)
 
     def _ask(self, question: Question[Opened, T], result: Callable[[T, FigureSource], U], options: Options) -> U:
         return result(question(self._opened, options).result, FigureSource(self._opened, options))
