@@ -127,7 +127,7 @@ def embedding_norms(
 
 def _input_colour(part: str, theme: Theme) -> str:
     """The colour of a part of the input, by what it is."""
-    owner, share = INPUT_COLOURS[part]
+    owner, share = INPUT_COLOURS["after layer norm" if part.startswith("after ") else part]  # after any class of norm
     return colour_at([[0, theme.colours[owner]], [1, theme.text if share > 0 else theme.paper]], abs(share))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from bertviz_core.figures.base.axes import LETTER, LINE, label_sides, point_labels, same_scale
 from bertviz_core.figures.base.style import WIDTHS, theme_named
-from bertviz_core.figures.hidden_states.lines import path_lines
+from bertviz_core.figures.hidden_states.lines import embedding_norms, path_lines
 from bertviz_core.hidden_states.results import TokenPaths
 
 PLOT = np.array([480.0, 280.0])
@@ -75,3 +75,11 @@ def test_paths_have_one_scale_at_every_width(pixels: int) -> None:
     paths = TokenPaths(points.astype(np.float32), explained, np.eye(2, 5, dtype=np.float32), centre)
     figure = path_lines(paths, ["a", "b", "c"], [0, 1, 2], None, "t", theme_named("light", pixels))
     assert (figure.layout.yaxis.scaleanchor, figure.layout.yaxis.scaleratio) == ("x", 1)
+
+
+@pytest.mark.parametrize("norm", ["layer norm", "DebertaLayerNorm", "NoNorm"])
+def test_the_parts_of_the_input_are_drawn_whatever_the_class_of_the_norm(norm: str) -> None:
+    lengths = {"word": np.array([1.0, 2.0], np.float32), f"after {norm}": np.array([3.0, 4.0], np.float32)}
+    figure = embedding_norms(lengths, ["a", "b"], None, "input", theme_named("light"))
+    assert [trace.y.tolist() for trace in figure.data] == [[1, 2], [3, 4]]
+    assert len({trace.marker.color for trace in figure.data}) == 2
