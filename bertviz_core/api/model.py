@@ -6,7 +6,7 @@ from typing import TypeVar, overload
 
 from bertviz_core.api.arguments import Texts, checked, paired
 from bertviz_core.api.drawing import FigureSource
-from bertviz_core.api.model_figures import ModelFigures
+from bertviz_core.api.figures import ModelFigures
 from bertviz_core.api.own_model import Saveable, library_model, saved_copy
 from bertviz_core.api.results.answers import PredictionResult
 from bertviz_core.api.results.interventions import EffectsResult, WordsResult

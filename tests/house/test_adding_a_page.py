@@ -233,7 +233,7 @@ def lengths(
         Raises:
             BertvizError: the model has no tokenizer here, or the text has too many characters.
         """
-        options = Options((text,), task=self.task, values=typed({"marks": marks}))
+        options = Options((text,), task=self.task, values={"marks": str(marks).lower()})
         return LengthsResult(token_lengths(self._opened, options).result, FigureSource(self._opened, options))
 ''',
     "bertviz_core/api/results/runs.py": '''

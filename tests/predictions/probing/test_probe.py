@@ -8,6 +8,7 @@ import json
 import zipfile
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from bertviz_core.predictions.masked_lm import predicted_words
 from bertviz_core.predictions.probing.probe import MAX_FILE_NBYTES, probe_bytes, probe_predictions, read_probe
 from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.predictions.probing.table import mask_text, probe_table, text_predictions
+from bertviz_core.trace.isolated.tokenizer import IsolatedTokenizer
 from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.tiny_heads import tiny_head
 from tests.helpers.tiny_models import PAIR, TEXT
@@ -168,18 +170,13 @@ def test_a_mask_gets_its_best_word_whatever_stands_beside_it_in_the_batch() -> N
 
 
 def test_a_mask_is_spelled_by_its_id() -> None:
-    class Apart:
-        """As much of a tokenizer as is known of one in a process of its own."""
-
-        mask_token_id: int | None = 4
-
-        def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
-            return [f"<{each}>" for each in ids]
-
     _, tokenizer, _ = tiny_head("bert", "masked-lm")
-    assert mask_text(replace(tokenizer, tokenizer=Apart())) == "<4>"
-    Apart.mask_token_id = None
-    assert mask_text(replace(tokenizer, tokenizer=Apart())) == ""
+    apart = Mock(spec=IsolatedTokenizer)  # as much of a tokenizer as is known of one in a process of its own
+    apart.convert_ids_to_tokens = lambda ids: [f"<{each}>" for each in ids]
+    apart.mask_token_id = 4
+    assert mask_text(replace(tokenizer, tokenizer=apart)) == "<4>"
+    apart.mask_token_id = None
+    assert mask_text(replace(tokenizer, tokenizer=apart)) == ""
 
 
 def test_each_question_gets_its_answer_and_several_classes_are_all_named() -> None:
