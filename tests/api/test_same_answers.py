@@ -5,6 +5,7 @@ Covers `bertviz_core/api/results/*.py`, `bertviz_core/api/corpus.py`.
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from bertviz_core import Model, open_corpus, open_model
 from bertviz_core.api.results.base import Result
 from bertviz_core.api.results.runs import TraceResult
 from bertviz_core.api.results.weights import HeadsResult
-from bertviz_core.cli.app import app
+from bertviz_core.cli.app import COMMANDS, app
 from bertviz_core.cli.corpus.group import corpus_app
 from bertviz_core.questions.corpora import corpus_hits
 from bertviz_core.questions.interventions.attributions import pair_attributions, share_values, word_attributions
@@ -175,6 +176,8 @@ FACES: Mapping[str, tuple[Face, ...]] = {
 
 def json_commands() -> list[str]:
     """Names of all commands that print JSON, as the program knows them."""
+    for module in dict.fromkeys(COMMANDS.values()):  # a command is registered when its module is imported
+        import_module(f"bertviz_core.cli.{module}")
     found = []
     for group, program in (("", app), ("corpus ", corpus_app)):
         for each in program.registered_commands:

@@ -70,6 +70,12 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
         {"view": "Two checkpoints", "compared": "behaviour with the text", "other": "all-MiniLM-L6-v2"},
         {},
     ),
+    ("journey", {"rests_on": "true", "target": "cosine"}, PAIR),
+    (
+        "journey",
+        {"model": "splade-tiny", "rests_on": "true", "target": "word", "target_at": 2},
+        {"target_word": "snake"},
+    ),
     ("tokens", {"below": "position", "token": 3, "tokenizer": "bert-base-uncased"}, {}),
     ("representations", {"view": "Values", "layer": 2, "window": 32, "first": 64}, {}),
     ("representations", {"view": "Change", "map": "cosine to its own input"}, {}),
