@@ -1,6 +1,6 @@
 """What `bertviz_core` promises to a caller: the names, their docstrings, types, a light import, the documents.
 
-Covers `bertviz_core/api/model.py`.
+Covers `bertviz_core/api/model.py` and `bertviz_core/api/figures.py`.
 """
 
 import contextlib

@@ -12,10 +12,13 @@ from bertviz_core.figures.pages import PAGES
 from tests.browser.conftest import until
 
 pytestmark = pytest.mark.browser
-DRAWN = ".stPlotlyChart, .st-key-attention_heads, .st-key-architecture_tree, .st-key-corpus_plane, .stDataFrame"
+DRAWN = (
+    ".stPlotlyChart, .st-key-attention_heads, .st-key-journey, .st-key-architecture_tree, .st-key-corpus_plane, "
+    ".stDataFrame"
+)
 FIGURES = f"{DRAWN}, .st-key-words_no_classes"
-"""What answers a page's question: a chart, the view of attention, the tree of modules, a corpus' map, its rows; and the
-sentence that says how a model comes by classes."""
+"""What answers a page's question: a chart, the views of attention and the journey, the tree of modules, a corpus' map,
+its rows; and the sentence that says how a model comes by classes."""
 LOWEST_START = 330
 """Pixels from the top of the window at which the figure begins at the latest."""
 WINDOWS = ((1400, 900), (1366, 768))
