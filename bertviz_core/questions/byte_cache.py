@@ -68,15 +68,15 @@ class ByteCache:
             make: computes the value; its exceptions are propagated, and nothing is cached.
             size: size of a value in bytes; defaults to retained_nbytes.
         """
-        held = self._get(key)
-        if held is not None:
-            return cast(T, held[1])
+        cached = self._get(key)
+        if cached is not None:
+            return cast(T, cached[1])
         with self._lock:
             making = self._making.setdefault(key, Lock())
         with making:
-            held = self._get(key)
-            if held is not None:
-                return cast(T, held[1])
+            cached = self._get(key)
+            if cached is not None:
+                return cast(T, cached[1])
             try:
                 value = make()
                 self._put(key, value, (size or retained_nbytes)(value))

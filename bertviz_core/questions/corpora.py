@@ -228,11 +228,11 @@ def _part(options: Options, profiles: HeadProfiles) -> HeadProfile:
 
 
 def _decimal(options: Options, key: str, default: float) -> float:
-    given = options.get(key, str(default))
+    value = options.get(key, str(default))
     try:
-        number = float(given)
+        number = float(value)
     except ValueError:
         number = np.nan
     if not np.isfinite(number):
-        raise TextError(Named(key), f"={escape_controls(given[:20])} is no number; give one such as {default}.")
+        raise TextError(Named(key), f"={escape_controls(value[:20])} is no number; give one such as {default}.")
     return number

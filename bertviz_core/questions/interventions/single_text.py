@@ -153,10 +153,10 @@ def removed_places(options: Options) -> tuple[Place, ...]:
     Raises:
         TextError: there are none, or one is invalid.
     """
-    given = options.get(REMOVED.key)
-    parted = [each.split(".") for each in given.split(",")]
+    value = options.get(REMOVED.key)
+    parted = [each.split(".") for each in value.split(",")]
     if not all(len(each) == 2 and all(part.isdecimal() and len(part) < 9 for part in each) for each in parted):
-        what = f"={escape_controls(given[:30])} here; give each head as LAYER.HEAD, with commas between them."
+        what = f"={escape_controls(value[:30])} here; give each head as LAYER.HEAD, with commas between them."
         raise TextError("There is no ", Named(REMOVED.key), what)
     return tuple((int(layer), int(head)) for layer, head in parted)
 

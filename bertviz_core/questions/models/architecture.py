@@ -64,9 +64,9 @@ class Cost:
     by_formula: bool
     """Whether the formula agrees with the counts of PyTorch."""
     crossing: Crossover
-    """Length at which scores and mixing exceed the feed-forward blocks."""
+    """Length from which scores and mixing cost as much as the feed-forward blocks."""
     crossing_with_projections: Crossover
-    """Length at which they exceed the feed-forward blocks and the projections together."""
+    """Length from which they do so together with the projections."""
 
 
 @question(params=(ONE_BY_ONE,))
@@ -125,8 +125,8 @@ def memory(opened: Opened, options: Options) -> Answer[ActivationMemory]:
     """Bytes of activations by batch size and length."""
     holding, source = HOLDINGS[options.choice(HOLDING)], opened.source
     lengths, task = doubling_lengths(position_limit(opened)), counted_task(opened, options)
-    kept = activation_memory(source.name, source.config, holding, BATCHES, lengths, task)
-    return answered(opened, kept, memory=kept)
+    bytes_by_length = activation_memory(source.name, source.config, holding, BATCHES, lengths, task)
+    return answered(opened, bytes_by_length, memory=bytes_by_length)
 
 
 def class_task(opened: Opened, options: Options) -> str:
@@ -149,7 +149,7 @@ def shapes(opened: Opened, options: Options) -> ShapeRun:
     """Shapes in the modules of the selected class for the text, or for 128 tokens without a text.
 
     Raises:
-        UnsupportedModelError: the class cannot be run on the meta device.
+        UnsupportedModelError: the class cannot be run without weights.
     """
     source, task, read = opened.source, class_task(opened, options), _read(opened, options)
     row = _stated(opened) if read is None else read
@@ -164,7 +164,7 @@ def counted_task(opened: Opened, options: Options) -> str:
 
 
 def way_of(opened: Opened, options: Options) -> DryWay | None:
-    """How the selected class is run on the meta device; None if it cannot be."""
+    """How the selected class is run without weights; None if it cannot be."""
     source, task = opened.source, class_task(opened, options)
 
     def known() -> DryWay | None:
@@ -180,7 +180,7 @@ def operation_formula(opened: Opened, options: Options) -> OperationTerms:
     """Formula for the multiply-adds of a class.
 
     Raises:
-        UnsupportedModelError: the class cannot be run on the meta device.
+        UnsupportedModelError: the class cannot be run without weights.
     """
     source, task = opened.source, counted_task(opened, options)
     key = (__name__, "operation_formula", task)

@@ -126,10 +126,10 @@ def chosen_view(options: Options) -> str:
 
 def chosen_join(options: Options) -> Strategy:
     """How tagged tokens become entities."""
-    given = options.get(JOIN.key, "simple")
-    strategy = next((name for name in STRATEGIES if name == given), None)
+    value = options.get(JOIN.key, "simple")
+    strategy = next((name for name in STRATEGIES if name == value), None)
     if strategy is None:
-        raise _unknown(JOIN, given)
+        raise _unknown(JOIN, value)
     return strategy
 
 

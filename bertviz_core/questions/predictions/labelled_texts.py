@@ -189,10 +189,10 @@ def _of_probe(opened: Opened, options: Options, texts: list[str]) -> TextPredict
 
 
 def _pooling(options: Options) -> Pooling:
-    given = options.get(POOLING.key) or "mean"
-    chosen = next((each for each in POOLINGS if each == given), None)
+    value = options.get(POOLING.key) or "mean"
+    chosen = next((each for each in POOLINGS if each == value), None)
     if chosen is None:
-        raise TextError(f"There is no pooling {escape_controls(given[:20])!r}; choose {', '.join(POOLINGS)}.")
+        raise TextError(f"There is no pooling {escape_controls(value[:20])!r}; choose {', '.join(POOLINGS)}.")
     return chosen
 
 

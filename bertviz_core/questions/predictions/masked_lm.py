@@ -159,12 +159,12 @@ def _typed(opened: Opened, read: Tokens) -> list[int]:
 
 def masked_positions(opened: Opened, options: Options, read: Tokens) -> list[int]:
     """Positions to mask; the longest word where neither an option nor the text names one."""
-    given, count, typed = options.get(MASK.key), len(read), _typed(opened, read)
+    value, count, typed = options.get(MASK.key), len(read), _typed(opened, read)
     if MASK.key not in options.values:
         return [] if typed else [longest_piece(read)]
-    places = given.split(",") if given != NO_MASK else []
+    places = value.split(",") if value != NO_MASK else []
     if not all(place in map(str, range(count)) for place in places):
-        what = f"={escape_controls(given[:20])} here; give positions from 0 to {count - 1} with commas between "
+        what = f"={escape_controls(value[:20])} here; give positions from 0 to {count - 1} with commas between "
         raise TextError("There is no ", Named(MASK.key), f"{what}them, or none.")
     return sorted({int(place) for place in places} - set(typed))
 

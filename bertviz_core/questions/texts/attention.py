@@ -102,14 +102,14 @@ def atlas_of(opened: Opened, trace: Trace, reading: MapOptions, progress: Progre
 
     def drawn() -> AttentionAtlas:
         norms = layer_maps = None
-        told, layers = progress, range(trace.num_hidden_layers)
+        reported, layers = progress, range(trace.num_hidden_layers)
         if reading.weights == "value-weighted":
             norms = np.stack([_norms(opened, trace, layer) for layer in layers])
         elif reading.weights == "rollout":
             layer_maps = _rollout(opened, trace)
         elif reading.weights == "value-zeroing":
-            layer_maps, told = _zeroed_layers(opened, trace, progress), None
-        return _finite(attention_atlas(trace, reading, norms, progress=told, layer_maps=layer_maps), trace.model)
+            layer_maps, reported = _zeroed_layers(opened, trace, progress), None
+        return _finite(attention_atlas(trace, reading, norms, progress=reported, layer_maps=layer_maps), trace.model)
 
     return opened.made((__name__, "atlas_of", *_text(trace), reading), drawn)
 
@@ -152,10 +152,10 @@ def _zeroed_layers(opened: Opened, trace: Trace, progress: Progress | None) -> n
     """Value zeroing of every layer; progress counts the values of all layers."""
     layers, seq = trace.num_hidden_layers, len(trace.tokens)
 
-    def told(layer: int) -> Progress | None:
+    def reported(layer: int) -> Progress | None:
         return progress and (lambda done, _: progress(layer * seq + done, layers * seq))
 
-    return np.stack([_zeroed(opened, trace, layer, told(layer)) for layer in range(layers)])
+    return np.stack([_zeroed(opened, trace, layer, reported(layer)) for layer in range(layers)])
 
 
 def _finite(atlas: AttentionAtlas, model: str) -> AttentionAtlas:

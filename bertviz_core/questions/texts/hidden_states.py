@@ -70,11 +70,11 @@ def hidden_states(opened: Opened, options: Options) -> Answer[Trace]:
 @question(figures=("norms",), params=(MEASURE,))
 def token_measures(opened: Opened, options: Options) -> Answer[Float[np.ndarray, "rows seq"]]:
     """One number per token and layer."""
-    made, given = run(opened, options), options.get(MEASURE.key, "length")
-    if given not in MEASURES:
-        what = f" {escape_controls(given[:20])!r}; choose {', '.join(MEASURES)}."
+    made, value = run(opened, options), options.get(MEASURE.key, "length")
+    if value not in MEASURES:
+        what = f" {escape_controls(value[:20])!r}; choose {', '.join(MEASURES)}."
         raise TextError("There is no ", Named(MEASURE.key), what)
-    measure = MEASURES[given]
+    measure = MEASURES[value]
     numbers = COMPUTED[measure](made.result.hidden_states)
     return made.of(numbers, token_measures=numbers, trace=made.result, measure=measure)
 
@@ -156,11 +156,11 @@ def _entry(opened: Opened, options: Options, made: Trace) -> int:
 
 def _picked(options: Options, made: Trace) -> list[int]:
     """Positions of the tokens whose paths are drawn."""
-    given, count = options.get(PICKED.key), len(made.tokens)
-    if not given:
+    value, count = options.get(PICKED.key), len(made.tokens)
+    if not value:
         return first_tokens(made.tokens)
-    places = given.split(".")
+    places = value.split(".")
     if not all(place in map(str, range(count)) for place in places) or len(set(places)) > MOST_PATHS:
-        what = f"={escape_controls(given[:20])} here; give up to {MOST_PATHS} positions from 0 to {count - 1} with "
+        what = f"={escape_controls(value[:20])} here; give up to {MOST_PATHS} positions from 0 to {count - 1} with "
         raise TextError("There is no ", Named(PICKED.key), f"{what}dots between them.")
     return sorted({int(place) for place in places})

@@ -149,24 +149,24 @@ def vector_rows(opened: Opened, options: Options) -> Answer[SentenceVectors]:
 @question(figures=("pair",), params=(*PLAN, CELLS))
 def token_pairs(opened: Opened, options: Options) -> Answer[TokenPairShares]:
     """The cosine of two sentences as a sum over pairs of their tokens."""
-    given = _sentences(options)
-    if len(given) != 2:
-        raise TextError(f"This figure compares two sentences, and {len(given)} came; give two in quotes.")
+    sentences = _sentences(options)
+    if len(sentences) != 2:
+        raise TextError(f"This figure compares two sentences, and {len(sentences)} came; give two in quotes.")
     plan = sentence_plan(opened, options)
-    shares = pair_shares(opened, plan, given[0], given[1])
+    shares = pair_shares(opened, plan, sentences[0], sentences[1])
     drawn = {"pair_shares": shares, "unit": options.choice(CELLS, UNITS), "model_name": opened.source.name}
-    return replace(answered(opened, shares, (plan.reason, shares.note), **drawn), texts=given)
+    return replace(answered(opened, shares, (plan.reason, shares.note), **drawn), texts=sentences)
 
 
 @question(figures=("poolings", "pooling-maps"))
 def poolings(opened: Opened, options: Options) -> Answer[PoolingComparison]:
     """Sentences under every pooling and layer."""
-    given = _sentences(options)
-    if len(given) < 2:
+    sentences = _sentences(options)
+    if len(sentences) < 2:
         raise TextError("Poolings are compared by the cosines of pairs; give a second sentence.")
     plan = own_plan(opened)
     compared = compared_poolings(
-        opened.loaded, opened.tokenizer, given, max_seq_length=plan.max_seq_length, own=plan.pooling
+        opened.loaded, opened.tokenizer, sentences, max_seq_length=plan.max_seq_length, own=plan.pooling
     )
     drawn = {"pooling_comparison": compared, "model_name": opened.source.name}
     return replace(answered(opened, compared, (compared.note,), **drawn), texts=compared.sentences)
@@ -249,10 +249,10 @@ def sentence_plan(opened: Opened, options: Options) -> SentencePlan:
     Raises:
         TextError: there is no such pooling or layer.
     """
-    given = options.get(POOLING.key)
-    chosen = next((each for each in POOLINGS if each == given), None)
-    if given and chosen is None:
-        raise TextError(f"There is no pooling {escape_controls(given[:20])!r}; choose {', '.join(POOLINGS)}.")
+    value = options.get(POOLING.key)
+    chosen = next((each for each in POOLINGS if each == value), None)
+    if value and chosen is None:
+        raise TextError(f"There is no pooling {escape_controls(value[:20])!r}; choose {', '.join(POOLINGS)}.")
     plan, last = own_plan(opened), opened.loaded.num_hidden_layers
     layer = options.numbered("layer", last + 1, last, opened.name, EMBEDDING_OUTPUT)
     prompt = prompt_named(plan, options.get(PROMPT.key)) if options.get(PROMPT.key) else None
