@@ -204,11 +204,7 @@ def _command(model: str, options: Options, name: str, theme: Theme) -> str:
         *(("--head", options.get("head")) if options.get("head") else ()),
         *(("--task", options.task) if options.task else ()),
     ]
-    arguments, out = (name, model, *options.texts), ("-o", f"{name}.html")
+    inputs, out = (name, model, *options.texts), ("-o", f"{name}.html")
     # After "--" a text that begins with a dash is not an option.
-    words = (
-        (*flags, *out, "--", *arguments)
-        if any(each.startswith("-") for each in arguments)
-        else (*arguments, *flags, *out)
-    )
+    words = (*flags, *out, "--", *inputs) if any(each.startswith("-") for each in inputs) else (*inputs, *flags, *out)
     return shlex.join(("python", "-m", "bertviz_core", "figure", *words))
