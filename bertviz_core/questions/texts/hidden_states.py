@@ -54,7 +54,7 @@ def run(opened: Opened, options: Options) -> Answer[Trace]:
 
 @question(figures=("hidden",), params=(STATE, FIRST, WIDTH))
 def hidden_states(opened: Opened, options: Options) -> Answer[Trace]:
-    """Hidden states after one layer, one vector per token."""
+    """Hidden states of a layer (0 for the embedding output), one vector per token."""
     made = run(opened, options)
     size: int = made.result.hidden_states.shape[-1]
     first = options.whole(FIRST.key, 10**9, 0)
@@ -91,7 +91,7 @@ def token_cosines(opened: Opened, options: Options) -> Answer[Float[np.ndarray, 
 
 @question(figures=("input",), params=(TOKENS,))
 def input_lengths(opened: Opened, options: Options) -> Answer[Mapping[str, Float[np.ndarray, " seq"]]]:
-    """Lengths of the embeddings that are added to form the input of the selected tokens."""
+    """Lengths of the vectors that form the input of the selected tokens."""
     made = run(opened, options)
     part = options.span(TOKENS.key, len(made.result.tokens), SHOWN_TOKENS)
     parts = embedding_sum(opened.loaded, made.result)
