@@ -62,11 +62,11 @@ class Conditional(NamedTuple):
     """Calls that are blocked unless their first argument limits them to this process."""
 
     to_itself: tuple[int, ...]
-    """kill, tgkill: the first argument is this process."""
+    """kill, tgkill: the first argument must be this process."""
     of_itself: int
-    """prlimit64: the first argument is 0."""
+    """prlimit64: the first argument must be 0."""
     clone: int
-    """clone: the first argument has the bit of a thread."""
+    """clone: the first argument must have CLONE_THREAD."""
     clone3: int
     """clone3: a filter cannot read its flags, which are in memory; it fails as unknown, and clone is used instead."""
 

@@ -106,5 +106,5 @@ def _print_scores(about: dict[str, Any], answer: Answer[tuple[TextPredictions, G
         more = {"classes": scores.classes, "confusion": scores.confusion, "mistakes": scores.mistakes}
         return print_json({**about, **numbers, **more, "predictions": listed})
     wrong = [[printable_token(str(cell)) for cell in listed[at].values()] for at in scores.mistakes.tolist()]
-    told = " ".join(f"{name} {value:.4f}" for name, value in numbers.items())
-    return print_lines([told, "", *aligned([names, *wrong], "llrl")])
+    summary = " ".join(f"{name} {value:.4f}" for name, value in numbers.items())
+    return print_lines([summary, "", *aligned([names, *wrong], "llrl")])
