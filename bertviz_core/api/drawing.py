@@ -82,11 +82,7 @@ class FigureSource:
             return all_questions()[name](self.opened, options).result
 
     def _options(self, name: str, more: Mapping[str, Option]) -> Options:
-        """Add options of a question.
-
-        Raises:
-            TextError: the question has no such option, or is about another kind of subject.
-        """
+        """Add options of a question; raises TextError if one is unknown, or the kind of subject is wrong."""
         question = all_questions()[name]
         if not isinstance(self.opened, question.subject):
             needed = "a corpus; use open_corpus" if isinstance(self.opened, OpenedModel) else "a model; use open_model"

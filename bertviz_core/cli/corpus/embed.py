@@ -67,11 +67,7 @@ def embed(
 
 
 def _runner(name: str, count: int | None, cluster: str) -> Runner:
-    """The runner that computes the shards.
-
-    Raises:
-        CorpusError: an option belongs to another runner.
-    """
+    """The runner that computes the shards; raises CorpusError for an option of another runner."""
     if name != "ray" and cluster:
         raise CorpusError("--address names a Ray cluster; give --runner ray with it.")
     if name == "local" and count is not None:

@@ -48,11 +48,7 @@ def _list_names(wanted: bool) -> bool:
 
 
 def _options(name: str, pairs: Sequence[str]) -> dict[str, str]:
-    """Parse the values of --set.
-
-    Raises:
-        TextError: the figure has no such setting.
-    """
+    """Parse the values of --set; raises TextError for an unknown setting."""
     listed = JOURNEY_SETTINGS if name == JOURNEY else settings_of(name)
     options, every = {}, {*listed, *(() if name == JOURNEY else (each.key for each in figure_questions()[name].params))}
     for each in pairs:

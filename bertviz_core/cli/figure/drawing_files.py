@@ -73,11 +73,7 @@ async def _shown(ending: str, page: str, width: int) -> bytes:
 
 
 async def _sent(tab: Any, command: str, params: dict[str, Any]) -> Any:
-    """Send a command to the browser and return its answer.
-
-    Raises:
-        RuntimeError: the browser returns an error.
-    """
+    """Send a command to the browser and return its answer; raises RuntimeError if it returns an error."""
     answer = await tab.send_command(command, params=params)
     if "result" not in answer:
         raise RuntimeError(str(answer.get("error", answer)))

@@ -125,8 +125,8 @@ def memory(opened: Opened, options: Options) -> Answer[ActivationMemory]:
     """Bytes of activations by batch size and length."""
     holding, source = HOLDINGS[options.choice(HOLDING)], opened.source
     lengths, task = doubling_lengths(position_limit(opened)), counted_task(opened, options)
-    bytes_by_length = activation_memory(source.name, source.config, holding, BATCHES, lengths, task)
-    return answered(opened, bytes_by_length, memory=bytes_by_length)
+    activations = activation_memory(source.name, source.config, holding, BATCHES, lengths, task)
+    return answered(opened, activations, memory=activations)
 
 
 def class_task(opened: Opened, options: Options) -> str:

@@ -223,11 +223,7 @@ def comparison_of(opened: Opened, options: Options, progress: Tell | None = None
 
 
 def _other(options: Options) -> str:
-    """Name of the other checkpoint.
-
-    Raises:
-        TextError: none is given.
-    """
+    """Name of the other checkpoint; raises TextError if none is given."""
     if not options.get(OTHER.key):
         raise TextError("This figure compares two checkpoints, and one came; give ", Named(OTHER.key), "=MODEL.")
     return options.get(OTHER.key)
