@@ -1,1 +1,1 @@
-"""The public Python interface: an opened model or corpus, and results that draw, tabulate and show themselves."""
+"""The public Python interface: opened models and corpora, and results with figures, tables and JSON."""

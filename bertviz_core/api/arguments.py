@@ -1,4 +1,4 @@
-"""What a caller hands to a public method, compared with the types that the method declares."""
+"""Check the arguments of public methods against their annotations."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,22 +14,22 @@ from bertviz_core.errors import TextError
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 Texts = list[str] | tuple[str, ...]
-"""Several texts; a NumPy array or a pandas series is accepted as a list."""
+"""Several texts; NumPy arrays and pandas series are also accepted."""
 WANTED: Mapping[Any, str] = {str: "a text", int: "a whole number", float: "a number", bool: "True or False"}
 MANY: Mapping[Any, str] = {str: "texts", int: "whole numbers"}
 LISTS = (Sequence, list, tuple)
-"""Declared types for which anything will do that has a length and an order, but for a text."""
+"""Annotations for which any sequence except a text is accepted."""
 SHOWN = 3
-"""Elements of a list that are looked at to say what it holds."""
+"""Number of elements of a list whose types are named in an error message."""
 
 
 def checked(method: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-    """A method that refuses arguments of other types than it declares, before it does anything.
+    """Decorate a method to check the types of its arguments before it runs.
 
-    Numbers may be NumPy's; where a sequence is declared anything with a length and an order will do, but for a text.
+    NumPy numbers are accepted as numbers, and any ordered collection except a text as a sequence.
 
     Raises:
-        TextError: names the argument, what came and what is needed.
+        TextError: an argument has the wrong type; the message names it.
     """
     signature = inspect.signature(method)
     hints: dict[str, Any] = {}
@@ -40,9 +40,9 @@ def checked(method: Callable[Parameters, Returned]) -> Callable[Parameters, Retu
             hints.update(get_type_hints(method))
         bound = signature.bind(*args, **kwargs)
         for name, value in bound.arguments.items():
-            for given_name, given in _given(signature.parameters[name], value):
-                if name in hints and not _fits(given, hints[name]):
-                    raise TextError(f"{given_name} is {_said(given)}; {_wanted(hints[name])} is needed.")
+            for argument_name, argument in _arguments(signature.parameters[name], value):
+                if name in hints and not _fits(argument, hints[name]):
+                    raise TextError(f"{argument_name} is {_described(argument)}; {_wanted(hints[name])} is needed.")
             bound.arguments[name] = _plain(value, signature.parameters[name])
         return method(*bound.args, **bound.kwargs)
 
@@ -50,14 +50,14 @@ def checked(method: Callable[Parameters, Returned]) -> Callable[Parameters, Retu
 
 
 def paired(texts: str | Sequence[str], pairs: str | Sequence[str] | None) -> list[tuple[str, str | None]]:
-    """Each text with its second text: one for all texts, one for each, or none.
+    """Pair each text with its second text: one for all texts, one for each, or None.
 
     Raises:
-        TextError: there are not as many second texts as texts.
+        TextError: the numbers of texts and second texts differ.
     """
     if isinstance(texts, str):
         if pairs is not None and not isinstance(pairs, str):
-            raise TextError(f"pair is {_said(pairs)} and text is one text; give one second text, or two lists.")
+            raise TextError(f"pair is {_described(pairs)} and text is one text; give one second text, or two lists.")
         return [(texts, pairs)]
     if pairs is None or isinstance(pairs, str):
         return [(text, pairs) for text in texts]
@@ -67,21 +67,21 @@ def paired(texts: str | Sequence[str], pairs: str | Sequence[str] | None) -> lis
 
 
 def _plain(value: Any, parameter: inspect.Parameter) -> Any:
-    """What came, numbers and arrays of NumPy and pandas as Python's own."""
+    """Convert NumPy and pandas values to Python's own."""
     if parameter.kind is inspect.Parameter.VAR_KEYWORD:
         return {key: each.tolist() if hasattr(each, "tolist") else each for key, each in value.items()}
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def _given(parameter: inspect.Parameter, value: Any) -> Iterable[tuple[str, Any]]:
-    """Names and values of what came for a parameter: several for *args and **kwargs."""
+def _arguments(parameter: inspect.Parameter, value: Any) -> Iterable[tuple[str, Any]]:
+    """Names and values passed for a parameter: several for *args and **kwargs."""
     if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
         return [(f"{parameter.name}[{place}]", each) for place, each in enumerate(value)]
     return value.items() if parameter.kind is inspect.Parameter.VAR_KEYWORD else [(parameter.name, value)]
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of a type, as far as public methods declare types."""
+    """Whether a value matches an annotation; supports the annotations used by public methods."""
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         return any(_fits(value, each) for each in get_args(hint))
@@ -95,7 +95,7 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _wanted(hint: Any) -> str:
-    """A type in words."""
+    """Description of an annotation for an error message."""
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         return " or ".join(dict.fromkeys(_wanted(each) for each in get_args(hint)))
@@ -108,12 +108,12 @@ def _wanted(hint: Any) -> str:
     return "None" if hint is NoneType else WANTED.get(hint, f"an object of {getattr(hint, '__name__', hint)}")
 
 
-def _said(value: Any) -> str:
-    """A value in words: what it is, and not what stands in it."""
+def _described(value: Any) -> str:
+    """Description of the type of a value, without its content."""
     if value is None or isinstance(value, bool):
         return str(value)
     kinds = {str: "a text", bytes: "bytes", int: "a whole number", float: "a number with a fraction", dict: "a dict"}
     if isinstance(value, list | tuple):
-        inside = dict.fromkeys(_said(each) for each in value[:SHOWN])
+        inside = dict.fromkeys(_described(each) for each in value[:SHOWN])
         return f"a {type(value).__name__} of {len(value):,}" + (f" ({', '.join(inside)})" if inside else "")
     return kinds.get(type(value), f"an object of {type(value).__name__}")

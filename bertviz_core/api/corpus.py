@@ -1,4 +1,4 @@
-"""A corpus folder that is open: what it holds, and a search among its rows."""
+"""Open a corpus folder and search it."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -23,12 +23,12 @@ from bertviz_core.settings import Settings
 
 
 class SearchResult(Result[CorpusHits]):
-    """Rows of a corpus that are nearest to a text, the nearest first."""
+    """The rows of a corpus nearest to a text, in descending order of their score."""
 
     figures = ("corpus-search",)
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row for each hit: row of the corpus, score (cosine, -1 to 1), text, and the corpus' own columns."""
+        """One row per hit: row of the corpus, score (cosine, -1 to 1), text, and the columns of the corpus."""
         frame = pd.DataFrame(self._json()["hits"])
         own = ["row", "score", "text"]
         return frame[[*own, *(name for name in frame if name not in own)]] if len(frame) else frame
@@ -41,7 +41,7 @@ class SearchResult(Result[CorpusHits]):
 
 
 class OpenedCorpus(Result[Corpus]):
-    """A folder of texts and their vectors, as `corpus embed` makes it."""
+    """A folder of texts and their vectors, created by `corpus embed`."""
 
     figures = ("corpus-map", "corpus-clusters", "corpus-duplicates", "corpus-heads", "corpus-probe")
 
@@ -51,31 +51,31 @@ class OpenedCorpus(Result[Corpus]):
 
     @property
     def rows(self) -> int:
-        """Count of rows."""
+        """Number of rows."""
         return self.data.rows
 
     @property
     def model(self) -> str:
-        """Name of the model that made the vectors."""
+        """Name of the model that computed the vectors."""
         return self.data.manifest.model
 
     @cached_property
     def vectors(self) -> Float[np.ndarray, "rows dimensions"]:
-        """All vectors, a map of the file that cannot be written to; float32 or float16."""
+        """All vectors as a read-only memory map, float32 or float16."""
         mapped: np.memmap = np.load(self.data.vectors().path, mmap_mode="r")
         return mapped
 
     @checked
     def search(self, text: str, k: int = 10, *, where: str = "") -> SearchResult:
-        """The rows whose vectors have the greatest cosine with that of a text; every row is compared.
+        """Find the rows with the largest cosine similarity to a text, by exhaustive search.
 
         Args:
-            text: what is looked for.
-            k: rows that are wanted.
-            where: only rows with this value of a column, such as "topic=sport"; "" for all.
+            text: the query.
+            k: number of rows to return.
+            where: restricts the search to rows with a value in a column, such as "topic=sport"; "" for all rows.
 
         Raises:
-            BertvizError: the corpus' model is not here, there is no such column, or `k` is out of range.
+            BertvizError: the model is not on this machine, there is no such column, or `k` is out of range.
         """
         hits = searched(self._folder, text, k, where).result
         options = Options((hits.query,), values={"hits": str(k), "where": where})
@@ -83,20 +83,20 @@ class OpenedCorpus(Result[Corpus]):
 
     @checked
     def compute(self, name: str, *texts: str, **options: Option) -> Any:
-        """The numbers that any figure of a corpus is drawn from: a frozen object, its fields documented.
+        """Compute the data of a figure of the corpus: a frozen object with documented fields.
 
         Args:
             name: one of `figures`.
-            *texts: what is looked for.
-            **options: those of the command `figure`.
+            *texts: the query.
+            **options: options of the `figure` command.
 
         Raises:
-            BertvizError: there is no such name or option, or as the figure's inputs.
+            BertvizError: there is no such name or option, or the inputs are invalid.
         """
         return FigureSource(self._folder, Options(texts)).compute(name, options)
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row for each column of the corpus: name, kind."""
+        """One row per column of the corpus: name, kind."""
         return pd.DataFrame(self._json()["columns"])
 
     def _json(self) -> dict[str, Any]:
@@ -108,11 +108,11 @@ class OpenedCorpus(Result[Corpus]):
 
 @checked
 def opened_corpus(folder: "str | PathLike[str]") -> OpenedCorpus:
-    """The corpus in a folder.
+    """Open the corpus in a folder.
 
     Raises:
-        BertvizError: there is no corpus, or its model may not be opened.
+        BertvizError: there is no corpus, or its model must not be opened.
     """
     opened = OpenedFolder(Path(fspath(folder)), Settings.from_environment(any_folder=True))
-    _ = opened.model.source  # a corpus whose model may not be opened is refused at once
+    _ = opened.model.source  # fail early if the model must not be opened
     return OpenedCorpus(opened)

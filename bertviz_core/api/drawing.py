@@ -1,4 +1,4 @@
-"""The dashboard's figures drawn for a caller: of a result, or of an opened model."""
+"""Draw the figures of the dashboard for a result or an opened model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -17,38 +17,38 @@ from bertviz_core.text import escape_controls, quoted
 
 Option = str | int | float | bool
 LEAST_PIXELS, MOST_PIXELS = 10, 100_000
-"""Of a figure's side."""
+"""Minimum and maximum width and height of a figure."""
 
 
 @dataclass(frozen=True, slots=True)
 class FigureSource:
-    """What the figures of a result are drawn from."""
+    """The model or corpus and the options from which the figures of a result are drawn."""
 
     opened: OpenedModel | OpenedFolder
-    """The model, or the corpus."""
+    """The model or corpus."""
     options: Options = field(default_factory=Options)
-    """What was asked; a figure's own options come on top."""
+    """Options of the result; those of a figure override them."""
 
     @property
     def model(self) -> OpenedModel:
-        """The model; that which made the vectors of a corpus."""
+        """The model; for a corpus the one that computed its vectors."""
         return self.opened.model if isinstance(self.opened, OpenedFolder) else self.opened
 
     def figure(
         self, name: str, more: Mapping[str, Option], theme: str, width: int | None, height: int | None
     ) -> go.Figure:
-        """A figure as the dashboard draws it, a copy of the caller's own.
+        """Draw a figure like the dashboard; returns a copy that the caller may change.
 
         Args:
-            name: as `figure --list` has it.
+            name: name of the figure, one of `figure --list`.
             more: options of the figure.
             theme: "light", "dark" or "print".
-            width: pixels; None for the width of the place where it is shown.
-            height: pixels; None for the figure's own.
+            width: pixels; None for the available width.
+            height: pixels; None for the default of the figure.
 
         Raises:
             TextError: there is no such figure, option, theme or size.
-            BertvizError: as the question that the figure draws.
+            BertvizError: the data of the figure cannot be computed.
         """
         if name not in all_figures():
             raise no_figure(name, all_figures())
@@ -65,15 +65,15 @@ class FigureSource:
         return figure.update_layout(**sizes)
 
     def compute(self, name: str, more: Mapping[str, Option]) -> Any:
-        """The result that the figure of this name is drawn from.
+        """Compute the data of a figure.
 
         Args:
-            name: of a figure, or of a question that has none.
+            name: name of a figure, or of a question without figures.
             more: options of the question.
 
         Raises:
             TextError: there is no such question or option.
-            BertvizError: as the question.
+            BertvizError: the question cannot be answered.
         """
         if name not in all_questions():
             raise no_figure(name, all_questions())
@@ -82,11 +82,7 @@ class FigureSource:
             return all_questions()[name](self.opened, options).result
 
     def _options(self, name: str, more: Mapping[str, Option]) -> Options:
-        """The options with further ones of a question.
-
-        Raises:
-            TextError: the question has no such option, or is not asked about such a subject.
-        """
+        """Add options of a question; raises TextError if one is unknown, or the kind of subject is wrong."""
         question = all_questions()[name]
         if not isinstance(self.opened, question.subject):
             needed = "a corpus; use open_corpus" if isinstance(self.opened, OpenedModel) else "a model; use open_model"
@@ -100,5 +96,5 @@ class FigureSource:
 
 
 def typed(options: Mapping[str, Option]) -> dict[str, str]:
-    """Options as an address has them."""
+    """Options as texts, like in a query string."""
     return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}

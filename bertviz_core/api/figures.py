@@ -1,4 +1,4 @@
-"""Any figure of the dashboard of an opened model, and the numbers that it is drawn from."""
+"""Draw any figure of the dashboard for an opened model, or compute its data."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from bertviz_core.questions.parameters import Options
 
 
 class ModelFigures:
-    """The figures of a model, by the names that the command `figure` has for them."""
+    """Figures of a model by the names of the `figure` command."""
 
     task: str | None
     _opened: OpenedModel
@@ -27,34 +27,34 @@ class ModelFigures:
         height: int | None = None,
         **options: Option,
     ) -> go.Figure:
-        """Any figure of the dashboard, as the command `figure` draws it.
+        """Draw a figure of the dashboard, like the `figure` command.
 
         Args:
-            name: as `python -m bertviz_core figure --list` names it.
-            *texts: what the model reads: one text, or sentences; for "models" the names of other models.
+            name: one of `python -m bertviz_core figure --list`.
+            *texts: the input: a text, or sentences; for "models" the names of other models.
             pair: a second text of the same input.
             theme: "light", "dark" or "print".
-            width: pixels; the width of the notebook's page by default.
-            height: pixels; the figure's own by default.
-            **options: those of the command `figure`, and the figure's own settings.
+            width: pixels; defaults to the available width.
+            height: pixels; defaults to that of the figure.
+            **options: options of the `figure` command, and settings of the figure.
 
         Raises:
-            BertvizError: there is no such figure, option or theme, or as the figure's inputs.
+            BertvizError: there is no such figure, option or theme, or the inputs are invalid.
         """
         source = FigureSource(self._opened, Options(texts, pair, self.task))
         return source.figure(name, options, theme, width, height)
 
     @checked
     def compute(self, name: str, *texts: str, pair: str | None = None, **options: Option) -> Any:
-        """The numbers that any figure of the dashboard is drawn from: a frozen object, its fields documented.
+        """Compute the data of a figure of the dashboard: a frozen object with documented fields.
 
         Args:
-            name: as for `figure`, or a question without a figure of its own, such as "joint-ablation".
-            *texts: what the model reads, as for `figure`.
+            name: as for `figure`, or a question without figures, such as "joint-ablation".
+            *texts: the input, as for `figure`.
             pair: a second text of the same input.
-            **options: those of the command `figure`, and the figure's own settings.
+            **options: options of the `figure` command, and settings of the figure.
 
         Raises:
-            BertvizError: there is no such name or option, or as the figure's inputs.
+            BertvizError: there is no such name or option, or the inputs are invalid.
         """
         return FigureSource(self._opened, Options(texts, pair, self.task)).compute(name, options)

@@ -1,4 +1,4 @@
-"""A model that is open: what is in it, and what it does with a text, one method for each question."""
+"""The public model class, with a method for each kind of analysis."""
 
 from collections.abc import Callable, Sequence
 from os import PathLike, fspath
@@ -36,11 +36,11 @@ U = TypeVar("U")
 
 
 class Model(ModelFigures):
-    """One BERT-family model; its weights are loaded by the first method that needs them, and kept.
+    """A BERT-family model; its weights are loaded by the first method that needs them, and then cached.
 
-    `parameters`, `architecture` and `load_report` read the config and the header of the weights alone. `name` is the
-    name under which it was opened (of a model object that of its class), `task` the task whose class is counted and
-    asked, None for the class that the checkpoint names.
+    `parameters`, `architecture` and `load_report` read only the config and the header of the weights. `name` is the
+    name under which it was opened, or the class name of a model object. `task` selects the class with a task head;
+    None selects the class that the checkpoint names.
     """
 
     @checked
@@ -51,7 +51,7 @@ class Model(ModelFigures):
         device: str | None = None,
         tokenizer: Saveable | None = None,
     ) -> None:
-        """As `open_model`."""
+        """Open a model; see `open_model`."""
         if task is not None and task not in TASKS:
             raise TextError(f"There is no task {quoted(escape_controls(task), 40)}; choose {', '.join(TASKS)}.")
         saved = None if isinstance(name, str | PathLike) else saved_copy(name, tokenizer)
@@ -60,7 +60,7 @@ class Model(ModelFigures):
         self.name: str = fspath(name) if isinstance(name, str | PathLike) else type(name).__name__
         self.task = task
         self._opened = library_model(self.name, task, device, saved)
-        _ = self._opened.source  # a model that is not there is refused at once
+        _ = self._opened.source  # fail early if there is no such model
 
     def __repr__(self) -> str:
         name = repr(self.name) if self._opened.copy is None else f"<{self.name}>"
@@ -68,7 +68,7 @@ class Model(ModelFigures):
 
     @checked
     def parameters(self) -> ParametersResult:
-        """Every named parameter (name, shape, count), and how the counts add up to the total.
+        """List every named parameter (name, shape, count), and how the counts add up to the total.
 
         Raises:
             BertvizError: the config or the header cannot be read.
@@ -77,7 +77,7 @@ class Model(ModelFigures):
 
     @checked
     def architecture(self) -> ArchitectureResult:
-        """The sizes under their names in a config.json, and what the family has and lacks.
+        """Return the sizes by their names in config.json, and the capabilities of the family.
 
         Raises:
             BertvizError: the config or the header cannot be read.
@@ -86,11 +86,11 @@ class Model(ModelFigures):
 
     @checked
     def load_report(self, task: str | None = None, labels: int | None = None) -> LoadReportResult:
-        """Which weights of a task's class the checkpoint has, which would be random, which would not be used.
+        """Report which weights of a task class the checkpoint contains, which are missing, and which are unused.
 
         Args:
-            task: the class; by default the model's task, "base" where it has none.
-            labels: outputs of a classification head; those of the config by default.
+            task: task of the class; defaults to the task of the model, or to "base".
+            labels: number of outputs of a classification head; defaults to that of the config.
 
         Raises:
             BertvizError: there is no such task, or the header cannot be read.
@@ -102,16 +102,16 @@ class Model(ModelFigures):
 
     @checked
     def tokens(self, text: str, pair: str | None = None) -> TokensResult:
-        """The tokens of a text, or of a pair: their ids, words and places in the text.
+        """Tokenize a text or pair, with ids, words and offsets.
 
         Raises:
-            BertvizError: the model has no tokenizer here, or the text has too many characters.
+            BertvizError: there is no tokenizer on this machine, or the text has too many characters.
         """
         return self._ask(tokens_of, TokensResult, Options((text,), pair, self.task))
 
     @checked
     def journey(self, text: str, pair: str | None = None) -> JourneyResult:
-        """The way of a text, or of a pair, through the whole model; a notebook shows it as a drawing that unfolds.
+        """Follow a text or pair through the whole model; shown as an interactive drawing in a notebook.
 
         Raises:
             BertvizError: the text has too many characters or tokens.
@@ -126,27 +126,27 @@ class Model(ModelFigures):
 
     @checked
     def trace(self, text: str | Texts, pair: str | Texts | None = None) -> TraceResult | list[TraceResult]:
-        """One run on a text: hidden states [layers + 1, tokens, hidden], attention of every head [tokens, tokens].
+        """Run the model on a text: hidden states [layers + 1, tokens, hidden], attention [tokens, tokens] per head.
 
         Args:
-            text: a text; of a list of texts comes a list of results, one for each.
-            pair: a second text of the same input; with a list one for all of it, or a list as long.
+            text: a text, or a list of texts, for which a list of results is returned.
+            pair: a second text of the same input; for a list of texts one for all, or a list of equal length.
 
         Raises:
-            BertvizError: the weights are not here, or the text has too many characters.
+            BertvizError: the weights are not on this machine, or the text has too many characters.
         """
         traces = [self._ask(run, TraceResult, Options((one,), two, self.task)) for one, two in paired(text, pair)]
         return traces[0] if isinstance(text, str) else traces
 
     @checked
     def heads(self, layer: int) -> HeadsResult:
-        """A layer's matrices of query, key, value and output, cut into heads [heads, head_dim, hidden].
+        """Split the query, key, value and output matrices of a layer into heads [heads, head_dim, hidden].
 
         Args:
-            layer: counted from 0.
+            layer: index of the layer, zero-based.
 
         Raises:
-            BertvizError: the weights are not here, or there is no such layer.
+            BertvizError: the weights are not on this machine, or there is no such layer.
         """
         number = numbered("layer", str(layer), self._opened.loaded.num_hidden_layers, self.name)
         return self._ask(head_matrices, HeadsResult, Options(task=self.task, values={"layer": str(number)}))
@@ -155,15 +155,15 @@ class Model(ModelFigures):
     def sentences(
         self, sentences: Sequence[str], *, pooling: str | None = None, layer: int | None = None
     ) -> SentencesResult:
-        """One vector for each sentence [sentences, dimensions], and the cosine of every two.
+        """Embed sentences [sentences, dimensions], with the cosine similarity of every pair.
 
         Args:
             sentences: texts, at least one.
-            pooling: "mean", "cls", "max", "pooler" or "lasttoken"; the checkpoint's own by default.
-            layer: entry of the hidden states that is pooled, 0 for the embedding output; the last by default.
+            pooling: "mean", "cls", "max", "pooler" or "lasttoken"; defaults to that of the checkpoint.
+            layer: index of the hidden states to pool, 0 for the embedding output; defaults to the last.
 
         Raises:
-            BertvizError: the weights are not here, there is no such pooling or layer, or no sentence came.
+            BertvizError: the weights are not on this machine, there is no such pooling or layer, or the list is empty.
         """
         if not sentences:
             raise TextError("sentences is an empty list; give at least one text.")
@@ -209,19 +209,19 @@ class Model(ModelFigures):
         view: str = "words",
         join: str = "simple",
     ) -> PredictionResult | list[PredictionResult]:
-        """What the task head says: probabilities of classes, tags, answers, words at a mask.
+        """Predict with a task head: probabilities of classes, tags, answers, words at a mask.
 
         Args:
-            text: the text, or the question; of a list comes a list of results, one for each.
-            pair: a second text, or the context of a question; one for all of a list, or a list as long.
-            task: whose head; by default the model's task, else the head that the checkpoint was saved with.
-            top: words, terms or answers that are listed.
-            mask: positions to mask, as `tokens` counts them.
-            view: of a masked-LM head: "words", "surprise" (nats), "lens" or "terms".
-            join: how tags become entities: "none", "simple", "first", "average" or "max".
+            text: the text or question, or a list, for which a list of results is returned.
+            pair: a second text, or the context of a question; for a list one for all, or a list of equal length.
+            task: task of the head; defaults to that of the model, or to the head that the checkpoint was saved with.
+            top: number of words, terms or answers to list.
+            mask: positions to mask, as in `tokens`.
+            view: output of a masked-LM head: "words", "surprise" (nats), "lens" or "terms".
+            join: how tags are merged into entities: "none", "simple", "first", "average" or "max".
 
         Raises:
-            BertvizError: the file has no such head, or the text has too many characters.
+            BertvizError: the checkpoint has no such head, or the text has too many characters.
         """
         masked, texts = ",".join(map(str, mask)), paired(text, pair)
         values = {"view": view, "top": str(top), "mask": masked, "join": join}
@@ -262,20 +262,20 @@ class Model(ModelFigures):
         measure: str = "logit",
         kind: str = "zero",
     ) -> EffectsResult | list[EffectsResult]:
-        """Which heads matter: how much one number of the model changes without each head, block and layer.
+        """Measure how much a scalar output changes when each head, feed-forward block or layer is ablated.
 
         Args:
-            text: the text; of a list comes a list of results, one for each.
-            pair: a second text; one for all of a list, or a list as long.
-            target: the number: "class:NAME", "tag:LABEL@POSITION", "word:WORD@POSITION", "answer", "probe:FILE",
-                "state:ENTRY,TOKEN,DIMENSION", "direction:ENTRY,TOKEN,TEXT->TEXT", or "cosine" of the two
-                texts, the default where there are two. Of one text by default what the model itself answers:
-                its likeliest class, the tag that it is surest of, or the word at the mask.
-            measure: of a class or a tag "logit", "probability" or "margin".
-            kind: what stands in a head's place: "zero", "mean" (over a reference set), or "gradient" for an estimate.
+            text: the text, or a list, for which a list of results is returned.
+            pair: a second text; for a list one for all, or a list of equal length.
+            target: the output: "class:NAME", "tag:LABEL@POSITION", "word:WORD@POSITION", "answer", "probe:FILE",
+                "state:ENTRY,TOKEN,DIMENSION", "direction:ENTRY,TOKEN,TEXT->TEXT", or "cosine" of two texts.
+                Defaults to "cosine" if there are two texts, otherwise to the prediction of the model: its most
+                likely class, its most confident tag, or the word at the mask.
+            measure: for a class or tag "logit", "probability" or "margin".
+            kind: replaces the output of a head: "zero", "mean" (over a reference set), or "gradient" (an estimate).
 
         Raises:
-            BertvizError: there is no such target, measure or kind, or the file has no such head.
+            BertvizError: there is no such target, measure or kind, or the checkpoint has no such head.
         """
         values = {"measure": measure, "kind": kind, **({} if target is None else {"target": target})}
         every = [Options((one,), other, self.task, values) for one, other in paired(text, pair)]
@@ -294,19 +294,19 @@ class Model(ModelFigures):
         instead: str = "mask",
         tokens: bool = False,
     ) -> WordsResult:
-        """Which words matter: what each word of a text adds to one number of the model.
+        """Attribute a scalar output of the model to the words of a text.
 
         Args:
             text: the text.
             pair: a second text.
-            target: the number, as for `effects`.
-            measure: of a class or a tag "logit", "probability" or "margin".
+            target: the output, as for `effects`.
+            measure: for a class or tag "logit", "probability" or "margin".
             method: "leave-one-out", "integrated-gradients" or "gradient-x-input".
-            instead: what leave-one-out does to a word: "mask" or "drop".
-            tokens: whether each token is taken for itself, not whole words.
+            instead: whether leave-one-out masks or drops a word: "mask" or "drop".
+            tokens: whether to attribute to tokens rather than words.
 
         Raises:
-            BertvizError: there is no such target, measure or method, or the file has no such head.
+            BertvizError: there is no such target, measure or method, or the checkpoint has no such head.
         """
         named = {} if target is None else {"target": target}
         values = {"measure": measure, **named, **share_values(method, instead, tokens)}

@@ -1,4 +1,4 @@
-"""A model object of the caller's own, saved as it is at that moment, so that it is opened as any folder is."""
+"""Save a model object of the caller to a temporary folder, so that it can be opened like any folder."""
 
 import tempfile
 from pathlib import Path
@@ -14,30 +14,30 @@ from bertviz_core.text import first_line
 
 @runtime_checkable
 class Saveable(Protocol):
-    """A model or a tokenizer of transformers: it writes itself into a folder."""
+    """A model or tokenizer of transformers with save_pretrained."""
 
     def save_pretrained(self, save_directory: str, /) -> Any:
-        """Write its files into a folder."""
+        """Write its files to a folder."""
 
 
 class SavedModel(ModelCopy):
-    """The folder with a copy of a model; it is removed when nothing that was opened from it is left."""
+    """A temporary folder with a copy of a model, removed when it is no longer referenced."""
 
     def __init__(self, name: str, folder: Path, place: "tempfile.TemporaryDirectory[str] | None" = None) -> None:
         self.name = name
-        """Name of its class."""
+        """Class name of the model."""
         self._folder, self._place = folder, place
 
     def __reduce__(self) -> tuple[type["SavedModel"], tuple[str, Path]]:
-        """Pickled by the name of its folder, which lasts as long as the program that saved it needs it."""
+        """Pickle by the path of the folder, which exists as long as the saving process references it."""
         return SavedModel, (self.name, self._folder)
 
     @property
     def folder(self) -> Path:
-        """Where it is.
+        """Path of the folder.
 
         Raises:
-            CheckpointError: the program that saved it has removed it.
+            CheckpointError: the saving process has removed it.
         """
         if not self._folder.is_dir():
             raise CheckpointError(
@@ -48,16 +48,16 @@ class SavedModel(ModelCopy):
 
 
 def saved_copy(model: Saveable, tokenizer: Saveable | None) -> SavedModel:
-    """A copy of a model and its tokenizer in a temporary folder; neither of the two is changed.
+    """Copy a model and its tokenizer to a temporary folder, without changing them.
 
     Args:
         model: a model of transformers, with or without a head.
         tokenizer: its tokenizer.
 
     Raises:
-        TextError: one of them is no such object, or the tokenizer is missing.
-        CheckpointError: the model cannot write itself.
-        BertvizError: the disk refuses.
+        TextError: one of them has the wrong type, or the tokenizer is missing.
+        CheckpointError: save_pretrained fails.
+        BertvizError: the disk is full or not writable.
     """
     name = type(model).__name__
     if not isinstance(model, transformers.PreTrainedModel):
@@ -80,28 +80,28 @@ def saved_copy(model: Saveable, tokenizer: Saveable | None) -> SavedModel:
             f"The copy of {name} cannot be written into {tempfile.gettempdir()!r} ({error.strerror or error}); make "
             "room there, or set TMPDIR to another folder."
         ) from error
-    except Exception as error:  # the library raises whatever a model half on another device or without data leads to
+    except Exception as error:  # a model on several devices or without data may lead to any exception
         raise CheckpointError(f"{name} cannot write itself into a folder: {first_line(error)}") from error
     return SavedModel(name, Path(place.name), place)
 
 
 class LibraryModel(OpenedModel):
-    """An opened model that follows the environment of the program in which it is unpickled."""
+    """An opened model that uses the settings of the process in which it is unpickled."""
 
     def __reduce__(self) -> tuple[Any, tuple[object, ...]]:
-        """Pickled by its name: it is opened again where it is unpickled, when something of it is needed."""
+        """Pickle by name; the copy loads the model on first use."""
         return library_model, (self.name, self.task, self.device, self.copy)
 
 
 def library_model(
     name: str, task: str | None = None, device: str | None = None, copy: ModelCopy | None = None
 ) -> LibraryModel:
-    """The model of a name, under the settings of the environment; any folder may be named.
+    """Open a model by name with the settings of the environment; any folder is permitted.
 
     Args:
-        name: as `resolve` takes it.
-        task: task of the head that is meant where none is named.
-        device: where it runs; None for the device of the settings.
-        copy: where its files are, for a model object of the caller's.
+        name: name for `resolve`.
+        task: default task of the head.
+        device: device to run on; None for that of the settings.
+        copy: folder with the files of a model object.
     """
     return LibraryModel(name, Settings.from_environment(any_folder=True), task, device, copy)

@@ -1,1 +1,1 @@
-"""The command line: one file a command."""
+"""The command line, with a module for each command or group of commands."""

@@ -1,4 +1,4 @@
-"""The command line: numbers of a model without the dashboard, as a table or as one JSON object."""
+"""Entry points of the command line."""
 
 import os
 import sys
@@ -31,18 +31,18 @@ COMMANDS = {
     "report": "figure.report_command",
     "serve": "serve",
 }
-"""Name of a command -> the module that registers it when imported; only the one asked for is, for speed."""
+"""Command -> the module that registers it when imported; only the requested one is imported, for speed."""
 
 
 OWN_OPTIONS = ("--help", "--version")
-"""Options of the program itself; others without a command are for the server."""
+"""Options of the program itself; without a command, other options are passed to the server."""
 INTERRUPTED = 130
-"""Exit code of a program that Ctrl-C ended, as shells give it: 128 and the signal's number."""
+"""Exit code after Ctrl-C, as in shells: 128 plus the number of the signal."""
 
 
 def main() -> None:
-    """Run the command line; what a user can cause ends in one line on stderr and exit code 2."""
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # for torch's threads, as in the server: see app.py
+    """Run the command line; errors of the user end with one line on stderr and exit code 2."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # for the threads of torch; see app.py
     command = next((word for word in sys.argv[1:] if word in COMMANDS), None)
     try:
         for module in dict.fromkeys([COMMANDS[command]] if command else COMMANDS.values()):
@@ -59,7 +59,7 @@ def main() -> None:
         code = 1
     except OSError as error:
         with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), 1)  # or Python tries to write the rest once more when it ends
+            os.dup2(nowhere.fileno(), 1)  # otherwise Python tries to write the rest again on exit
         what = "The output cannot be written" if error.filename is None else f"{error.filename!r} cannot be used"
         code = _refused(f"{what} ({error.strerror or error}).")
     if code == INTERRUPTED:
@@ -68,14 +68,14 @@ def main() -> None:
 
 
 def inside_bert() -> None:
-    """The installed command `inside-bert`: the command line; without a command it serves the dashboard."""
+    """The entry point `inside-bert`: runs the command line, or serves the dashboard if there is no command."""
     if not sys.argv[1:] or (sys.argv[1].startswith("-") and sys.argv[1] not in OWN_OPTIONS):
         sys.argv.insert(1, "serve")
     main()
 
 
 def _spelled(command: str | None, name: str) -> str:
-    """A parameter as a command has it: an option, or a setting of a figure."""
+    """Spelling of a parameter for a command: an option, or a setting of a figure."""
     if command == "figure" and name not in (*COMMON, "pair", "task"):
         return f"--set {name}"
     return "--from-layer" if (command, name) == ("word-pairs", "layer") else f"--{name}"
@@ -87,7 +87,7 @@ def _refused(sentence: str) -> int:
 
 
 def _end_interrupted(kept: bool) -> NoReturn:
-    """End without a wait for the threads of libraries, which would end the process by a signal of their own."""
+    """Exit without waiting for threads of libraries, which would end the process with another signal."""
     more = " The vectors made so far are kept: the same command goes on from there." if kept else ""
     with suppress(OSError):
         sys.stderr.write(f"\nInterrupted.{more}\n")

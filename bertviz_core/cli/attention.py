@@ -1,4 +1,4 @@
-"""The commands about heads: the attention of one, and where the heads of a layer are in its weights."""
+"""Commands for the attention of a head, and for the weights of the heads of a layer."""
 
 from typing import Annotated
 

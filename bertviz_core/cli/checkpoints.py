@@ -1,4 +1,4 @@
-"""The commands about a checkpoint: its parameters, what a task's class loads from it, where two differ."""
+"""Commands for checkpoints: parameters, load report, comparison."""
 
 import sys
 from typing import Annotated

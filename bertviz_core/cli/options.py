@@ -1,4 +1,4 @@
-"""The command line's program, and the words that its commands share; each command registers itself with it."""
+"""The typer application, with which commands register themselves, and shared arguments."""
 
 import sys
 from pathlib import Path
@@ -22,7 +22,7 @@ app = typer.Typer(
 
 
 def _print_version(wanted: bool) -> bool:
-    """Print the version, and end."""
+    """Print the version, and exit."""
     if wanted:
         print_lines((f"inside-bert {__version__}",))
         raise typer.Exit
@@ -39,7 +39,7 @@ def group(
 
 
 DASH, STANDARD_INPUT = "-", "standard input"
-"""How the standard input is asked for in the place of a text or a file, and what it is called."""
+"""Argument for the standard input in place of a text or file, and its name in messages."""
 DASH_HELP = "- reads it from the standard input."
 MODEL_HELP = "Bundled model, folder, catalogue name or Hub id, such as all-MiniLM-L6-v2 or bert-base-uncased."
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help=MODEL_HELP)]
@@ -48,24 +48,24 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object 
 
 
 def opened_model(name: str, task: str | None = None) -> OpenedModel:
-    """The model of a name, under the settings of the environment; any folder may be named."""
+    """Open a model with the settings of the environment; any folder is permitted."""
     return OpenedModel(name, Settings.from_environment(any_folder=True), task)
 
 
 def typed_text(value: str | None) -> str | None:
-    """A text as it was typed, or the standard input for `-`, without the line's end behind it.
+    """The text of an argument, or the standard input for `-`, without the final line break.
 
     Raises:
-        TextError: the standard input was read already, or is empty.
+        TextError: the standard input has already been read, or is empty.
     """
     return value if value != DASH else _read().decode("utf-8", "surrogateescape").removesuffix("\n").removesuffix("\r")
 
 
 def typed_texts(values: list[str] | None) -> list[str] | None:
-    """Texts as they were typed; `-` stands for the lines of the standard input that are not blank.
+    """The texts of an argument, or the lines of the standard input for `-`, without blank ones.
 
     Raises:
-        TextError: the standard input was read already, or is empty.
+        TextError: the standard input has already been read, or is empty.
     """
     if values is None:
         return None
@@ -73,10 +73,10 @@ def typed_texts(values: list[str] | None) -> list[str] | None:
 
 
 def file_or_input(file: Path) -> tuple[str, bytes | Path]:
-    """The name of a file and where it is; of `-` the standard input's own bytes.
+    """The name and path of a file, or the bytes of the standard input for `-`.
 
     Raises:
-        TextError: the standard input was read already, or is empty.
+        TextError: the standard input has already been read, or is empty.
     """
     return (STANDARD_INPUT, _read()) if str(file) == DASH else (file.name, file)
 

@@ -1,4 +1,4 @@
-"""What the commands print: tables and JSON on stdout, what a reader must know on stderr."""
+"""Print tables and JSON on stdout, and notices on stderr."""
 
 import sys
 from collections.abc import Sequence
@@ -14,15 +14,15 @@ MINUS = "−"
 
 
 def print_notices(notices: Sequence[str]) -> None:
-    """A line on stderr for each notice."""
+    """Print each notice as a line on stderr."""
     for notice in notices:
         sys.stderr.write(f"{escape_controls(notice)}\n")
 
 
 def print_lines(lines: Sequence[str]) -> None:
-    """The lines as UTF-8, whatever the terminal's own encoding: a vocabulary has letters of all scripts.
+    """Print lines as UTF-8, regardless of the encoding of the terminal, since vocabularies contain all scripts.
 
-    A minus is a hyphen on a terminal that could not show one.
+    Minus signs become hyphens if the terminal cannot show them.
     """
     text = "".join(f"{line.rstrip()}\n" for line in lines)
     if sys.stdout.isatty() and not _shows(MINUS):
@@ -32,7 +32,7 @@ def print_lines(lines: Sequence[str]) -> None:
 
 
 def _shows(sign: str) -> bool:
-    """Whether the terminal's encoding has a sign."""
+    """Whether the encoding of the terminal supports a character."""
     try:
         sign.encode(sys.stdout.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -41,16 +41,16 @@ def _shows(sign: str) -> bool:
 
 
 def print_json(value: dict[str, Any]) -> None:
-    """One JSON object, arrays as lists of numbers."""
+    """Print a JSON object; arrays become lists."""
     sys.stdout.buffer.write(json_bytes(value) + b"\n")
     sys.stdout.flush()
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file whole: beside its place first, so that neither a kill nor a full disk leaves half of one.
+    """Write a file atomically.
 
     Raises:
-        BertvizError: the disk refuses.
+        BertvizError: the disk is full or not writable.
     """
     try:
         write_whole(path, lambda file: file.write(content))

@@ -1,4 +1,4 @@
-"""The commands that compare sentences, and that turn a file of sentences into vectors."""
+"""The `similarity` and `embed` commands."""
 
 import sys
 from pathlib import Path
@@ -99,5 +99,5 @@ def embed(
 
 
 def _options(pooling: str, layer: str, prompt: str, sentences: tuple[str, ...] = ()) -> Options:
-    """How sentences become vectors, as it was typed."""
+    """Options of an embedding plan."""
     return Options(sentences, values={POOLING.key: pooling, STATE.key: layer, PROMPT.key: prompt})

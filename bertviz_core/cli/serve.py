@@ -1,4 +1,4 @@
-"""`inside-bert serve`: the dashboard, run by Streamlit's own command line."""
+"""The `serve` command, which runs the dashboard with Streamlit."""
 
 import re
 import runpy
@@ -15,11 +15,11 @@ from bertviz_core.text import escape_controls, quoted
 
 LIBRARY = Path(__file__).parents[1]
 PLACES = (LIBRARY / "_dashboard" / "app.py", LIBRARY.parent / "app.py")
-"""The server's entry: as installed from a wheel, and beside the library in the source tree."""
+"""Scripts of the dashboard: in an installed wheel, and in the source tree."""
 NEEDED = ("streamlit", "starlette", "yaml")
-"""What the extra `dashboard` brings."""
+"""Packages of the extra `dashboard`."""
 SERVER_OPTION = re.compile(r"(?!-)|--[a-z]+\.[A-Za-z]")
-"""An option of Streamlit's server, or its value."""
+"""An option of the Streamlit server, or its value."""
 OPTIONS_HELP = "Handed on to Streamlit's server, such as --server.address 0.0.0.0."
 
 
@@ -43,6 +43,6 @@ def serve(
         )
     script = next((place for place in PLACES if place.exists()), PLACES[0])
     own = [] if port is None else ["--server.port", str(port)]
-    # Settings that hold for the dashboard stand beside the script, in .streamlit, where Streamlit looks for them.
+    # Streamlit reads the settings of the dashboard from .streamlit next to the script.
     sys.argv = ["streamlit", "run", str(script), *own, *(options or ())]
     runpy.run_module("streamlit", run_name="__main__")

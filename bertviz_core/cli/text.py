@@ -1,4 +1,4 @@
-"""The commands that give a model a text: its tokens, and its hidden states."""
+"""The `tokens` and `hidden` commands."""
 
 from typing import Annotated
 

@@ -31,12 +31,12 @@ REFUSED: dict[str, tuple[int, ...]] = {
         *(57, 58, 59, 322),  # fork, vfork, execve, execveat
         *(101, 310, 311, 312, 424, 434, 438, 440, 448),  # ptrace, process_vm_*, kcmp, pidfd_*, process_*
         *(129, 200, 297),  # rt_sigqueueinfo, tkill, rt_tgsigqueueinfo
-        *(141, 142, 144, 203, 251, 314),  # priorities and processors, which may be another process's
-        *(425, 426, 427),  # io_uring, which opens sockets without asking here
+        *(141, 142, 144, 203, 251, 314),  # priorities and processors, possibly of another process
+        *(425, 426, 427),  # io_uring, which bypasses this filter
         *(155, 161, 165, 166, 272, 308, 428, 429, 430, 431, 432, 433, 442),  # mounts, roots, namespaces
-        *(246, 169, 175, 176, 298, 303, 304, 313, 320, 321, 323),  # the kernel's own parts, file handles
+        *(246, 169, 175, 176, 298, 303, 304, 313, 320, 321, 323),  # kernel modules and settings, file handles
         *(248, 249, 250),  # keys
-        *(29, 30, 31, 64, 66, 68, 69, 70, 71, 240),  # memory and queues that others share
+        *(29, 30, 31, 64, 66, 68, 69, 70, 71, 240),  # shared memory and queues
         *(90, 91, 92, 93, 94, 260, 268, 452),  # chmod, chown
         *(132, 188, 189, 190, 197, 198, 199, 235, 261, 280, 133, 259),  # times, attributes, device files
     ),
@@ -55,20 +55,20 @@ REFUSED: dict[str, tuple[int, ...]] = {
         *(5, 6, 7, 14, 15, 16, 33, 88),
     ),
 }
-"""Machine -> numbers of calls that are refused, in the same groups."""
+"""Machine -> numbers of blocked calls, in the same groups."""
 
 
 class Conditional(NamedTuple):
-    """Calls that are refused unless their first argument says that they stay inside this process."""
+    """Calls that are blocked unless their first argument limits them to this process."""
 
     to_itself: tuple[int, ...]
-    """kill, tgkill: the first argument is this process."""
+    """kill, tgkill: the first argument must be this process."""
     of_itself: int
-    """prlimit64: the first argument is 0."""
+    """prlimit64: the first argument must be 0."""
     clone: int
-    """clone: the first argument has the bit of a thread."""
+    """clone: the first argument must have CLONE_THREAD."""
     clone3: int
-    """Says the same in memory, where no filter can look: it is said not to exist, and clone is used instead."""
+    """clone3: a filter cannot read its flags, which are in memory; it fails as unknown, and clone is used instead."""
 
 
 CONDITIONAL = {
@@ -78,7 +78,7 @@ CONDITIONAL = {
 
 
 def filter_available() -> bool:
-    """Whether this system can filter its calls, and its machine is one whose numbers are known here."""
+    """Whether this system supports filters, and the call numbers of its machine are known here."""
     machine = platform.machine()
     if not hasattr(os, "uname") or os.uname().sysname != "Linux" or machine not in SECCOMP:
         return False
@@ -88,12 +88,12 @@ def filter_available() -> bool:
 
 
 def refuse_calls() -> None:
-    """From now on all threads of this process are refused what leads out of it, with "operation not permitted".
+    """Block these calls for all threads of this process, with "operation not permitted".
 
-    It must have given up new privileges first (bertviz_core.isolation.walls).
+    Requires no_new_privs (bertviz_core.isolation.walls).
 
     Raises:
-        OSError: the system does not take the filter.
+        OSError: the system rejects the filter.
     """
     machine = platform.machine()
     lines = program(machine, os.getpid())
@@ -106,7 +106,7 @@ def refuse_calls() -> None:
 
 
 def program(machine: str, process: int) -> list[bytes]:
-    """The filter's lines, eight bytes each (struct sock_filter)."""
+    """The instructions of the filter, eight bytes each (struct sock_filter)."""
     refuse = REFUSE | errno.EPERM
     lines = [_line(LOAD, ARCHITECTURE), _line(IF_EQUAL, CODES[machine], 1, 0), _line(RETURN, KILL)]
     lines.append(_line(LOAD, NUMBER))

@@ -134,7 +134,7 @@ class LoadedModel:
     revision: str
     """Identifier of the state of its files: a commit or a digest."""
     model_type: str
-    """Hugging Face's word for the family."""
+    """The model_type of the family in transformers."""
     model: "transformers.PreTrainedModel"
     """The base model; of an encoder-decoder model only the encoder."""
     device: str

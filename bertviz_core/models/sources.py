@@ -94,7 +94,7 @@ class ModelSource:
 
     @property
     def model_type(self) -> str:
-        """Hugging Face's word for the family."""
+        """The model_type of the family in transformers."""
         return str(self.config.get("model_type", ""))
 
     @property

@@ -144,7 +144,7 @@ class ParameterRole(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NameClassifier:
-    """Tells the roles of the names of one model."""
+    """Classifies the parameter names of a model."""
 
     model_type: str
     """Family of the model."""

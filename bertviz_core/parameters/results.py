@@ -25,7 +25,7 @@ class Parameter(msgspec.Struct, frozen=True):
     numel: int
     """Number of elements."""
     dtype: str
-    """Torch's name of the number format."""
+    """Torch dtype."""
     trainable: bool
     """Whether training changes it (requires_grad)."""
     tied_to: str | None
@@ -33,9 +33,9 @@ class Parameter(msgspec.Struct, frozen=True):
     component: str
     """"embeddings", "encoder", "decoder", "pooler" or "task head"."""
     layer: int | None
-    """Zero-based index of the layer that holds it; None outside the layers."""
+    """Zero-based index of its layer; None outside the layers."""
     part: str
-    """Its job: "query", "key", "value", "query_key_value", "attention_output", "attention_other",
+    """Its role: "query", "key", "value", "query_key_value", "attention_output", "attention_other",
     "feed_forward", "layer_norm" or "other"."""
 
 
@@ -48,21 +48,21 @@ class Buffer:
     shape: tuple[int, ...]
     """Size of every axis."""
     dtype: str
-    """Torch's name of the number format."""
+    """Torch dtype."""
     stored: bool
     """Whether the checkpoint file contains it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentCount:
-    """The share of one component."""
+    """Parameters of one component."""
 
     name: str
     """"embeddings", "encoder", "decoder", "pooler" or "task head"."""
     total: int
-    """Parameters, tied ones counted once."""
+    """Number of parameters, tied ones counted once."""
     tensors: int
-    """Named parameters, tied ones counted once."""
+    """Number of named parameters, tied ones counted once."""
     arithmetic: str
     """The total as sums and products of the shapes."""
 
@@ -110,7 +110,7 @@ class Ledger:
     model: str
     """Name under which the model was requested."""
     model_type: str
-    """Hugging Face's word for the family, such as "bert"."""
+    """The model_type of the family in transformers, such as "bert"."""
     architecture: str
     """Class of the model, such as "BertModel"."""
     source: LedgerSource
@@ -124,42 +124,42 @@ class Ledger:
     layers: tuple[LayerCount, ...]
     """Totals by layer."""
     total: int
-    """Parameters, tied ones counted once."""
+    """Number of parameters, tied ones counted once."""
     trainable: int
-    """Trainable ones among them."""
+    """Number of trainable parameters."""
     tensors: int
-    """Named parameters, tied ones counted once."""
+    """Number of named parameters, tied ones counted once."""
     tied: int
-    """Tied parameters, which are not counted again."""
+    """Number of tied parameters, which are not counted again."""
     nbytes: int
     """Bytes of the counted parameters in their own dtypes."""
     stored_tensors: int | None
-    """Tensors in the checkpoint file, buffers and repeated ones included; None where no file was read."""
+    """Number of tensors in the checkpoint file, including buffers and repeated ones; None if no file was read."""
     stored_nbytes: int | None
-    """Bytes of the values in the checkpoint file; None where no file was read."""
+    """Bytes of the values in the checkpoint file; None if no file was read."""
     note: str = ""
-    """What a reader must know of these counts, one sentence; "" where they are as usual."""
+    """Remark on the counts, one sentence; "" if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
-    """One module (or one parameter, or a fold of several small ones) in the tree of a ledger."""
+    """A node in the tree of a ledger: a module, a parameter, or several small ones folded together."""
 
     id: str
     """Dotted path, unique; "" is the model itself."""
     parent: str | None
-    """The id of the module around it; None for the model itself."""
+    """The id of its parent; None for the model itself."""
     label: str
-    """What it is in words, such as "layer 3" or "attention output", or how many were folded."""
+    """Description, such as "layer 3" or "attention output", or the number of folded nodes."""
     numel: int
-    """Parameters in it, tied ones counted once; children add up to it."""
+    """Number of its parameters, tied ones counted once; the sum over its children."""
     tensors: int
-    """Named parameters in it, tied ones counted once."""
+    """Number of its named parameters, tied ones counted once."""
     component: str
-    """Component that it belongs to; "" where it spans several."""
+    """Its component; "" if it spans several."""
     part: str
-    """Part that it serves ("attention" for several parts of it), its own layer norm aside; "" for several."""
+    """Its part, apart from its normalisation ("attention" for several parts of attention); "" for several."""
     folded: int
-    """How many siblings it stands for, 0 for a module or parameter drawn as itself."""
+    """Number of siblings folded into it; 0 for a single module or parameter."""
     short: str = ""
-    """A shorter label for a narrow place, such as "3" or "output"; "" where there is none."""
+    """A short label for narrow nodes, such as "3" or "output"; "" if there is none."""

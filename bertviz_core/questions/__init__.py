@@ -1,1 +1,1 @@
-"""What can be asked about a model, a text or a corpus: each question once, for page, command line and library alike."""
+"""Questions about models, texts and corpora, shared by the dashboard, the command line and the library."""

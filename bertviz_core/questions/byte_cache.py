@@ -1,4 +1,4 @@
-"""Values kept while there is room, by bytes and not by count: one large one pushes out many small ones."""
+"""A cache with a limit on its size in bytes."""
 
 import dataclasses
 import sys
@@ -11,17 +11,17 @@ import numpy as np
 
 T = TypeVar("T")
 LOOKED_AT = 64
-"""Entries of a long collection that are measured; the others are taken to be like them."""
+"""Number of entries of a long collection that are measured; the size of the others is extrapolated."""
 
 
 class ByteCache:
-    """The most recently used values up to a budget of bytes; may be used from many threads.
+    """A thread-safe LRU cache with a budget in bytes.
 
-    Only the value made last may alone be larger than the budget: it would otherwise be made anew at every look.
+    A value larger than the budget is kept until the next one is added, so that it is not recomputed on every access.
     """
 
     def __init__(self, max_nbytes: int) -> None:
-        """A cache whose values together take at most max_nbytes bytes."""
+        """Create an empty cache with a budget in bytes."""
         if max_nbytes <= 0:
             raise ValueError(f"max_nbytes is {max_nbytes}")
         self._max_nbytes = max_nbytes
@@ -32,51 +32,51 @@ class ByteCache:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the values held."""
+        """Bytes of the cached values."""
         with self._lock:
             return self._nbytes
 
     def __len__(self) -> int:
-        """Count of values held."""
+        """Number of cached values."""
         with self._lock:
             return len(self._held)
 
     @property
     def max_nbytes(self) -> int:
-        """The budget."""
+        """The budget in bytes."""
         return self._max_nbytes
 
     def get(self, key: Hashable) -> Any:
-        """The value of a key; None where it is not at hand."""
+        """Return the value of a key; None if it is not cached."""
         entry = self._get(key)
         return None if entry is None else entry[1]
 
     def put(self, key: Hashable, value: object, nbytes: int | None = None) -> None:
-        """Keep a value that was made elsewhere; nbytes are its bytes, retained_nbytes where they are not given."""
+        """Add a value; nbytes is its size, by default retained_nbytes."""
         self._put(key, value, retained_nbytes(value) if nbytes is None else nbytes)
 
     def pop(self, key: Hashable) -> None:
-        """Let go of a key's value, if it is at hand."""
+        """Remove the value of a key, if it is cached."""
         with self._lock:
             self._nbytes -= self._held.pop(key, (0, None))[0]
 
     def made(self, key: Hashable, make: Callable[[], T], size: Callable[[T], int] | None = None) -> T:
-        """The value of a key: the one at hand, or a new one, made once however many ask for it at the same time.
+        """Return the cached value of a key, or compute it; concurrent callers wait for a single computation.
 
         Args:
-            key: what the value depends on.
-            make: makes the value; what it raises is passed on, and nothing is kept.
-            size: bytes of a value; retained_nbytes where it is not given.
+            key: identifies everything that the value depends on.
+            make: computes the value; its exceptions are propagated, and nothing is cached.
+            size: size of a value in bytes; defaults to retained_nbytes.
         """
-        held = self._get(key)
-        if held is not None:
-            return cast(T, held[1])
+        cached = self._get(key)
+        if cached is not None:
+            return cast(T, cached[1])
         with self._lock:
             making = self._making.setdefault(key, Lock())
         with making:
-            held = self._get(key)
-            if held is not None:
-                return cast(T, held[1])
+            cached = self._get(key)
+            if cached is not None:
+                return cast(T, cached[1])
             try:
                 value = make()
                 self._put(key, value, (size or retained_nbytes)(value))
@@ -86,7 +86,7 @@ class ByteCache:
                     self._making.pop(key, None)
 
     def make_room(self, nbytes: int) -> int:
-        """Let go of the values used longest ago until so many bytes more fit into the budget; how many those were."""
+        """Evict the least recently used values until nbytes more fit into the budget; return their number."""
         with self._lock:
             before = len(self._held)
             while self._held and self._nbytes + nbytes > self._max_nbytes:
@@ -110,16 +110,16 @@ class ByteCache:
 
 
 def retained_nbytes(value: object) -> int:
-    """About how many bytes a result takes: its arrays and texts to the byte, its long tables by a sample of their rows.
+    """Estimate the size of a result in bytes: exact for arrays and texts, by a sample of the rows for long tables.
 
-    What two results share, such as an array that both view, is counted in each; a text that stands in a collection more
-    than once is counted once.
+    Data that two results share, such as a common array, count for each; a text that occurs repeatedly in a collection
+    counts once.
     """
     if isinstance(value, np.ndarray):
         owner = _owner(value)
         texts = _texts_nbytes(owner.ravel().tolist()) if owner.dtype.hasobject else 0
         return max(owner.nbytes, sys.getsizeof(owner)) + texts
-    if hasattr(value, "data_ptr"):  # of a tensor of torch, which is not imported here
+    if hasattr(value, "data_ptr"):  # a tensor; torch is not imported here
         return int(cast(Any, value).nbytes)
     if hasattr(value, "columns") and hasattr(value, "to_numpy"):
         return _frame_nbytes(value)
@@ -132,7 +132,7 @@ def retained_nbytes(value: object) -> int:
 
 
 def _owner(array: np.ndarray) -> np.ndarray:
-    """The array whose memory a view keeps alive."""
+    """The array that owns the memory of a view."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
@@ -141,11 +141,11 @@ def _owner(array: np.ndarray) -> np.ndarray:
 def _fields(value: object) -> tuple[str, ...]:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return tuple(field.name for field in dataclasses.fields(value))
-    return tuple(getattr(value, "__struct_fields__", ()))  # of a msgspec struct
+    return tuple(getattr(value, "__struct_fields__", ()))  # a msgspec struct
 
 
 def _sampled(values: Collection[object]) -> int:
-    """Bytes of all entries: of every text, of the others from evenly spaced ones where there are many."""
+    """Bytes of all entries: exact for texts, extrapolated from evenly spaced entries for others."""
     if any(isinstance(each, str) for each in values):
         others = [each for each in values if not isinstance(each, str)]
         return _texts_nbytes(values) + (_sampled(others) if others else 0)
@@ -155,12 +155,12 @@ def _sampled(values: Collection[object]) -> int:
 
 
 def _texts_nbytes(values: Collection[object]) -> int:
-    """Bytes of all texts among the values, each counted once, however long one of many is."""
+    """Bytes of all distinct texts among the values."""
     return sum({id(each): sys.getsizeof(each) for each in values if isinstance(each, (str, bytes))}.values())
 
 
 def _frame_nbytes(frame: Any) -> int:
-    """Bytes of a table of pandas, which is not imported here: what many of its rows share is counted once."""
-    arrays = [column.to_numpy() for _, column in frame.items()]  # views of one array, of which each is a part
+    """Bytes of a pandas table (pandas is not imported here); values shared by rows count once."""
+    arrays = [column.to_numpy() for _, column in frame.items()]  # views, possibly of one array
     texts = sum(_texts_nbytes(array.tolist()) for array in arrays if array.dtype.hasobject)
     return sum(int(array.nbytes) for array in arrays) + texts + _sampled(list(frame.columns))

@@ -1,4 +1,4 @@
-"""What is found in a corpus: hits of a search, a map, near duplicates, clusters, heads and probes over its texts."""
+"""Questions about a corpus: search, map, near duplicates, clusters, and heads and probes over its texts."""
 
 from dataclasses import replace
 from typing import TypeVar
@@ -40,7 +40,7 @@ from bertviz_core.text import escape_controls, quoted, repair_surrogates
 T = TypeVar("T")
 METHODS: tuple[MapMethod, ...] = ("pca", "umap")
 THRESHOLD, FIRST_HITS = 0.95, 10
-"""Cosine from which two rows are near duplicates, and rows that a search lists, where nothing is said of them."""
+"""Default cosine from which two rows are near duplicates, and default number of hits."""
 HITS = Param("hits", "whole", "rows that are wanted")
 WHERE = Param("where", "text", "only rows with this value of a column, COLUMN=VALUE")
 PLACED = choice("placed", METHODS, "how vectors become points")
@@ -58,12 +58,12 @@ PROBE_TEXTS = Param("probe_sample", "whole", "texts that are read")
 POOLING = choice("corpus_pooling", POOLINGS, "how tokens become one vector")
 READER = Param("reader", "text", "the model that reads the texts anew, by default the one that made the vectors")
 ASKED_ABOVE = 20_000
-"""Rows above which what takes minutes is not begun unasked."""
+"""Number of rows above which long computations start only on request."""
 
 
 @question(figures=("corpus-search",), params=(HITS, WHERE))
 def corpus_hits(opened: CorpusSubject, options: Options) -> Answer[CorpusHits]:
-    """The rows nearest to a text; every row is compared."""
+    """The rows nearest to a text."""
     count = options.whole(HITS.key, MAX_HITS + 1, FIRST_HITS)
     return searched(opened, options.text(), count, options.get(WHERE.key), opened.index)
 
@@ -71,17 +71,17 @@ def corpus_hits(opened: CorpusSubject, options: Options) -> Answer[CorpusHits]:
 def searched(
     opened: CorpusSubject, text: str, count: int, where: str = "", index: SearchIndex | None = None
 ) -> Answer[CorpusHits]:
-    """The rows nearest to a text.
+    """Search for the rows nearest to a text.
 
     Args:
         opened: the corpus.
-        text: what is looked for.
-        count: rows that are wanted.
-        where: only rows with this value of a column, COLUMN=VALUE; "" for all.
-        index: compares the text with some of the rows only; None to compare it with every one.
+        text: the query.
+        count: number of rows to return.
+        where: restricts the search to rows with a value in a column, COLUMN=VALUE; "" for all.
+        index: index for an approximate search; None for an exhaustive one.
 
     Raises:
-        BertvizError: the corpus' model is not here, there is no such column, or the count is out of range.
+        BertvizError: the model is not on this machine, there is no such column, or the count is out of range.
     """
     text, model, corpus = repair_surrogates(text), opened.model, opened.corpus
 
@@ -95,7 +95,7 @@ def searched(
 
 @question(params=(COLOURED,))
 def column_colours(opened: CorpusSubject, options: Options) -> Answer[ColumnValues]:
-    """What a column says of each row, as places in a list of few values."""
+    """The values of a column, as indices into a short list of values."""
     return _answered(opened, column_values(opened.corpus.column(options.get(COLOURED.key))))
 
 
@@ -111,7 +111,7 @@ def _map_cost(opened: CorpusSubject, options: Options) -> AnswerCost:
 
 @long_question(_map_cost, figures=("corpus-map",), params=(PLACED, COLOURED), noun="rows")
 def corpus_map(opened: CorpusSubject, options: Options, job: AnswerJob[Answer[CorpusMap]]) -> Answer[CorpusMap]:
-    """Every row as a point of a plane, as density or coloured by a column."""
+    """All rows in two dimensions, as a density or coloured by a column."""
     method, column = options.choice(PLACED, METHODS), options.get(COLOURED.key)
     placed = map_of(opened.corpus.vectors(), method, progress=job)
     values = column_colours(opened, Options(values={COLOURED.key: column})).result if column else None
@@ -134,7 +134,7 @@ def _groups_cost(opened: CorpusSubject, options: Options) -> AnswerCost:
 def duplicate_groups(
     opened: CorpusSubject, options: Options, job: AnswerJob[Answer[DuplicateGroups]]
 ) -> Answer[DuplicateGroups]:
-    """Rows that are alike."""
+    """Groups of near duplicates."""
     groups = groups_of(opened.corpus.vectors(), _decimal(options, ALIKE.key, THRESHOLD), job)
     return _answered(opened, groups, duplicate_groups=groups)
 
@@ -147,7 +147,7 @@ def _rows_cost(opened: CorpusSubject, options: Options) -> AnswerCost:
 def corpus_clusters(
     opened: CorpusSubject, options: Options, job: AnswerJob[Answer[CorpusClusters]]
 ) -> Answer[CorpusClusters]:
-    """Rows in clusters, with the most typical text of each where the corpus keeps texts."""
+    """Clusters of rows, with the most typical text of each if the corpus contains texts."""
     corpus, method = opened.corpus, options.choice(CLUSTERING, CLUSTER_METHODS)
     count = options.whole(CLUSTERS.key, MAX_CLUSTERS + 1, min(FEW_CLUSTERS, corpus.rows))
     least = options.whole(LEAST.key, corpus.rows + 1, min(FEWEST_ROWS, corpus.rows))
@@ -171,7 +171,7 @@ def _profiles_cost(opened: CorpusSubject, options: Options) -> AnswerCost:
 def head_profiles(
     opened: CorpusSubject, options: Options, job: AnswerJob[Answer[HeadProfiles]]
 ) -> Answer[HeadProfiles]:
-    """What every head does over a sample of the texts."""
+    """Attention statistics of every head over a sample of the texts."""
     model, sentences = _reader(opened, options), options.whole(SAMPLE.key, MAX_SENTENCES + 1, SENTENCES)
     column = options.get(PART_COLUMN.key)
     profiles = profiles_of(opened.corpus, model.loaded, model.tokenizer, sentences, column, progress=job)
@@ -187,7 +187,7 @@ def _probes_cost(opened: CorpusSubject, options: Options) -> AnswerCost:
 
 @long_question(_probes_cost, figures=("corpus-probe",), params=(LABELS, PROBE_TEXTS, POOLING, READER))
 def probe_scores(opened: CorpusSubject, options: Options, job: AnswerJob[Answer[ProbeScores]]) -> Answer[ProbeScores]:
-    """How well a column can be read off every layer."""
+    """How well a linear probe predicts a column from each layer."""
     column, model = options.get(LABELS.key), _reader(opened, options)
     if not column:
         what = "This figure reads labels from a column and none was named; give "
@@ -200,7 +200,7 @@ def probe_scores(opened: CorpusSubject, options: Options, job: AnswerJob[Answer[
 
 
 def _reader(opened: CorpusSubject, options: Options) -> Opened:
-    """The model that reads the texts anew."""
+    """The model that is run on the texts."""
     name = options.get(READER.key)
     return opened.model.other(name) if name else opened.model
 
@@ -215,7 +215,7 @@ def _answered(opened: CorpusSubject, result: T, notices: tuple[str, ...] = (), /
 
 
 def _part(options: Options, profiles: HeadProfiles) -> HeadProfile:
-    """All of the sample, or those with one value of the column."""
+    """The profile of the whole sample, or of the texts with one value of the column."""
     name = options.get(PART.key)
     parts = {"all": profiles.overall, "": profiles.overall, **{part.name: part for part in profiles.parts}}
     if name in parts:
@@ -228,11 +228,11 @@ def _part(options: Options, profiles: HeadProfiles) -> HeadProfile:
 
 
 def _decimal(options: Options, key: str, default: float) -> float:
-    given = options.get(key, str(default))
+    value = options.get(key, str(default))
     try:
-        number = float(given)
+        number = float(value)
     except ValueError:
         number = np.nan
     if not np.isfinite(number):
-        raise TextError(Named(key), f"={escape_controls(given[:20])} is no number; give one such as {default}.")
+        raise TextError(Named(key), f"={escape_controls(value[:20])} is no number; give one such as {default}.")
     return number

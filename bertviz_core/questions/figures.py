@@ -1,4 +1,4 @@
-"""All figures by their names, and the answer that each is drawn from."""
+"""Look up figures by name, and draw them."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -21,7 +21,7 @@ from bertviz_core.text import escape_controls, quoted
 
 @cache
 def all_figures() -> Mapping[str, DeclaredFigure[...]]:
-    """Name -> figure, page by page and then by name, of all that are declared anywhere in bertviz_core.figures."""
+    """Name -> figure for all figures declared in bertviz_core.figures, by page and then by name."""
     for module in walk_packages(figures.__path__, f"{figures.__name__}."):
         import_module(module.name)
     places = {page: place for place, page in enumerate(PAGES)}
@@ -32,12 +32,12 @@ def all_figures() -> Mapping[str, DeclaredFigure[...]]:
 
 
 def no_figure(name: str, known: Iterable[str], place: str = "") -> TextError:
-    """The refusal of a name that no figure has.
+    """The error for an unknown figure name.
 
     Args:
-        name: what was asked for.
-        known: names that there are.
-        place: what they are figures of, such as " of this result".
+        name: the unknown name.
+        known: the known names.
+        place: what they belong to, such as " of this result".
     """
     names = list(known)
     near = get_close_matches(name, names, 1)
@@ -48,21 +48,21 @@ def no_figure(name: str, known: Iterable[str], place: str = "") -> TextError:
 
 
 def settings_of(name: str) -> tuple[str, ...]:
-    """Keys of the parameters that a figure has beside the common ones."""
+    """Keys of the parameters of a figure besides the common ones."""
     return tuple(param.key for param in figure_questions()[name].params if param.key not in COMMON)
 
 
 def subject_of(name: str, model: str, settings: Settings, task: str | None = None) -> OpenedModel | OpenedFolder:
-    """What a figure is about: the model of a name, or the corpus in a folder.
+    """Open the subject of a figure: the model of a name, or the corpus in a folder.
 
     Args:
-        name: of the figure.
+        name: name of the figure.
         model: name of the model, or path of the folder.
-        settings: what may be opened.
-        task: task of the head that is meant.
+        settings: restrict what may be opened.
+        task: task of the head.
 
     Raises:
-        BertvizError: there is none, or it may not be opened.
+        BertvizError: it does not exist, or must not be opened.
     """
     if figure_questions()[name].subject is CorpusSubject:
         return OpenedFolder(Path(model), settings)
@@ -70,15 +70,15 @@ def subject_of(name: str, model: str, settings: Settings, task: str | None = Non
 
 
 def drawn_by(name: str, opened: Any, options: Options) -> tuple[FigureSpec, Answer[Any]]:
-    """A figure, and the answer that it is drawn from.
+    """Draw a figure; returns it with the answer that it shows.
 
     Args:
-        name: as `figure --list` has it.
-        opened: the model, or the corpus of a figure of corpora.
-        options: what is asked for.
+        name: one of `figure --list`.
+        opened: the model, or the corpus for a figure of corpora.
+        options: texts and parameters.
 
     Raises:
-        BertvizError: as the question.
+        BertvizError: the question cannot be answered.
     """
     declared = all_figures()[name]
     answer = figure_questions()[name](opened, options)

@@ -1,4 +1,4 @@
-"""What questions are asked about: an opened model or corpus, whose parts are loaded on first use and then kept."""
+"""Subjects of questions: opened models and corpora, which load their parts on first use and cache them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
@@ -27,93 +27,93 @@ from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, token
 
 T = TypeVar("T")
 ANSWERS_NBYTES = 256 * 1024**2
-"""Bytes of the answers that an opened model keeps outside the dashboard, where all sessions share one budget."""
+"""Size of the cache of an opened model, in bytes; in the dashboard all sessions share one cache."""
 
 
 class Store(Protocol):
-    """Keeps values by what they are made from, up to a budget of bytes."""
+    """A cache with a budget in bytes."""
 
     def made(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The value of a key: the one at hand, or a new one."""
+        """Return the cached value of a key, or compute it."""
         ...
 
 
 class Opened(ABC):
-    """A model that questions are asked about."""
+    """A model as the subject of questions."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name under which it was opened."""
+        """Name under which it was opened."""
 
     @property
     @abstractmethod
     def settings(self) -> Settings:
-        """What may be opened, and how much."""
+        """Settings and limits."""
 
     @property
     @abstractmethod
     def source(self) -> ModelSource:
-        """Where it is."""
+        """The resolved model."""
 
     @property
     @abstractmethod
     def loaded(self) -> LoadedModel:
-        """The model with its weights."""
+        """The model in memory."""
 
     @property
     @abstractmethod
     def tokenizer(self) -> TextTokenizer:
-        """Its tokenizer."""
+        """The tokenizer."""
 
     @abstractmethod
     def head(self, task: str | None) -> HeadModel:
-        """The model with the head of a task; None for the one that it was saved with."""
+        """The model with the head of a task; None for the head that it was saved with."""
 
     @abstractmethod
     def probe(self, argument: str) -> tuple[Probe, str]:
-        """The probe that a target names behind "probe:", and the class that it names, "" for none."""
+        """The probe of a target "probe:FILE", and the class in it, "" for none."""
 
     @abstractmethod
     def tokens(self, text: str, pair: str | None) -> Tokens:
-        """The tokens of a text, or of a pair."""
+        """Tokenize a text or pair."""
 
     @abstractmethod
     def trace(self, tokens: Tokens) -> Trace:
-        """One run of the model on these tokens."""
+        """Run the model on tokens."""
 
     @abstractmethod
     def other(self, name: str) -> "Opened":
-        """Another model, under the same settings."""
+        """Open another model with the same settings."""
 
     @abstractmethod
     def made(self, key: Hashable, make: Callable[[], T]) -> T:
-        """A value of this model by what it is made from; one that is kept, or a new one."""
+        """Return a cached value of this model, or compute it."""
 
 
 def answered(opened: Opened, result: T, notices: tuple[str, ...] = (), /, **drawn: object) -> Answer[T]:
-    """An answer about a model alone.
+    """An answer about a single model.
 
     Args:
         opened: the model.
-        result: what was computed.
-        notices: what a reader must know.
-        **drawn: arguments of the question's figures.
+        result: the result.
+        notices: remarks on the result.
+        **drawn: arguments of the figures of the question.
     """
     return Answer(result, ((opened.source.name, opened.source.revision),), (), notices, drawn)
 
 
 class ModelCopy(ABC):
-    """A model that was saved into a folder of its own."""
+    """A copy of a model object in a folder."""
 
     @property
     @abstractmethod
     def folder(self) -> Path:
-        """Where it is."""
+        """Path of the folder."""
 
 
 class OpenedModel(Opened):
-    """A model by its name, for the command line and notebooks; what it has is loaded on first use and then kept."""
+    """A model for the command line and notebooks; its parts are loaded on first use and cached."""
 
     def __init__(
         self,
@@ -123,14 +123,14 @@ class OpenedModel(Opened):
         device: str | None = None,
         copy: ModelCopy | None = None,
     ) -> None:
-        """The model of a name; whether there is one is known when `source` is asked for.
+        """Create an opened model; its name is resolved on the first access to `source`.
 
         Args:
-            name: as `resolve` takes it.
-            settings: what may be opened, and how much.
-            task: task of the head that is meant where none is named; None for the one that it was saved with.
-            device: where it runs; None for the device of the settings.
-            copy: where its files are, for a model that has no name of its own.
+            name: name for `resolve`.
+            settings: settings and limits.
+            task: default task of the head; None for that of the head that it was saved with.
+            device: device to run on; None for that of the settings.
+            copy: folder with the files of a model object.
         """
         self.task, self.device, self.copy = task, device, copy
         self._name, self._settings = name, settings
@@ -138,21 +138,21 @@ class OpenedModel(Opened):
         self._heads: dict[str, HeadModel] = {}
 
     def __reduce__(self) -> tuple[type["OpenedModel"], tuple[object, ...]]:
-        """Pickled by its name: it is opened again where it is unpickled, when something of it is needed."""
+        """Pickle by name; the copy loads the model on first use."""
         return OpenedModel, (self.name, self._settings, self.task, self.device, self.copy)
 
     def __deepcopy__(self, memo: dict[int, object]) -> "OpenedModel":
-        """Itself: nothing changes an opened model, and copies of a result may share it."""
+        """Return itself: an opened model is immutable, so copies of a result may share it."""
         return self
 
     @property
     def name(self) -> str:
-        """The name under which it was opened."""
+        """Name under which it was opened."""
         return self._name
 
     @cached_property
     def settings(self) -> Settings:
-        """What may be opened, with the device that was chosen.
+        """Settings and limits, with the selected device.
 
         Raises:
             BertvizError: there is no such device.
@@ -166,10 +166,10 @@ class OpenedModel(Opened):
 
     @cached_property
     def source(self) -> ModelSource:
-        """Where its files are.
+        """The resolved model.
 
         Raises:
-            BertvizError: there is none of this name, or it may not be opened, or there is no such device.
+            BertvizError: there is no model with this name, it must not be opened, or there is no such device.
         """
         if self.copy is not None:
             return folder_source(self.name, self.copy.folder, self.settings)
@@ -177,57 +177,57 @@ class OpenedModel(Opened):
 
     @cached_property
     def loaded(self) -> LoadedModel:
-        """The model with its weights."""
+        """The model in memory."""
         with quietly():
             return load_model(self.source, self.settings)
 
     @cached_property
     def tokenizer(self) -> TextTokenizer:
-        """Its tokenizer."""
+        """The tokenizer."""
         with quietly():
             return load_tokenizer(self.source, self.settings)
 
     def head(self, task: str | None) -> HeadModel:
-        """The model with the head of a task, or with the one that is meant where none is named."""
+        """The model with the head of a task, by default that of the opened model."""
         known = task or self.task or stored_task(self.source)
         if known not in self._heads:
             self._heads[known] = load_head(self.source, self.settings, known, self.loaded)
         return self._heads[known]
 
     def probe(self, argument: str) -> tuple[Probe, str]:
-        """The probe of a file, and the class that is named behind it."""
+        """The probe of a file, and the class given after it."""
         return named_probe(argument)
 
     def tokens(self, text: str, pair: str | None) -> Tokens:
-        """The tokens of a text, or of a pair."""
+        """Tokenize a text or pair."""
         with quietly():
             return tokenize(self.tokenizer, text, pair)
 
     def trace(self, tokens: Tokens) -> Trace:
-        """One run of the model on these tokens."""
+        """Run the model on tokens."""
         return trace(self.loaded, tokens)
 
     def other(self, name: str) -> "OpenedModel":
-        """Another model on the same device, under the same settings."""
+        """Open another model with the same device and settings."""
         return self if name == self.name else OpenedModel(name, self.settings)
 
     def made(self, key: Hashable, make: Callable[[], T]) -> T:
-        """A value by what it is made from."""
+        """Return a cached value, or compute it."""
         return self._store.made(key, make)
 
 
 class CorpusSubject(ABC):
-    """A corpus that questions are asked about, and the model that made its vectors."""
+    """A corpus as the subject of questions, with the model that computed its vectors."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """Name of its folder."""
+        """Name of the folder."""
 
     @property
     @abstractmethod
     def settings(self) -> Settings:
-        """What may be opened, and how much."""
+        """Settings and limits."""
 
     @property
     @abstractmethod
@@ -237,23 +237,23 @@ class CorpusSubject(ABC):
     @property
     @abstractmethod
     def model(self) -> Opened:
-        """The model that made the vectors; whether it is here is known when something of it is asked for."""
+        """The model that computed the vectors; it is resolved on first use."""
 
     @property
     @abstractmethod
     def index(self) -> SearchIndex | None:
-        """The index by which it is searched; None to compare every row."""
+        """Search index; None for an exhaustive search."""
 
     @abstractmethod
     def made(self, key: Hashable, make: Callable[[], T]) -> T:
-        """A value of this corpus by what it is made from; one that is kept, or a new one."""
+        """Return a cached value of this corpus, or compute it."""
 
 
 class OpenedFolder(CorpusSubject):
     """A corpus in a folder, for the command line and notebooks."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
-        """The corpus in a folder.
+        """Open the corpus in a folder.
 
         Raises:
             CorpusError: there is none, or it is damaged.
@@ -262,7 +262,7 @@ class OpenedFolder(CorpusSubject):
         self._store: Store = ByteCache(ANSWERS_NBYTES)
 
     def __reduce__(self) -> tuple[type["OpenedFolder"], tuple[Path, Settings]]:
-        """Pickled by its folder."""
+        """Pickle by folder and settings."""
         return OpenedFolder, (self.corpus.path, self.settings)
 
     @property
@@ -272,7 +272,7 @@ class OpenedFolder(CorpusSubject):
 
     @property
     def settings(self) -> Settings:
-        """What may be opened, and how much."""
+        """Settings and limits."""
         return self._settings
 
     @property
@@ -282,14 +282,14 @@ class OpenedFolder(CorpusSubject):
 
     @cached_property
     def model(self) -> OpenedModel:
-        """The model that made the vectors."""
+        """The model that computed the vectors."""
         return OpenedModel(self.corpus.manifest.model, self.settings)
 
     @property
     def index(self) -> SearchIndex | None:
-        """None: every row is compared."""
+        """Always None: search is exhaustive."""
         return None
 
     def made(self, key: Hashable, make: Callable[[], T]) -> T:
-        """A value by what it is made from."""
+        """Return a cached value, or compute it."""
         return self._store.made(key, make)

@@ -1,4 +1,4 @@
-"""Parameters of questions: how each is declared, and what was chosen, parsed with the refusals a wrong value gets."""
+"""Declare the parameters of questions, and parse and validate their values."""
 
 import csv
 import io
@@ -12,60 +12,60 @@ from bertviz_core.text import escape_controls
 T = TypeVar("T", bound=str)
 Kind = Literal["choice", "whole", "span", "text", "layer", "head", "position", "target"]
 COMMON = ("layer", "head", "form", "depth", "first", "window", "map", "words", "pooling")
-"""Parameters that any figure may be given; those that its question does not have change nothing."""
+"""Parameters that every figure accepts; those that its question does not declare have no effect."""
 MOST_DIGITS = 9
-"""Of a whole number."""
+"""Maximum number of digits of an integer."""
 MOST_NAMED = 100_000
-"""Characters of names with commas between them; csv takes a third more."""
+"""Maximum length of a comma-separated list of names; csv would accept a third more."""
 EMBEDDING_OUTPUT = " (the embedding output)"
-"""Behind entry 0 in the range of a parameter that counts hidden states."""
+"""Explanation of index 0 in error messages about the hidden states."""
 
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """One parameter of a question; its key is its name in an address, on the command line and in Python."""
+    """A parameter of a question; its key is its name in query strings, on the command line and in Python."""
 
     key: str
     kind: Kind
     help: str
-    """What it means, in one sentence without a full stop."""
+    """Description, without a full stop."""
     options: tuple[str, ...] = ()
-    """Of a choice; the first is the default."""
+    """Permitted values of a choice; the first is the default."""
 
 
 def choice(key: str, options: Sequence[str], help_text: str) -> Param:
-    """A parameter that is one of a few words."""
+    """Declare a parameter with a few permitted values."""
     return Param(key, "choice", help_text, tuple(options))
 
 
 def flag(key: str, help_text: str) -> Param:
-    """A parameter that is true or false."""
+    """Declare a boolean parameter."""
     return choice(key, ("false", "true"), help_text)
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a question is asked with: values as they were typed, under the keys of the parameters."""
+    """Texts and parameter values of a question; values are unparsed."""
 
     texts: tuple[str, ...] = ()
-    """Texts, or sentences, or names of further models."""
+    """Texts, sentences, or names of further models."""
     pair: str | None = None
     """A second text of the same input."""
     task: str | None = None
-    """Task whose class is counted or asked."""
+    """Task of the model class."""
     values: Mapping[str, str] = field(default_factory=dict)
-    """Key of a parameter -> what was typed; parameters without a value have their default."""
+    """Key of a parameter -> unparsed value; missing parameters have their default."""
 
     def key(self) -> tuple[object, ...]:
-        """What an answer depends on besides the model."""
+        """Cache key of the options."""
         return self.texts, self.pair, self.task, tuple(sorted(self.values.items()))
 
     def get(self, key: str, default: str = "") -> str:
-        """What was typed for a parameter; the default where nothing was."""
+        """The unparsed value of a parameter, or the default."""
         return self.values.get(key, default)
 
     def text(self) -> str:
-        """The one text of a question about one.
+        """The text of a question about a single text.
 
         Raises:
             TextError: there is none, or more than one.
@@ -81,101 +81,101 @@ class Options:
     def choice(self, param: Param, allowed: Sequence[T]) -> T: ...
 
     def choice(self, param: Param, allowed: Sequence[str] = ()) -> str:
-        """One of a parameter's words; the first of them where none was typed.
+        """Parse a choice; defaults to the first permitted value.
 
         Args:
             param: the parameter.
-            allowed: words that this model or text allows; all of the parameter's by default.
+            allowed: values that this model or text permits; defaults to all of the parameter.
 
         Raises:
-            TextError: another word was typed.
+            TextError: the value is not permitted.
         """
         options = allowed or param.options
-        given = self.values.get(param.key, options[0])
-        if given not in options:
+        value = self.values.get(param.key, options[0])
+        if value not in options:
             raise TextError(
                 "There is no ",
                 Named(param.key),
-                f"={escape_controls(given[:30])}; choose {', '.join(options)}.",
+                f"={escape_controls(value[:30])}; choose {', '.join(options)}.",
             )
-        return given
+        return value
 
     def names(self, key: str) -> list[str]:
-        """Names with commas between them; one with a comma in it stands in quotation marks."""
+        """Parse comma-separated names; names that contain commas are quoted."""
         line = io.StringIO(self.get(key)[:MOST_NAMED], newline="")
         return [name for name in next(csv.reader(line), []) if name]
 
     def flag(self, param: Param) -> bool:
-        """Whether something is switched on."""
+        """Parse a boolean."""
         return self.choice(param) == "true"
 
     def numbered(self, key: str, count: int, default: int, model: str, first: str = "") -> int:
-        """A layer or head of a model, from 0.
+        """Parse the zero-based index of a layer or head.
 
         Args:
             key: "layer" or "head".
-            count: how many there are.
-            default: the one that is meant where none was typed.
-            model: name of the model, for the message.
-            first: what the first of them is, for the message.
+            count: number of layers or heads.
+            default: value if none is given.
+            model: name of the model, for the error message.
+            first: description of index 0, for the error message.
 
         Raises:
-            TextError: there is none of this number.
+            TextError: there is no such layer or head.
         """
-        given = self.get(key).strip()
-        if not given:
+        value = self.get(key).strip()
+        if not value:
             return default
-        if given not in map(str, range(count)):
-            what = f"There is no {key} {escape_controls(given[:20])!r} in {model!r}; give "
+        if value not in map(str, range(count)):
+            what = f"There is no {key} {escape_controls(value[:20])!r} in {model!r}; give "
             raise TextError(what, Named(key), f" 0{first} to {count - 1}.")
-        return int(given)
+        return int(value)
 
     def whole(self, key: str, count: int, default: int) -> int:
-        """A whole number from 0 that is below count.
+        """Parse an integer between 0 and count - 1.
 
         Raises:
-            TextError: there is none of this number.
+            TextError: it is invalid or out of range.
         """
-        given = self.get(key, str(default))
-        plain = given.isascii() and given.isdigit() and len(given) <= MOST_DIGITS and given == str(int(given))
-        if not plain or int(given) >= count:
-            what = f"={escape_controls(given[:20])} here; give 0 to {count - 1}."
+        value = self.get(key, str(default))
+        plain = value.isascii() and value.isdigit() and len(value) <= MOST_DIGITS and value == str(int(value))
+        if not plain or int(value) >= count:
+            what = f"={escape_controls(value[:20])} here; give 0 to {count - 1}."
             raise TextError("There is no ", Named(key), what)
-        return int(given)
+        return int(value)
 
     def span(self, key: str, count: int, shown: int) -> tuple[int, int]:
-        """First position and the one behind the last, of FIRST:LAST; the first positions where none was typed.
+        """Parse FIRST:LAST as a half-open range; defaults to the first `shown` positions.
 
         Raises:
-            TextError: there is no such part.
+            TextError: the range is invalid.
         """
-        given = self.get(key, f"0:{min(shown, count) - 1}")
-        first, _, last = given.partition(":")
+        value = self.get(key, f"0:{min(shown, count) - 1}")
+        first, _, last = value.partition(":")
         if not (first.isdecimal() and last.isdecimal() and int(first[:9]) <= int(last[:9]) < count):
-            what = f"={escape_controls(given[:20])} here; give FIRST:LAST, from 0 to {count - 1}."
+            what = f"={escape_controls(value[:20])} here; give FIRST:LAST, from 0 to {count - 1}."
             raise TextError("There is no ", Named(key), what)
         return int(first), int(last) + 1
 
 
 def joined_names(names: Iterable[str]) -> str:
-    """Names as `Options.names` takes them."""
+    """Join names for `Options.names`."""
     line = io.StringIO()
     csv.writer(line, quoting=csv.QUOTE_ALL, lineterminator="").writerow(names)
     return line.getvalue()
 
 
 def numbered(key: str, typed: str, count: int, model: str, first: str = "") -> int:
-    """A layer or head that has to be named, from 0.
+    """Parse the zero-based index of a layer or head, which is required.
 
     Args:
         key: "layer" or "head".
-        typed: as it was typed.
-        count: how many there are.
-        model: name of the model, for the message.
-        first: what the first of them is, for the message.
+        typed: the unparsed value.
+        count: number of layers or heads.
+        model: name of the model, for the error message.
+        first: description of index 0, for the error message.
 
     Raises:
-        TextError: there is none of this number, or none was named.
+        TextError: there is no such layer or head, or none is given.
     """
     if typed.strip() in map(str, range(count)):
         return int(typed)

@@ -1,4 +1,4 @@
-"""Questions and answers: a question is a plain function from something opened and options to an answer."""
+"""Questions and answers: a question is a function from an opened model or corpus and options to an answer."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,30 +18,30 @@ MadeT = TypeVar("MadeT")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer(Generic[T]):
-    """A result with everything that a caption, a table or a download says about it."""
+    """A result with the metadata for captions, tables and downloads."""
 
     result: T
-    """What was computed."""
+    """The result."""
     models: tuple[tuple[str, str], ...] = ()
-    """Name and revision of each model that was used."""
+    """Name and revision of each model used."""
     texts: tuple[str | None, ...] = ()
-    """What the models read."""
+    """Input texts."""
     notices: tuple[str, ...] = ()
-    """What a reader must know, one sentence each."""
+    """Remarks on the result, one sentence each."""
     drawn: Mapping[str, Any] = field(default_factory=dict)
-    """Arguments of the question's figures, by their names."""
+    """Arguments of the figures of the question, by name."""
 
     def of(self, result: U, notices: Sequence[str] = (), /, **drawn: object) -> "Answer[U]":
-        """Another result of the same models and texts, with further notices and its own figures' arguments."""
+        """An answer with another result for the same models and texts, further notices, and new figure arguments."""
         return Answer(result, self.models, self.texts, tuple(dict.fromkeys((*self.notices, *notices))), drawn)
 
 
 @runtime_checkable
 class Subject(Protocol):
-    """What a question is about: an opened model, or an opened corpus."""
+    """The subject of a question: an opened model or corpus."""
 
     def made(self, key: Hashable, make: Callable[[], MadeT]) -> MadeT:
-        """A value by what it is made from; one that is kept, or a new one."""
+        """Return the cached value of a key, or compute it."""
         ...
 
 
@@ -51,33 +51,33 @@ ShownT = TypeVar("ShownT", contravariant=True)
 
 @runtime_checkable
 class AnswerJob(Protocol[ShownT]):
-    """Long work on an answer, for whoever waits for it; whatever is raised by either of the two ends the work."""
+    """Receives progress and intermediate answers of a long computation; both methods may raise to stop it."""
 
     def __call__(self, done: int, total: int, /) -> None:
-        """How far the work is, as a Progress."""
+        """Report progress: steps done and their number."""
 
     def show(self, so_far: ShownT, /) -> None:
-        """The answer as far as it is known."""
+        """Report an intermediate answer."""
 
 
 class Silent:
-    """A job for which nobody waits."""
+    """A job that ignores all reports."""
 
     def __call__(self, done: int, total: int, /) -> None:
-        """Nobody learns how far the work is."""
+        """Do nothing."""
 
     def show(self, so_far: object, /) -> None:
-        """Nobody sees what is known."""
+        """Do nothing."""
 
 
 SILENT = Silent()
 
 
 def after(progress: Progress, before: int, total: int) -> Progress:
-    """How far a part of the work is, told as how far the whole is.
+    """Convert the progress of a part to progress of the whole.
 
     Args:
-        progress: learns how far the whole is.
+        progress: called with steps of the whole done and their number.
         before: steps before this part.
         total: steps of the whole.
     """
@@ -86,24 +86,24 @@ def after(progress: Progress, before: int, total: int) -> Progress:
 
 @dataclass(frozen=True, slots=True)
 class AnswerCost:
-    """What a long answer takes, known before the work begins."""
+    """Estimated cost of a long computation, known before it begins."""
 
     steps: int
-    """That the job counts, about."""
+    """Approximate number of progress steps."""
     tokens: Tokens | None = None
-    """The longest text that the model is run on; None where no model is run, or on a list whose length says enough."""
+    """The longest text to run; None if no model is run, or if the number of texts determines the cost."""
     runs: int = 1
-    """About as many runs on these tokens take as long as the work."""
+    """Approximate cost in runs on these tokens."""
     slow: str = ""
-    """Why the work takes long, where it does whatever the machine; "" where the runs say it."""
+    """Why the computation is slow on any machine; "" if the runs determine its cost."""
     nbytes: int = 0
-    """Bytes of what is worked on."""
+    """Bytes of the data to process."""
     short: int = 512
-    """Work of more steps waits for its turn."""
+    """Number of steps above which the computation is queued."""
 
 
 class Question(Generic[S, T]):
-    """A question under its name; an answer is computed once for the same options while there is room to keep it."""
+    """A named question; answers are cached by their options."""
 
     def __init__(
         self,
@@ -114,59 +114,59 @@ class Question(Generic[S, T]):
         cost: Callable[[S, Options], AnswerCost] | None = None,
         noun: str = "steps",
     ) -> None:
-        """A question as `question` or `long_question` declares it."""
+        """Create a question; used by `question` and `long_question`."""
         self.name, self.figures, self.params = declaration.__qualname__, tuple(figures), tuple(params)
         self.cost = cost
-        """What the answer takes; None for a question that is answered at once."""
+        """Estimates the cost of an answer; None for a short question."""
         self.noun = noun
-        """What its job counts."""
+        """Unit of the progress steps."""
         self.__doc__ = declaration.__doc__
         self._declaration, self._compute = declaration, compute
 
     @property
     def subject(self) -> Any:
-        """The class that it is asked about: `Opened` of a model, or `CorpusSubject`."""
+        """Class of its subject: `Opened` for a model, or `CorpusSubject`."""
         return get_type_hints(self._declaration)["opened"]
 
     @property
     def public_name(self) -> str:
-        """Its name in the library: that of its first figure, else its own with hyphens."""
+        """Name in the library: that of its first figure, otherwise its own with hyphens."""
         return self.figures[0] if self.figures else self.name.replace("_", "-")
 
     @property
     def module(self) -> str:
-        """The module that declares it."""
+        """Module that declares it."""
         return self._declaration.__module__
 
     def key(self, options: Options) -> Hashable:
-        """What an answer is kept by, besides what it is about."""
+        """Cache key of an answer for a subject."""
         return self.module, self.name, options.key()
 
     def __call__(self, opened: S, options: Options, job: AnswerJob[Answer[T]] = SILENT) -> Answer[T]:
-        """The answer.
+        """Return the answer.
 
         Args:
-            opened: what it is about.
-            options: what is asked for.
-            job: learns how far a long answer is.
+            opened: the subject.
+            options: texts and parameters.
+            job: receives progress and intermediate answers.
 
         Raises:
-            BertvizError: an option is none, or as the computation.
+            BertvizError: an option is invalid, or the computation fails.
         """
         return opened.made(self.key(options), lambda: self._compute(opened, options, job))
 
 
 DECLARED: dict[str, Question[Any, Any]] = {}
-"""Name of a figure -> the question whose answer it draws, of every module that has been imported."""
+"""Name of a figure -> the question that it visualizes, for all imported modules."""
 
 
 def question(
     figures: Sequence[str] = (), params: Sequence[Param] = ()
 ) -> Callable[[Callable[[S, Options], Answer[T]]], Question[S, T]]:
-    """Declares the function below as a question.
+    """Declare the decorated function as a question.
 
     Args:
-        figures: names of the figures that can be drawn of its answer, each of one question.
+        figures: names of the figures of its answer; a figure belongs to one question.
         params: its parameters besides texts, pair and task.
     """
 
@@ -182,13 +182,13 @@ def long_question(
     params: Sequence[Param] = (),
     noun: str = "steps",
 ) -> Callable[[Callable[[S, Options, AnswerJob[Answer[T]]], Answer[T]]], Question[S, T]]:
-    """Declares the function below as a question whose answer takes long: it reports to a job how far it is.
+    """Declare the decorated function as a long question, which reports its progress to a job.
 
     Args:
-        cost: what the answer takes; known without a run, of a model that is loaded by then.
-        figures: as `question`.
-        params: as `question`.
-        noun: what the job counts, in the plural.
+        cost: estimates the cost of the answer without a run; the model may be loaded.
+        figures: as in `question`.
+        params: as in `question`.
+        noun: unit of the progress steps, in the plural.
     """
 
     def declared(compute: Callable[[S, Options, AnswerJob[Answer[T]]], Answer[T]]) -> Question[S, T]:
@@ -197,17 +197,17 @@ def long_question(
     return declared
 
 
-def _declared(asked: Question[S, T]) -> Question[S, T]:
-    for name in asked.figures:
+def _declared(declared: Question[S, T]) -> Question[S, T]:
+    for name in declared.figures:
         if name in DECLARED:
             raise ValueError(f"two questions draw {name!r}")
-        DECLARED[name] = asked
-    return asked
+        DECLARED[name] = declared
+    return declared
 
 
 @cache
 def figure_questions() -> Mapping[str, Question[Any, Any]]:
-    """Name of every figure -> the question whose answer it draws."""
+    """Name of every figure -> the question that it visualizes."""
     for module in _modules():
         import_module(module)
     return DECLARED
@@ -215,7 +215,7 @@ def figure_questions() -> Mapping[str, Question[Any, Any]]:
 
 @cache
 def all_questions() -> Mapping[str, Question[Any, Any]]:
-    """Public name -> question: the names of all figures, and the own names of questions that have none."""
+    """Public name -> question: names of all figures, and of questions without figures."""
     drawn = figure_questions()
     members = [(name, each) for name in _modules() for each in vars(import_module(name)).values()]
     declared = [each for name, each in members if isinstance(each, Question) and each.module == name]

@@ -134,7 +134,7 @@ class Trace:
     revision: str
     """State of its files: a commit or a digest."""
     model_type: str
-    """Hugging Face's word for the family."""
+    """The model_type of the family in transformers."""
     tokens: Tokens
     """The tokenized text."""
     hidden_states: Float[np.ndarray, "states seq hidden"]
@@ -160,7 +160,7 @@ class Trace:
     device: str
     """Device of the run: "cpu", "cuda", "cuda:1" or "mps"."""
     dtype: str
-    """Number format of the run; the arrays here are float32 all the same."""
+    """Number format of the run; the arrays are always float32."""
     seconds: float
     """Duration of the run, including the conversion to NumPy."""
     notices: tuple[str, ...]
@@ -173,7 +173,7 @@ class Trace:
 
     @property
     def num_attention_heads(self) -> int:
-        """Heads of a layer; 0 if the attention is not known."""
+        """Number of heads per layer; 0 if the attention is not available."""
         maps = self.query or self.attentions
         return len(maps[0]) if maps else 0
 

@@ -1,1 +1,1 @@
-"""What the methods of an opened model hand out, a file for each kind of question."""
+"""Results of the methods of an opened model."""

@@ -1,4 +1,4 @@
-"""What a model's task head answers: classes of a text, tags, answers to a question, words at a mask."""
+"""Predictions of a task head: classes, tags, answers to a question, words at a mask."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -32,11 +32,11 @@ FIGURES: Mapping[type, tuple[str, ...]] = {
     TagPrediction: ("tags",),
     AnswerPrediction: ("answers", "answer-map"),
 }
-"""Figures of each kind of answer."""
+"""Figures of each kind of prediction."""
 
 
 class PredictionResult(Result[Prediction]):
-    """What a task head says of a text; of which kind `data` is depends on the task."""
+    """Prediction of a task head for a text; the type of `data` depends on the task."""
 
     def __init__(self, answer: Answer[Prediction], head: HeadModel, source: FigureSource) -> None:
         super().__init__(answer.result, source)
@@ -46,23 +46,23 @@ class PredictionResult(Result[Prediction]):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What a reader must know about the answer, one sentence each."""
+        """Remarks on the prediction, one sentence each."""
         return self._answer.notices
 
     @property
     def task(self) -> str:
-        """The task whose head answered, such as "sequence-classification"."""
+        """Task of the head, such as "sequence-classification"."""
         return self._about["task"]
 
     @property
     def probabilities(self) -> dict[str, float]:
-        """Of a classifier: label -> probability; empty for any other task, and for a number that is none."""
+        """Label -> probability of a classifier; empty for other tasks, and for scores that are not probabilities."""
         if not isinstance(self.data, ClassPrediction) or self.data.probabilities is None:
             return {}
         return dict(zip(self.data.labels, self.data.probabilities.tolist(), strict=True))
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row for each class, entity, answer, term, or position with its best word; columns as in the JSON."""
+        """One row per class, entity, answer, term, or position with its best word; columns as in the JSON."""
         return prediction_frame(self._answer)
 
     def _json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A result that draws the dashboard's figures of it, and shows itself as a table, as JSON and as text."""
+"""Base class of results, with figures, a table, JSON and text."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -16,21 +16,21 @@ from bertviz_core.text import escape_controls
 
 Data = TypeVar("Data", covariant=True)
 SHOWN_LINES, SHOWN_ROWS, SHOWN_COLUMNS = 60, 30, 12
-"""Lines of a text in a terminal; rows and columns of a table in a notebook."""
+"""Maximum lines of a text in a terminal, and rows and columns of a table in a notebook."""
 
 
 class Result(ABC, Generic[Data]):
-    """An answer about a model: numbers, and the dashboard's figures of them.
+    """Result of an analysis: data, and its figures in the dashboard.
 
-    `print(result)` is a text for a terminal; at the end of a notebook's cell a result is a table.
+    `print(result)` prints a text for a terminal; a notebook shows a table.
     """
 
     figures: tuple[str, ...]
-    """Names of the figures that can be drawn of it; the first is drawn unless another is named."""
+    """Names of its figures; the first is the default."""
 
     def __init__(self, data: Data, source: FigureSource) -> None:
         self.data: Data = data
-        """What the computation handed out: a frozen object of NumPy arrays and names, its fields documented."""
+        """The computed data: a frozen object with documented fields, such as NumPy arrays."""
         self._source = source
 
     @checked
@@ -43,15 +43,15 @@ class Result(ABC, Generic[Data]):
         height: int | None = None,
         **options: Option,
     ) -> go.Figure:
-        """A figure of the dashboard, as a plotly figure.
+        """Draw a figure of the dashboard with plotly.
 
         Args:
-            name: one of `figures`; the first of them by default.
+            name: one of `figures`; defaults to the first.
             theme: "light", "dark" or "print".
-            width: pixels; the width of the notebook's page by default.
-            height: pixels; the figure's own by default.
-            **options: those of the command `figure`, such as `layer=3, head=5`, and the figure's own settings, which
-                `python -m bertviz_core figure --list` names.
+            width: pixels; defaults to the available width.
+            height: pixels; defaults to that of the figure.
+            **options: options of the `figure` command, such as `layer=3, head=5`, and settings of the figure, listed
+                by `python -m bertviz_core figure --list`.
 
         Raises:
             BertvizError: there is no such figure, option, theme, layer or head.
@@ -63,35 +63,35 @@ class Result(ABC, Generic[Data]):
 
     @abstractmethod
     def to_pandas(self) -> pd.DataFrame:
-        """The numbers as a table, columns named as Hugging Face and PyTorch name them."""
+        """The data as a table; columns are named as in Hugging Face and PyTorch."""
 
     def to_json(self) -> dict[str, Any]:
-        """The object that the command of the same question prints with `--json`: plain lists, numbers and texts."""
+        """The data as a JSON object, as printed by the corresponding command with `--json`."""
         return json_object(self._json())
 
     @abstractmethod
     def _json(self) -> dict[str, Any]:
-        """The same with arrays."""
+        """The JSON object, with arrays in place of lists."""
 
     @abstractmethod
     def _lines(self) -> Sequence[str]:
-        """The text that the command prints."""
+        """The lines printed by the corresponding command."""
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What a reader must know about the numbers, one sentence each."""
+        """Remarks on the data, one sentence each."""
         return tuple(getattr(self.data, "notices", ()))
 
     def __repr__(self) -> str:
         lines = [line.rstrip() for line in self._lines()]
         more = len(lines) - SHOWN_LINES
         shown = [*lines[:SHOWN_LINES], *([f"... and {more:,} more lines"] if more > 0 else [])]
-        told = ["", *map(escape_controls, self.notices)] if self.notices else []
-        return "\n".join((*shown, *told))
+        notices = ["", *map(escape_controls, self.notices)] if self.notices else []
+        return "\n".join((*shown, *notices))
 
     def _repr_html_(self) -> str:
-        """The first line of the text, and the table; whatever a user or a vocabulary wrote in it is escaped."""
+        """The first line of the text, and the table, with all texts escaped."""
         with pd.option_context("display.html.use_mathjax", False, "display.max_colwidth", 100):
             table = self.to_pandas().to_html(max_rows=SHOWN_ROWS, max_cols=SHOWN_COLUMNS, escape=True)
-        told = "".join(f"<p>{escape(notice)}</p>\n" for notice in self.notices)
-        return f"<p>{escape(self._lines()[0])}</p>\n{table}\n{told}"
+        notices = "".join(f"<p>{escape(notice)}</p>\n" for notice in self.notices)
+        return f"<p>{escape(self._lines()[0])}</p>\n{table}\n{notices}"

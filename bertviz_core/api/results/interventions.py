@@ -1,4 +1,4 @@
-"""Which heads and which words one number of a model depends on."""
+"""Ablation effects of heads, and attributions to words."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,32 +14,32 @@ from bertviz_core.questions.tables.interventions import effects_json, effects_li
 
 
 class EffectsResult(Result[AblationEffects]):
-    """How much one number of a model changes with each head, feed-forward block and layer: changed minus clean."""
+    """Change of a scalar output when each head, feed-forward block or layer is ablated: changed minus clean."""
 
     figures = ("effects", "removal")
 
     @property
     def clean(self) -> float:
-        """The number of the unchanged model, in `data.unit`."""
+        """The output of the unchanged model, in `data.unit`."""
         return self.data.clean
 
     @property
     def heads(self) -> Float[np.ndarray, "layers heads"]:
-        """Effect of each head, in `data.unit`; NaN where a layer has fewer heads than others."""
+        """Effect of each head, in `data.unit`; NaN if a layer has fewer heads than others."""
         return self.data.heads
 
     @property
     def feed_forward(self) -> Float[np.ndarray, " layers"] | None:
-        """Effect of each feed-forward block; None where a family has no one such block in a layer."""
+        """Effect of each feed-forward block; None if layers do not have exactly one."""
         return self.data.feed_forward
 
     @property
     def layers(self) -> Float[np.ndarray, " layers"] | None:
-        """Effect of each whole layer; None where a family has no module of one."""
+        """Effect of each layer; None if layers are not modules."""
         return self.data.layers
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row for each head: layer, head, effect; the largest change first, whichever its sign."""
+        """One row per head: layer, head, effect; sorted by absolute effect, descending."""
         return pd.DataFrame(self.data.ranked(), columns=["layer", "head", "effect"])
 
     def _json(self) -> dict[str, Any]:
@@ -50,27 +50,27 @@ class EffectsResult(Result[AblationEffects]):
 
 
 class WordsResult(Result[WordAttributions]):
-    """What each word of a text adds to one number of a model; what lowers it is negative."""
+    """Contribution of each word of a text to a scalar output of the model."""
 
     figures = ("word-shares", "word-bars", "word-curves")
 
     @property
     def clean(self) -> float:
-        """The number of the text as it is, in `data.unit`."""
+        """The output for the unchanged text, in `data.unit`."""
         return self.data.clean
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words or tokens in the order of the text, special ones left out."""
+        """The words or tokens in the order of the text, without special tokens."""
         return self.data.words
 
     @property
     def shares(self) -> Float[np.ndarray, " words"]:
-        """What each of them adds, in `data.unit`."""
+        """Contribution of each word, in `data.unit`."""
         return self.data.shares
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row for each word in the order of the text: word, share, positions of its tokens."""
+        """One row per word in the order of the text: word, share, positions of its tokens."""
         positions = list(self.data.positions)
         return pd.DataFrame({"word": self.data.words, "share": self.data.shares, "positions": positions})
 

@@ -1,4 +1,4 @@
-"""The way of a text through a whole model, as a drawing that unfolds in a notebook."""
+"""The journey of a text through the model, as an interactive drawing."""
 
 from collections.abc import Sequence
 from html import escape
@@ -18,16 +18,16 @@ from bertviz_core.questions.texts.journey_file import journey_page
 from bertviz_core.text import escape_controls, quoted
 
 HEIGHT = 820
-"""Pixels of the drawing in a notebook."""
+"""Height of the drawing in a notebook, in pixels."""
 
 
 class JourneyResult(Result[Journey]):
-    """What each layer does to every token; at the end of a notebook's cell the drawing, whose parts open on a click."""
+    """What each layer does to every token; shown as an interactive drawing in a notebook."""
 
     figures = ("norms", "atlas", "hidden")
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row for each layer and token: layer, token, label, turn, length, entropy."""
+        """One row per layer and token: layer, token, label, turn, length, entropy."""
         way = self.data
         layers, tokens = np.divmod(np.arange(way.layers * len(way.labels)), max(len(way.labels), 1))
         columns: dict[str, Any] = {"layer": layers, "token": tokens, "label": [way.labels[at] for at in tokens]}
@@ -36,7 +36,7 @@ class JourneyResult(Result[Journey]):
 
     @checked
     def html(self, *, theme: str = "light") -> str:
-        """The drawing as one HTML page, which needs no network.
+        """The drawing as a self-contained HTML page.
 
         Args:
             theme: "light", "dark" or "print".
@@ -50,10 +50,10 @@ class JourneyResult(Result[Journey]):
 
     @checked
     def save(self, path: str, *, theme: str = "light") -> None:
-        """Write the drawing as one HTML file.
+        """Write the drawing to a self-contained HTML file.
 
         Args:
-            path: of the file.
+            path: path of the file.
             theme: "light", "dark" or "print".
 
         Raises:
@@ -71,7 +71,7 @@ class JourneyResult(Result[Journey]):
         return journey_lines(self.data)
 
     def _repr_html_(self) -> str:
-        """The drawing in a frame of its own, from which nothing of the notebook can be reached."""
+        """The drawing in a sandboxed frame without access to the notebook."""
         page = escape(self.html(), quote=True)
         return (
             f'<iframe srcdoc="{page}" sandbox="allow-scripts allow-downloads" width="100%" height="{HEIGHT}" '

@@ -1,4 +1,4 @@
-"""What a model reads of a text and computes from it: tokens, hidden states, attention."""
+"""Tokens of a text, and the hidden states and attention of a run."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ from bertviz_core.trace.results import Tokens, Trace
 
 
 class TokensResult(Result[Tokens]):
-    """The tokens of a text, or of a pair, as a model reads them."""
+    """The tokens of a text or pair."""
 
     figures = ("tokens", "nearest", "tokenizers")
 
@@ -31,11 +31,11 @@ class TokensResult(Result[Tokens]):
 
     @property
     def input_ids(self) -> Int[np.ndarray, " seq"]:
-        """Row of the vocabulary of every token."""
+        """Vocabulary id of every token."""
         return self.data.input_ids
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row for each token: token, input_ids, token_type_ids, word_ids, offsets, special, unknown."""
+        """One row per token: token, input_ids, token_type_ids, word_ids, offsets, special, unknown."""
         names = ("input_ids", "token_type_ids", "word_ids", "offsets", "special", "unknown")
         known = {name: getattr(self.data, name) for name in names}
         columns = {name: list(values) for name, values in known.items() if values is not None}
@@ -50,7 +50,7 @@ class TokensResult(Result[Tokens]):
 
 
 class TraceResult(Result[Trace]):
-    """Everything that one run of a model makes of a text: hidden states of all layers, attention of all heads."""
+    """Result of a run on a text: hidden states of all layers, attention of all heads."""
 
     figures = (
         "attention",
@@ -72,7 +72,7 @@ class TraceResult(Result[Trace]):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What a reader must know about how the text was read and the model run, one sentence each."""
+        """Remarks on the tokenization and the run, one sentence each."""
         return (*self.data.tokens.notices, *self.data.notices)
 
     @property
@@ -87,38 +87,38 @@ class TraceResult(Result[Trace]):
 
     @property
     def last_hidden_state(self) -> Float[np.ndarray, "seq hidden"]:
-        """Output of the last layer, a vector per token."""
+        """Output of the last layer, one vector per token."""
         last: np.ndarray = self.data.hidden_states[-1]
         return last
 
     @property
     def pooler_output(self) -> Float[np.ndarray, " pooled"] | None:
-        """The pooler's vector; None for a model without a pooler."""
+        """Output of the pooler; None for a model without a pooler."""
         return self.data.pooler_output
 
     @checked
     def attention(self, layer: int, head: int | None = None) -> Float[np.ndarray, "*heads seq seq"]:
-        """Attention probabilities of one head, [query, key], or of all heads of a layer, [head, query, key].
+        """Return the attention probabilities of a head, [query, key], or of all heads of a layer, [head, query, key].
 
-        Every row sums to 1. They are computed when asked for: no map is kept.
+        Every row sums to 1. Maps are computed on each call and not cached.
 
         Args:
-            layer: counted from 0.
-            head: counted from 0; None for all of the layer.
+            layer: index of the layer, zero-based.
+            head: index of the head, zero-based; None for all heads of the layer.
 
         Raises:
-            BertvizError: this model's attention is not known, or there is no such layer or head.
+            BertvizError: the attention of this model is not available, or there is no such layer or head.
         """
         return attention_probs(self.data, self._layer(layer), None if head is None else self._head(head))
 
     @checked
     def to_pandas(self, layer: int | None = None, head: int | None = None, words: bool = False) -> pd.DataFrame:
-        """Hidden states of an entry, a row per token and a column per dimension; or a head's attention.
+        """Hidden states with one row per token and one column per dimension, or the attention of a head.
 
         Args:
-            layer: entry of `hidden_states` (0 is the embedding output), by default the last; with a head its layer.
-            head: of the layer: the table is then its attention, a row per query and a column per key.
-            words: whether pieces are merged to words: sum over keys, mean over queries.
+            layer: index into `hidden_states` (0 is the embedding output), defaults to the last; with a head its layer.
+            head: returns the attention of this head instead, with one row per query and one column per key.
+            words: whether to merge pieces into words: sum over keys, mean over queries.
 
         Raises:
             BertvizError: there is no such layer or head.
@@ -132,12 +132,12 @@ class TraceResult(Result[Trace]):
 
     @checked
     def to_json(self, layer: int | None = None, head: int | None = None, words: bool = False) -> dict[str, Any]:
-        """The object of `hidden --layer L --json`; with a head that of `attention --layer L --head H --json`.
+        """The JSON of `hidden --layer L --json`; with a head that of `attention --layer L --head H --json`.
 
         Args:
-            layer: entry of `hidden_states`, by default the last; with a head its layer.
-            head: of the layer.
-            words: whether pieces are merged to words in the attention.
+            layer: index into `hidden_states`, defaults to the last; with a head its layer.
+            head: index of the head.
+            words: whether to merge pieces into words in the attention.
 
         Raises:
             BertvizError: there is no such layer or head.
@@ -164,7 +164,7 @@ class TraceResult(Result[Trace]):
         return numbered("head", str(head), self.data.num_attention_heads, self.data.model)
 
     def _entry(self, layer: int | None) -> int:
-        """The entry of the hidden states that is meant; the last where none was named."""
+        """Index into the hidden states; defaults to the last."""
         last = self.data.num_hidden_layers
         if layer is not None and layer not in range(last + 1):
             what = f"There is no layer {layer} in {self.data.model!r}"

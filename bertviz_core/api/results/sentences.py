@@ -1,4 +1,4 @@
-"""Sentences as vectors: how alike they are, and which are nearest to another."""
+"""Sentence embeddings, their similarities, and nearest neighbours."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,17 +22,17 @@ from bertviz_core.text import repair_surrogates
 
 
 class NearestResult(Result[Neighbours]):
-    """The sentences of a list that are nearest to a query, the nearest first."""
+    """The sentences nearest to a query, in descending order of their similarity."""
 
     figures = ("query",)
 
     def __init__(self, data: Neighbours, source: FigureSource, query: str) -> None:
         super().__init__(data, source)
         self.query = query
-        """What was compared with the list."""
+        """The query."""
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row for each sentence: its place in the list, its text, and its cosine with the query."""
+        """One row per sentence: its index in the list, its text, and its cosine similarity to the query."""
         frame = pd.DataFrame(self._json()["hits"]).set_index("row")
         return frame.rename(columns={"text": "sentence", "score": "cosine"})
 
@@ -50,41 +50,41 @@ class NearestResult(Result[Neighbours]):
 
 
 class SentencesResult(Result[SentenceVectors]):
-    """One vector for every sentence of a list, and the cosines of all pairs."""
+    """Embeddings of a list of sentences, and the cosine similarities of all pairs."""
 
     figures = ("sentences", "map", "blocks", "vectors", "poolings", "pooling-maps", "pair")
 
     @property
     def vectors(self) -> Float[np.ndarray, "sentences dimensions"]:
-        """The sentences' vectors, in the order of the list."""
+        """Vectors of the sentences, in the order of the list."""
         return self.data.vectors
 
     @cached_property
     def similarity(self) -> Float[np.ndarray, "sentences sentences"]:
-        """Cosine of every two of them, -1 to 1."""
+        """Cosine similarity of every pair, -1 to 1."""
         return similarity_matrix(self.data.vectors)
 
     @checked
     def nearest(self, query: str, k: int = 5) -> NearestResult:
-        """The sentences whose vectors have the greatest cosine with that of a query.
+        """Find the sentences with the largest cosine similarity to a query.
 
         Args:
-            query: a text.
-            k: how many are wanted, at least 1.
+            query: the query.
+            k: number of sentences to return, at least 1.
 
         Raises:
-            BertvizError: the query is blank or cannot be read, or `k` is below 1.
+            BertvizError: the query is blank or invalid, or `k` is less than 1.
         """
         text = repair_surrogates(query).strip()
         if not text or k < 1:
             raise TextError("The query is blank, or k is below 1; give a text to look for, and k from 1.")
-        asked, model = self._source.options, self._source.model
-        vector = encoded_sentences(model, asked, (text,)).result.vectors[0]
-        options = replace(asked, texts=self.data.sentences, values={**asked.values, "query_sentence": text})
+        current, model = self._source.options, self._source.model
+        vector = encoded_sentences(model, current, (text,)).result.vectors[0]
+        options = replace(current, texts=self.data.sentences, values={**current.values, "query_sentence": text})
         return NearestResult(nearest(vector, self.data.vectors, k), FigureSource(model, options), text)
 
     def to_pandas(self) -> pd.DataFrame:
-        """The cosines, a row and a column for each sentence."""
+        """The similarities, with one row and one column per sentence."""
         return pd.DataFrame(self.similarity, index=self.data.sentences, columns=self.data.sentences)
 
     def _json(self) -> dict[str, Any]:

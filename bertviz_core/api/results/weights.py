@@ -1,4 +1,4 @@
-"""What is in a model: its parameters, its sizes, what of it loads, and a layer's heads in its weights."""
+"""Parameters, architecture, load report and head matrices of a model."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -32,31 +32,31 @@ SIZES = (
     "hidden_act",
     "has_pooler",
 )
-"""Fields of an architecture that are one number or word, named as in a config.json."""
+"""Scalar fields of an architecture, named as in config.json."""
 
 
 class ParametersResult(Result[Ledger]):
-    """Every named parameter of a model, and how their counts add up."""
+    """All named parameters of a model, and how their counts add up."""
 
     figures = ("parameters", "components", "layers")
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What a reader must know about the counts, one sentence."""
+        """Remarks on the counts, at most one sentence."""
         return (self.data.note,) if self.data.note else ()
 
     @property
     def total(self) -> int:
-        """Count of parameters, tied ones counted once."""
+        """Number of parameters, tied ones counted once."""
         return self.data.total
 
     @property
     def components(self) -> dict[str, int]:
-        """Name of each component ("embeddings", "encoder", "pooler", ...) -> its count of parameters."""
+        """Component ("embeddings", "encoder", "pooler", ...) -> number of parameters."""
         return {component.name: component.total for component in self.data.components}
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row for each parameter.
+        """One row per parameter.
 
         Columns: name, shape, numel, dtype, component, layer, part, trainable, tied_to, and stored_name in the file.
         """
@@ -70,12 +70,12 @@ class ParametersResult(Result[Ledger]):
 
 
 class ArchitectureResult(Result[Architecture]):
-    """A model's sizes, and what its family has and lacks."""
+    """The sizes of a model, and the capabilities of its family."""
 
     figures = ("overview", "design", "layer", "cost", "memory")
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row for each size (its name in a config.json) and each capability: name, value, note."""
+        """One row per size (by its name in config.json) and capability: name, value, note."""
         sizes = [(name, getattr(self.data, name), "") for name in SIZES]
         capabilities = [(each.name, each.answer, each.note) for each in self.data.capabilities]
         return pd.DataFrame([*sizes, *capabilities], columns=["name", "value", "note"], dtype=object)
@@ -92,27 +92,27 @@ class ArchitectureResult(Result[Architecture]):
 
 
 class LoadReportResult(Result[LoadReport]):
-    """Which weights of a task's class a checkpoint has; only its header is read."""
+    """Which weights of a task class a checkpoint contains, from its header alone."""
 
     figures = ("load-report", "task-head")
 
     @property
     def fraction_from_file(self) -> float:
-        """Share of the class's parameters that the file fills, 0 to 1."""
+        """Fraction of the parameters of the class that the file contains, 0 to 1."""
         return self.data.fraction_from_file
 
     @property
     def new(self) -> tuple[str, ...]:
-        """Names of parameters that the file lacks: transformers' missing_keys, filled with random numbers."""
+        """Names of parameters that the file lacks and transformers initializes at random (missing_keys)."""
         return self.data.new
 
     @property
     def unused(self) -> tuple[str, ...]:
-        """Names in the file that the class has no place for: transformers' unexpected_keys."""
+        """Names in the file that the class does not use (transformers' unexpected_keys)."""
         return self.data.unused
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row for each name: name, status, component, model_shape, checkpoint_shape, numel, stored_names, note."""
+        """One row per name: name, status, component, model_shape, checkpoint_shape, numel, stored_names, note."""
         return keys_frame(self.data.rows)
 
     def _json(self) -> dict[str, Any]:
@@ -123,38 +123,38 @@ class LoadReportResult(Result[LoadReport]):
 
 
 class HeadsResult(Result[HeadProjections]):
-    """The query, key, value and output matrices of one layer, cut into heads."""
+    """The query, key, value and output matrices of a layer, split into heads."""
 
     figures = ("matrix", "heads")
 
     @property
     def query(self) -> Float[np.ndarray, "heads head_dim hidden"]:
-        """W_q by rows: entry h makes the queries of head h."""
+        """W_q split by rows: entry h computes the queries of head h."""
         return self.data.query
 
     @property
     def key(self) -> Float[np.ndarray, "key_heads head_dim key_hidden"]:
-        """W_k by rows; fewer entries than heads where several share one."""
+        """W_k split by rows; fewer entries than heads if several share one."""
         return self.data.key
 
     @property
     def value(self) -> Float[np.ndarray, "key_heads value_dim value_hidden"]:
-        """W_v by rows."""
+        """W_v split by rows."""
         return self.data.value
 
     @property
     def output(self) -> Float[np.ndarray, "heads output_hidden value_dim"]:
-        """W_o by columns: entry h reads what head h mixed."""
+        """W_o split by columns: entry h is applied to the output of head h."""
         return self.data.output
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row for each head: the Frobenius norms of its blocks of query, key, value and output."""
+        """One row per head: Frobenius norms of its query, key, value and output blocks."""
         heads = pd.RangeIndex(self.data.num_heads, name="head")
         return pd.DataFrame(self.data.norms, index=heads, columns=list(BLOCKS))
 
     @checked
     def to_json(self, weights: bool = False) -> dict[str, Any]:
-        """The object of `heads --json`; with every weight, as of `--weights`, where asked for."""
+        """The JSON of `heads --json`, with all weights if requested, like `--weights`."""
         return json_object(heads_json(self.data, weights))
 
     def _json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The commands of a corpus; each registers itself when it is imported."""
+"""Commands for corpora; modules register their commands on import."""
 
 from bertviz_core.cli.corpus import embed, group, search
 

@@ -1,4 +1,4 @@
-"""The command that makes a corpus folder."""
+"""The `corpus embed` command."""
 
 import sys
 from collections.abc import Iterator
@@ -67,11 +67,7 @@ def embed(
 
 
 def _runner(name: str, count: int | None, cluster: str) -> Runner:
-    """What makes the shards.
-
-    Raises:
-        CorpusError: an option belongs to another runner.
-    """
+    """The runner that computes the shards; raises CorpusError for an option of another runner."""
     if name != "ray" and cluster:
         raise CorpusError("--address names a Ray cluster; give --runner ray with it.")
     if name == "local" and count is not None:
@@ -83,7 +79,7 @@ def _runner(name: str, count: int | None, cluster: str) -> Runner:
 
 @contextmanager
 def _bar() -> Iterator[Progress]:
-    """A bar on stderr, which begins when the count of rows is known."""
+    """A progress bar on stderr, shown as soon as the number of rows is known."""
     with typer.progressbar(
         length=1, label="Rows", file=sys.stderr, show_pos=True, hidden=not sys.stderr.isatty()
     ) as bar:

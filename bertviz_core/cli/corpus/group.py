@@ -1,4 +1,4 @@
-"""The program `corpus`, with which its commands register, and the words that they share."""
+"""The command group `corpus`, with shared arguments."""
 
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -31,10 +31,10 @@ def corpus() -> None:
 
 
 def chosen(option: str, value: str, choices: tuple[Choice, ...]) -> Choice:
-    """The choice that an option names.
+    """Parse the value of an option with several choices.
 
     Raises:
-        CorpusError: there is none of this name.
+        CorpusError: the value is not one of the choices.
     """
     for choice in choices:
         if choice == value:
@@ -43,10 +43,10 @@ def chosen(option: str, value: str, choices: tuple[Choice, ...]) -> Choice:
 
 
 def whole(option: str, value: str, least: int) -> int:
-    """The whole number that an option gives.
+    """Parse an integer option.
 
     Raises:
-        CorpusError: it is none, or too small.
+        CorpusError: the value is not an integer, or too small.
     """
     if value.isascii() and value.isdigit() and len(value) < 10 and int(value) >= least:
         return int(value)
@@ -54,7 +54,7 @@ def whole(option: str, value: str, least: int) -> int:
 
 
 def opened_folder(folder: Path) -> OpenedFolder:
-    """The corpus in a folder, under the settings of the environment."""
+    """Open the corpus in a folder with the settings of the environment."""
     return OpenedFolder(folder, Settings.from_environment(any_folder=True))
 
 

@@ -1,4 +1,4 @@
-"""The command that looks for a text in a corpus folder."""
+"""The `corpus search` command."""
 
 import sys
 from typing import Annotated
@@ -44,7 +44,7 @@ def search_command(
 
 
 def _index(corpus: Corpus, settings: Settings) -> SearchIndex | None:
-    """The index of a corpus, made where there is none that fits it."""
+    """The index of a corpus, created if there is no valid one."""
     try:
         opened = open_index(corpus, settings)
     except CorpusError as error:
@@ -56,6 +56,6 @@ def _index(corpus: Corpus, settings: Settings) -> SearchIndex | None:
         make_index(corpus, settings, lambda done, _: bar.update(done - bar.pos))
     facts = index_facts(corpus, settings)
     if facts is not None:
-        told = f"recall@{facts.count} {facts.recall:.1%} on {facts.queries:,} held-back rows"
-        print_notices((f"Index of {facts.rows:,} rows made in {facts.seconds_to_make:,.0f} s: {told}.",))
+        quality = f"recall@{facts.count} {facts.recall:.1%} on {facts.queries:,} held-back rows"
+        print_notices((f"Index of {facts.rows:,} rows made in {facts.seconds_to_make:,.0f} s: {quality}.",))
     return open_index(corpus, settings)

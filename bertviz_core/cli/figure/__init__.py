@@ -1,1 +1,1 @@
-"""The figure command: a page's figure, written to a file."""
+"""Commands that write figures and reports to files."""

@@ -1,4 +1,4 @@
-"""The command `figure`: any figure of the dashboard, written to a file."""
+"""The `figure` command, which writes any figure of the dashboard to a file."""
 
 import sys
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ SET_HELP = "A setting by its name in the address of the page; --list names those
 
 
 def _list_names(wanted: bool) -> bool:
-    """Print what can be drawn, and end."""
+    """Print the names of all figures, and exit."""
     if wanted:
         figures = all_figures().values()
         rows = [
@@ -47,15 +47,11 @@ def _list_names(wanted: bool) -> bool:
     return wanted
 
 
-def _options(name: str, given: Sequence[str]) -> dict[str, str]:
-    """What --set said.
-
-    Raises:
-        TextError: this figure has no such setting.
-    """
+def _options(name: str, pairs: Sequence[str]) -> dict[str, str]:
+    """Parse the values of --set; raises TextError for an unknown setting."""
     listed = JOURNEY_SETTINGS if name == JOURNEY else settings_of(name)
     options, every = {}, {*listed, *(() if name == JOURNEY else (each.key for each in figure_questions()[name].params))}
-    for each in given:
+    for each in pairs:
         setting, equals, value = each.partition("=")
         if not equals or setting not in every:
             known = ", ".join(f"{known}=" for known in listed) or "none"
@@ -119,7 +115,7 @@ def figure(
 
 
 def _write_journey(model: str, options: Options, out: Path, theme: str, width: int) -> None:
-    """Write the drawing of a journey, which is no chart: a page that unfolds, or a picture of it."""
+    """Write the drawing of a journey, as an interactive page or an image."""
     with quietly():
         opened = OpenedModel(model, Settings.from_environment(any_folder=True), options.task)
         page, answer = journey_page(opened, options, theme_named(theme))

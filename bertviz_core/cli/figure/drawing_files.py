@@ -1,4 +1,4 @@
-"""The drawing of a journey as a file: the page itself, or what a Chrome or Chromium on this machine shows of it."""
+"""Write the drawing of a journey to a file: as HTML, or rendered by a local Chrome or Chromium."""
 
 import asyncio
 import base64
@@ -23,15 +23,15 @@ DRAWN = """new Promise((done) => {
 
 
 def drawing_content(ending: str, page: str, width: int) -> bytes:
-    """The content of a file with the drawing.
+    """Content of a file with the drawing.
 
     Args:
         ending: ".html", ".svg" or ".png".
         page: the drawing as an HTML page.
-        width: of the drawing in pixels; a PNG has twice as many.
+        width: width of the drawing in pixels; that of a PNG is twice as large.
 
     Raises:
-        BertvizError: there is no browser for PNG and SVG, or it fails.
+        BertvizError: PNG and SVG need a browser, and there is none or it fails.
     """
     if ending == ".html":
         return page.encode("utf-8", "replace")
@@ -73,11 +73,7 @@ async def _shown(ending: str, page: str, width: int) -> bytes:
 
 
 async def _sent(tab: Any, command: str, params: dict[str, Any]) -> Any:
-    """What the browser answers to a command.
-
-    Raises:
-        RuntimeError: it refuses the command.
-    """
+    """Send a command to the browser and return its answer; raises RuntimeError if it returns an error."""
     answer = await tab.send_command(command, params=params)
     if "result" not in answer:
         raise RuntimeError(str(answer.get("error", answer)))

@@ -1,4 +1,4 @@
-"""A figure written as a file: HTML by itself, SVG and PNG by a Chrome or Chromium that is on this machine."""
+"""Write a figure to a file: HTML directly, SVG and PNG with a local Chrome or Chromium."""
 
 import asyncio
 from pathlib import Path
@@ -21,7 +21,7 @@ from bertviz_core.text import escape_controls
 ENDINGS = (".png", ".svg", ".html")
 SECONDS = 90
 NOWHERE = "127.0.0.1:9"
-"""Where whatever the browser would ask the network for goes: nobody answers there."""
+"""Proxy for requests of the browser, an address where no server listens."""
 NO_BROWSER = (
     "A {ending} file is drawn by Chrome or Chromium, and there is none on the PATH or at BROWSER_PATH: install one, "
     "such as the package chromium, or write an .html file, which needs no browser."
@@ -29,10 +29,10 @@ NO_BROWSER = (
 
 
 def check_file(out: Path) -> None:
-    """Refuse a name that cannot be written, before any model is run.
+    """Check the name of an output file before a model is run.
 
     Raises:
-        TextError: it has another ending, or its folder does not exist.
+        TextError: the suffix is not supported, or the folder does not exist.
     """
     if out.suffix.lower() not in ENDINGS:
         raise TextError(
@@ -45,18 +45,18 @@ def check_file(out: Path) -> None:
 def file_content(
     ending: str, picture: "FigureSpec", caption: "Caption", theme: "Theme", width: int, height: int | None
 ) -> bytes:
-    """The content of a file with a figure and, below it, its caption.
+    """Content of a file with a figure and, below it, its caption.
 
     Args:
         ending: one of ENDINGS.
         picture: the figure.
-        caption: what stands below it.
+        caption: its caption.
         theme: colours and typeface.
-        width: of the figure in pixels; a PNG has twice as many, at least LEAST.
-        height: of the figure, without the caption; the figure's own by default.
+        width: width of the figure in pixels; that of a PNG is twice as large, at least LEAST.
+        height: height of the figure without the caption; defaults to that of the figure.
 
     Raises:
-        BertvizError: there is no browser for PNG and SVG, or it fails.
+        BertvizError: PNG and SVG need a browser, and there is none or it fails.
     """
     figure = without_selection(picture.drawn(theme))
     if height is not None:
@@ -74,9 +74,9 @@ def file_content(
     except ChromeNotFoundError as error:
         raise BertvizError(NO_BROWSER.format(ending=ending)) from error
     except (KaleidoError, TimeoutError, OSError, RuntimeError) as error:
-        said = escape_controls(" ".join(str(error).split())[:200]) or type(error).__name__
+        detail = escape_controls(" ".join(str(error).split())[:200]) or type(error).__name__
         raise BertvizError(
-            f"The browser that draws {ending} files failed ({said}); try again, or write an .html file."
+            f"The browser that draws {ending} files failed ({detail}); try again, or write an .html file."
         ) from error
 
 
@@ -85,7 +85,7 @@ async def _drawn(ending: str, picture: "FigureSpec", caption: "Caption", theme: 
 
     page = kaleido.PageGenerator(mathjax=False)
     async with kaleido.Kaleido(n=1, timeout=SECONDS, page_generator=page, proxy_server=NOWHERE) as browser:
-        size = {"width": figure.layout.width, "height": figure.layout.height or 450}  # type: ignore[attr-defined]  # a plotly figure, whose types say nothing
+        size = {"width": figure.layout.width, "height": figure.layout.height or 450}  # type: ignore[attr-defined]  # plotly is untyped
         drawing = await browser.calc_fig(figure, opts={"format": "svg", "scale": 1, **size})
         svg = captioned_svg(drawing.decode(), picture.title, caption, theme, picture.alt)
         if ending == ".svg":

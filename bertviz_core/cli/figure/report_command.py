@@ -1,4 +1,4 @@
-"""The command `report`: figures of a model and a text in one HTML file."""
+"""The `report` command, which writes figures of a model and a text to an HTML file."""
 
 from pathlib import Path
 from typing import Annotated

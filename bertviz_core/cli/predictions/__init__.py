@@ -1,1 +1,1 @@
-"""The commands that ask a model: what it answers, and because of what."""
+"""Commands for predictions of a model, and for their causes."""

@@ -1,4 +1,4 @@
-"""The commands that print what each word adds to a number of a model, and each pair of words to a cosine."""
+"""The `words` and `word-pairs` commands."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The command that prints how much each head, feed-forward block and layer matters to one number of a model."""
+"""The `causes` command."""
 
 from typing import Annotated
 

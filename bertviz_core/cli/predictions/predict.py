@@ -1,4 +1,4 @@
-"""The command that asks a model's task head: words, classes, tags, answers, and whether a sentence is the next."""
+"""The `predict` command."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -95,7 +95,7 @@ def _contents(text: str | None, file: Path | None, column: str, gold: str) -> Se
 
 
 def _print_scores(about: dict[str, Any], answer: Answer[tuple[TextPredictions, GoldScores]], as_json: bool) -> None:
-    """The answers beside their gold labels, how often they are right, and the mistakes, the most confident first."""
+    """Print predictions with their gold labels, the scores, and the errors in descending order of confidence."""
     listed_answers, scores = answer.result
     print_notices(answer.notices)
     names = ("gold", "answer", "score", "text")
@@ -106,5 +106,5 @@ def _print_scores(about: dict[str, Any], answer: Answer[tuple[TextPredictions, G
         more = {"classes": scores.classes, "confusion": scores.confusion, "mistakes": scores.mistakes}
         return print_json({**about, **numbers, **more, "predictions": listed})
     wrong = [[printable_token(str(cell)) for cell in listed[at].values()] for at in scores.mistakes.tolist()]
-    told = " ".join(f"{name} {value:.4f}" for name, value in numbers.items())
-    return print_lines([told, "", *aligned([names, *wrong], "llrl")])
+    summary = " ".join(f"{name} {value:.4f}" for name, value in numbers.items())
+    return print_lines([summary, "", *aligned([names, *wrong], "llrl")])

@@ -57,7 +57,7 @@ class TypeFacts:
     """Facts about a model type in transformers, collected by `bertviz_core.models.catalog.generate`."""
 
     model_type: str
-    """Hugging Face's word for the family."""
+    """The model_type in transformers."""
     base_class: str
     """Class of the model without a task head; "" if there is none."""
     prefix: str

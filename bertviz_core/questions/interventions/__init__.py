@@ -1,1 +1,1 @@
-"""Questions about what one number of a model depends on: heads and blocks, hidden states, words."""
+"""Questions about the causes of a scalar output: heads and blocks, hidden states, words."""

@@ -1,4 +1,4 @@
-"""What words add to a number of a model: each word, each class, without the strongest words, by pairs of tokens."""
+"""Attributions to words: for a target, for several classes, and for pairs of tokens, with faithfulness curves."""
 
 from dataclasses import replace
 
@@ -36,9 +36,9 @@ from bertviz_core.trace.tokenization import longest_piece
 BY_NAME: dict[str, ShareMethod] = {METHOD_NAMES[method]: method for method in METHODS}
 MASK = "the mask"
 REPLACED: dict[str, Replacement] = {MASK: "mask", "nothing": "drop"}
-"""What IN_PLACE says, as results have it."""
+"""Value of IN_PLACE -> replacement in results."""
 BACKWARD = 3
-"""Runs that one with gradients takes as long as."""
+"""Duration of a run with gradients, in runs without."""
 METHOD = choice("method", tuple(BY_NAME), "how a word's share is measured")
 COMPARED = Param("methods", "text", "methods whose order of the words is tried, with commas between them")
 UNITS = choice("units", ("words", "tokens"), "whether words or tokens have shares")
@@ -61,7 +61,7 @@ def _shares_cost(opened: Opened, options: Options) -> AnswerCost:
 def word_attributions(
     opened: Opened, options: Options, job: AnswerJob[Answer[WordAttributions]]
 ) -> Answer[WordAttributions]:
-    """What each word adds to a number of the model."""
+    """Contribution of each word to the target."""
     number = target(opened, options)
     shares = _shares(opened, options, number.result, BY_NAME[options.choice(METHOD)], _replacement(options), job)
     return number.of(shares, shares.notices, word_attributions=shares, word_pieces=text_pieces(shares.tokens))
@@ -76,7 +76,7 @@ def _classes_cost(opened: Opened, options: Options) -> AnswerCost:
 def class_attributions(
     opened: Opened, options: Options, job: AnswerJob[Answer[ClassAttributions]]
 ) -> Answer[ClassAttributions]:
-    """What each word adds to each of several classes, of a classifier or of a probe."""
+    """Contribution of each word to each of several classes of a classifier or probe."""
     text, probe = options.text(), chosen_probe(opened, options)
     if probe is not None:
         classes = probe_classes(probe, opened.loaded, opened.tokenizer, text)
@@ -97,7 +97,7 @@ def _curves_cost(opened: Opened, options: Options) -> AnswerCost:
 
 @long_question(_curves_cost, figures=("word-curves",), params=(TARGET, MEASURE, COMPARED, UNITS))
 def word_curves(opened: Opened, options: Options, job: AnswerJob[Answer[WordCurves]]) -> Answer[WordCurves]:
-    """The target without the strongest words and with them alone, by each method."""
+    """The target without the strongest words, and with only these, for each method."""
     number = target(opened, options)
     shares = [_shares(opened, options, number.result, method, "mask", job) for method in _compared(options)]
     curves = curves_of(number.result, opened.tokenizer, shares, progress=job)
@@ -105,7 +105,7 @@ def word_curves(opened: Opened, options: Options, job: AnswerJob[Answer[WordCurv
 
 
 def _compared(options: Options) -> tuple[ShareMethod, ...]:
-    """The methods whose order of the words is tried, in their own order."""
+    """The methods to compare, in their default order."""
     names = options.names(COMPARED.key) or list(BY_NAME)[:2]
     for name in names:
         if name not in BY_NAME:
@@ -126,7 +126,7 @@ def _pairs_cost(opened: Opened, options: Options) -> AnswerCost:
 def pair_attributions(
     opened: Opened, options: Options, job: AnswerJob[Answer[PairAttributions]]
 ) -> Answer[PairAttributions]:
-    """The cosine of two texts by pairs of their tokens."""
+    """The cosine similarity of two texts as a sum over pairs of tokens."""
     text, pair, layer = options.text(), options.pair, _state(opened, options)
     if pair is None:
         raise TextError("This figure is of two texts, and one came; give the second (", Named("pair"), ").")
@@ -136,18 +136,18 @@ def pair_attributions(
 
 
 def _state(opened: Opened, options: Options) -> int:
-    """The entry of the hidden states at which tokens are told apart."""
+    """Index of the hidden states whose tokens are attributed to."""
     last = opened.loaded.num_hidden_layers - 1
     return options.numbered("layer", last + 1, last, opened.name, EMBEDDING_OUTPUT)
 
 
 def share_values(method: str, instead: str, single_tokens: bool) -> dict[str, str]:
-    """The values of word_attributions' parameters by the names that the results use.
+    """Values of the parameters of word_attributions, from the names used in results.
 
     Args:
         method: one of METHODS.
-        instead: one of REPLACEMENTS, what leave-one-out puts in a word's place.
-        single_tokens: whether each token has a share, not each word.
+        instead: one of REPLACEMENTS, the replacement of a word in leave-one-out.
+        single_tokens: whether to attribute to tokens rather than words.
 
     Raises:
         TextError: there is no such method or replacement.
@@ -167,7 +167,7 @@ def units(whole_words: bool) -> str:
 
 
 def _own_classes(opened: Opened, options: Options) -> ClassOutputs:
-    """The classes of the model's own head, or of a tagger the tags of one token."""
+    """The classes of the head of the model; for a tagger the tags of one token."""
     head, tokens = opened.head(options.task), opened.tokens(options.text(), options.pair)
     if head.task != "token-classification":
         return head_classes(head, tokens)

@@ -1,4 +1,4 @@
-"""Heads that matter over many texts: mean and spread of their effects, and right answers as heads are removed."""
+"""Ablations over many texts: mean and spread of the effects of heads, and accuracy as heads are removed."""
 
 from collections.abc import Callable
 
@@ -41,7 +41,7 @@ from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.trace.results import Tokens
 
 OF_LISTS = ("cosine", "class", "probe")
-"""Kinds of targets that many texts have."""
+"""Kinds of targets that are supported for many texts."""
 TEXTS_DRAWN = choice("effect_count", ("10", "25", "50"), "texts that are drawn from the example set")
 
 
@@ -53,7 +53,7 @@ def _spread_cost(opened: Opened, options: Options) -> AnswerCost:
 
 @long_question(_spread_cost, figures=("effect-spread",), params=(TARGET, MEASURE, TEXTS_DRAWN, REMOVED_FOR))
 def effect_spread(opened: Opened, options: Options, job: AnswerJob[Answer[EffectSpread]]) -> Answer[EffectSpread]:
-    """Mean and spread of every head's effect over a list of texts; meanwhile, over the first of them."""
+    """Mean and spread of the effect of every head over a list of texts; intermediate results cover the first texts."""
     pair, texts = options.pair, listed_texts(opened, options).texts
     if parse_target(options.values.get(TARGET.key), pair is not None).kind not in OF_LISTS:
         raise TextError("This figure is of many texts; take the cosine, a class or a probe as the target.")
@@ -85,7 +85,7 @@ def _accuracy_cost(opened: Opened, options: Options) -> AnswerCost:
 def accuracy_curves(
     opened: Opened, options: Options, job: AnswerJob[Answer[tuple[AblationCurve, ...]]]
 ) -> Answer[tuple[AblationCurve, ...]]:
-    """The share of right answers of the model's own head, or of a probe, as heads are removed."""
+    """Accuracy of the head of the model, or of a probe, as heads are removed."""
     texts, labels = _labelled(opened, options)
     probe, limits, before = chosen_probe(opened, options), opened.settings, means_steps(options)
     targets, answers = _of_head(opened, texts, labels) if probe is None else _of_probe(opened, probe, texts, labels)
@@ -98,14 +98,14 @@ def accuracy_curves(
 
 
 def listed_texts(opened: Opened, options: Options) -> LabelledTexts:
-    """The texts of a list, each a sentence or a sentence, a tab and its label; else some of the example set."""
+    """The given texts, each a sentence with an optional tab and label; by default a part of the example set."""
     if options.texts:
         return optional_labels(read_sentences("The list", "\n".join(options.texts), opened.settings))
     return drawn(example_set(), int(options.choice(TEXTS_DRAWN)))
 
 
 def _labelled(opened: Opened, options: Options) -> tuple[list[str], list[str]]:
-    """Those of the list that have a label, and their labels."""
+    """The texts with a label, and their labels."""
     listed = listed_texts(opened, options)
     pairs = [pair for pair in zip(listed.texts, listed.labels, strict=True) if pair[1]]
     if not pairs:
@@ -118,7 +118,7 @@ def _longest(opened: Opened, options: Options, texts: tuple[str, ...] | list[str
 
 
 def _of_head(opened: Opened, texts: list[str], labels: list[str]) -> tuple[list[Target], Callable[[], list[str]]]:
-    """A target for each text, and what the model's own head answers to all of them."""
+    """A target for each text, and a function that predicts all labels with the head of the model."""
     head = opened.head("sequence-classification")
     read = [opened.tokens(text, None) for text in texts]
     targets = [class_target(head, each, label, "margin") for each, label in zip(read, labels, strict=True)]
@@ -128,7 +128,7 @@ def _of_head(opened: Opened, texts: list[str], labels: list[str]) -> tuple[list[
 def _of_probe(
     opened: Opened, probe: Probe, texts: list[str], labels: list[str]
 ) -> tuple[list[Target], Callable[[], list[str]]]:
-    """The same of a probe."""
+    """A target for each text, and a function that predicts all labels with a probe."""
     model, tokenizer = opened.loaded, opened.tokenizer
     targets = [
         probe_target(probe, model, tokenizer, text, label, "margin") for text, label in zip(texts, labels, strict=True)

@@ -1,4 +1,4 @@
-"""What changes without a part of the model: effects of heads and blocks, heads removed together, patches."""
+"""Ablations for one text: effects of heads and blocks, joint ablation, activation patching."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -40,16 +40,16 @@ from bertviz_core.questions.question import SILENT, Answer, AnswerCost, AnswerJo
 from bertviz_core.text import escape_controls
 
 FIRST_REMOVED, MOST_REMOVED = 6, 16
-"""Heads that are removed one after the other where no count is given, and at most."""
+"""Default and maximum number of heads that are removed one after the other."""
 SHORT = 60
-"""Work of more layers, each of which has many runs, waits for its turn."""
+"""Number of layers, with many runs each, above which the work is queued."""
 MEAN = "its mean"
 KIND = choice("kind", EFFECT_KINDS, "what stands in the place of a part")
 COUNT = Param("count", "whole", "heads that are removed one after the other")
 REMOVED = Param("removed_heads", "text", "heads that are removed together, each LAYER.HEAD, with commas between them")
 REMOVED_FOR = choice("removed_for", ("nothing", MEAN), "what stands in the place of a removed head")
 IN_PLACE: dict[str, EffectKind] = {"nothing": "zero", MEAN: "mean"}
-"""What REMOVED_FOR says, as results have it."""
+"""Value of REMOVED_FOR -> kind of effect in results."""
 NO_GRADIENTS = "is left out: its run needs more memory than is allowed (INSIDE_BERT_MAX_GRADIENT_BYTES)."
 Place = tuple[int, int]
 """Layer and head."""
@@ -57,26 +57,26 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Removal:
-    """Heads removed one after the other."""
+    """Result of removing heads one after the other."""
 
     curves: tuple[AblationCurve, ...]
-    """The target at each step, in each order."""
+    """The target after each step, for each order."""
     greedy: JointAblation
-    """The heads of the greedy order, removed together."""
+    """Joint ablation of the heads in the greedy order."""
 
 
 @question()
 def mean_activations(opened: Opened, options: Options) -> Answer[MeanActivations]:
-    """Means of the model's parts over the default reference set."""
+    """Mean activations over the default reference set."""
     return answered(opened, cached_mean_activations(opened, SILENT))
 
 
 def cached_mean_activations(opened: Opened, progress: Progress) -> MeanActivations:
-    """These means, made once for a model.
+    """Mean activations over the default reference set, cached by model.
 
     Args:
         opened: the model.
-        progress: learns how far they are.
+        progress: called with texts done and their number.
     """
     return opened.made((__name__, "means"), lambda: means_of(opened.loaded, opened.tokenizer, progress=progress))
 
@@ -89,7 +89,7 @@ def _effects_cost(opened: Opened, options: Options) -> AnswerCost:
 
 @question(params=(TARGET, MEASURE, KIND))
 def ablation_effects(opened: Opened, options: Options) -> Answer[AblationEffects]:
-    """How much a number of the model changes without each head, feed-forward block and layer."""
+    """Change of the target when each head, feed-forward block or layer is ablated."""
     kind: EffectKind = options.choice(KIND, EFFECT_KINDS)
     number, limits = target(opened, options), opened.settings
     means = cached_mean_activations(opened, SILENT) if kind == "mean" else None
@@ -99,7 +99,7 @@ def ablation_effects(opened: Opened, options: Options) -> Answer[AblationEffects
 
 @long_question(_effects_cost, figures=("effects",), params=(TARGET, MEASURE))
 def effects(opened: Opened, options: Options, job: AnswerJob[Answer[EffectComparison]]) -> Answer[EffectComparison]:
-    """The effects of every part, measured twice and, where there is memory for it, estimated."""
+    """Effects of all parts by zero and mean ablation, and a gradient estimate if memory permits."""
     number, limits, kinds = target(opened, options), opened.settings, allowed_kinds(opened, options)
     before = len(reference_texts())
     total = before + opened.loaded.num_hidden_layers * len(kinds)
@@ -115,20 +115,20 @@ def effects(opened: Opened, options: Options, job: AnswerJob[Answer[EffectCompar
 
 
 def allowed_kinds(opened: Opened, options: Options) -> tuple[EffectKind, ...]:
-    """The ways of measuring an effect, without the gradient's where its memory is refused."""
+    """The kinds of effects, without the gradient estimate if it needs too much memory."""
     need, allowed = gradient_need(opened, options)
     return tuple(kind for kind in EFFECT_KINDS if kind != "gradient" or need <= allowed)
 
 
 def gradient_need(opened: Opened, options: Options) -> tuple[int, int]:
-    """About how many bytes a run with gradients keeps, and how many are allowed; known before any run."""
+    """Estimated bytes of a run with gradients, and the limit; computed without a run."""
     _, heads = layers_and_heads(opened)
     need = gradient_nbytes(opened.loaded, len(read_tokens(opened, options)), heads)
     return need, opened.settings.max_gradient_bytes
 
 
 def effect_runs(opened: Opened, kinds: int) -> int:
-    """About how many whole runs of a text the effects of all parts are: rows share the layers below a changed part."""
+    """Estimated cost of all effects in runs; the layers below a changed part are computed once."""
     layers, heads = layers_and_heads(opened)
     return (layers * (heads + 2) // 2 + 1) * kinds
 
@@ -141,28 +141,28 @@ def _joint_cost(opened: Opened, options: Options) -> AnswerCost:
 
 @long_question(_joint_cost, params=(TARGET, MEASURE, REMOVED, REMOVED_FOR))
 def joint_ablation(opened: Opened, options: Options, job: AnswerJob[Answer[JointAblation]]) -> Answer[JointAblation]:
-    """Some heads removed together, and each alone."""
+    """Effect of removing heads together, and each alone."""
     number, means = target(opened, options), means_in_place(opened, options, job)
     runs = InterventionRuns(number.result, opened.settings.max_batch_bytes)
     return number.of(joint_of(runs, removed_places(options), means))
 
 
 def removed_places(options: Options) -> tuple[Place, ...]:
-    """The heads that are named.
+    """Parse the heads to remove.
 
     Raises:
-        TextError: what is named is none, or nothing is.
+        TextError: there are none, or one is invalid.
     """
-    given = options.get(REMOVED.key)
-    parted = [each.split(".") for each in given.split(",")]
+    value = options.get(REMOVED.key)
+    parted = [each.split(".") for each in value.split(",")]
     if not all(len(each) == 2 and all(part.isdecimal() and len(part) < 9 for part in each) for each in parted):
-        what = f"={escape_controls(given[:30])} here; give each head as LAYER.HEAD, with commas between them."
+        what = f"={escape_controls(value[:30])} here; give each head as LAYER.HEAD, with commas between them."
         raise TextError("There is no ", Named(REMOVED.key), what)
     return tuple((int(layer), int(head)) for layer, head in parted)
 
 
 def named_places(places: Sequence[Place]) -> str:
-    """Heads as removed_places takes them."""
+    """Format heads for removed_places."""
     return ",".join(f"{layer}.{head}" for layer, head in places)
 
 
@@ -175,7 +175,7 @@ def _removal_cost(opened: Opened, options: Options) -> AnswerCost:
 
 @long_question(_removal_cost, figures=("removal",), params=(TARGET, MEASURE, COUNT, REMOVED_FOR))
 def ablation_curves(opened: Opened, options: Options, job: AnswerJob[Answer[Removal]]) -> Answer[Removal]:
-    """The target as heads are removed one after the other, in all orders; those of the greedy one together."""
+    """The target as heads are removed in several orders, and the joint ablation of the greedy order."""
     number, limits, before = target(opened, options), opened.settings, means_steps(options)
     runs = InterventionRuns(number.result, limits.max_batch_bytes)
     count = removed_count(options, len(runs.places))
@@ -187,23 +187,23 @@ def ablation_curves(opened: Opened, options: Options, job: AnswerJob[Answer[Remo
 
 
 def left_out_order(curves: Sequence[AblationCurve]) -> tuple[str, ...]:
-    """That there is no order by gradients, where there is none."""
+    """A notice if the order by gradients is missing."""
     has_order = any(each.order == "gradient" for each in curves)
     return () if has_order else (f"The order by gradients {NO_GRADIENTS}",)
 
 
 def removed_count(options: Options, most: int) -> int:
-    """How many heads are removed one after the other, of so many that there are."""
+    """Number of heads to remove; by default at most the number of heads of the model."""
     return options.whole(COUNT.key, MOST_REMOVED + 1, min(FIRST_REMOVED, most))
 
 
 def means_in_place(opened: Opened, options: Options, progress: Progress) -> MeanActivations | None:
-    """What stands in the place of a removed head; None for nothing."""
+    """Mean activations that replace removed heads; None to replace them with zero."""
     return cached_mean_activations(opened, progress) if options.choice(REMOVED_FOR) == MEAN else None
 
 
 def means_steps(options: Options) -> int:
-    """Steps until these means are there."""
+    """Number of progress steps of means_in_place."""
     return len(reference_texts()) if options.choice(REMOVED_FOR) == MEAN else 0
 
 
@@ -215,7 +215,7 @@ def _patches_cost(opened: Opened, options: Options) -> AnswerCost:
 
 @long_question(_patches_cost, figures=("patched-heads", "patched-states"), params=(TARGET, MEASURE))
 def patches(opened: Opened, options: Options, job: AnswerJob[Answer[ActivationPatching]]) -> Answer[ActivationPatching]:
-    """Every state and head of the text, copied into the run of the second text; a head reads the text alone."""
+    """Activation patching: each state and head output of the text is copied into a run of the second text."""
     other = options.pair
     if other is None:
         what = "A patch needs a second text, into whose run is copied; give one ("
@@ -229,7 +229,7 @@ def patches(opened: Opened, options: Options, job: AnswerJob[Answer[ActivationPa
 
 @question(params=(TARGET, REMOVED))
 def classes_without(opened: Opened, options: Options) -> Answer[tuple[ClassPrediction, ClassPrediction]]:
-    """Every class of a head or a probe, of the unchanged model and without some heads."""
+    """Class probabilities of the unchanged model, and without some heads."""
     number, ask = target(opened, options), all_classes(opened, options)
     runs = InterventionRuns(number.result)
     gates = head_gates([removed_places(options)], runs.layers, max(runs.head_counts), number.result.loaded.device)

@@ -1,4 +1,4 @@
-"""The number that is looked at: a class, a word, an answer, a cosine, opened by its name; the size of the model."""
+"""Open the target of an intervention by name: a class, tag, word, answer, cosine or probe."""
 
 from collections.abc import Callable
 
@@ -21,16 +21,16 @@ MEASURE = choice("measure", MEASURES, "what of a class is looked at")
 
 
 def target(opened: Opened, options: Options) -> Answer[Target]:
-    """The target of a text, or of a pair; not kept, since it holds the model.
+    """The target of the text or pair; not cached, since it references the model.
 
     Raises:
-        BertvizError: as open_target.
+        BertvizError: the target is invalid, or its head is missing.
     """
     return target_of(opened, options, options.text(), options.pair)
 
 
 def target_of(opened: Opened, options: Options, text: str, pair: str | None) -> Answer[Target]:
-    """The target of a text that is not the one of the options."""
+    """The target of another text than that of the options."""
     name, measure = options.values.get(TARGET.key), options.choice(MEASURE, MEASURES)
     task = needed_task(opened.source, name, pair is not None)
     head = None if task is None else opened.head(task)
@@ -41,17 +41,17 @@ def target_of(opened: Opened, options: Options, text: str, pair: str | None) -> 
 
 
 def read_tokens(opened: Opened, options: Options, text: str | None = None) -> Tokens:
-    """A text as the target's model reads it, by default that of the options: the cosine's second one is another run."""
+    """Tokens of a text (by default that of the options), without the second text if the target is a cosine."""
     name = options.values.get(TARGET.key)
     of_cosine = (name or "cosine") == "cosine"
     return opened.tokens(options.text() if text is None else text, None if of_cosine else options.pair)
 
 
 def chosen_probe(opened: Opened, options: Options) -> Probe | None:
-    """The probe whose classes are meant (target=probe:FILE); None for the model's own head.
+    """The probe of the target (probe:FILE); None for the head of the model.
 
     Raises:
-        TextError: the target is no probe.
+        TextError: the target is not a probe.
     """
     kind, _, argument = options.get(TARGET.key).partition(":")
     if kind not in ("", "probe"):
@@ -61,10 +61,10 @@ def chosen_probe(opened: Opened, options: Options) -> Probe | None:
 
 
 def all_classes(opened: Opened, options: Options) -> Callable[[], ClassPrediction]:
-    """Asks the head or the probe of a target for all its classes; each call is a run of the model as it is then.
+    """A function that predicts all classes of a head or probe; each call runs the model in its current state.
 
     Raises:
-        BertvizError: as Opened.head; the target is of no class.
+        BertvizError: the checkpoint has no such head, or the target is not a class.
     """
     request = parse_target(options.values.get(TARGET.key), options.pair is not None)
     if request.kind == "probe":
@@ -77,6 +77,6 @@ def all_classes(opened: Opened, options: Options) -> Callable[[], ClassPredictio
 
 
 def layers_and_heads(opened: Opened) -> tuple[int, int]:
-    """Layers of a model, and heads of each; one head where the config does not say."""
+    """Number of layers, and of heads per layer; 1 head if the config does not state it."""
     heads = architecture(opened, Options()).result.num_attention_heads
     return opened.loaded.num_hidden_layers, heads or 1

@@ -1,1 +1,1 @@
-"""Questions about a model itself: its parameters, its sizes and cost, what its files hold."""
+"""Questions about a model without a text: parameters, architecture, cost, checkpoint files."""

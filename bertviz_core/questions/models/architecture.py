@@ -1,4 +1,4 @@
-"""How a model is built and what a run of it costs, known from its config alone."""
+"""Architecture and cost of a model, computed from its config."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -49,36 +49,36 @@ LAYER = Param("layer", "layer", "the layer that is drawn, the middle one by defa
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cost:
-    """Multiply-adds of a class: of a text, and by length."""
+    """Multiply-adds of a model class for a text, and by length."""
 
     terms: OperationTerms
     """The formula."""
     tokens: int
-    """Of the text, or of one that nobody typed."""
+    """Number of tokens of the text, or the default."""
     of_text: MultiplyAdds
-    """Of that length alone; empty where a run of it would take too long."""
+    """Multiply-adds for this length; empty if counting them would take too long."""
     costs: MultiplyAdds
-    """By length."""
+    """Multiply-adds by length."""
     counts: MultiplyAdds
-    """What PyTorch counts, of some lengths."""
+    """Counts of PyTorch for some lengths."""
     by_formula: bool
-    """Whether the formula gives what PyTorch counts."""
+    """Whether the formula agrees with the counts of PyTorch."""
     crossing: Crossover
-    """Where scores and mixing reach the feed-forward blocks."""
+    """Length from which scores and mixing cost as much as the feed-forward blocks."""
     crossing_with_projections: Crossover
-    """Where they reach these and the projections together."""
+    """Length from which they do so together with the projections."""
 
 
 @question(params=(ONE_BY_ONE,))
 def modules(opened: Opened, options: Options) -> Answer[ModuleTree]:
-    """The module tree of the class that is meant."""
+    """Module tree of the selected class."""
     task = class_task(opened, options)
     return answered(opened, module_tree(opened.source.name, opened.source.config, task, not options.flag(ONE_BY_ONE)))
 
 
 @question(figures=("design",))
 def design(opened: Opened, options: Options) -> Answer[Design]:
-    """Whether the class that is meant is an encoder, a decoder or both."""
+    """Whether the selected class is an encoder, a decoder or both."""
     task, ledger = class_task(opened, options), class_ledger(opened, options)
     skeleton = build_skeleton(opened.source.name, opened.source.config, task)
     kind = design_of(skeleton, ledger, facts_of(opened, task))
@@ -88,7 +88,7 @@ def design(opened: Opened, options: Options) -> Answer[Design]:
 
 @question(figures=("layer",), params=(LAYER,))
 def layer(opened: Opened, options: Options) -> Answer[LayerFlow]:
-    """The way through one layer, with the shapes of the text, or of 128 tokens without one."""
+    """Dataflow of one layer, with the shapes for the text, or for 128 tokens without a text."""
     task, ledger, read = class_task(opened, options), class_ledger(opened, options), _read(opened, options)
     layers = layer_count(opened, options)
     number = options.numbered("layer", max(layers, 1), layers // 2, opened.name)
@@ -101,7 +101,7 @@ def layer(opened: Opened, options: Options) -> Answer[LayerFlow]:
 
 @question(figures=("cost",))
 def cost(opened: Opened, options: Options) -> Answer[Cost]:
-    """Multiply-adds by length: by a formula where it gives what PyTorch counts, else as PyTorch counts."""
+    """Multiply-adds by length, from a formula if it agrees with PyTorch's counts, otherwise from these."""
     limit, read = position_limit(opened), _read(opened, options)
     here = _stated(opened) if read is None else len(read)
     terms = operation_formula(opened, options)
@@ -122,34 +122,34 @@ def cost(opened: Opened, options: Options) -> Answer[Cost]:
 
 @question(figures=("memory",), params=(HOLDING,))
 def memory(opened: Opened, options: Options) -> Answer[ActivationMemory]:
-    """Bytes of activations by batch and length."""
+    """Bytes of activations by batch size and length."""
     holding, source = HOLDINGS[options.choice(HOLDING)], opened.source
     lengths, task = doubling_lengths(position_limit(opened)), counted_task(opened, options)
-    kept = activation_memory(source.name, source.config, holding, BATCHES, lengths, task)
-    return answered(opened, kept, memory=kept)
+    activations = activation_memory(source.name, source.config, holding, BATCHES, lengths, task)
+    return answered(opened, activations, memory=activations)
 
 
 def class_task(opened: Opened, options: Options) -> str:
-    """The task that is meant: the chosen one, or that of the class whose parameters the checkpoint holds."""
+    """The selected task; defaults to that of the class whose parameters the checkpoint contains."""
     return options.task or own_task(opened)
 
 
 def class_ledger(opened: Opened, options: Options) -> Ledger:
-    """The ledger of the class that is meant, as its config says."""
+    """Ledger of the selected class, from its config."""
     source, task = opened.source, class_task(opened, options)
     return opened.made((__name__, "class_ledger", task), lambda: config_ledger(source.name, source.config, task))
 
 
 def layer_count(opened: Opened, options: Options) -> int:
-    """Layers of the encoder that can be drawn."""
+    """Number of encoder layers that can be drawn."""
     return len(layer_paths(class_ledger(opened, options), opened.source.model_type))
 
 
 def shapes(opened: Opened, options: Options) -> ShapeRun:
-    """Shapes of the text through the modules of the class that is meant; of 128 tokens without a text.
+    """Shapes in the modules of the selected class for the text, or for 128 tokens without a text.
 
     Raises:
-        UnsupportedModelError: the class cannot be run without its values.
+        UnsupportedModelError: the class cannot be run without weights.
     """
     source, task, read = opened.source, class_task(opened, options), _read(opened, options)
     row = _stated(opened) if read is None else read
@@ -158,13 +158,13 @@ def shapes(opened: Opened, options: Options) -> ShapeRun:
 
 
 def counted_task(opened: Opened, options: Options) -> str:
-    """The task that is meant, or "base" where its class cannot be run on a text alone."""
+    """The selected task; "base" if its class cannot be run on a text alone."""
     source, task = opened.source, class_task(opened, options)
     return opened.made((__name__, "runnable_task", task), lambda: runnable_task(source.name, source.config, task))
 
 
 def way_of(opened: Opened, options: Options) -> DryWay | None:
-    """How the class that is meant is run without values; None where it cannot be."""
+    """How the selected class is run without weights; None if it cannot be."""
     source, task = opened.source, class_task(opened, options)
 
     def known() -> DryWay | None:
@@ -177,10 +177,10 @@ def way_of(opened: Opened, options: Options) -> DryWay | None:
 
 
 def operation_formula(opened: Opened, options: Options) -> OperationTerms:
-    """The formula for the multiply-adds of a class.
+    """Formula for the multiply-adds of a class.
 
     Raises:
-        UnsupportedModelError: the class cannot be run without its values.
+        UnsupportedModelError: the class cannot be run without weights.
     """
     source, task = opened.source, counted_task(opened, options)
     key = (__name__, "operation_formula", task)
@@ -188,14 +188,14 @@ def operation_formula(opened: Opened, options: Options) -> OperationTerms:
 
 
 def operation_counts(opened: Opened, options: Options, lengths: Iterable[int]) -> MultiplyAdds:
-    """PyTorch's own count of multiply-adds for some lengths, part by part."""
+    """Counts of multiply-adds by PyTorch for some lengths, by part."""
     source, task, each = opened.source, counted_task(opened, options), tuple(sorted(set(lengths)))
     key = (__name__, "operation_counts", task, each)
     return opened.made(key, lambda: counted(source.name, source.config, each, task))
 
 
 def position_limit(opened: Opened) -> int | None:
-    """Tokens that the model has positions for; None for one without a count of positions."""
+    """Maximum number of positions; None without a limit."""
 
     def known() -> int | None:
         limit = limit_of(model_config(opened.source.name, opened.source.config).to_dict())
@@ -205,10 +205,10 @@ def position_limit(opened: Opened) -> int | None:
 
 
 def _read(opened: Opened, options: Options) -> Tokens | None:
-    """The text as the model reads it; None where none was given."""
+    """Tokens of the text; None without a text."""
     return opened.tokens(options.text(), options.pair) if options.texts else None
 
 
 def _stated(opened: Opened) -> int:
-    """Tokens of a text that nobody typed."""
+    """Default number of tokens without a text."""
     return min(STATED_TOKENS, position_limit(opened) or STATED_TOKENS)

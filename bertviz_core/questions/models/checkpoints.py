@@ -1,4 +1,4 @@
-"""What of a model its checkpoint fills, the values of its tensors, and what changed to another checkpoint."""
+"""Questions about checkpoints: load report, statistics of tensors, and differences to another checkpoint."""
 
 from collections.abc import Hashable, Sequence
 
@@ -53,26 +53,26 @@ ORDER = choice(
 
 @question(figures=("load-report",), params=(LABELS,))
 def load_report(opened: Opened, options: Options) -> Answer[LoadReport]:
-    """Which weights of a task's class come from the file; only its header is read."""
+    """Which weights of a task class the file contains; only its header is read."""
     return load_report_of(opened, options.task or "base", _labels(options))
 
 
 def load_report_of(opened: Opened, task: str, labels: int | None) -> Answer[LoadReport]:
-    """The same for any count of labels; None for the config's."""
+    """The load report for a number of labels; None for that of the config."""
     report = source_load_report(opened.source, task, opened.settings, labels)
     return answered(opened, report, (report.suggestion,), report=report)
 
 
 @question(figures=("task-head",), params=(LABELS,))
 def task_head(opened: Opened, options: Options) -> Answer[HeadDifference]:
-    """The class of a task beside the base model."""
+    """Comparison of a task class with the base model."""
     difference = source_head_difference(opened.source, options.task or "base", _labels(options))
     return answered(opened, difference, head_difference=difference)
 
 
 @question(figures=("weights",), params=(STATISTIC, WEIGHTS_SCALE))
 def tensor_statistics(opened: Opened, options: Options) -> Answer[TensorGrid]:
-    """One number of every tensor, by layer and place."""
+    """A statistic of every tensor, by layer and name."""
     statistic, statistics = options.choice(STATISTIC), statistics_of(opened)
     grid = tensor_grid([each.location for each in statistics.tensors], statistic_numbers(statistics, statistic))
     logarithmic = options.choice(WEIGHTS_SCALE) == SCALES[0]
@@ -82,7 +82,7 @@ def tensor_statistics(opened: Opened, options: Options) -> Answer[TensorGrid]:
 
 @question(figures=("values",), params=(TENSOR,))
 def tensor_values(opened: Opened, options: Options) -> Answer[Histogram]:
-    """The values of one tensor."""
+    """Histogram of the values of a tensor."""
     checkpoint, statistics = opened_checkpoint(opened), statistics_of(opened)
     by_name = statistics.by_name()
     tensor = by_name[_tensor_name(options, TENSOR, list(by_name), first_matrix(statistics))]
@@ -96,13 +96,13 @@ def tensor_values(opened: Opened, options: Options) -> Answer[Histogram]:
 
 @question(params=(OTHER,))
 def checkpoint_comparison(opened: Opened, options: Options) -> Answer[CheckpointComparison]:
-    """Two checkpoints: tensors added, removed and resized, and how far the others moved."""
+    """Comparison of two checkpoints: tensors added, removed and resized, and the change of the others."""
     return Answer(comparison_of(opened, options), _names(*both_checkpoints(opened, options)))
 
 
 @question(figures=("changes",), params=(OTHER, SCALE, ORDER))
 def changes(opened: Opened, options: Options) -> Answer[CheckpointComparison]:
-    """How far each tensor moved from one checkpoint to another."""
+    """Relative change of each tensor between two checkpoints."""
     answer = _with_common_tensors(opened, options)
     compared, tensors = answer.result, answer.result.tensors
     grid = tensor_grid([each.location for each in tensors], [each.relative_change for each in tensors])
@@ -114,7 +114,7 @@ def changes(opened: Opened, options: Options) -> Answer[CheckpointComparison]:
 
 @question(figures=("change",), params=(OTHER, CHANGED))
 def tensor_change(opened: Opened, options: Options) -> Answer[ChangeHistograms]:
-    """One tensor in two checkpoints: its values in both, and their differences."""
+    """Histograms of a tensor in two checkpoints, and of the differences."""
     answer, (first, second) = _with_common_tensors(opened, options), both_checkpoints(opened, options)
     compared = answer.result
     by_name = {each.name: each for each in compared.tensors}
@@ -126,7 +126,7 @@ def tensor_change(opened: Opened, options: Options) -> Answer[ChangeHistograms]:
 
 @question(params=(OTHER,))
 def behaviours(opened: Opened, options: Options) -> Answer[Behaviour]:
-    """What two models do with a text: cosines of their hidden states, divergence of their attention."""
+    """Comparison of two models on a text: cosines of hidden states, divergence of attention."""
     read, other = require_same_text(opened, options), _other(options)
     first = opened.trace(read)
     if other in COPIES:
@@ -137,10 +137,10 @@ def behaviours(opened: Opened, options: Options) -> Answer[Behaviour]:
 
 
 def require_same_text(opened: Opened, options: Options) -> Tokens:
-    """The text as both models read it.
+    """Tokens of the text, which must be the same for both models.
 
     Raises:
-        BertvizError: they read it as different ids, or no other model was named.
+        BertvizError: their ids differ, or no other model is given.
     """
     other, read = _other(options), opened.tokens(options.text(), options.pair)
     if other not in COPIES:
@@ -151,14 +151,14 @@ def require_same_text(opened: Opened, options: Options) -> Tokens:
 def behaviour_of(
     opened: Opened, options: Options, first: Trace, second: Trace, progress: Progress | None = None
 ) -> Answer[Behaviour]:
-    """The same of two runs that have been made.
+    """Compare two finished runs.
 
     Args:
         opened: the first model.
-        options: the text, and the other model.
-        first: its run.
-        second: the run of the other, or of its copy in fewer bits.
-        progress: called with layers of attention compared and their number.
+        options: the text and the other model.
+        first: run of the first model.
+        second: run of the other model, or of a copy with reduced precision.
+        progress: called with the layers compared and their number.
     """
     both = (opened,) if _other(options) in COPIES else (opened, opened.other(_other(options)))
     measured = behaviour(first, second, progress)
@@ -168,7 +168,7 @@ def behaviour_of(
 
 @question(figures=("cosines",), params=(OTHER,))
 def state_cosines(opened: Opened, options: Options) -> Answer[Behaviour]:
-    """Two models' hidden states of a text."""
+    """Cosines of the hidden states of two models."""
     answer = behaviours(opened, options)
     if answer.result.cosines is None:
         both = f"{answer.result.first!r} and {answer.result.second!r}"
@@ -178,7 +178,7 @@ def state_cosines(opened: Opened, options: Options) -> Answer[Behaviour]:
 
 @question(figures=("divergences",), params=(OTHER,))
 def attention_divergences(opened: Opened, options: Options) -> Answer[Behaviour]:
-    """Two models' attention on a text."""
+    """Divergence of the attention of two models."""
     answer = behaviours(opened, options)
     if answer.result.divergences is None:
         both = f"{answer.result.first!r} and {answer.result.second!r}"
@@ -191,7 +191,7 @@ def _labels(options: Options) -> int | None:
 
 
 def opened_checkpoint(opened: Opened) -> Checkpoint:
-    """The model's files as they are now; their headers are read.
+    """Read the headers of the checkpoint in its current state.
 
     Raises:
         BertvizError: the weights are not on this machine, or damaged.
@@ -200,49 +200,45 @@ def opened_checkpoint(opened: Opened) -> Checkpoint:
 
 
 def statistics_of(opened: Opened, progress: Tell | None = None) -> CheckpointStatistics:
-    """Statistics of every tensor; all weights are read.
+    """Compute statistics of every tensor, which reads all weights.
 
     Args:
         opened: the model.
-        progress: called with bytes read, bytes there are and the name of the tensor, where anything is read.
+        progress: called with bytes read, total bytes and the name of the tensor, unless the result is cached.
     """
     checkpoint = opened_checkpoint(opened)
     return opened.made(read_key(checkpoint), lambda: checkpoint_statistics(checkpoint, progress))
 
 
 def comparison_of(opened: Opened, options: Options, progress: Tell | None = None) -> CheckpointComparison:
-    """What changed from one checkpoint to another; all weights of both are read.
+    """Compare two checkpoints, which reads all weights of both.
 
     Args:
         opened: the first model.
-        options: names the other.
-        progress: called with bytes read, bytes there are and the name of the tensor, where anything is read.
+        options: contain the name of the other.
+        progress: called with bytes read, total bytes and the name of the tensor, unless the result is cached.
     """
     first, second = both_checkpoints(opened, options)
     return opened.made(read_key(first, second), lambda: compare_checkpoints(first, second, progress))
 
 
 def _other(options: Options) -> str:
-    """Name of the other checkpoint.
-
-    Raises:
-        TextError: none was given.
-    """
+    """Name of the other checkpoint; raises TextError if none is given."""
     if not options.get(OTHER.key):
         raise TextError("This figure compares two checkpoints, and one came; give ", Named(OTHER.key), "=MODEL.")
     return options.get(OTHER.key)
 
 
 def read_key(*files: Checkpoint) -> Hashable:
-    """What the statistics of a checkpoint, or the comparison of two, are kept by."""
+    """Cache key of the statistics of a checkpoint, or of the comparison of two."""
     return (__name__, "read", *((each.name, each.revision) for each in files))
 
 
 def both_checkpoints(opened: Opened, options: Options) -> tuple[Checkpoint, Checkpoint]:
-    """Both checkpoints; the second may be a copy of the first in fewer bits.
+    """Both checkpoints; the second may be a copy of the first with reduced precision.
 
     Raises:
-        BertvizError: no other was named, or the weights of one are not on this machine.
+        BertvizError: no other is given, or the weights of one are not on this machine.
     """
     first, other = opened_checkpoint(opened), _other(options)
     rounding = COPIES.get(other)

@@ -1,4 +1,4 @@
-"""Where the parameters of a model are: by component, by layer, as a tree, beside other models'."""
+"""Questions about parameters: by component, by layer, as a tree, and in comparison with other models."""
 
 from bertviz_core.architecture.dataflow.bundled import facts_of as facts_of_class
 from bertviz_core.architecture.results import Architecture
@@ -23,14 +23,14 @@ FIRST_DEPTH = 3
 
 @question(figures=("components",))
 def parameters(opened: Opened, options: Options) -> Answer[Ledger]:
-    """The parameters of a model, or of the class of a task."""
+    """Ledger of the parameters of a model or of a task class."""
     ledger = source_ledger(opened.source, opened.settings, options.task)
     return answered(opened, ledger, ledger=ledger)
 
 
 @question(figures=("layers",))
 def layered_parameters(opened: Opened, options: Options) -> Answer[Ledger]:
-    """The same of a model with numbered layers."""
+    """Ledger of a model with numbered layers."""
     ledger = parameters(opened, options).result
     if not ledger.layers:
         raise TextError(f"No numbered layers were found among the names of {opened.name!r}; draw its parameters.")
@@ -39,7 +39,7 @@ def layered_parameters(opened: Opened, options: Options) -> Answer[Ledger]:
 
 @question(figures=("parameters",), params=(FORM, DEPTH))
 def parameter_tree(opened: Opened, options: Options) -> Answer[tuple[TreeNode, ...]]:
-    """The modules of a model down to a depth."""
+    """Module tree of a model down to a depth."""
     form, ledger = options.get(FORM.key, FORMS[0]), parameters(opened, options).result
     if form not in FORMS:
         raise TextError("There is no ", Named(FORM.key), f" {escape_controls(form[:20])!r}; choose {', '.join(FORMS)}.")
@@ -49,13 +49,13 @@ def parameter_tree(opened: Opened, options: Options) -> Answer[tuple[TreeNode, .
 
 
 def levels(opened: Opened, options: Options) -> int:
-    """Levels of the whole tree of modules."""
+    """Depth of the whole module tree."""
     return opened.made((__name__, "levels", options.task), lambda: tree_depth(parameters(opened, options).result))
 
 
 @question(figures=("models",))
 def compared_parameters(opened: Opened, options: Options) -> Answer[list[Ledger]]:
-    """The parameters of several models; the others are named where other questions have their texts."""
+    """Ledgers of several models; the texts of the options are the names of the others."""
     names = tuple(dict.fromkeys((opened.name, *options.texts)))
     if len(names) < 2:
         raise TextError("This figure compares models, and one came; name another, too.")
@@ -67,18 +67,18 @@ def compared_parameters(opened: Opened, options: Options) -> Answer[list[Ledger]
 
 @question(figures=("overview",))
 def architecture(opened: Opened, options: Options) -> Answer[Architecture]:
-    """The sizes of a model, and what its family has and lacks."""
+    """Sizes of a model, and the capabilities of its family."""
     ledger = parameters(opened, options).result
     sizes = describe(opened.source, ledger, facts_of(opened, options.task))
     return answered(opened, sizes, architecture=sizes, ledger=ledger)
 
 
 def facts_of(opened: Opened, task: str | None = None) -> ModelFacts | None:
-    """What a run without weights tells of a class; None where it cannot be run so.
+    """Facts about a class from a run without weights; None if it cannot be run in this way.
 
     Args:
         opened: the model.
-        task: task of the class; None for the class whose parameters the checkpoint holds.
+        task: task of the class; None for the class whose parameters the checkpoint contains.
     """
 
     def facts() -> ModelFacts | None:
@@ -91,7 +91,7 @@ def facts_of(opened: Opened, task: str | None = None) -> ModelFacts | None:
 
 
 def own_task(opened: Opened) -> str:
-    """Task of the class whose parameters the checkpoint holds; "base" for the base model.
+    """Task of the class whose parameters the checkpoint contains; "base" for the base model.
 
     Raises:
         BertvizError: the config or the header cannot be read.

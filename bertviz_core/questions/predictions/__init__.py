@@ -1,1 +1,1 @@
-"""Questions to a model's task head, and to probes fitted on labelled texts."""
+"""Questions to the task head of a model, and to probes fitted on labelled texts."""

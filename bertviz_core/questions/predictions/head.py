@@ -1,4 +1,4 @@
-"""What a model's task head says of texts: words, classes, tags, answers; for one text or for many at once."""
+"""Predictions of a task head for one or many texts: words, classes, tags, answers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -40,9 +40,9 @@ Prediction = (
     | TagPrediction
     | AnswerPrediction
 )
-"""What a head answers: one kind of result for each task, and for each view of a masked-LM head."""
+"""Result of a head: one type for each task, and for each view of a masked-LM head."""
 TextAndPair = tuple[str, str | None]
-"""A text, and the second text of the same input or None."""
+"""A text, and its second text or None."""
 VIEWS = ("words", "surprise", "lens", "terms")
 VIEW = choice("view", VIEWS, "what a masked-LM head is asked for")
 TOP = Param("top", "whole", "words, terms or answers that are listed")
@@ -52,18 +52,18 @@ FEW, MOST = 5, 10**9
 
 
 def predictions(opened: Opened, options: Options, texts: Sequence[TextAndPair]) -> list[Answer[Prediction]]:
-    """An answer for each text and its second text, in their order; classes and tags are computed in batches.
+    """Predict for each text or pair; classes and tags are computed in batches.
 
-    Each answer's `drawn` holds what is spelled of its result by the tokenizer: `spelled` words, `entities`.
+    `drawn` of each answer contains what the tokenizer decodes for its result: `spelled` words, `entities`.
 
     Args:
         opened: the model.
         options: task, view, top, mask, join.
-        texts: what the head reads; for answers the question and its context.
+        texts: texts and second texts; for question answering the question and its context.
 
     Raises:
-        TextError: there is no such view, join, position or number, or a text has too many characters.
-        UnsupportedModelError: the view is of another head.
+        TextError: a view, join, position or number is invalid, or a text has too many characters.
+        UnsupportedModelError: the head does not support the view.
     """
     view, strategy = chosen_view(options), chosen_join(options)
     head = fitting_head(opened, options)
@@ -89,11 +89,11 @@ def predictions(opened: Opened, options: Options, texts: Sequence[TextAndPair]) 
 
 
 def fitting_head(opened: Opened, options: Options) -> HeadModel:
-    """The head of the task, which can be asked for the chosen view.
+    """The head of the task, if it supports the selected view.
 
     Raises:
-        UnsupportedModelError: the view is of another head.
-        BertvizError: the file has no such head.
+        UnsupportedModelError: the head does not support the view.
+        BertvizError: the checkpoint has no such head.
     """
     view, head = chosen_view(options), opened.head(options.task)
     if view != "words" and head.task != "masked-lm":
@@ -103,10 +103,10 @@ def fitting_head(opened: Opened, options: Options) -> HeadModel:
 
 
 def positions(options: Options) -> list[int]:
-    """Positions to mask.
+    """Parse the positions to mask.
 
     Raises:
-        TextError: they are no whole numbers with commas between them.
+        TextError: they are not comma-separated integers.
     """
     mask = options.get(MASK.key)
     parts = [part.strip() for part in mask.split(",") if part.strip()]
@@ -117,7 +117,7 @@ def positions(options: Options) -> list[int]:
 
 
 def chosen_view(options: Options) -> str:
-    """What a masked-LM head is asked for."""
+    """The selected view of a masked-LM head."""
     view = options.get(VIEW.key, VIEWS[0])
     if view not in VIEWS:
         raise _unknown(VIEW, view)
@@ -125,11 +125,11 @@ def chosen_view(options: Options) -> str:
 
 
 def chosen_join(options: Options) -> Strategy:
-    """How tagged tokens become entities."""
-    given = options.get(JOIN.key, "simple")
-    strategy = next((name for name in STRATEGIES if name == given), None)
+    """The strategy to merge tagged tokens into entities."""
+    value = options.get(JOIN.key, "simple")
+    strategy = next((name for name in STRATEGIES if name == value), None)
     if strategy is None:
-        raise _unknown(JOIN, given)
+        raise _unknown(JOIN, value)
     return strategy
 
 
@@ -139,7 +139,7 @@ def _unknown(param: Param, value: str) -> TextError:
 
 
 def _answer(opened: Opened, result: Prediction, tokens: Tokens, **drawn: object) -> Answer[Prediction]:
-    """An answer to one text."""
+    """The answer for one text."""
     notices: tuple[str, ...] = getattr(result, "notices", ())
     models = ((opened.source.name, opened.source.revision),)
     return Answer(result, models, (tokens.text, tokens.pair), notices, drawn)

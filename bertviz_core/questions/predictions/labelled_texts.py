@@ -1,4 +1,4 @@
-"""Texts with labels: probes fitted on them, and answers beside their labels."""
+"""Questions about labelled texts: probes fitted on them, and predictions compared with their labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,12 +32,12 @@ SET = Param("labelled_set", "text", "name of a set of texts, each followed by it
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedProbes:
-    """What one fit gives."""
+    """Probes with their scores."""
 
     scores: ProbeScores
-    """Of every layer."""
+    """Scores of every layer."""
     probes: tuple[Probe, ...]
-    """One for each of these layers."""
+    """The probe of every layer."""
 
 
 def _fit_cost(opened: Opened, options: Options) -> AnswerCost:
@@ -48,7 +48,7 @@ def _fit_cost(opened: Opened, options: Options) -> AnswerCost:
 
 @long_question(_fit_cost, params=(POOLING, SEED, SET))
 def fitted_probes(opened: Opened, options: Options, job: AnswerJob[Answer[FittedProbes]]) -> Answer[FittedProbes]:
-    """Linear probes on every layer, and how well each does; of the example set where no texts are given."""
+    """Linear probes on every layer with their scores, fitted on the texts; on the example set by default."""
     labelled, pooling = _labelled_set(opened, options), _pooling(options)
     model, seed = opened.loaded, options.whole(SEED.key, MOST_SEEDS, 0)
     count = len(labelled.texts)
@@ -61,7 +61,7 @@ def fitted_probes(opened: Opened, options: Options, job: AnswerJob[Answer[Fitted
 
 @question(figures=("probe",), params=(POOLING, LAYER, SEED))
 def probe_scores(opened: Opened, options: Options) -> Answer[ProbeScores]:
-    """How well a linear probe does on each layer; on the example set where no texts are given."""
+    """Scores of linear probes on every layer, fitted on the texts; on the example set by default."""
     last = opened.loaded.num_hidden_layers
     layer = options.numbered("layer", last + 1, last, opened.name, EMBEDDING_OUTPUT)
     values = {key: value for key, value in options.values.items() if key in (POOLING.key, SEED.key)}
@@ -72,10 +72,10 @@ def probe_scores(opened: Opened, options: Options) -> Answer[ProbeScores]:
 
 @question(params=(TARGET,))
 def probe_answer(opened: Opened, options: Options) -> Answer[ClassPrediction]:
-    """What a probe says of a text.
+    """Prediction of a probe for a text.
 
     Raises:
-        TextError: the text is empty, or no probe is named.
+        TextError: the text is empty, or no probe is given.
     """
     text, probe = options.text(), _named_probe(opened, options)
     if not text.strip():
@@ -85,14 +85,14 @@ def probe_answer(opened: Opened, options: Options) -> Answer[ClassPrediction]:
 
 
 def _texts_cost(opened: Opened, options: Options) -> AnswerCost:
-    _ = opened.loaded if TARGET.key in options.values else opened.head(options.task)  # loaded before the work begins
+    _ = opened.loaded if TARGET.key in options.values else opened.head(options.task)  # load before the work begins
     texts, _ = _texts_and_pairs(options)
     return AnswerCost(len(texts), nbytes=retained_nbytes(options.texts))
 
 
 @long_question(_texts_cost, params=(TARGET, PAIRED), noun="texts")
 def text_answers(opened: Opened, options: Options, job: AnswerJob[Answer[TextPredictions]]) -> Answer[TextPredictions]:
-    """What the head of a task, or a probe, says of each of many texts."""
+    """Predictions of a task head or probe for many texts."""
     texts, pairs = _texts_and_pairs(options)
     if TARGET.key in options.values:
         found = probe_table(_named_probe(opened, options), opened.loaded, opened.tokenizer, texts, job)
@@ -102,7 +102,7 @@ def text_answers(opened: Opened, options: Options, job: AnswerJob[Answer[TextPre
 
 
 def with_pairs(texts: Sequence[str], pairs: Sequence[str] | None, task: str) -> Options:
-    """What is asked of the head of a task about texts, each with its second text where there are any."""
+    """Options for predictions of a task head for texts, optionally with second texts."""
     if pairs is None:
         return Options(tuple(texts), task=task)
     both = tuple(text for pair in zip(texts, pairs, strict=True) for text in pair)
@@ -110,7 +110,7 @@ def with_pairs(texts: Sequence[str], pairs: Sequence[str] | None, task: str) -> 
 
 
 def labelled_options(labelled: LabelledTexts, pooling: Pooling, seed: int) -> Options:
-    """What is asked of texts with labels that were read already."""
+    """Options for probes on labelled texts."""
     values = {POOLING.key: pooling, SEED.key: str(seed)}
     if labelled == example_set():
         return Options(values=values)
@@ -143,7 +143,7 @@ def _named_probe(opened: Opened, options: Options) -> Probe:
 
 @question(figures=("confusion",), params=(POOLING,))
 def gold_scores(opened: Opened, options: Options) -> Answer[GoldScores]:
-    """Answers of the checkpoint's own head, or of a probe fitted on the example set, beside the labels."""
+    """Predictions of the head of the checkpoint, or of a probe fitted on the example set, compared with the labels."""
     if not options.texts:
         raise TextError("This figure compares answers with labels; give each text as 'LABEL<tab>TEXT', in quotes.")
     parted = [line.partition("\t") for line in _lines(opened, options).sentences]
@@ -165,17 +165,17 @@ def gold_scores(opened: Opened, options: Options) -> Answer[GoldScores]:
 def column_scores(
     opened: Opened, options: Options, table: SentenceTable, gold: str, strategy: Strategy
 ) -> Answer[tuple[TextPredictions, GoldScores]]:
-    """What the model's head says of a table's texts, and how it compares with the labels of a column.
+    """Predictions for the texts of a table, and their scores against the labels in a column.
 
     Args:
         opened: the model.
-        options: task, and the second text of all of them.
+        options: task, and a second text for all texts.
         table: the texts.
         gold: name of the column with the labels.
-        strategy: how tags become entities.
+        strategy: how tags are merged into entities.
 
     Raises:
-        BertvizError: there is no such column, or the file has no such head.
+        BertvizError: there is no such column, or the checkpoint has no such head.
     """
     pairs = None if options.pair is None else (options.pair,) * len(table.sentences)
     predictions = text_predictions(opened.head(options.task), opened.tokenizer, table.sentences, pairs, strategy)
@@ -189,13 +189,13 @@ def _of_probe(opened: Opened, options: Options, texts: list[str]) -> TextPredict
 
 
 def _pooling(options: Options) -> Pooling:
-    given = options.get(POOLING.key) or "mean"
-    chosen = next((each for each in POOLINGS if each == given), None)
+    value = options.get(POOLING.key) or "mean"
+    chosen = next((each for each in POOLINGS if each == value), None)
     if chosen is None:
-        raise TextError(f"There is no pooling {escape_controls(given[:20])!r}; choose {', '.join(POOLINGS)}.")
+        raise TextError(f"There is no pooling {escape_controls(value[:20])!r}; choose {', '.join(POOLINGS)}.")
     return chosen
 
 
 def _lines(opened: Opened, options: Options) -> SentenceTable:
-    """What was given, a text on a line."""
+    """The texts as a table with one text per line."""
     return read_sentences("The list", "\n".join(options.texts), opened.settings)

@@ -1,4 +1,4 @@
-"""What a classifier, a tagger or a reader of questions says of a text, and of its edited version."""
+"""Predictions of classes, tags and answers for a text, and for its edited version."""
 
 from typing import TypeVar
 
@@ -15,7 +15,7 @@ from bertviz_core.trace.results import Tokens
 
 T = TypeVar("T")
 LONGEST_ANSWER = 100
-"""Most tokens of an answer that can be chosen."""
+"""Maximum number of tokens of an answer that can be selected."""
 JOINS: tuple[Strategy, ...] = ("simple", *(each for each in STRATEGIES if each != "simple"))
 ORDER = choice("order", ORDERS, "whether the greatest class stands first")
 JOINED = choice("joined", JOINS, "how tagged tokens become entities")
@@ -25,7 +25,7 @@ WINDOW = Param("window", "whole", "part of a long context, from 1, that of the b
 
 @question(figures=("classes",), params=(ORDER,))
 def classes(opened: Opened, options: Options) -> Answer[ClassPrediction]:
-    """The classes of a text or pair."""
+    """Class probabilities of a text or pair."""
     answer = _classes(opened, options, tokens(opened, options))
     order: ClassOrder = options.choice(ORDER, ORDERS)
     return answer.of(answer.result, class_prediction=answer.result, class_order=order)
@@ -40,7 +40,7 @@ def next_sentence(opened: Opened, options: Options) -> Answer[ClassPrediction]:
 
 @question(figures=("classes-change",), params=(EDITED, EDITED_PAIR))
 def classes_change(opened: Opened, options: Options) -> Answer[tuple[ClassPrediction, ClassPrediction]]:
-    """The classes before and after an edit."""
+    """Class probabilities before and after an edit."""
     first = _classes(opened, options, tokens(opened, options))
     second = _classes(opened, options, edited_tokens(opened, options))
     both = _both(first, second)
@@ -49,7 +49,7 @@ def classes_change(opened: Opened, options: Options) -> Answer[tuple[ClassPredic
 
 @question()
 def tagged_tokens(opened: Opened, options: Options) -> Answer[TagPrediction]:
-    """The tags of a text."""
+    """Tags of the tokens of a text."""
     read = tokens(opened, options)
     (prediction,) = tag_predictions(opened.head(options.task), [read.result])
     return read.of(prediction, prediction.notices)
@@ -57,7 +57,7 @@ def tagged_tokens(opened: Opened, options: Options) -> Answer[TagPrediction]:
 
 @question(figures=("tags",), params=(JOINED,))
 def tags(opened: Opened, options: Options) -> Answer[TagPrediction]:
-    """The tags of a text, and its entities."""
+    """Tags and entities of a text."""
     answer, strategy = _tags(opened, options, options.text(), options.pair), options.choice(JOINED, JOINS)
     listed = entities(answer.result, opened.tokenizer, strategy)
     return answer.of(answer.result, tag_prediction=answer.result, tag_entities=listed, tag_strategy=strategy)
@@ -65,7 +65,7 @@ def tags(opened: Opened, options: Options) -> Answer[TagPrediction]:
 
 @question(figures=("tags-change",), params=(JOINED, EDITED, EDITED_PAIR))
 def tags_change(opened: Opened, options: Options) -> Answer[tuple[TagPrediction, TagPrediction]]:
-    """The entities before and after an edit."""
+    """Tags and entities before and after an edit."""
     strategy = options.choice(JOINED, JOINS)
     first = _tags(opened, options, options.text(), options.pair)
     second = _tags(opened, options, *edited_texts(options))
@@ -76,14 +76,14 @@ def tags_change(opened: Opened, options: Options) -> Answer[tuple[TagPrediction,
 
 @question(figures=("answers",), params=(LONGEST,))
 def answers(opened: Opened, options: Options) -> Answer[AnswerPrediction]:
-    """The answers to the question, which is the text, in the context, which is its pair."""
+    """Answers to a question (the text) in a context (its pair)."""
     answer = _answers(opened, options, options.text(), options.pair)
     return answer.of(answer.result, answer_prediction=answer.result)
 
 
 @question(figures=("answer-map",), params=(LONGEST, WINDOW))
 def answer_map(opened: Opened, options: Options) -> Answer[AnswerPrediction]:
-    """All spans of a part of the context, start by end."""
+    """Scores of all spans in a part of the context, start by end."""
     answer = answers(opened, options)
     best, count = answer.result.answers[0].window, len(answer.result.windows)
     window = max(options.whole(WINDOW.key, count + 1, best + 1) - 1, 0)
@@ -93,7 +93,7 @@ def answer_map(opened: Opened, options: Options) -> Answer[AnswerPrediction]:
 
 @question(figures=("answers-change",), params=(LONGEST, EDITED, EDITED_PAIR))
 def answers_change(opened: Opened, options: Options) -> Answer[tuple[AnswerPrediction, AnswerPrediction]]:
-    """The answers before and after an edit."""
+    """Answers before and after an edit."""
     first = _answers(opened, options, options.text(), options.pair)
     second = _answers(opened, options, *edited_texts(options))
     both = _both(first, second)
@@ -121,6 +121,6 @@ def _longest(options: Options) -> int:
 
 
 def _both(first: Answer[T], second: Answer[T]) -> Answer[tuple[T, T]]:
-    """Two answers about one model as one."""
+    """Combine two answers about the same model."""
     notices = tuple(dict.fromkeys((*first.notices, *second.notices)))
     return Answer((first.result, second.result), first.models, (*first.texts, *second.texts), notices)

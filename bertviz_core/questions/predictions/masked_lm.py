@@ -1,4 +1,4 @@
-"""What a masked-LM head answers: words at masks, surprise, the lens through the layers, expanded terms."""
+"""Predictions of a masked-LM head: words at masks, surprise, logit lens, term expansion."""
 
 from dataclasses import replace
 
@@ -38,9 +38,9 @@ from bertviz_core.trace.subwords.pieces import text_pieces
 from bertviz_core.trace.tokenization import longest_piece
 
 TOP, MOST_TERMS, FIRST_TERMS = 10, 50, 12
-"""Words at a position; most terms that are drawn, and how many by default."""
+"""Number of words at a position; maximum and default number of terms to draw."""
 TASK, NO_MASK = "masked-lm", "none"
-"""The head's task; what MASK is where nothing is masked."""
+"""Task of the head; value of MASK to mask nothing."""
 MASK = Param("mask", "text", "positions that are masked, with commas between them, or none")
 POSITION = Param("position", "position", "the position whose words are listed, the first mask by default")
 COMPARE = Param("compare", "text", "a word of one's own at the position")
@@ -51,7 +51,7 @@ GUESS = Param("guess", "position", "the token that is guessed in both versions")
 
 @question(figures=("masked-text",), params=(MASK, POSITION))
 def masked_words(opened: Opened, options: Options) -> Answer[WordPrediction]:
-    """The best words at every position."""
+    """Most likely words at every position."""
     read = tokens(opened, options)
     reading = _reading(opened, options, read.result)
     prediction = words_of(opened.head(TASK), reading, TOP)
@@ -62,7 +62,7 @@ def masked_words(opened: Opened, options: Options) -> Answer[WordPrediction]:
 
 @question(figures=("masked-words",), params=(MASK, POSITION, COMPARE))
 def words_at_position(opened: Opened, options: Options) -> Answer[WordPrediction]:
-    """The best words at one position, beside a word of one's own; nothing is known of the other positions."""
+    """Most likely words at one position only, and a word to compare with."""
     answer = tokens(opened, options)
     reading = _reading(opened, options, answer.result)
     position = _position(opened, options, reading)
@@ -75,7 +75,7 @@ def words_at_position(opened: Opened, options: Options) -> Answer[WordPrediction
 
 @question(params=(MASK, POSITION, COMPARE))
 def own_word(opened: Opened, options: Options) -> Answer[ComparedWord]:
-    """How likely a word of one's own is at a position, which is masked for it."""
+    """Probability of a given word at a position, which is masked for this."""
     read = tokens(opened, options)
     masked, word = masked_positions(opened, options, read.result), options.get(COMPARE.key).strip()
     position = options.whole(POSITION.key, len(read.result), _first_position(opened, read.result, masked))
@@ -91,7 +91,7 @@ def _surprise_cost(opened: Opened, options: Options) -> AnswerCost:
 
 @long_question(_surprise_cost, figures=("surprise",), noun="tokens masked")
 def surprise(opened: Opened, options: Options, job: AnswerJob[Answer[PseudoLikelihood]]) -> Answer[PseudoLikelihood]:
-    """Surprise of every token when it alone is masked."""
+    """Surprise of every token when only this token is masked."""
     read = tokens(opened, options)
     result = pseudo_likelihood(opened.head(TASK), opened.tokenizer, read.result, job)
     return read.of(result, result.notices, pseudo_likelihood=result, text_pieces=text_pieces(read.result))
@@ -99,7 +99,7 @@ def surprise(opened: Opened, options: Options, job: AnswerJob[Answer[PseudoLikel
 
 @question(figures=("lens",), params=(MASK, LENS))
 def lens(opened: Opened, options: Options) -> Answer[LogitLens]:
-    """The head on every layer's states."""
+    """The head applied to the hidden states of every layer."""
     read = tokens(opened, options)
     masked = masked_positions(opened, options, read.result)
     answer = lens_of(opened.head(TASK), opened.tokenizer, read.result, masked, TOP)
@@ -110,7 +110,7 @@ def lens(opened: Opened, options: Options) -> Answer[LogitLens]:
 
 @question()
 def term_weights(opened: Opened, options: Options) -> Answer[TermWeights]:
-    """The text as weighted words, of which there may be none."""
+    """Term weights of the text; may be empty."""
     read = tokens(opened, options)
     weights = weights_of(opened.head(TASK), read.result)
     answer = read.of(weights, weights.notices)
@@ -119,7 +119,7 @@ def term_weights(opened: Opened, options: Options) -> Answer[TermWeights]:
 
 @question(figures=("terms",), params=(SHOWN,))
 def terms(opened: Opened, options: Options) -> Answer[TermWeights]:
-    """The heaviest words of the text."""
+    """Terms with the largest weights."""
     answer = term_weights(opened, Options((options.text(),)))
     ids = answer.result.ids
     words = opened.tokenizer.spelled(ids[: _shown(options, len(ids))].tolist())
@@ -128,7 +128,7 @@ def terms(opened: Opened, options: Options) -> Answer[TermWeights]:
 
 @question(figures=("term-score",), params=(SHOWN,))
 def term_ledger(opened: Opened, options: Options) -> Answer[TermLedger]:
-    """The score of two texts, word by word."""
+    """Score of two texts as a sum over terms."""
     if options.pair is None:
         what = "This figure compares two texts, and one came; give the second with "
         raise TextError(what, Named("pair"), ".")
@@ -143,7 +143,7 @@ def term_ledger(opened: Opened, options: Options) -> Answer[TermLedger]:
 
 @question(figures=("words-change",), params=(EDITED, EDITED_PAIR, GUESS))
 def word_shift(opened: Opened, options: Options) -> Answer[WordShift]:
-    """The words at a token before and after an edit."""
+    """Most likely words at a position before and after an edit."""
     read, edited = tokens(opened, options), edited_tokens(opened, options)
     default = shift_position(opened.tokenizer, read.result, edited.result)
     guess = options.whole(GUESS.key, len(read.result), default)
@@ -153,24 +153,24 @@ def word_shift(opened: Opened, options: Options) -> Answer[WordShift]:
 
 
 def _typed(opened: Opened, read: Tokens) -> list[int]:
-    """Positions at which the text itself has a mask."""
+    """Positions of mask tokens in the text."""
     return np.flatnonzero(read.input_ids == mask_id(opened.tokenizer)).tolist()
 
 
 def masked_positions(opened: Opened, options: Options, read: Tokens) -> list[int]:
-    """Positions to mask; the longest word where neither an option nor the text names one."""
-    given, count, typed = options.get(MASK.key), len(read), _typed(opened, read)
+    """Positions to mask; defaults to the longest word unless the text contains a mask."""
+    value, count, typed = options.get(MASK.key), len(read), _typed(opened, read)
     if MASK.key not in options.values:
         return [] if typed else [longest_piece(read)]
-    places = given.split(",") if given != NO_MASK else []
+    places = value.split(",") if value != NO_MASK else []
     if not all(place in map(str, range(count)) for place in places):
-        what = f"={escape_controls(given[:20])} here; give positions from 0 to {count - 1} with commas between "
+        what = f"={escape_controls(value[:20])} here; give positions from 0 to {count - 1} with commas between "
         raise TextError("There is no ", Named(MASK.key), f"{what}them, or none.")
     return sorted({int(place) for place in places} - set(typed))
 
 
 def _reading(opened: Opened, options: Options, read: Tokens) -> MaskedReading:
-    """The run of the text with its masks; the head is asked of it at one position or at all."""
+    """The run on the masked text, from which the head predicts at one or all positions."""
     masked = masked_positions(opened, options, read)
     key = (__name__, "reading", read.text, read.pair, tuple(masked))
     return opened.made(key, lambda: read_masked(opened.head(TASK), opened.tokenizer, read, masked))
@@ -186,7 +186,7 @@ def _first_position(opened: Opened, read: Tokens, masked: list[int]) -> int:
 
 
 def _shown(options: Options, count: int) -> int:
-    """How many terms are drawn."""
+    """Number of terms to draw."""
     most = min(count, MOST_TERMS)
     if most == 0:
         raise TextError("No term of the vocabulary has a weight here, so nothing can be drawn; give other texts.")

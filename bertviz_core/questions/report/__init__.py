@@ -1,1 +1,1 @@
-"""A report: chosen figures of a model and a text in one HTML file that opens without a network."""
+"""Reports: selected figures of a model and a text in a self-contained HTML file."""

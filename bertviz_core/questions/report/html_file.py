@@ -1,4 +1,4 @@
-"""A report of an opened model: chosen figures of it and of a text in one HTML file that opens without a network."""
+"""Create the report of an opened model as a self-contained HTML file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,10 +16,10 @@ NO_FACTS: Mapping[str, str] = {}
 
 
 def report_figures(quick: bool) -> dict[str, str]:
-    """Name of each figure that a report may hold -> what it shows; those that it usually holds come first.
+    """Name of each figure that a report supports -> description; the default ones first.
 
     Args:
-        quick: whether those are left out that take more than one run of the model.
+        quick: whether to omit figures that need more than one run of the model.
     """
     named = {each: all_figures()[each].description.partition(" (")[0] for each in REPORTED}
     return {each: shows for each, shows in named.items() if not (quick and each in MANY_RUNS)}
@@ -35,17 +35,17 @@ def report_file(
     first: Sequence[ReportSection] = (),
     facts: Mapping[str, str] = NO_FACTS,
 ) -> bytes:
-    """The report as an HTML file.
+    """Create the report.
 
     Args:
         opened: the model.
-        text: what it reads; "" for a report on the model alone.
+        text: the input; "" for a report on the model alone.
         pair: a second text of the same input.
-        figures: by their names, in this order.
-        theme: colours, and the width for which figures are drawn.
+        figures: names of the figures, in order.
+        theme: colours, and the width of the figures.
         progress: called with figures drawn and their number.
-        first: what stands in front of these figures.
-        facts: what the report says of itself besides.
+        first: sections before these figures.
+        facts: further facts for the head of the report.
 
     Raises:
         BertvizError: there is no such figure, or none of them can be drawn.

@@ -1,4 +1,4 @@
-"""Write a question of a page as lines of the public library that give the same numbers."""
+"""Generate library code that reproduces the result of a page."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,16 +8,16 @@ from bertviz_core.questions.parameters import COMMON, Options, Param
 from bertviz_core.questions.question import Question
 
 SPELLED = 2_000
-"""Characters of the texts up to which they are written out."""
+"""Total length up to which texts are included in the code."""
 LINE = 100
-"""Characters of a call up to which it stands on one line."""
+"""Maximum length of a call on a single line."""
 PROBE_FILE = "probe.zip"
 PROBE_NOTE = f"# {PROBE_FILE} is the file that Save this probe writes"
 METHODS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "tags": ("predict", {"joined": "join"}),
     "corpus-search": ("search", {"hits": "k", "where": "where"}),
 }
-"""Question -> the method of its own that answers it, and its keywords by the keys of the parameters."""
+"""Question -> its dedicated method, and the keywords of the method by parameter key."""
 PRINTED: Mapping[str, str] = {
     "accuracy": "for curve in result:\n    print(curve.order, curve.values.mean(axis=0))",
     "answers": "for answer in result.answers:\n    print(answer.text, answer.score)",
@@ -86,21 +86,21 @@ PRINTED: Mapping[str, str] = {
     "word-shares": "print(result.words, result.shares)\nprint(result.clean, result.reference, result.error)",
     "words-change": "print(result.words, result.before, result.after, result.divergence)",
 }
-"""Question -> lines that print what its view shows; any other result is printed whole."""
+"""Question -> lines that print what its view shows; other results are printed completely."""
 
 
 def library_lines(question: Question[Any, Any], opened: Opened | CorpusSubject, options: Options) -> str:
-    """Lines that open the model or corpus, ask the question with these options, and print what its view shows."""
+    """Code that opens the model or corpus, computes the answer with these options, and prints what its view shows."""
     return f"{opening_lines(opened, options.task, _has_probe(options))}{call_lines(question, options)}"
 
 
 def opening_lines(opened: Opened | CorpusSubject, task: str | None = None, by_name: bool = False) -> str:
-    """Lines that open a model as `model`, or a corpus as `corpus`.
+    """Code that opens a model as `model`, or a corpus as `corpus`.
 
     Args:
         opened: the model or corpus.
         task: task of the head.
-        by_name: whether a local model is named as here, for its probes know that name; by its folder otherwise.
+        by_name: whether to open a local model by its name, which its probes refer to, rather than by its folder.
     """
     if isinstance(opened, CorpusSubject):
         return f"from bertviz_core import open_corpus\n\ncorpus = open_corpus({str(opened.corpus.path)!r})\n"
@@ -111,7 +111,7 @@ def opening_lines(opened: Opened | CorpusSubject, task: str | None = None, by_na
 
 
 def call_lines(question: Question[Any, Any], options: Options) -> str:
-    """Lines that ask an open model or corpus, and print what the question's view shows."""
+    """Code that computes the answer with an open model or corpus, and prints what its view shows."""
     name = question.public_name
     method, keywords = METHODS.get(name, ("compute", {}))
     texts, before = _texts(options.texts)
@@ -135,7 +135,7 @@ def _has_probe(options: Options) -> bool:
 
 
 def _texts(texts: tuple[str, ...]) -> tuple[list[str], str]:
-    """The texts as arguments, and lines that read them from a file where they are long."""
+    """The texts as arguments, and code that reads them from a file if they are long."""
     if sum(map(len, texts)) <= SPELLED:
         return [repr(text) for text in texts], ""
     if len(texts) == 1:
@@ -144,7 +144,7 @@ def _texts(texts: tuple[str, ...]) -> tuple[list[str], str]:
 
 
 def _literal(param: Param | None, value: str) -> str:
-    """A value as Python writes it; the library takes numbers and texts alike."""
+    """A value as a Python literal; the library also accepts numbers as texts."""
     if param is not None and param.options == ("false", "true"):
         return value.capitalize()
     if param is not None and param.kind == "target" and value.startswith("probe:"):

@@ -1,4 +1,4 @@
-"""A report as one HTML file: nothing in it asks a network for anything, and nothing that a user wrote is a tag."""
+"""Render a report as a self-contained HTML file, with all texts escaped."""
 
 import html
 import math
@@ -13,7 +13,7 @@ from bertviz_core.figures.base.style import FONT, Theme
 from bertviz_core.questions.report.sections import Report, ReportSection
 from bertviz_core.text import digits
 
-# In a narrower window a figure is moved sideways in its place: drawn smaller, its words would lie on each other.
+# In a narrower window figures scroll horizontally: at a smaller size their texts would overlap.
 STYLE = """
 html{{scroll-behavior:smooth}} body{{background:{paper};color:{text};font-family:{font};line-height:1.5;margin:0 auto;
 max-width:{width}px;padding:1.5rem}}
@@ -31,15 +31,15 @@ code{{font-size:.85rem;overflow-wrap:anywhere;white-space:pre-wrap}}
 @media print{{nav,details{{display:none}}.drawing{{overflow:visible;zoom:.68}}}}
 """
 MOST_ROWS = 200
-"""Of a table; its own file has all."""
+"""Maximum number of rows of a table; its own file has all."""
 
 
 def report_page(report: Report, theme: Theme) -> str:
-    """The file: facts, contents, and each figure with its caption and the command that draws it.
+    """Render facts, contents, and each figure with its caption and the command that draws it.
 
     Args:
         report: facts and figures, drawn in this theme.
-        theme: colours and typeface; for print the figures stand still.
+        theme: colours and typeface; with "print" the figures are static.
     """
     style = STYLE.format(
         paper=theme.paper,
@@ -52,7 +52,7 @@ def report_page(report: Report, theme: Theme) -> str:
     )
     title = f"{_text(report.model)}: a report"
     facts = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in report.facts.items())
-    named = f" — {report.model}"  # behind most titles, and said above
+    named = f" — {report.model}"  # suffix of most titles, redundant here
     contents = "".join(
         f'<li><a href="#{each.name}">{_text(each.title.removesuffix(named))}</a></li>' for each in report.sections
     )
@@ -71,7 +71,7 @@ def _section(section: ReportSection, theme: Theme) -> str:
     config = {"showSendToCloud": False, "displaylogo": False, "responsive": True}
     config |= {"staticPlot": True, "displayModeBar": False} if theme.name == "print" else {}
     label = html.escape(description(section.alt, section.caption))
-    drawing = f"<h3>{_text(section.title)}</h3>" if section.figure is None else ""  # a figure has its title inside
+    drawing = f"<h3>{_text(section.title)}</h3>" if section.figure is None else ""  # figures contain their titles
     if section.figure is not None:
         plot = section.figure.to_html(full_html=False, include_plotlyjs=False, include_mathjax=False, config=config)
         drawing += f'<div class="drawing" role="img" aria-label="{label}">{plot}</div>'
@@ -85,7 +85,7 @@ def _section(section: ReportSection, theme: Theme) -> str:
 
 
 def _table(table: pd.DataFrame) -> str:
-    """The first rows of a table, numbers as a page writes them."""
+    """The first rows of a table, with numbers formatted as on a page."""
     head = "".join(f"<th>{_text(str(name))}</th>" for name in table.columns)
     rows = "".join(
         f"<tr>{''.join(_cell(cell) for cell in row)}</tr>"

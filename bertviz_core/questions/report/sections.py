@@ -1,4 +1,4 @@
-"""What a report consists of: facts of the model, and the figures that can be drawn of it, each with its caption."""
+"""The content of a report: facts about the model, and figures with captions."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ USUAL = (
     "effects",
     "word-shares",
 )
-"""What a report shows unless it is told otherwise: from the outside in, and only what the model and its texts have."""
+"""Figures of a report by default, from the outside in; those that do not apply to the model or text are omitted."""
 OF_WEIGHTS = frozenset(
     [
         "overview",
@@ -59,57 +59,57 @@ OF_WEIGHTS = frozenset(
         "changes",
     ]
 )
-"""Figures that no text changes."""
+"""Figures that do not depend on the text."""
 MANY_RUNS = frozenset(("surprise", "effects", "word-shares", "word-bars"))
-"""Figures that take a run of the model for each head or word."""
+"""Figures that need a run of the model for each head or word."""
 REPORTED = (
     *USUAL,
     *("components", "design", "layer", "cost", "memory", "load-report", "weights", "tokenizers", "nearest", "input"),
     *("paths", "matrix", "products", "cell", "mix", "lines", "long", "next-sentence", "answers", "answer-map"),
     *("masked-text", "terms", "term-score", "surprise", "word-bars"),
 )
-"""What a report may hold: figures of one model and its text, and of nothing else. Others read names of models, files or
-lists where these read a text, or take minutes; a new figure is no part of a report until it is named here."""
+"""Figures that a report supports: those of a single model and its text. Others need names of models, files or lists
+instead of a text, or take minutes. New figures have to be added here."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportSection:
-    """One figure of a report, or one table."""
+    """A figure or table of a report."""
 
     name: str
-    """As `figure --list` has it; any other word for what is no figure of that list."""
+    """Name of the figure in `figure --list`, or another word for other sections."""
     title: str
     alt: str
-    """What is seen, for a reader who does not see it."""
+    """Text alternative for screen readers."""
     figure: go.Figure | None
-    """Drawn in the report's theme; None where there is a table alone."""
+    """The figure in the theme of the report; None for a table alone."""
     caption: Caption
     code: str
-    """What makes the same figure; may be empty."""
+    """Code that reproduces the figure; may be empty."""
     code_title: str = "The command that draws it"
     table: pd.DataFrame | None = None
-    """Numbers that stand where there is no figure."""
+    """Table to show in place of a figure."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
-    """Facts and figures of one model and one text."""
+    """Facts and figures of a model and a text."""
 
     model: str
     facts: Mapping[str, str]
-    """What it was made of and with -> the value, in the order in which they stand."""
+    """Label -> value of the facts at the head of the report, in order."""
     sections: tuple[ReportSection, ...]
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Why figures cannot be drawn, in one sentence -> their names."""
+    """Reason why figures cannot be drawn, one sentence -> their names."""
     notices: tuple[str, ...] = ()
-    """What a reader must know about the numbers."""
+    """Remarks on the data."""
 
 
 def known_figures(names: Sequence[str]) -> tuple[str, ...]:
-    """The figures of these names, or the usual ones where none is named.
+    """Validate names of figures; defaults to the usual ones.
 
     Raises:
-        TextError: no report holds such a figure.
+        TextError: reports do not support a figure.
     """
     for name in names:
         if name not in REPORTED:
@@ -125,21 +125,21 @@ def report_of(
     progress: Progress | None = None,
     first: Sequence[ReportSection] = (),
 ) -> Report:
-    """A report of these figures; the model runs once, whatever the number of figures.
+    """Create a report with these figures; the model is run once for all of them.
 
-    A figure that the model or its texts cannot have, such as classes of a model without a head, is left out,
-    and the report says why.
+    Figures that do not apply to the model or its texts, such as classes for a model without a head, are omitted, with
+    the reason stated in the report.
 
     Args:
         opened: the model.
-        options: what it reads, and options of the figures.
-        names: as `figure --list` has them.
-        theme: colours, and the width for which figures are drawn.
+        options: texts, and options of the figures.
+        names: names of the figures, from `figure --list`.
+        theme: colours, and the width of the figures.
         progress: called with figures drawn and their number.
-        first: what stands in front of these figures, such as those of the view that a reader is on.
+        first: sections before these figures, such as those of the current page.
 
     Raises:
-        TextError: there is nothing in front, and not one figure can be drawn, with the reason of the first.
+        TextError: there are no other sections and no figure can be drawn; the message has the reason of the first.
     """
     sections = list(first)
     notices: list[str] = []
@@ -148,12 +148,12 @@ def report_of(
         if progress is not None:
             progress(place, len(names))
         try:
-            section, said = _section(opened, options, name, theme)
+            section, remarks = _section(opened, options, name, theme)
         except BertvizError as error:
             left_out[str(error)] = (*left_out.get(str(error), ()), name)
         else:
             sections.append(section)
-            notices += said
+            notices += remarks
     if not sections:
         raise TextError(next(iter(left_out), "A report of no figure was asked for; choose one at least."))
     if progress is not None:
@@ -164,7 +164,7 @@ def report_of(
 
 
 def report_facts(opened: Opened, options: Options) -> dict[str, str]:
-    """Model, its size, its weights' digest, what it read, and the versions of what computed; all as words."""
+    """Model, size, digest of the weights, input texts and versions of the software, as texts."""
     source, ledger = opened.source, parameters(opened, options).result
     facts = {
         "Model": source.name,
@@ -186,7 +186,7 @@ def report_facts(opened: Opened, options: Options) -> dict[str, str]:
 
 
 def _section(opened: Opened, options: Options, name: str, theme: Theme) -> tuple[ReportSection, tuple[str, ...]]:
-    """One figure, and what a reader must know about it."""
+    """A figure, and remarks on it."""
     spec, answer = drawn_by(name, opened, options)
     figure = spec.drawn(theme)
     texts = () if name in OF_WEIGHTS else answer.texts
@@ -195,16 +195,16 @@ def _section(opened: Opened, options: Options, name: str, theme: Theme) -> tuple
     return ReportSection(name, spec.title, spec.alt or spec.title, figure, caption, command), answer.notices
 
 
-def _command(model: str, asked: Options, name: str, theme: Theme) -> str:
-    options = [
-        *(("--map", asked.get("map")) if name == "norms" and asked.get("map") else ()),
+def _command(model: str, options: Options, name: str, theme: Theme) -> str:
+    flags = [
+        *(("--map", options.get("map")) if name == "norms" and options.get("map") else ()),
         *(("--theme", theme.name) if theme.name != "light" else ()),
-        *(("--pair", asked.pair) if asked.pair else ()),
-        *(("--layer", asked.get("layer")) if asked.get("layer") else ()),
-        *(("--head", asked.get("head")) if asked.get("head") else ()),
-        *(("--task", asked.task) if asked.task else ()),
+        *(("--pair", options.pair) if options.pair else ()),
+        *(("--layer", options.get("layer")) if options.get("layer") else ()),
+        *(("--head", options.get("head")) if options.get("head") else ()),
+        *(("--task", options.task) if options.task else ()),
     ]
-    given, out = (name, model, *asked.texts), ("-o", f"{name}.html")
-    # Behind "--" a text that begins with a dash is no option.
-    words = (*options, *out, "--", *given) if any(each.startswith("-") for each in given) else (*given, *options, *out)
+    inputs, out = (name, model, *options.texts), ("-o", f"{name}.html")
+    # After "--" a text that begins with a dash is not an option.
+    words = (*flags, *out, "--", *inputs) if any(each.startswith("-") for each in inputs) else (*inputs, *flags, *out)
     return shlex.join(("python", "-m", "bertviz_core", "figure", *words))

@@ -1,1 +1,1 @@
-"""Answers as JSON objects, as tables of a terminal and as data frames: each once, for command line and library."""
+"""Format answers as JSON, text tables and data frames, for the command line and the library."""

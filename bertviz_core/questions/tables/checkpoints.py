@@ -1,4 +1,4 @@
-"""What differs between two checkpoints, as JSON object and as text."""
+"""Format the comparison of two checkpoints as JSON and text."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ MAX_NAME_CHARACTERS = 90
 
 
 def compare_json(comparison: CheckpointComparison, behaviours: Behaviour | None) -> dict[str, Any]:
-    """A comparison as the JSON object of the command; a change that is not finite is null."""
+    """The JSON object of the `compare` command; changes that are not finite are null."""
     value: dict[str, Any] = {
         "first": comparison.first,
         "second": comparison.second,
@@ -36,7 +36,7 @@ def compare_json(comparison: CheckpointComparison, behaviours: Behaviour | None)
 
 
 def compare_lines(comparison: CheckpointComparison, behaviours: Behaviour | None) -> list[str]:
-    """A comparison as tables, the tensors that changed most first."""
+    """Tables of the comparison, sorted by change, descending."""
     ordered = sorted(comparison.tensors, key=lambda tensor: -tensor.relative_change)
     rows = [
         (_name(tensor.name), str(tensor.shape), f"{tensor.relative_change:.3e}", f"{tensor.largest_difference:.3e}")
@@ -82,7 +82,7 @@ def _behaviour_lines(behaviours: Behaviour) -> list[str]:
 
 
 def _name(name: str) -> str:
-    """A stranger's name as a terminal may show it."""
+    """An untrusted name, escaped for a terminal."""
     return shortened(escape_controls(name), MAX_NAME_CHARACTERS)
 
 

@@ -1,4 +1,4 @@
-"""Corpora and hits of a search as JSON objects and as text."""
+"""Format corpora and search results as JSON and text."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,20 +11,20 @@ from bertviz_core.questions.tables.lines import aligned, number_cell, printable_
 from bertviz_core.text import counted, escape_controls
 
 OWN = ("row", "score")
-"""Facts of a hit, beside which its columns stand; `text` is no name that a column of an input can have."""
+"""Keys of a hit besides its columns; input columns are never named `text`."""
 LONGEST = 60
-"""Characters of a text in the table."""
+"""Maximum length of a text in the table."""
 
 
 def info_json(corpus: Corpus) -> dict[str, Any]:
-    """The corpus as the JSON object of the command: its manifest, with every column and its kind."""
+    """The JSON object of the `corpus info` command: the manifest, with every column and its kind."""
     manifest: dict[str, Any] = msgspec.to_builtins(corpus.manifest)
     columns = [{"name": name, "kind": kind} for name, kind in corpus.columns.items()]
     return {**manifest, "columns": columns, "fingerprint": corpus.fingerprint}
 
 
 def info_lines(corpus: Corpus) -> list[str]:
-    """The corpus as lines, and its columns as a table."""
+    """Lines about the corpus, and a table of its columns."""
     manifest = corpus.manifest
     facts: Mapping[str, str] = {
         "rows": f"{manifest.rows:,} in {counted(manifest.shards, 'shard')}",
@@ -40,7 +40,7 @@ def info_lines(corpus: Corpus) -> list[str]:
 
 
 def hits_json(hits: CorpusHits) -> dict[str, Any]:
-    """The hits as the JSON object of the command; the columns of a row stand beside its score."""
+    """The JSON object of the `corpus search` command; columns of a row are on the same level as its score."""
     return {
         "query": hits.query,
         "corpus": hits.corpus,
@@ -59,7 +59,7 @@ def hits_json(hits: CorpusHits) -> dict[str, Any]:
 
 
 def hit_lines(hits: CorpusHits) -> list[str]:
-    """The hits as a table, the nearest first."""
+    """A table of the hits, in descending order of their score."""
     rows = [
         (f"{hit.row:,}", number_cell(hit.score), escape_controls((hit.text or "")[:LONGEST]), _columns(hit.columns))
         for hit in hits.hits
@@ -69,9 +69,9 @@ def hit_lines(hits: CorpusHits) -> list[str]:
 
 
 def plain_columns(columns: Any) -> dict[str, Any]:
-    """Values as JSON has them: what is neither number, text, truth nor nothing as its text.
+    """Convert values to JSON; other types become texts.
 
-    A column called as one of a hit's own facts gets `_input` behind its name.
+    A column with the name of another key of a hit gets the suffix `_input`.
     """
     return {
         f"{name}_input" if name in OWN else name: value

@@ -1,4 +1,4 @@
-"""Tables that a page shows and downloads and the library hands out: one frame each, with the library's columns."""
+"""Data frames shared by pages, downloads and the library."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,17 +24,17 @@ KEYS = ("name", "status", "component", "model_shape", "checkpoint_shape", "numel
 
 
 def parameters_frame(rows: Sequence[Parameter]) -> pd.DataFrame:
-    """A row for each parameter, with its name in the file last; what a row does not have is None or NA."""
+    """One row per parameter, with its name in the file last; missing values are None or NA."""
     return pd.DataFrame({name: [getattr(row, name) for row in rows] for name in PARAMETERS}).astype({"layer": "Int64"})
 
 
 def keys_frame(rows: Sequence[KeyRow]) -> pd.DataFrame:
-    """A row for each name of the model and of the file, with what becomes of it; a shape that it lacks is None."""
+    """One row per name in the model or file, with its status; missing shapes are None."""
     return pd.DataFrame({name: [getattr(row, name) for row in rows] for name in KEYS})
 
 
 def readable(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same as a table of a page takes it: a shape as its text, names in a row, and nothing where there is none."""
+    """Convert a frame for display: shapes and lists of names become texts, missing values empty."""
     words = {str(name) for name in frame if not pd.api.types.is_numeric_dtype(frame[name])}
     return frame.assign(**{name: [_cell(value, name) for value in frame[name]] for name in words})
 

@@ -1,4 +1,4 @@
-"""A layer's heads, and similarities of sentences, as JSON objects and as text."""
+"""Format the heads of a layer, and similarities of sentences, as JSON and text."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from bertviz_core.sentences.results import SentenceVectors
 
 
 def heads_json(projections: HeadProjections, weights: bool) -> dict[str, Any]:
-    """A layer's heads as the JSON object of the command: per block a norm for each head, or its numbers."""
+    """The JSON object of the `heads` command: for each block the norm of each head, or its weights."""
     blocks: dict[str, Any] = {block: projections.norms[:, index].tolist() for index, block in enumerate(BLOCKS)}
     if weights:
         blocks = {block: np.ascontiguousarray(projections.blocks(block)) for block in BLOCKS}
@@ -33,7 +33,7 @@ def heads_json(projections: HeadProjections, weights: bool) -> dict[str, Any]:
 
 
 def heads_lines(projections: HeadProjections, weights: bool) -> list[str]:
-    """A layer's heads as tables: shapes and names, norms, and on request the numbers."""
+    """Tables of the heads: shapes and names, norms, and optionally the weights."""
     stored = [
         (block, matrix.name, str(matrix.shape), matrix.form, str(projections.blocks(block).shape))
         for block, matrix in projections.stored.items()
@@ -55,7 +55,7 @@ def heads_lines(projections: HeadProjections, weights: bool) -> list[str]:
 
 
 def similarity_json(vectors: SentenceVectors, matrix: np.ndarray) -> dict[str, Any]:
-    """Similarities as the JSON object of the `similarity` command."""
+    """The JSON object of the `similarity` command."""
     return {
         "model": vectors.model,
         "sentences": vectors.sentences,
@@ -71,7 +71,7 @@ def similarity_json(vectors: SentenceVectors, matrix: np.ndarray) -> dict[str, A
 
 
 def similarity_lines(vectors: SentenceVectors, matrix: np.ndarray) -> list[str]:
-    """Similarities as a table, the columns by number."""
+    """A table of similarities with numbered columns."""
     numbers = [str(index) for index in range(len(matrix))]
     rows = [
         (number, printable_token(text), *map(number_cell, row.tolist()))

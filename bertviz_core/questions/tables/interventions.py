@@ -1,4 +1,4 @@
-"""Effects of parts, shares of words and of pairs of words as JSON objects and as text."""
+"""Format ablation effects and attributions to words and pairs of words as JSON and text."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from bertviz_core.text import decimals, measured
 
 
 def effects_json(effects: AblationEffects) -> dict[str, Any]:
-    """Effects as the JSON object of the `causes` command."""
+    """The JSON object of the `causes` command."""
     return {
         "model": effects.model,
         "target": effects.target,
@@ -28,7 +28,7 @@ def effects_json(effects: AblationEffects) -> dict[str, Any]:
 
 
 def effects_lines(effects: AblationEffects) -> list[str]:
-    """What was done, and a row for each layer: its heads, its feed-forward block, the whole of it."""
+    """A description, and one row per layer: its heads, its feed-forward block, the whole layer."""
     done = {"zero": "taken away", "mean": f"at its mean over {effects.reference}", "gradient": "estimated by gradients"}
     first = f"{effects.model}: {effects.title} = {measured(effects.clean, effects.unit)}, and its change with each head"
     heads = range(effects.heads.shape[1])
@@ -49,7 +49,7 @@ def _cell(value: float) -> str:
 
 
 def shares_json(shares: WordAttributions) -> dict[str, Any]:
-    """Shares as the JSON object of the `words` command."""
+    """The JSON object of the `words` command."""
     return {
         "model": shares.model,
         "target": shares.target,
@@ -69,7 +69,7 @@ def shares_json(shares: WordAttributions) -> dict[str, Any]:
 
 
 def shares_lines(shares: WordAttributions) -> list[str]:
-    """What was done, and a row for each word, in the order of the text."""
+    """A description, and one row per word in the order of the text."""
     first = (
         f"{shares.model}: {shares.title} = {measured(shares.clean, shares.unit)}; with {shares.instead} in the place "
         f"of all words {decimals(shares.reference)}"
@@ -86,7 +86,7 @@ def shares_lines(shares: WordAttributions) -> list[str]:
 
 
 def pairs_json(ledger: PairAttributions) -> dict[str, Any]:
-    """Pairs of words as the JSON object of the `word-pairs` command."""
+    """The JSON object of the `word-pairs` command."""
     return {
         "model": ledger.model,
         "layer": ledger.layer,
@@ -107,7 +107,7 @@ def pairs_json(ledger: PairAttributions) -> dict[str, Any]:
 
 
 def pairs_lines(ledger: PairAttributions) -> list[str]:
-    """The sum, and a row for each token of the first text."""
+    """The sum, and one row per token of the first text."""
     total = float(ledger.shares.sum())
     first = (
         f"{ledger.model}, from layer {ledger.layer}: cosine {decimals(ledger.cosine)} = pairs {decimals(total)} + "

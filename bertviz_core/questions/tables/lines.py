@@ -1,4 +1,4 @@
-"""Rows as lines of a terminal, and values as JSON has them."""
+"""Format rows as aligned lines, and values as JSON."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ MAX_TOKEN_CHARACTERS = 40
 
 
 def aligned(rows: Sequence[Sequence[str]], align: str) -> list[str]:
-    """The rows as lines of equally wide columns, "l" or "r" for each."""
+    """Align rows in columns, each "l" or "r"."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(align))] if rows else []
     return [
         "  ".join(
@@ -24,28 +24,28 @@ def aligned(rows: Sequence[Sequence[str]], align: str) -> list[str]:
 
 
 def number_cell(value: float | np.floating[Any], places: int = 4) -> str:
-    """A number with its decimals and a real minus, as it is read; `print_lines` knows what a terminal can show."""
+    """Format a number with a minus sign; `print_lines` replaces the sign if the terminal cannot show it."""
     return f"{value:.{places}f}".replace("-", "−")
 
 
 def printable_token(token: str) -> str:
-    """A token as a terminal may show it."""
+    """A token, escaped for a terminal."""
     return shortened(escape_controls(token), MAX_TOKEN_CHARACTERS)
 
 
 def json_bytes(value: dict[str, Any]) -> bytes:
-    """A JSON object, arrays as lists of numbers."""
+    """Serialize a JSON object; arrays become lists."""
     return orjson.dumps(value, _plain, orjson.OPT_SERIALIZE_NUMPY)
 
 
 def json_object(value: dict[str, Any]) -> dict[str, Any]:
-    """The object that a reader of the JSON gets: lists for arrays and tuples, None for NaN."""
+    """The parsed JSON: lists for arrays and tuples, None for NaN."""
     plain: dict[str, Any] = orjson.loads(json_bytes(value))
     return plain
 
 
 def _plain(value: Any) -> Any:
-    """What orjson cannot write: an array that is a view with gaps, or of numbers of half precision or the like."""
+    """Convert what orjson cannot serialize: arrays that are not contiguous or have dtypes such as float16."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} is no value of JSON")

@@ -1,4 +1,4 @@
-"""Ledgers of parameters and load reports as JSON objects and as text."""
+"""Format ledgers of parameters and load reports as JSON and text."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from bertviz_core.text import escape_controls
 
 
 def ledger_json(ledger: Ledger) -> dict[str, Any]:
-    """A ledger as the JSON object of the `parameters` command."""
+    """The JSON object of the `parameters` command."""
     return {
         "model": ledger.model,
         "model_type": ledger.model_type,
@@ -60,7 +60,7 @@ def ledger_json(ledger: Ledger) -> dict[str, Any]:
 
 
 def ledger_text(ledger: Ledger) -> str:
-    """A ledger as text: sums, components, layers, rows."""
+    """Format a ledger as text: sums, components, layers, rows."""
     lines = [
         f"{ledger.model} ({ledger.architecture}, {ledger.model_type}): {ledger.total:,} parameters "
         f"in {ledger.tensors:,} tensors, {ledger.trainable:,} trainable, {ledger.nbytes:,} bytes",
@@ -77,7 +77,7 @@ def ledger_text(ledger: Ledger) -> str:
 
 
 def report_json(report: LoadReport) -> dict[str, Any]:
-    """A load report as the JSON object of the command."""
+    """The JSON object of the `load-report` command."""
     return {
         "model": report.model,
         "model_type": report.model_type,
@@ -116,7 +116,7 @@ def report_json(report: LoadReport) -> dict[str, Any]:
 
 
 def repair_json(repair: PrefixRepair) -> dict[str, Any]:
-    """A repair of the names as it stands in the report's JSON."""
+    """The JSON object of a prefix repair."""
     return {
         "action": repair.action,
         "old": repair.old,
@@ -130,7 +130,7 @@ def repair_json(repair: PrefixRepair) -> dict[str, Any]:
 
 
 def report_lines(report: LoadReport) -> list[str]:
-    """A load report as text: what it means, the counts, the names that have no counterpart."""
+    """Format a load report as text: its meaning, the counts, and the names without a counterpart."""
     names = [_name_line(row) for row in report.rows if row.status != "matched"]
     shares = [
         (share.name, f"{share.matched:,}", f"{share.new:,}", f"{share.wrong_shape:,}", f"{share.unused:,}")

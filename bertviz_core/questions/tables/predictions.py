@@ -1,4 +1,4 @@
-"""What a task head answers, as JSON object, as table of a terminal and as data frame, by the kind of its result."""
+"""Format predictions of a task head as JSON, text tables and data frames, by the type of the result."""
 
 from collections.abc import Callable, Sequence
 from functools import singledispatch
@@ -22,16 +22,16 @@ from bertviz_core.questions.tables.lines import aligned, number_cell, printable_
 from bertviz_core.text import escape_controls
 
 Rows = tuple[list[tuple[str, ...]], str]
-"""The rows of a table, the heading first, and how its columns are aligned."""
+"""Rows of a table, starting with the header, and the alignment of its columns."""
 
 
 def prediction_json(answer: Answer[Any]) -> dict[str, Any]:
-    """The answer to one text as a JSON object, without the notices."""
+    """The JSON object of the answer for a text, without notices."""
     return _json(answer.result, answer)
 
 
 def prediction_lines(about: dict[str, Any], answers: Sequence[Answer[Any]]) -> list[str]:
-    """Which head was asked (model, model_class, task), and a table for each text."""
+    """The head (model, model_class, task), and a table for each text."""
     lines = [f"{about['model']}: {about['model_class']}, {about['task']}"]
     for answer in answers:
         shown = prediction_json(answer)
@@ -43,7 +43,7 @@ def prediction_lines(about: dict[str, Any], answers: Sequence[Answer[Any]]) -> l
 
 
 def prediction_frame(answer: Answer[Any]) -> pd.DataFrame:
-    """A row for each class, entity, answer, term, or position with its best word; columns as in the JSON."""
+    """One row per class, entity, answer, term, or position with its best word; columns as in the JSON."""
     shown = prediction_json(answer)
     frames: dict[type, Callable[[], pd.DataFrame]] = {
         WordPrediction: lambda: _word_frame(shown),

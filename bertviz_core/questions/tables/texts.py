@@ -1,4 +1,4 @@
-"""Tokens, hidden states and attention of a text as JSON objects and as text."""
+"""Format tokens, hidden states and attention of a text as JSON and text."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ STRONGEST_KEYS = 4
 
 
 def tokens_json(tokens: Tokens) -> dict[str, Any]:
-    """Tokens as the JSON object of the `tokens` command; what a tokenizer does not say is null."""
+    """The JSON object of the `tokens` command; values that a tokenizer does not provide are null."""
     return {
         "text": tokens.text,
         "pair": tokens.pair,
@@ -36,7 +36,7 @@ def tokens_json(tokens: Tokens) -> dict[str, Any]:
 
 
 def tokens_lines(tokens: Tokens) -> list[str]:
-    """Tokens as a table."""
+    """A table of the tokens."""
     blank = (None,) * len(tokens)
     types = tokens.token_type_ids if tokens.token_type_ids is not None else blank
     rows = [
@@ -60,7 +60,7 @@ def tokens_lines(tokens: Tokens) -> list[str]:
 
 
 def hidden_json(trace: Trace, layer: int, pooler: bool, check: PoolerCheck | None) -> dict[str, Any]:
-    """Hidden states as the JSON object of the `hidden` command."""
+    """The JSON object of the `hidden` command."""
     pooler_keys: dict[str, Any] = {}
     if pooler:
         pooler_keys = {"pooler_output": trace.pooler_output, "pooler_check": check.max_difference if check else None}
@@ -79,7 +79,7 @@ def hidden_json(trace: Trace, layer: int, pooler: bool, check: PoolerCheck | Non
 
 
 def hidden_lines(trace: Trace, layer: int, pooler: bool, check: PoolerCheck | None) -> list[str]:
-    """Hidden states as a table: norm and first values of every token."""
+    """A table of the hidden states: norm and first values of every token."""
     states = trace.hidden_states[layer]
     rows = [
         (str(position), printable_token(token), f"{np.linalg.norm(vector):.4f}", _values(vector))
@@ -109,7 +109,7 @@ def _values(vector: np.ndarray) -> str:
 
 
 def attention_json(trace: Trace, head_map: AttentionMap) -> dict[str, Any]:
-    """A head's map as the JSON object of the `attention` command."""
+    """The JSON object of the `attention` command."""
     return {
         "model": trace.model,
         "model_type": trace.model_type,
@@ -128,7 +128,7 @@ def attention_json(trace: Trace, head_map: AttentionMap) -> dict[str, Any]:
 
 
 def attention_lines(trace: Trace, head_map: AttentionMap) -> list[str]:
-    """A head's map as a table: of every query the keys with the largest weights."""
+    """A table of the attention of a head: the keys with the largest weights for every query."""
     kind = "word" if head_map.options.words else "token"
     count = min(STRONGEST_KEYS, len(head_map.keys))
     strongest = np.argsort(-head_map.weights, axis=1, kind="stable")[:, :count]
@@ -150,7 +150,7 @@ def _key(head_map: AttentionMap, query: int, key: int) -> str:
 
 
 def journey_json(way: Journey) -> dict[str, Any]:
-    """Stages, tokens and numbers [layers][tokens]."""
+    """The JSON object of a journey: stages, tokens and measures [layers][tokens]."""
     stages = [{"name": each.name, "kind": each.kind, "numel": each.numel, "run": each.run} for each in way.stages]
     known = {"turn": way.turn, "length": way.length, "entropy": way.entropy}
     tokens = list(way.labels)
@@ -158,7 +158,7 @@ def journey_json(way: Journey) -> dict[str, Any]:
 
 
 def journey_lines(way: Journey) -> Sequence[str]:
-    """How much each layer turned every token, a row a token."""
+    """A table of the turn of every token in each layer, one row per token."""
     if way.turn is None:
         return (way.missing, *(f"{each.name}: {each.numel:,} parameters" for each in way.stages))
     head = ("token", *(f"layer {layer}" for layer in range(way.layers)))

@@ -1,1 +1,1 @@
-"""Questions about what a model makes of texts: tokens, hidden states, heads, attention, sentence vectors."""
+"""Questions about a model and texts: tokens, hidden states, heads, attention, sentence embeddings."""

@@ -1,4 +1,4 @@
-"""Attention of a text: one head's map, its readings, a long text in parts, all heads at a glance."""
+"""Questions about attention: maps of a head, other readings, pooled maps of long texts, overview of all heads."""
 
 from dataclasses import replace
 from typing import get_args
@@ -43,7 +43,7 @@ MAP = (WORDS, SPECIAL, PUNCTUATION, PART)
 
 @question()
 def attending_run(opened: Opened, options: Options) -> Answer[Trace]:
-    """The run of a model whose attention is known."""
+    """The run, if the attention of the model is available."""
     made = run(opened, options)
     require_attention(made.result)
     return made
@@ -51,7 +51,7 @@ def attending_run(opened: Opened, options: Options) -> Answer[Trace]:
 
 @question(figures=("attention", "lines"), params=(LAYER, HEAD, WEIGHTS, *MAP))
 def attention_map(opened: Opened, options: Options) -> Answer[AttentionMap]:
-    """What one head looks at; every row sums to 1."""
+    """Attention of one head; every row sums to 1."""
     made = attending_run(opened, options)
     shown = head_map(opened, made.result, *_place(opened, options, made.result), _reading(options))
     return made.of(shown, attention_map=shown, trace=made.result)
@@ -59,7 +59,7 @@ def attention_map(opened: Opened, options: Options) -> Answer[AttentionMap]:
 
 @question(figures=("readings",), params=(LAYER, HEAD, *MAP))
 def attention_readings(opened: Opened, options: Options) -> Answer[list[AttentionMap]]:
-    """The raw weights, the value-weighted ones, the rollout, and value zeroing where the values are known."""
+    """Raw weights, value-weighted attention, rollout, and value zeroing if the values are available."""
     made, reading = attending_run(opened, options), _reading(options)
     known = made.result.attention_source == "recorded"
     readings = [each for each in READINGS if known or each != "value-zeroing"]
@@ -70,7 +70,7 @@ def attention_readings(opened: Opened, options: Options) -> Answer[list[Attentio
 
 @question(figures=("long",), params=(LAYER, HEAD, QUERIES, KEYS))
 def pooled_map(opened: Opened, options: Options) -> Answer[PooledMap]:
-    """One head of a long text, or of a part of it."""
+    """Pooled attention of a head for a long text, or a part of it."""
     made = attending_run(opened, options)
     seq, (layer, head) = len(made.result.tokens), _place(opened, options, made.result)
     queries, keys = options.span(QUERIES.key, seq, seq), options.span(KEYS.key, seq, seq)
@@ -80,45 +80,45 @@ def pooled_map(opened: Opened, options: Options) -> Answer[PooledMap]:
 
 @question(figures=("atlas",), params=(WEIGHTS, *MAP))
 def atlas(opened: Opened, options: Options) -> Answer[AttentionAtlas]:
-    """All heads at a glance."""
+    """Thumbnails of all heads."""
     made = attending_run(opened, options)
     heads = atlas_of(opened, made.result, _reading(options))
     return made.of(heads, atlas=heads, trace=made.result)
 
 
 def atlas_of(opened: Opened, trace: Trace, reading: MapOptions, progress: Progress | None = None) -> AttentionAtlas:
-    """All heads of a run at a glance.
+    """Thumbnails of all heads of a run.
 
     Args:
         opened: the model.
         trace: its run.
-        reading: what a cell is, and which tokens are shown.
-        progress: called after every head, or with value zeroing after every value, with how many there are.
+        reading: measure of a cell, and selection of tokens.
+        progress: called with heads done and their number; for value zeroing with values.
 
     Raises:
-        CheckpointError: a weight is no number, and cannot be drawn.
-        BertvizError: as attention_atlas.
+        CheckpointError: attention weights are NaN.
+        BertvizError: the attention of the model is not available.
     """
 
     def drawn() -> AttentionAtlas:
         norms = layer_maps = None
-        told, layers = progress, range(trace.num_hidden_layers)
+        reported, layers = progress, range(trace.num_hidden_layers)
         if reading.weights == "value-weighted":
             norms = np.stack([_norms(opened, trace, layer) for layer in layers])
         elif reading.weights == "rollout":
             layer_maps = _rollout(opened, trace)
         elif reading.weights == "value-zeroing":
-            layer_maps, told = _zeroed_layers(opened, trace, progress), None
-        return _finite(attention_atlas(trace, reading, norms, progress=told, layer_maps=layer_maps), trace.model)
+            layer_maps, reported = _zeroed_layers(opened, trace, progress), None
+        return _finite(attention_atlas(trace, reading, norms, progress=reported, layer_maps=layer_maps), trace.model)
 
     return opened.made((__name__, "atlas_of", *_text(trace), reading), drawn)
 
 
 def head_map(opened: Opened, trace: Trace, layer: int, head: int, reading: MapOptions) -> AttentionMap:
-    """The map of one head of a run; rollout and value zeroing take all heads together.
+    """Attention map of one head of a run; rollout and value zeroing combine all heads.
 
     Raises:
-        UnsupportedModelError: the model's values are not known, and the reading needs them.
+        UnsupportedModelError: the reading needs values that are not available for the model.
     """
     norms = _norms(opened, trace, layer) if reading.weights == "value-weighted" else None
     layer_map = None
@@ -130,12 +130,12 @@ def head_map(opened: Opened, trace: Trace, layer: int, head: int, reading: MapOp
 
 
 def _text(trace: Trace) -> tuple[str, str | None, int]:
-    """What results about a run are kept by."""
+    """Cache key of a run."""
     return trace.tokens.text, trace.tokens.pair, len(trace.tokens)
 
 
 def _norms(opened: Opened, trace: Trace, layer: int) -> np.ndarray:
-    """||f(x)|| of every head and token of a layer."""
+    """Norms ||f(x)|| of every head and token of a layer."""
     return opened.made((__name__, "norms", *_text(trace), layer), lambda: value_norms(opened.loaded, trace, layer))
 
 
@@ -149,13 +149,13 @@ def _zeroed(opened: Opened, trace: Trace, layer: int, progress: Progress | None 
 
 
 def _zeroed_layers(opened: Opened, trace: Trace, progress: Progress | None) -> np.ndarray:
-    """Value zeroing of every layer; progress counts the values of all layers."""
+    """Value zeroing of all layers; progress counts values of all layers."""
     layers, seq = trace.num_hidden_layers, len(trace.tokens)
 
-    def told(layer: int) -> Progress | None:
+    def reported(layer: int) -> Progress | None:
         return progress and (lambda done, _: progress(layer * seq + done, layers * seq))
 
-    return np.stack([_zeroed(opened, trace, layer, told(layer)) for layer in range(layers)])
+    return np.stack([_zeroed(opened, trace, layer, reported(layer)) for layer in range(layers)])
 
 
 def _finite(atlas: AttentionAtlas, model: str) -> AttentionAtlas:
@@ -179,6 +179,6 @@ def _reading(options: Options) -> MapOptions:
 
 
 def _place(opened: Opened, options: Options, trace: Trace) -> tuple[int, int]:
-    """Layer and head."""
+    """The selected layer and head."""
     layer = options.numbered("layer", trace.num_hidden_layers, 0, opened.name)
     return layer, options.numbered("head", trace.num_attention_heads, 0, opened.name)

@@ -1,4 +1,4 @@
-"""A layer's heads: their matrices, norms, both ways of multiplying, and one cell of attention by hand."""
+"""Questions about the heads of a layer: matrices, norms, fused and separate products, and a cell step by step."""
 
 import numpy as np
 from jaxtyping import Float
@@ -28,7 +28,7 @@ KEY = Param("key", "position", "position of the key, the one before the query by
 
 @question(figures=("matrix",), params=(LAYER, HEAD, MATRIX, CUT))
 def head_matrices(opened: Opened, options: Options) -> Answer[HeadProjections]:
-    """The query, key, value and output matrices of a layer, cut into heads."""
+    """The query, key, value and output matrices of a layer, split into heads."""
     layer = _layer(opened, options)
     projections = layer_projections(opened, layer)
     head = options.numbered("head", projections.num_heads, 0, opened.name)
@@ -38,14 +38,14 @@ def head_matrices(opened: Opened, options: Options) -> Answer[HeadProjections]:
 
 @question(figures=("heads",))
 def head_norms(opened: Opened, options: Options) -> Answer[Float[np.ndarray, "layers heads blocks"]]:
-    """Norms of the heads' blocks of all layers."""
+    """Norms of the blocks of all heads and layers."""
     norms = block_norms(opened.loaded)
     return answered(opened, norms, opened.loaded.notices, head_norms=norms, model_name=opened.source.name)
 
 
 @question(figures=("products",), params=(LAYER, PRODUCT))
 def products(opened: Opened, options: Options) -> Answer[FusedVsPerHead]:
-    """One product that is cut beside one product per head."""
+    """Comparison of one fused product with one product per head."""
     read, layer = tokens(opened, options), _layer(opened, options)
     multiplied: Block = options.choice(PRODUCT, MULTIPLIED)
     compared = compare_fused_and_per_head(opened.loaded, read.result, layer, multiplied)
@@ -55,7 +55,7 @@ def products(opened: Opened, options: Options) -> Answer[FusedVsPerHead]:
 
 @question(figures=("cell", "mix"), params=(LAYER, HEAD, QUERY, KEY))
 def cell(opened: Opened, options: Options) -> Answer[CellBreakdown]:
-    """One cell of attention, from two vectors to a weight, and the output of its head."""
+    """Computation of an attention weight from two vectors, and of the output of its head."""
     made = run(opened, options)
     layer = options.numbered("layer", made.result.num_hidden_layers, 0, opened.name)
     parts = _layer_parts(opened, made.result, layer)
@@ -68,16 +68,16 @@ def cell(opened: Opened, options: Options) -> Answer[CellBreakdown]:
 
 
 def layer_projections(opened: Opened, layer: int) -> HeadProjections:
-    """The matrices of one layer, cut into heads.
+    """The matrices of a layer, split into heads.
 
     Raises:
-        BertvizError: the model's attention has no such matrices, or the weights are not here.
+        BertvizError: the attention has no such matrices, or the weights are not on this machine.
     """
     return opened.made((__name__, "layer_projections", layer), lambda: head_projections(opened.loaded, layer))
 
 
 def _layer_parts(opened: Opened, trace: Trace, layer: int) -> LayerHeads:
-    """What all cells of one layer and text share."""
+    """Intermediate results shared by all cells of a layer."""
     read = trace.tokens
     key = (__name__, "layer_parts", read.text, read.pair, len(read), layer)
     return opened.made(key, lambda: layer_heads(opened.loaded, trace, layer))

@@ -1,4 +1,4 @@
-"""What a run of a model on a text makes of its tokens: hidden states of every layer, the input's parts, the pooler."""
+"""Questions about a run: hidden states of every layer, parts of the input, the pooler."""
 
 from collections.abc import Mapping
 
@@ -30,9 +30,9 @@ from bertviz_core.text import escape_controls
 from bertviz_core.trace.results import Trace
 
 SHOWN_TOKENS, MOST_PATHS = 64, 16
-"""Tokens that the page draws of a long text, until its reader asks for others; most paths in one figure."""
+"""Default number of tokens of a long text in a figure; maximum number of paths in a figure."""
 WINDOW, NARROW = 64, 32
-"""Dimensions that are drawn, of a wide and of a narrow model."""
+"""Default number of dimensions in a figure, for wide and narrow models."""
 MEASURES = {"length": LENGTH, "change": CHANGE, "before": BEFORE, "input": INPUT}
 COMPUTED = {LENGTH: norms, CHANGE: change_by_layer, BEFORE: cosine_to_previous, INPUT: cosine_to_embedding}
 STATE = Param("layer", "layer", "entry of the hidden states, the last by default")
@@ -46,7 +46,7 @@ WORD = Param("word", "text", "a word that is in both texts")
 
 @question()
 def run(opened: Opened, options: Options) -> Answer[Trace]:
-    """One run of a model on a text, or on a pair."""
+    """Run of the model on a text or pair."""
     read = tokens(opened, options)
     made = opened.trace(read.result)
     return read.of(made, made.notices)
@@ -54,7 +54,7 @@ def run(opened: Opened, options: Options) -> Answer[Trace]:
 
 @question(figures=("hidden",), params=(STATE, FIRST, WIDTH))
 def hidden_states(opened: Opened, options: Options) -> Answer[Trace]:
-    """The hidden states of one entry, a vector per token."""
+    """Hidden states of a layer (0 for the embedding output), one vector per token."""
     made = run(opened, options)
     size: int = made.result.hidden_states.shape[-1]
     first = options.whole(FIRST.key, 10**9, 0)
@@ -69,19 +69,19 @@ def hidden_states(opened: Opened, options: Options) -> Answer[Trace]:
 
 @question(figures=("norms",), params=(MEASURE,))
 def token_measures(opened: Opened, options: Options) -> Answer[Float[np.ndarray, "rows seq"]]:
-    """One number per token and layer."""
-    made, given = run(opened, options), options.get(MEASURE.key, "length")
-    if given not in MEASURES:
-        what = f" {escape_controls(given[:20])!r}; choose {', '.join(MEASURES)}."
+    """A measure per token and layer."""
+    made, value = run(opened, options), options.get(MEASURE.key, "length")
+    if value not in MEASURES:
+        what = f" {escape_controls(value[:20])!r}; choose {', '.join(MEASURES)}."
         raise TextError("There is no ", Named(MEASURE.key), what)
-    measure = MEASURES[given]
+    measure = MEASURES[value]
     numbers = COMPUTED[measure](made.result.hidden_states)
     return made.of(numbers, token_measures=numbers, trace=made.result, measure=measure)
 
 
 @question(figures=("similarity",), params=(STATE, TOKENS))
 def token_cosines(opened: Opened, options: Options) -> Answer[Float[np.ndarray, "states seq seq"]]:
-    """Every token drawn against every other, at every entry."""
+    """Cosines of the selected tokens at every layer."""
     made = run(opened, options)
     part = options.span(TOKENS.key, len(made.result.tokens), SHOWN_TOKENS)
     cosines = cosines_of(made.result.hidden_states[:, slice(*part)])
@@ -91,7 +91,7 @@ def token_cosines(opened: Opened, options: Options) -> Answer[Float[np.ndarray, 
 
 @question(figures=("input",), params=(TOKENS,))
 def input_lengths(opened: Opened, options: Options) -> Answer[Mapping[str, Float[np.ndarray, " seq"]]]:
-    """Lengths of the vectors that make the input of the tokens drawn."""
+    """Lengths of the vectors that form the input of the selected tokens."""
     made = run(opened, options)
     part = options.span(TOKENS.key, len(made.result.tokens), SHOWN_TOKENS)
     parts = embedding_sum(opened.loaded, made.result)
@@ -102,7 +102,7 @@ def input_lengths(opened: Opened, options: Options) -> Answer[Mapping[str, Float
 
 @question(figures=("paths",), params=(PICKED,))
 def token_paths(opened: Opened, options: Options) -> Answer[TokenPaths]:
-    """The ways of a few tokens through the layers."""
+    """Paths of a few tokens through the layers."""
     made = run(opened, options)
     picked = _picked(options, made.result)
     paths = paths_of(made.result.hidden_states[:, picked])
@@ -111,14 +111,14 @@ def token_paths(opened: Opened, options: Options) -> Answer[TokenPaths]:
 
 @question()
 def recomputed_pooler(opened: Opened, options: Options) -> Answer[PoolerCheck | None]:
-    """The pooler's output beside that of its own weights; None for a model without a pooler of Linear and tanh."""
+    """Output of the pooler compared with its recomputation; None unless it consists of Linear and tanh."""
     made = run(opened, options)
     return made.of(checked_pooler(opened.loaded, made.result) if made.result.pooler_output is not None else None)
 
 
 @question(figures=("pooler",))
 def pooler_check(opened: Opened, options: Options) -> Answer[PoolerCheck]:
-    """The first token's vector, and what the pooler makes of it."""
+    """Input and output of the pooler."""
     made = recomputed_pooler(opened, options)
     if made.result is None:
         raise UnsupportedModelError(
@@ -129,7 +129,7 @@ def pooler_check(opened: Opened, options: Options) -> Answer[PoolerCheck]:
 
 @question(figures=("word",), params=(WORD,))
 def word_comparison(opened: Opened, options: Options) -> Answer[WordComparison]:
-    """One word in two texts, layer by layer."""
+    """Comparison of a word in two texts, layer by layer."""
     word = options.get(WORD.key).strip()
     if len(options.texts) != 2 or not word:
         raise TextError(
@@ -149,18 +149,18 @@ def word_comparison(opened: Opened, options: Options) -> Answer[WordComparison]:
 
 
 def _entry(opened: Opened, options: Options, made: Trace) -> int:
-    """The entry of the hidden states that is meant; the last where none was named."""
+    """Index into the hidden states; defaults to the last."""
     last = made.num_hidden_layers
     return options.numbered("layer", last + 1, last, opened.name, EMBEDDING_OUTPUT)
 
 
 def _picked(options: Options, made: Trace) -> list[int]:
-    """Positions of the tokens whose paths are drawn."""
-    given, count = options.get(PICKED.key), len(made.tokens)
-    if not given:
+    """Positions of the tokens with paths."""
+    value, count = options.get(PICKED.key), len(made.tokens)
+    if not value:
         return first_tokens(made.tokens)
-    places = given.split(".")
+    places = value.split(".")
     if not all(place in map(str, range(count)) for place in places) or len(set(places)) > MOST_PATHS:
-        what = f"={escape_controls(given[:20])} here; give up to {MOST_PATHS} positions from 0 to {count - 1} with "
+        what = f"={escape_controls(value[:20])} here; give up to {MOST_PATHS} positions from 0 to {count - 1} with "
         raise TextError("There is no ", Named(PICKED.key), f"{what}dots between them.")
     return sorted({int(place) for place in places})

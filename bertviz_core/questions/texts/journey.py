@@ -1,4 +1,4 @@
-"""A text's way through the whole model, and the parts of it that a reader opens."""
+"""Questions about the journey of a text through the model, and details of its parts."""
 
 import numpy as np
 
@@ -27,16 +27,16 @@ RIBBON = choice(
     "ribbon", ("attention", "weighted"), "what the width of a ribbon is: attention, or with the value's length"
 )
 MOST_CELLS = 40_000
-"""Heads times tokens up to which a file holds every head of a token."""
+"""Maximum of layers times heads times tokens for which a file contains every head."""
 FEW, SEVERAL = 24, 80
-"""Tokens up to which a strip has many bins, and up to which it has some."""
+"""Numbers of tokens up to which a strip has the first and second number of BINS."""
 BINS = (48, 32, 16)
-"""Bins of a strip of few, several and many tokens."""
+"""Number of bins of a strip for few, several and many tokens."""
 
 
 @question(params=(COLOUR, RIBBON))
 def journey(opened: Opened, options: Options) -> Answer[Journey]:
-    """The stages of a model, and what each does to every token; of a model without weights the stages alone."""
+    """Stages of a model and their effect on every token; without weights only the stages."""
     try:
         made = run(opened, options)
     except (MissingFilesError, UnsupportedModelError) as error:
@@ -64,7 +64,7 @@ def journey(opened: Opened, options: Options) -> Answer[Journey]:
 
 @question(params=(QUERY,))
 def embeddings(opened: Opened, options: Options) -> Answer[EmbeddingOpening]:
-    """How the embedding of one token is made."""
+    """Computation of the embedding of a token."""
     made = run(opened, options)
     token = options.whole(QUERY.key, len(made.result.tokens), longest_piece(made.result.tokens))
     parts = opened.made(
@@ -75,7 +75,7 @@ def embeddings(opened: Opened, options: Options) -> Answer[EmbeddingOpening]:
 
 @question(params=(LAYER, QUERY))
 def layer_opening(opened: Opened, options: Options) -> Answer[LayerOpening]:
-    """One layer, as one token passes it."""
+    """Computation of a layer for a token."""
     made = run(opened, options)
     layer = options.numbered("layer", made.result.num_hidden_layers, 0, opened.name)
     token = options.whole(QUERY.key, len(made.result.tokens), longest_piece(made.result.tokens))
@@ -84,7 +84,7 @@ def layer_opening(opened: Opened, options: Options) -> Answer[LayerOpening]:
 
 @question(params=(LAYER, HEAD, QUERY, KEY))
 def head_opening(opened: Opened, options: Options) -> Answer[HeadOpening]:
-    """One head of a layer, as one token asks one key."""
+    """Computation of a head for a query and a key."""
     made = cell(opened, options)
     return made.of(HeadOpening(made.result))
 
@@ -92,7 +92,7 @@ def head_opening(opened: Opened, options: Options) -> Answer[HeadOpening]:
 def all_openings(
     opened: Opened, options: Options, token: int
 ) -> tuple[EmbeddingOpening | LayerOpening | HeadOpening, ...]:
-    """Everything that opens for one token: what a file holds that still unfolds. Heads are those of MOST_CELLS.
+    """Details of all parts for a token, for an interactive file; heads are omitted beyond MOST_CELLS.
 
     Args:
         opened: the model.
@@ -113,7 +113,7 @@ def all_openings(
             for head in range(heads if every else 0):
                 key = int(part.rows[head].argmax())
                 found.append(HeadOpening(break_down_cell(opened.loaded, trace, layer, head, token, key, parts)))
-        except UnsupportedModelError:  # a family whose attention or heads are not known has the rest
+        except UnsupportedModelError:  # attention or heads are not available for this family
             continue
     return tuple(found)
 
@@ -135,7 +135,7 @@ def _without_run(opened: Opened, options: Options, missing: str) -> Answer[Journ
 
 
 def _tokens(opened: Opened, options: Options) -> Tokens | None:
-    """The tokens; None for a model without a tokenizer here."""
+    """The tokens; None if there is no tokenizer on this machine."""
     try:
         return tokens(opened, options).result
     except (MissingFilesError, UnsupportedModelError):

@@ -1,4 +1,4 @@
-"""The drawing of a journey as one HTML page, for the dashboard's download, the command line and notebooks."""
+"""Render a journey as an HTML page, for downloads, the command line and notebooks."""
 
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.style import Theme
@@ -20,16 +20,16 @@ WHAT_OPENS = "The parts of the chosen token open; every number was computed by t
 def journey_page(
     opened: Opened, options: Options, theme: Theme, ending: Ending | None = None
 ) -> tuple[str, Answer[Journey]]:
-    """The drawing as a page that needs no network and still unfolds, and the answer that it is drawn from.
+    """Render a journey as a self-contained interactive page; returns it with the answer.
 
     Args:
         opened: the model.
-        options: the text, and of query, layer, head, key, colour and ribbon what is chosen and open.
+        options: the text, and the selected query, layer, head, key, colour and ribbon.
         theme: colours.
-        ending: the number at the end, and what it rests on.
+        ending: the value at the end, and its causes.
 
     Raises:
-        BertvizError: as journey; there is no such token, layer or head.
+        BertvizError: the text is invalid, or there is no such token, layer or head.
     """
     answer = journey(opened, options)
     way = answer.result
@@ -45,10 +45,10 @@ def journey_page(
 
 
 def path_of(way: Journey, options: Options, model: str) -> Path:
-    """What is chosen and open.
+    """Parse the selected parts.
 
     Raises:
-        TextError: this model or text does not have it.
+        TextError: there is no such token, layer or head.
     """
     count = max(len(way.labels), 1)
     token = options.whole(QUERY.key, count, 0 if way.tokens is None else longest_piece(way.tokens))

@@ -1,4 +1,4 @@
-"""Sentences as vectors: how alike they are, blocks, a query, a map, pairs of tokens, poolings."""
+"""Questions about sentence embeddings: similarities, blocks, neighbours, maps, pairs of tokens, poolings."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
@@ -55,7 +55,7 @@ PLAN = (POOLING, STATE, PROMPT)
 
 @question(params=PLAN)
 def sentence_vectors(opened: Opened, options: Options) -> Answer[SentenceVectors]:
-    """One vector for every sentence of a list."""
+    """Embeddings of the sentences."""
     return encoded_sentences(opened, options, _sentences(options))
 
 
@@ -67,18 +67,18 @@ def encoded_sentences(
     progress: Progress | None = None,
     store: SentenceStore | None = None,
 ) -> Answer[SentenceVectors]:
-    """The same for sentences that are not those of the options, such as a file's.
+    """Embed other sentences than those of the options, such as those of a file.
 
     Args:
         opened: the model.
         options: pooling, layer and prompt.
-        sentences: what is encoded.
+        sentences: the sentences.
         dtype: number format of the run.
         progress: called with sentences done and their number.
-        store: vectors that are kept on disk; None to compute all.
+        store: cache on disk; None to compute all vectors.
 
     Raises:
-        BertvizError: as sentence_plan, or as the encoding.
+        BertvizError: there is no such pooling or layer, or the sentences cannot be encoded.
     """
     return encoded_by(opened, sentence_plan(opened, options), sentences, dtype, progress, store)
 
@@ -91,14 +91,14 @@ def encoded_by(
     progress: Progress | None = None,
     store: SentenceStore | None = None,
 ) -> Answer[SentenceVectors]:
-    """The same under a plan."""
+    """Embed sentences according to a plan."""
     vectors = encoded(opened.loaded, opened.tokenizer, sentences, plan, dtype, progress, store)
     return replace(answered(opened, vectors, (plan.reason, *vectors.notices)), texts=vectors.sentences)
 
 
 @question(figures=("sentences",), params=(*PLAN, MEASURE, ORDER))
 def similarity(opened: Opened, options: Options) -> Answer[Float[np.ndarray, "sentences sentences"]]:
-    """Every sentence against every other."""
+    """Similarities of all pairs of sentences."""
     made, measure = sentence_vectors(opened, options), options.choice(MEASURE, MEASURES)
     matrix, clusters = every_pair(made.result, measure, options.choice(ORDER) == ORDER.options[1])
     drawn = {"vectors": made.result, "similarity_measure": measure, "clusters": clusters}
@@ -107,7 +107,7 @@ def similarity(opened: Opened, options: Options) -> Answer[Float[np.ndarray, "se
 
 @question(figures=("blocks",), params=PLAN)
 def blocks(opened: Opened, options: Options) -> Answer[BlockSummary]:
-    """Many sentences, similar ones put into blocks."""
+    """Similarities of many sentences, summarized by blocks of similar ones."""
     made = sentence_vectors(opened, options)
     summary = sentence_blocks(opened, options.key(), made.result)
     return made.of(summary, block_summary=summary, vectors=made.result)
@@ -115,7 +115,7 @@ def blocks(opened: Opened, options: Options) -> Answer[BlockSummary]:
 
 @question(figures=("query",), params=(*PLAN, QUERY, MEASURE))
 def neighbours(opened: Opened, options: Options) -> Answer[Neighbours]:
-    """The sentences that are nearest to a query."""
+    """The sentences nearest to a query."""
     query = repair_surrogates(options.get(QUERY.key)).strip()
     if not query:
         what = "This figure shows what is nearest to a query and none was given; give "
@@ -129,7 +129,7 @@ def neighbours(opened: Opened, options: Options) -> Answer[Neighbours]:
 
 @question(figures=("map",), params=(*PLAN, PLACED))
 def sentence_map(opened: Opened, options: Options) -> Answer[SentenceMap]:
-    """Every sentence as a point of a plane."""
+    """All sentences in two dimensions."""
     if len(options.texts) < 3:
         raise TextError("A map needs at least three sentences; give more of them.")
     method = options.choice(PLACED, METHODS if umap_available() else METHODS[:1])
@@ -140,7 +140,7 @@ def sentence_map(opened: Opened, options: Options) -> Answer[SentenceMap]:
 
 @question(figures=("vectors",), params=(*PLAN, FIRST_ROW))
 def vector_rows(opened: Opened, options: Options) -> Answer[SentenceVectors]:
-    """The vectors themselves."""
+    """The embeddings, as a figure."""
     made = sentence_vectors(opened, options)
     first = max(options.whole(FIRST_ROW.key, len(made.result.sentences) + 1, 1) - 1, 0)
     return made.of(made.result, vectors=made.result, first_row=first)
@@ -148,25 +148,25 @@ def vector_rows(opened: Opened, options: Options) -> Answer[SentenceVectors]:
 
 @question(figures=("pair",), params=(*PLAN, CELLS))
 def token_pairs(opened: Opened, options: Options) -> Answer[TokenPairShares]:
-    """The cosine of two sentences as a sum over pairs of their tokens."""
-    given = _sentences(options)
-    if len(given) != 2:
-        raise TextError(f"This figure compares two sentences, and {len(given)} came; give two in quotes.")
+    """The cosine similarity of two sentences as a sum over pairs of tokens."""
+    sentences = _sentences(options)
+    if len(sentences) != 2:
+        raise TextError(f"This figure compares two sentences, and {len(sentences)} came; give two in quotes.")
     plan = sentence_plan(opened, options)
-    shares = pair_shares(opened, plan, given[0], given[1])
+    shares = pair_shares(opened, plan, sentences[0], sentences[1])
     drawn = {"pair_shares": shares, "unit": options.choice(CELLS, UNITS), "model_name": opened.source.name}
-    return replace(answered(opened, shares, (plan.reason, shares.note), **drawn), texts=given)
+    return replace(answered(opened, shares, (plan.reason, shares.note), **drawn), texts=sentences)
 
 
 @question(figures=("poolings", "pooling-maps"))
 def poolings(opened: Opened, options: Options) -> Answer[PoolingComparison]:
-    """Sentences under every pooling and layer."""
-    given = _sentences(options)
-    if len(given) < 2:
+    """Comparison of poolings and layers."""
+    sentences = _sentences(options)
+    if len(sentences) < 2:
         raise TextError("Poolings are compared by the cosines of pairs; give a second sentence.")
     plan = own_plan(opened)
     compared = compared_poolings(
-        opened.loaded, opened.tokenizer, given, max_seq_length=plan.max_seq_length, own=plan.pooling
+        opened.loaded, opened.tokenizer, sentences, max_seq_length=plan.max_seq_length, own=plan.pooling
     )
     drawn = {"pooling_comparison": compared, "model_name": opened.source.name}
     return replace(answered(opened, compared, (compared.note,), **drawn), texts=compared.sentences)
@@ -175,12 +175,12 @@ def poolings(opened: Opened, options: Options) -> Answer[PoolingComparison]:
 def every_pair(
     vectors: SentenceVectors, measure: Measure, clustered: bool
 ) -> tuple[Float[np.ndarray, "sentences sentences"], ClusterOrder | None]:
-    """Every vector against every other, and the order in which similar ones stand together by their cosine.
+    """Similarities of all pairs of vectors, and an order that groups similar ones by their cosine.
 
     Args:
-        vectors: of the sentences.
-        measure: what alike means.
-        clustered: whether an order is wanted; a single sentence has none.
+        vectors: embeddings of the sentences.
+        measure: similarity measure.
+        clustered: whether to compute the order; a single sentence has none.
     """
     matrix = similarity_matrix(vectors.vectors, measure)
     if not clustered or len(matrix) < 2:
@@ -189,26 +189,26 @@ def every_pair(
 
 
 def pair_shares(opened: Opened, plan: SentencePlan, first: str, second: str) -> TokenPairShares:
-    """The cosine of two sentences as a sum over pairs of their tokens, under a plan."""
+    """The cosine similarity of two sentences as a sum over pairs of tokens, according to a plan."""
     tokenizer = opened.tokenizer
     runs = [opened.trace(sentence_tokens(tokenizer, each, plan)) for each in (first, second)]
     return token_pair_shares(runs[0], runs[1], plan, prompt_tokens(tokenizer, plan))
 
 
 def sentence_points(opened: Opened, name: Hashable, vectors: SentenceVectors, method: MapMethod) -> SentenceMap:
-    """Vectors as points of a plane.
+    """Project vectors to two dimensions.
 
     Args:
         opened: the model.
-        name: what the vectors were made from.
-        vectors: these.
-        method: how they are placed.
+        name: cache key of the vectors.
+        vectors: the vectors.
+        method: method of projection.
     """
     return opened.made((__name__, "sentence_points", name, method), lambda: map_of(vectors.vectors, method))
 
 
 def sentence_blocks(opened: Opened, name: Hashable, vectors: SentenceVectors) -> BlockSummary:
-    """Vectors, named by what they were made from, as blocks of similar ones."""
+    """Summarize vectors by blocks of similar ones; `name` is their cache key."""
     return opened.made((__name__, "sentence_blocks", name), lambda: block_summary(vectors.vectors, BLOCKS))
 
 
@@ -220,14 +220,14 @@ def closest(
     measure: Measure,
     progress: Progress | None = None,
 ) -> ScoredPairs:
-    """The pairs of vectors most alike, the vectors named by what they were made from.
+    """Find the most similar pairs of vectors.
 
     Args:
         opened: the model.
-        name: what the vectors were made from.
-        vectors: these.
-        count: pairs that are wanted.
-        measure: what alike means.
+        name: cache key of the vectors.
+        vectors: the vectors.
+        count: number of pairs to return.
+        measure: similarity measure.
         progress: called with vectors compared and their number.
     """
     key = (__name__, "closest", name, count, measure)
@@ -235,24 +235,24 @@ def closest(
 
 
 def own_plan(opened: Opened) -> SentencePlan:
-    """The checkpoint's own way of making sentences into vectors.
+    """The embedding plan that the checkpoint specifies.
 
     Raises:
-        CheckpointError: the weights are not here, or a file of the modules is damaged.
+        CheckpointError: the weights are not on this machine, or a module file is damaged.
     """
     return opened.made((__name__, "own_plan"), lambda: recommended(opened.source, opened.settings))
 
 
 def sentence_plan(opened: Opened, options: Options) -> SentencePlan:
-    """How sentences become vectors: the checkpoint's own way, but for what was chosen.
+    """The embedding plan of the checkpoint, with the pooling, layer and prompt of the options.
 
     Raises:
         TextError: there is no such pooling or layer.
     """
-    given = options.get(POOLING.key)
-    chosen = next((each for each in POOLINGS if each == given), None)
-    if given and chosen is None:
-        raise TextError(f"There is no pooling {escape_controls(given[:20])!r}; choose {', '.join(POOLINGS)}.")
+    value = options.get(POOLING.key)
+    chosen = next((each for each in POOLINGS if each == value), None)
+    if value and chosen is None:
+        raise TextError(f"There is no pooling {escape_controls(value[:20])!r}; choose {', '.join(POOLINGS)}.")
     plan, last = own_plan(opened), opened.loaded.num_hidden_layers
     layer = options.numbered("layer", last + 1, last, opened.name, EMBEDDING_OUTPUT)
     prompt = prompt_named(plan, options.get(PROMPT.key)) if options.get(PROMPT.key) else None

@@ -1,4 +1,4 @@
-"""A text as a model reads it: its tokens, the same text under another tokenizer, rows near a token's embedding."""
+"""Questions about tokens: tokenization, comparison of tokenizers, nearest embeddings."""
 
 from bertviz_core.errors import Named, TextError, UnsupportedModelError
 from bertviz_core.figures.tokens.box_rows import BELOW
@@ -13,7 +13,7 @@ from bertviz_core.trace.subwords.reference_tokenizers import REFERENCE_TOKENIZER
 from bertviz_core.trace.tokenization import longest_piece, tokenize
 
 NEAREST = 10
-"""Rows of the embedding table that are listed."""
+"""Number of rows of the embedding table to list."""
 BELOW_TOKENS = choice("below", BELOW, "what stands below each token")
 TOKEN = Param("token", "position", "the token that is looked at, the longest by default")
 TOKENIZER = Param("tokenizer", "text", "the second tokenizer: one that is made here, or that of another model")
@@ -24,14 +24,14 @@ EDITED_PAIR = Param("edited_pair", "text", "the edited second text; the second t
 
 @question()
 def tokens(opened: Opened, options: Options) -> Answer[Tokens]:
-    """The tokens of a text, or of a pair."""
+    """Tokens of a text or pair."""
     read = opened.tokens(options.text(), options.pair)
     return Answer(read, ((opened.source.name, opened.source.revision),), (read.text, read.pair), read.notices)
 
 
 @question(figures=("tokens",), params=(BELOW_TOKENS, TOKEN))
 def cut_text(opened: Opened, options: Options) -> Answer[TextPieces]:
-    """The text cut into its tokens."""
+    """The text, split into its tokens."""
     read = tokens(opened, options)
     pieces, position = text_pieces(read.result), _position(read.result, options)
     drawn = {"below": options.choice(BELOW_TOKENS), "position": position, "model_name": opened.source.name}
@@ -40,7 +40,7 @@ def cut_text(opened: Opened, options: Options) -> Answer[TextPieces]:
 
 @question(figures=("tokenizers",), params=(TOKENIZER,))
 def second_tokenizer(opened: Opened, options: Options) -> Answer[TextPieces]:
-    """The same text cut by a second tokenizer."""
+    """The text, split by a second tokenizer."""
     read, name = tokens(opened, options), options.get(TOKENIZER.key) or next(iter(REFERENCE_TOKENIZERS))
     pieces = text_pieces(tokens_by(opened, options, name))
     drawn = {"text_pieces": text_pieces(read.result), "model_name": opened.source.name, "second_name": name}
@@ -49,7 +49,7 @@ def second_tokenizer(opened: Opened, options: Options) -> Answer[TextPieces]:
 
 @question(figures=("nearest",), params=(TOKEN,))
 def nearest_embeddings(opened: Opened, options: Options) -> Answer[NearestRows]:
-    """The rows of the embedding table that are nearest to a token's row."""
+    """Rows of the embedding table nearest to that of a token."""
     read = tokens(opened, options)
     position = _position(read.result, options)
     rows = _rows_near(opened, int(read.result.input_ids[position]))
@@ -59,7 +59,7 @@ def nearest_embeddings(opened: Opened, options: Options) -> Answer[NearestRows]:
 
 
 def tokens_by(opened: Opened, options: Options, name: str) -> Tokens:
-    """The text under a tokenizer that is made here, or that of another model.
+    """Tokenize with a reference tokenizer, or that of another model.
 
     Raises:
         BertvizError: there is no such tokenizer on this machine.
@@ -71,7 +71,7 @@ def tokens_by(opened: Opened, options: Options, name: str) -> Tokens:
 
 
 def _rows_near(opened: Opened, token_id: int) -> NearestRows:
-    """The rows of the embedding table nearest to one row."""
+    """Rows of the embedding table nearest to a row."""
 
     def found() -> NearestRows:
         try:
@@ -90,10 +90,10 @@ def _position(read: Tokens, options: Options) -> int:
 
 
 def edited_texts(options: Options) -> tuple[str, str | None]:
-    """The edited text and its partner; what was not edited stays.
+    """The text and second text after edits; by default unchanged.
 
     Raises:
-        TextError: neither was edited.
+        TextError: neither is edited.
     """
     if not {EDITED.key, EDITED_PAIR.key} & set(options.values):
         what = "This figure compares a text with its edited version; give "
@@ -103,6 +103,6 @@ def edited_texts(options: Options) -> tuple[str, str | None]:
 
 
 def edited_tokens(opened: Opened, options: Options) -> Answer[Tokens]:
-    """The edited version as the model reads it."""
+    """Tokens of the edited text or pair."""
     edited, pair = edited_texts(options)
     return tokens(opened, Options((edited,), pair))

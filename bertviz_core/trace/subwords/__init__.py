@@ -1,1 +1,1 @@
-"""A text as pieces of words: where each token stands in it, and tokenizers that are made here for comparison."""
+"""Subwords: pieces of a text, edits, words in context, and reference tokenizers."""
