@@ -94,7 +94,7 @@ def make_example(settings: Settings, progress: Progress) -> Path:
 
     Args:
         settings: where it is made, and how much the model may ask for.
-        progress: called as progress(rows done, rows); may raise to stop the work.
+        progress: called as progress(rows done, rows); may raise to cancel.
 
     Raises:
         BertvizError: as embed_corpus; or the bundled model may not be opened here.

@@ -38,7 +38,7 @@ class Manifest:
     model: str
     """Name of the model."""
     revision: str
-    """State of its files."""
+    """Revision of its files."""
     weights_sha256: str
     """SHA-256 of its weights, 64 hexadecimal digits: of the one file, or of the shards' digests in their order."""
     pooling: Pooling

@@ -207,11 +207,11 @@ def sentence_vectors(
 
     Args:
         loaded: the model, in float32.
-        tokenizer: its tokenizer.
+        tokenizer: tokenizer of the model.
         sentences: the texts.
-        plan: how a sentence becomes a vector (bertviz_core.sentences.plan.recommended).
+        plan: pooling plan for sentence vectors (bertviz_core.sentences.plan.recommended).
         dtype: number format of the run; "bfloat16" is quick only where fast_bfloat16 says so.
-        progress: called as progress(done, total) in different sentences; may raise to stop the work.
+        progress: called as progress(done, total) in different sentences; may raise to cancel.
         store: where vectors are looked up and kept; None for nowhere.
         batch_tokens: tokens that go through the model together, padding included; None for what suits the device. A
             batch for which there is no memory is halved, and a notice says so.

@@ -38,11 +38,11 @@ def pooling_comparison(
 
     Args:
         loaded: the model, in float32.
-        tokenizer: its tokenizer.
+        tokenizer: tokenizer of the model.
         sentences: at least two, at most 500.
         layers: entries of hidden_states, 0 for the embedding output.
         max_seq_length: most tokens of a sentence; None for what the model reads at once.
-        progress: called as progress(done, total) in sentences; may raise to stop the work.
+        progress: called as progress(done, total) in sentences; may raise to cancel.
         own: the checkpoint's own pooling, a further row where it is none of those offered for the model.
 
     Raises:

@@ -149,7 +149,7 @@ class SentenceVectors:
     model: str
     """Name of the model."""
     revision: str
-    """State of its files."""
+    """Revision of its files."""
     pooling: Pooling
     """How the tokens' vectors became one."""
     layer: int

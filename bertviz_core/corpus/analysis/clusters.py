@@ -52,7 +52,7 @@ def corpus_clusters(
         count: clusters of k-means.
         least: least rows of a cluster of HDBSCAN.
         seed: of the sample and of the starts of k-means.
-        progress: called as progress(rows done, rows) once clusters are found; may raise to stop the work.
+        progress: called as progress(rows done, rows) once clusters are found; may raise to cancel.
 
     Raises:
         CorpusError: fewer rows than clusters, a count that is not offered, or a vector with NaN or infinity.

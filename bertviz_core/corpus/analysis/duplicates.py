@@ -30,17 +30,17 @@ def duplicate_groups(
 ) -> DuplicateGroups:
     """All rows whose cosine with another reaches the threshold, as groups (connected components of these pairs).
 
-    Exact: every pair is compared. A cosine is computed in float64 from the stored vectors and rounded to float32
-    before it is held against the threshold, so that equal vectors have cosine 1; a zero vector is like none.
+    Exact: every pair is compared. A cosine is computed in float64 from the stored vectors and rounded to float32 before
+    it is held against the threshold, so that equal vectors have cosine 1; a zero vector is like none.
 
     Args:
         vectors: all vectors, such as Corpus.vectors() opens them.
         threshold: least cosine of a pair, 0.5 to 1.
-        progress: called as progress(pairs of blocks done, pairs of blocks); may raise to stop the work.
+        progress: called as progress(pairs of blocks done, pairs of blocks); may raise to cancel.
 
     Raises:
-        CorpusError: a threshold out of this range, more rows than are compared with each other, or a vector with NaN
-            or infinity.
+        CorpusError: a threshold out of this range, more rows than are compared with each other, or a vector with NaN or
+            infinity.
     """
     if not LOWEST <= threshold <= 1:
         raise CorpusError(f"The threshold {threshold:g} was asked for; give a cosine from {LOWEST:g} to 1.")

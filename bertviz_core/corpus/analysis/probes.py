@@ -39,12 +39,12 @@ def corpus_probe_scores(
     Args:
         corpus: whose texts and column are read.
         loaded: any model; it need not be the one that made the corpus' vectors.
-        tokenizer: its tokenizer.
+        tokenizer: tokenizer of the model.
         column: holds the labels.
         pooling: how the tokens' vectors become one.
         texts: how many rows with a text and a label are sampled.
         seed: of the sample, of the held-out parts and of the shuffled labels.
-        progress: called as progress(texts run, texts), then as progress(fits done, fits); may raise to stop the work.
+        progress: called as progress(texts run, texts), then as progress(fits done, fits); may raise to cancel.
 
     Raises:
         CorpusError: the corpus keeps no texts, has no such column, or no text with a label in the sample.

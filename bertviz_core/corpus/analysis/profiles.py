@@ -30,18 +30,18 @@ def head_profiles(
 ) -> HeadProfiles:
     """Mean and standard deviation of every measure of every head over sampled sentences, and so for parts of them.
 
-    Each sentence is traced by itself and counts alike, however long; means and spreads are those of the sentences'
-    own numbers (bertviz_core.attention.measures.head_profile), summed up one by one in float64 (Welford 1962), so that
+    Each sentence is traced by itself and counts alike, however long; means and spreads are those of the sentences' own
+    numbers (bertviz_core.attention.measures.head_profile), summed up one by one in float64 (Welford 1962), so that
     memory does not grow with them.
 
     Args:
         corpus: whose texts are read.
         loaded: any model that has attention; it need not be the one that made the vectors.
-        tokenizer: its tokenizer.
+        tokenizer: tokenizer of the model.
         sentences: how many are sampled.
         column: a column whose most frequent values are the parts; "" for none.
         seed: of the sample.
-        progress: called as progress(sentences done, sentences); may raise to stop the work.
+        progress: called as progress(sentences done, sentences); may raise to cancel.
 
     Raises:
         CorpusError: the corpus keeps no texts, the sample has none, or there is no such column.

@@ -34,7 +34,7 @@ def corpus_map(
         vectors: all vectors, such as Corpus.vectors() opens them.
         method: how the points are placed.
         seed: of the sample for UMAP.
-        progress: called as progress(rows done, rows to do); may raise to stop the work. PCA goes over all rows twice.
+        progress: called as progress(rows done, rows to do); may raise to cancel. PCA goes over all rows twice.
 
     Raises:
         CorpusError: a vector holds NaN or infinity.

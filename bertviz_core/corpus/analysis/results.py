@@ -157,7 +157,7 @@ class HeadProfiles:
     model: str
     """Name of the model."""
     revision: str
-    """State of its files."""
+    """Revision of its files."""
     measures: tuple[HeadMeasure, ...]
     """What is measured, in the order of the profiles' first axis."""
     overall: HeadProfile
@@ -171,4 +171,4 @@ class HeadProfiles:
     seed: int
     """Seed of the sample."""
     notices: tuple[str, ...]
-    """What a reader must know, one sentence each."""
+    """Notices, one sentence each."""

@@ -142,7 +142,7 @@ def built_graph(
 
     Args:
         vectors: all vectors, such as Corpus.vectors() opens them.
-        progress: called as progress(rows done, rows); may raise to stop the work.
+        progress: called as progress(rows done, rows); may raise to cancel.
 
     Raises:
         CorpusError: a vector holds NaN or infinity.

@@ -41,7 +41,7 @@ def query_vector(
         corpus: what will be searched.
         loaded: its model, in float32.
         tokenizer: the model's tokenizer.
-        source: where the model is.
+        source: location of the model.
         settings: limits of the instance.
         text: what will be looked for.
 

@@ -94,4 +94,4 @@ class CorpusHits:
     seconds: float
     """Duration of the search, without the model's run."""
     notices: tuple[str, ...]
-    """What a reader must know, one sentence each."""
+    """Notices, one sentence each."""
