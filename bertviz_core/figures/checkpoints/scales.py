@@ -55,9 +55,9 @@ def number_scale(
     Args:
         numbers: all that are drawn.
         unit: what they are, for the colour bar.
-        theme: colours and typeface.
+        theme: theme of the figure.
         signed: whether the scale is symmetric around 0.
-        logarithmic: whether it counts powers of ten; for numbers from 0 on.
+        logarithmic: whether the scale is logarithmic; for nonnegative numbers.
     """
     sizes = np.abs(np.array([number for number in numbers if np.isfinite(number)], dtype=np.float64))
     largest = float(sizes.max(initial=0)) or 1.0

@@ -67,11 +67,11 @@ def tensor_map(
 
     Args:
         grid: the numbers.
-        title: stands alone on a slide.
-        unit: what the numbers are, for the colour bar.
-        theme: colours and typeface.
+        title: title of the figure.
+        unit: unit of the numbers, for the colour bar.
+        theme: theme of the figure.
         signed: whether the scale is symmetric around 0.
-        logarithmic: whether the scale counts powers of ten; for numbers from 0 on.
+        logarithmic: whether the scale is logarithmic; for nonnegative numbers.
     """
     scale = number_scale(
         [*grid.values.reshape(-1).tolist(), *grid.outside_values.tolist()], unit, theme, signed, logarithmic
@@ -126,8 +126,8 @@ def weight_histogram(
         histogram: the values.
         deviation: standard deviation of the normal distribution that is drawn; None for no curve.
         numel: count of the tensor's numbers, which the curve is drawn for.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        title: title of the figure.
+        theme: theme of the figure.
         colour: whose colour the bars have.
     """
     edges = histogram.edges

@@ -45,8 +45,8 @@ def majority_map(density: MapDensity, column: str, axes: Sequence[str], title: s
         density: counts of a window with the values of a column.
         column: its name.
         axes: titles of the two axes.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        title: title of the figure.
+        theme: theme of the figure.
 
     Raises:
         ValueError: the density was counted without a column.

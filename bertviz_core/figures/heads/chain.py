@@ -30,10 +30,10 @@ def add_chain(figure: go.Figure, cell: CellBreakdown, names: Sequence[str], bott
 
     Args:
         figure: what it is drawn into, on its third pair of axes.
-        cell: the arithmetic.
+        cell: breakdown of the attention weight.
         names: labels of the tokens.
         bottom: where it begins, as a share of the figure's height.
-        theme: colours and typeface.
+        theme: theme of the figure.
     """
     columns, down = _columns(cell, names, theme), theme.narrow
     along, across = [-0.5, len(columns) - 0.5], [-0.5, 1.5]

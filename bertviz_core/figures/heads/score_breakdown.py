@@ -34,11 +34,11 @@ def cell_arithmetic(
     On a phone all of it stands one below the other.
 
     Args:
-        cell: the arithmetic.
+        cell: breakdown of the attention weight.
         names: labels of the tokens.
-        second_text: place of the second text's first token; None where there is none.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        second_text: index of the first token of the second text; None for a single text.
+        title: title of the figure.
+        theme: theme of the figure.
     """
     places = _places(cell, theme)
     figure = go.Figure(layout=layout(theme, escape(title), height=places.height, showlegend=False))

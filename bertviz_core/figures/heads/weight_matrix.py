@@ -51,8 +51,8 @@ def projection_heatmap(
         size: rows (or columns) of a block; what is left over belongs to no head.
         head: the block that is outlined.
         cut: whether it is drawn whole, with the cuts, or its blocks by themselves.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        title: title of the figure.
+        theme: theme of the figure.
     """
     by_rows = block != "output"
     limit, step = scale_limit(matrix), pool_step(matrix.size)

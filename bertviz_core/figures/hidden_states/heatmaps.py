@@ -69,9 +69,9 @@ def values_heatmap(
         values: one row per token.
         names: labels of the tokens.
         first: number of the first dimension drawn.
-        second_text: place of the second text's first token; None where there is none.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        second_text: index of the first token of the second text; None for a single text.
+        title: title of the figure.
+        theme: theme of the figure.
     """
     seq, window = values.shape
     coded = coded_values(values)
@@ -113,10 +113,10 @@ def layer_map(
         values: a row per layer, or per hidden state.
         names: labels of the tokens.
         rows: names of the rows.
-        second_text: place of the second text's first token; None where there is none.
-        title: stands alone on a slide.
+        second_text: index of the first token of the second text; None for a single text.
+        title: title of the figure.
         unit: of the numbers; "cosine" for cosines.
-        theme: colours and typeface.
+        theme: theme of the figure.
     """
     count, seq = values.shape
     finite = values[np.isfinite(values)]
@@ -143,9 +143,9 @@ def similarity_heatmap(
     Args:
         cosines: a row and a column per token.
         names: labels of the tokens.
-        second_text: place of the second text's first token; None where there is none.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        second_text: index of the first token of the second text; None for a single text.
+        title: title of the figure.
+        theme: theme of the figure.
     """
     seq = len(cosines)
     exact = bytes_per_cell(cosines.size) == 4

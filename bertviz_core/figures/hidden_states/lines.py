@@ -50,8 +50,8 @@ def path_lines(
         names: their labels.
         positions: their places in the text.
         second_text: place of the second text's first token among them; None where they are all of one text.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        title: title of the figure.
+        theme: theme of the figure.
     """
     states = len(paths.points)
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT - 40))

@@ -35,7 +35,7 @@ def word_shares_figure(word_attributions: WordAttributions, word_pieces: TextPie
     """The text in its tokens, coloured by the share of each token's word; special tokens have none.
 
     Args:
-        word_attributions: of the text.
+        word_attributions: attributions of the text.
         word_pieces: the text in its tokens.
     """
     title = _title(word_attributions)

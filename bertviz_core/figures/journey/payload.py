@@ -106,7 +106,7 @@ def journey_payload(
 
     Args:
         journey: the text's way.
-        theme: colours and typeface.
+        theme: theme of the figure.
         path: what is chosen and open.
         colour: key of MEASURES.
         ribbon: "attention" or "weighted".

@@ -24,9 +24,9 @@ def parameter_tree_figure(nodes: Sequence[TreeNode], title: str, form: TreeForm,
 
     Args:
         nodes: parents before children, children adding up to their parent (bertviz_core.parameters.tree).
-        title: stands alone on a slide.
+        title: title of the figure.
         form: rings, nested boxes, or steps.
-        theme: colours and typeface.
+        theme: theme of the figure.
     """
     total = nodes[0].numel
     parents = {node.id: node.numel for node in nodes}

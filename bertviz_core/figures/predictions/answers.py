@@ -93,8 +93,8 @@ def answer_text(parts: Sequence[tuple[str, AnswerPrediction]], title: str, theme
 
     Args:
         parts: heading of a context, "" for none, and the answers in it.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        title: title of the figure.
+        theme: theme of the figure.
     """
     colour = theme.colours["task head"]
     return marked_text([(name, answer_stretches(each, colour)) for name, each in parts], title, theme)

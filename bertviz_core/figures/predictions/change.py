@@ -59,9 +59,9 @@ def paired_bars(
         before: numbers of the text.
         after: numbers of the edited text.
         scoring: what they are.
-        title: stands alone on a slide.
+        title: title of the figure.
         whole: whether the axis of probabilities goes to 1.
-        theme: colours and typeface.
+        theme: theme of the figure.
     """
     edited = not np.array_equal(before, after)
     if not edited:

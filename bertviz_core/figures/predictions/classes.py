@@ -63,7 +63,7 @@ def add_lying_bars(
     """Bars from top to bottom with words behind them.
 
     Args:
-        figure: gets the bars.
+        figure: figure to add the bars to.
         values: their lengths.
         words: what stands behind each.
         colour: of all of them.

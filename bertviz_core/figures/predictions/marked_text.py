@@ -130,8 +130,8 @@ def marked_text(parts: Sequence[tuple[str, Sequence[Stretch]]], title: str, them
 
     Args:
         parts: heading of a text, "" for none, and the text in stretches.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        title: title of the figure.
+        theme: theme of the figure.
     """
     rows = _laid_out(parts, theme.pixels - EDGES - 2 * (PAD + ANCHOR))
     tops, labelled = _tops(rows), any(stretch.label for stretch in rows.stretches)

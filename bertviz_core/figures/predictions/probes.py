@@ -84,7 +84,7 @@ def accuracy_spec(scores: ProbeScores, layer: int, title: str, noun: str, probes
     Args:
         scores: of every layer.
         layer: entry of the hidden states that is chosen.
-        title: stands alone on a slide.
+        title: title of the figure.
         noun: what is classified, such as "class".
         probes: beginning of the caption: which probes on which texts.
     """

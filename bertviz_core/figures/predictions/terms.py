@@ -79,8 +79,8 @@ def term_bars(
         names: labels, escaped.
         values: what is drawn.
         unit: of the values, for the axis.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        title: title of the figure.
+        theme: theme of the figure.
     """
     if theme.narrow:  # the tokens below their word
         names = [name.replace(" <i>", "<br><i>", 1) for name in names]

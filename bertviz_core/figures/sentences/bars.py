@@ -26,7 +26,7 @@ def add_score_bars(
     """Bars from the first score at the top to the last.
 
     Args:
-        figure: gets the bars and the range of their axis.
+        figure: figure to add the bars and the range of their axis to.
         scores: what is drawn.
         hover: hover text of each, escaped; its score follows.
         colour: of the bars.

@@ -43,8 +43,8 @@ def sentence_scatter(
     Args:
         placed: the points.
         sentences: their sentences.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        title: title of the figure.
+        theme: theme of the figure.
         column: name of what the colour is.
         values: one per sentence, numbers or words; None for one colour.
     """

@@ -38,8 +38,8 @@ def similarity_heatmap(
         similarity: by the measure, in the order of the sentences.
         sentences: the sentences as given.
         measure: what the cells are.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        title: title of the figure.
+        theme: theme of the figure.
         clusters: an order in which similar sentences stand together; None for the order given.
     """
     count = len(sentences)

@@ -182,7 +182,7 @@ def token_rows(parts: Sequence[tuple[str, TextPieces]], below: Notes, width: int
 
     Args:
         parts: name of a tokenizer, "" for none, and what it makes of the text.
-        below: what stands below each token.
+        below: annotation below each token.
         width: of the plot in pixels.
     """
     for size in SIZES:

@@ -22,8 +22,8 @@ def neighbour_bars(names: Sequence[str], cosines: np.ndarray, norms: np.ndarray,
         names: labels of the rows, already escaped (bertviz_core.figures.base.axes.visible).
         cosines: cosine of each row to the chosen row, in the order of the names.
         norms: length of each row.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        title: title of the figure.
+        theme: theme of the figure.
     """
     figure = go.Figure(layout=layout(theme, html.escape(title, quote=False), height=104 + 25 * max(len(names), 4)))
     hover = [f"<b>{name}</b>, norm {norm:.4f}, cosine" for name, norm in zip(names, norms.tolist(), strict=True)]

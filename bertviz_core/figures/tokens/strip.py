@@ -44,9 +44,9 @@ def token_strip(
 
     Args:
         parts: name of a tokenizer, "" for none, and what it makes of the text.
-        below: what stands below each token.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        below: annotation below each token.
+        title: title of the figure.
+        theme: theme of the figure.
         chosen: position of the token that is looked at, in all of them.
         fills: position -> colour of its box, where it says something; on it the word is black or white.
         beside: pixels at the right that are kept for a colour bar.
