@@ -16,7 +16,7 @@ LINES = (
     ("attention", "scores and mixing", "attention", "solid", 4),
 )
 REST, REST_DRAWN_FROM = ("other", "the rest", "other", "dash", 3), 0.02
-"""Key of the remaining operations, and the share of the total above which their line is drawn."""
+"""Line of the remaining operations, and its minimum share of the total to be drawn."""
 UNITS = ((10**9, " (G: billion)"), (10**6, " (M: million)"), (10**3, " (k: thousand)"), (0, ""))
 """(smallest number, abbreviation on the axis)."""
 BINARY = ("bytes", "KiB", "MiB", "GiB", "TiB")

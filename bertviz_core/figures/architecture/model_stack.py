@@ -80,7 +80,7 @@ def _tables_row(tables: Sequence[Parameter], roles: dict[str, str], apart: bool)
 def _module_rows(
     rows: Sequence[Parameter], order: Sequence[str] = (), group: str = "", apart: bool = False
 ) -> list[Row]:
-    """Return one row per module, in the order of the run; all modules from the fourth on share one."""
+    """Return one row per module, in the order of the run; more than MAX_TABLES modules share one."""
     modules = sorted({_module(row) for row in rows}, key=lambda path: order.index(path) if path in order else 0)
     if len(modules) > MAX_TABLES:
         return [Row((Box(f"{len(modules)} modules", "", "other"),), _sum(rows), group=group, apart=apart)]
