@@ -94,7 +94,7 @@ def probe_classes(probe: Probe, loaded: LoadedModel, tokenizer: TextTokenizer, t
 
     Args:
         probe: the probe.
-        loaded: the model whose vectors it reads.
+        loaded: the model of its vectors.
         tokenizer: the model's tokenizer.
         text: the text.
 

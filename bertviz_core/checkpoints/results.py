@@ -218,7 +218,7 @@ class CheckpointComparison:
     removed: tuple[StoredTensor, ...]
     """Tensors only in the first checkpoint."""
     resized: tuple[ResizedTensor, ...]
-    """Tensors whose shapes differ."""
+    """Tensors with different shapes."""
     tensors: tuple[TensorChange, ...]
     """Tensors with equal shape in both, in the order of the data flow; tables of ids last."""
     unread: tuple[str, ...]

@@ -47,7 +47,7 @@ class Manifest:
     layer: int
     """Pooled entry of hidden_states; 0 is the embedding output."""
     prompt: str
-    """Text put in front of every text; "" for none."""
+    """Prefix of every text; "" for none."""
     normalized: bool
     """Whether all vectors are normalised to unit length."""
     max_tokens: int | None

@@ -85,7 +85,7 @@ def only_writer(folder: Path) -> Iterator[None]:
     """Hold a folder's lock; it is released when the process ends.
 
     Raises:
-        CorpusError: another process holds it, or the folder cannot be written to.
+        CorpusError: another process holds the lock, or the folder cannot be written to.
     """
     import fcntl
 

@@ -68,7 +68,7 @@ def head_gates(removed: Sequence[Sequence[tuple[int, int]]], layers: int, heads:
 
 
 class Gated(Intervention):
-    """A run whose parts are gated.
+    """A run with gated parts.
 
     Rows that are equal in all layers below `shared_from` run as one row up to there, where it is copied.
     """

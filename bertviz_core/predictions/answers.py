@@ -55,7 +55,7 @@ def predicted_answers(
         head: a model with its head for question-answering.
         tokenizer: tokenizer of the model.
         question: the question.
-        context: the text that holds the answer.
+        context: the text with the answer.
         top: number of answers to return.
         max_answer_tokens: maximum length of an answer in tokens.
 

@@ -146,7 +146,7 @@ def pooled(hidden: "torch.Tensor", mask: "torch.Tensor", pooling: Pooling) -> "t
     states, counted = hidden.float(), mask[:, :, None]
     if pooling == "max":
         return states.masked_fill(~counted, float("-inf")).amax(dim=1)
-    # masked_fill, not a product: padding may hold NaN or infinity in some families.
+    # masked_fill, not a product: padding may contain NaN or infinity in some families.
     states, counts = states.masked_fill(~counted, 0.0), mask.sum(dim=1, keepdim=True)
     if pooling == "weightedmean":
         weights = mask * torch.arange(1, mask.shape[1] + 1, device=mask.device)

@@ -56,7 +56,7 @@ class SentencePlan:
     normalize: bool = False
     """Whether the vector is normalised to unit length at the end."""
     prompt: str = ""
-    """Text put in front of every sentence; "" for none."""
+    """Prefix of every sentence; "" for none."""
     include_prompt: bool = True
     """Whether the tokens of the prompt are pooled, too."""
     max_seq_length: int | None = None
@@ -157,7 +157,7 @@ class SentenceVectors:
     normalized: bool
     """Whether all vectors are normalised to unit length."""
     prompt: str
-    """Text put in front of every sentence; "" for none."""
+    """Prefix of every sentence; "" for none."""
     dtype: SentenceDtype
     """Number format of the run; the vectors are always float32."""
     computed: int

@@ -126,7 +126,7 @@ class LoadReport:
     unused: tuple[str, ...]
     """Names that the model lacks: transformers' unexpected_keys, sorted."""
     mismatched: tuple[Mismatch, ...]
-    """Names whose shapes differ: transformers' mismatched_keys, in the order of the model."""
+    """Names with different shapes: transformers' mismatched_keys, in the order of the model."""
     ignored: tuple[KeyRow, ...]
     """Names that a rule of the class excludes from transformers' report, with the rule."""
     not_converted: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Find near duplicates: groups of rows whose cosine reaches a threshold, compared block by block."""
+"""Find near duplicates: groups of rows with cosines of at least a threshold, compared block by block."""
 
 import numpy as np
 from jaxtyping import Float, Int

@@ -77,7 +77,7 @@ def captioned_svg(drawing: str, title: str, caption: Caption, theme: Theme, alt:
         title: title of the drawing.
         caption: caption below, in as many lines as it needs.
         theme: theme of the drawing.
-        alt: what is seen.
+        alt: alternative text.
 
     Raises:
         ValueError: the drawing has no size.

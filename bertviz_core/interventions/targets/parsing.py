@@ -189,7 +189,7 @@ def open_target(
         settings: settings of this instance.
         text: the text.
         pair: second text of the cosine or the head, or the context of an answer.
-        name: one of FORMS; None for the cosine where there is a second text, and for own_answer where there is none.
+        name: one of FORMS; None for the cosine with a second text, and own_answer without.
         measure: "logit", "probability" or "margin" of a class or tag.
         base: the base model if it is already in memory; None to load it.
         head: the task head model if it is already in memory; None to load it.

@@ -215,7 +215,7 @@ def answer_target(
         head: a model with its head for question-answering.
         tokenizer: tokenizer of the model.
         question: the question.
-        context: the text that holds the answer.
+        context: the text with the answer.
         span: first and last token of the answer; None for the best answer of the unchanged run.
 
     Raises:
@@ -261,7 +261,7 @@ def probe_target(
 
     Args:
         probe: the probe.
-        loaded: the model whose vectors it reads.
+        loaded: the model of its vectors.
         tokenizer: the model's tokenizer.
         text: the text.
         label: name of the class.

@@ -169,7 +169,7 @@ def fitted_probe(
 
 
 def fold_count(labelled: LabelledTexts) -> int:
-    """Number of folds, so that each holds a text of every class."""
+    """Return the number of folds, so that each contains a text of every class."""
     return min(FOLDS, *(labelled.labels.count(label) for label in labelled.classes))
 
 

@@ -42,7 +42,7 @@ def probe_predictions(
 
     Args:
         probe: the probe.
-        loaded: the model whose vectors it reads.
+        loaded: the model of its vectors.
         tokenizer: the model's tokenizer.
         texts: the texts.
         progress: called as progress(texts done, texts); may raise to cancel.
