@@ -55,8 +55,8 @@ def caption_of(
         models: (name, revision) of the models.
         texts: texts of the models; empty ones and None are left out.
     """
-    said = _beyond(words, _unescaped(figure.layout.title.text or ""), [name for name, _ in models])
-    return Caption(said, tuple(models), tuple(text for text in texts if text), colour_range(figure))
+    description = _beyond(words, _unescaped(figure.layout.title.text or ""), [name for name, _ in models])
+    return Caption(description, tuple(models), tuple(text for text in texts if text), colour_range(figure))
 
 
 def _beyond(words: str, title: str, models: Sequence[str]) -> str:

@@ -92,9 +92,9 @@ def tensor_map(
         across = (1 - cell / width, 1.0) if beside else (0.0, min(cell / width, 1.0))
         _add_cells(figure, grid.outside_values[:, None], [-1], [[name] for name in grid.outside], scale, cell)
         bare = {"range": [-1.5, -0.5], "showticklabels": False, "ticks": "", "showgrid": False}
-        said = {"title": "outside<br>layers"} if beside else {}
+        axis_title = {"title": "outside<br>layers"} if beside else {}
         figure.update_layout(
-            xaxis={**bare, **said, "domain": across, "anchor": "y"},
+            xaxis={**bare, **axis_title, "domain": across, "anchor": "y"},
             yaxis={**_rows(grid.outside, (1 - ROW * outside / pixels, 1), theme), "anchor": "x"},
         )
     if inside:
