@@ -40,7 +40,7 @@ class ClassOutputs:
     scoring: Scoring
     """How logits become probabilities."""
     noun: str = "class"
-    """"class", or "tag" for the outputs of one token."""
+    """Noun for an output: "class", or "tag" for one of a token."""
 
 
 def head_classes(head: HeadModel, tokens: Tokens) -> ClassOutputs:
@@ -123,8 +123,7 @@ def class_attributions(
     """For each word and class, compute the value for the text minus that for the text without the word.
 
     The text is run once per word, whatever the number of classes. Law: the shares of a class equal those of
-    leave_one_out for this class; probabilities of mutually exclusive classes have shares that sum to 0 over all
-    classes.
+    leave_one_out for this class; for probabilities of exclusive classes, they sum to 0 over all classes.
 
     Args:
         classes: classes of a head or a probe.
@@ -136,8 +135,7 @@ def class_attributions(
         progress: called as progress(rows done, rows); may raise to cancel.
 
     Raises:
-        TextError: there is no such class or measure, more than MOST_CLASSES are requested, or the text has no removable
-            word.
+        TextError: there is no such class or measure, more than MOST_CLASSES are requested, or there is no word.
         UnsupportedModelError: the tokenizer has no mask.
         BertvizError: the model cannot be run on the text.
     """

@@ -95,7 +95,7 @@ class ClassAttributions:
     classes: int
     """Number of classes of the head or probe."""
     noun: str
-    """"class", or "tag" for the outputs of one token."""
+    """Noun for an output: "class", or "tag" for one of a token."""
     shares: Float[np.ndarray, "words labels"]
     """Clean value of a class minus that without the word; negative for a word that counts against the class."""
     clean: Float[np.ndarray, " labels"]

@@ -26,9 +26,8 @@ def logit_lens(
 ) -> LogitLens:
     """Apply the masked-LM head to every hidden state h_l, the embedding output first: p_l = head(h_l).
 
-    The last row is the model's prediction. The head is applied completely: transform, normalisation, decoder, bias. If
-    the base normalises the output of its last layer, the states of the other layers are normalised the same way. Only
-    the `top` words of each cell are returned.
+    The last row is the model's prediction. The whole head is applied: transform, normalisation, decoder, bias. If the
+    base normalises the output of its last layer, the states of the other layers are normalised the same way.
 
     Args:
         head: a model with its masked-LM head.
@@ -39,8 +38,7 @@ def logit_lens(
 
     Raises:
         TextError: there are more than MAX_MASKS masks, a position is outside the text, or `top` is below 1.
-        UnsupportedModelError: the head is of another task or does not read one layer's states, one per token; or the
-            tokenizer has no mask.
+        UnsupportedModelError: the head is of another task, or reads other states; or there is no mask token.
     """
     word_head = WordHead(head)
     mask, typed = check_masks(tokenizer, tokens, masked)

@@ -34,9 +34,7 @@ def pooling_comparison(
     progress: Progress | None = None,
     own: Pooling = "mean",
 ) -> PoolingComparison:
-    """Compute cosines of all pairs of sentences under every pooling and layer.
-
-    Prompt, dense layers and normalisation are not applied.
+    """Compute cosines of all pairs under every pooling and layer, without prompt, dense layers, normalisation.
 
     Args:
         loaded: the model, in float32.

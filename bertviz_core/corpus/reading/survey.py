@@ -21,8 +21,7 @@ from bertviz_core.tables.row_groups import ParquetFiles
 from bertviz_core.text import counted, quoted
 
 MAX_SHARD_NBYTES = 64 * 1024**2
-"""Maximum size of a shard's texts (of all columns, unless the input is Parquet) in bytes; it is in memory as a
-whole."""
+"""Maximum bytes of a shard's texts (of all columns, unless the input is Parquet), all of them in memory."""
 JSON_ENDINGS = (".jsonl", ".ndjson")
 Reader = LineFiles | ParquetFiles
 
@@ -58,11 +57,9 @@ def survey(address: str, column: str | None, rows_per_shard: int, max_characters
             rows += table.num_rows
     if schema is None:
         raise CorpusError(f"The input {quoted(address)} has no row; there is nothing to embed.")
-    unified = plain(schema)
-    columns, shards = _columns(unified, text_column, notices), cut.shards()
-    return InputSurvey(
-        files, unified, text_column, columns, shards, sum(shard.rows for shard in shards), tuple(notices)
-    )
+    kept = plain(schema)
+    columns, shards = _columns(kept, text_column, notices), cut.shards()
+    return InputSurvey(files, kept, text_column, columns, shards, sum(shard.rows for shard in shards), tuple(notices))
 
 
 def reader_for(files: tuple[InputFile, ...]) -> Reader:

@@ -70,15 +70,13 @@ TREE_HEIGHT, PLOT_WIDTH, PLOT_HEIGHT = 470, 460.0, 408.0
 LINE, SPARE = 14.0, 4.0
 """Pixels at the smallest font size: line height, margin around a word."""
 MOST_LINES, MOST_PARTS, CENTRE = 3, 12, 0.9
-"""Maximum lines of the name in a sunburst's centre; capitals of a name that is broken; share of the diameter it may
-use."""
+"""Maximum lines of the name in a sunburst's centre; capitals of a broken name; share of the diameter it may use."""
 
 
 def _fitting_words(nodes: Sequence[TreeNode], form: TreeForm, pixels: int) -> list[str]:
     """Choose the longest label of each node that fits; the longest of all if none does.
 
-    Labels that do not fit are hidden until a click enlarges their area. The name in a sunburst's centre is broken into
-    lines.
+    Other labels are hidden until a click enlarges their area. The name in a sunburst's centre is broken into lines.
     """
     side, width = min(PLOT_HEIGHT, float(pixels)), min(PLOT_WIDTH, float(pixels))
     levels: dict[str, int] = {}
