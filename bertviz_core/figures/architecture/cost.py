@@ -175,7 +175,7 @@ def cost_figure(
     model_name: str,
     by_formula: bool,
 ) -> FigureSpec:
-    """Figure of multiply-adds by length; see bertviz_core.figures.architecture.cost.cost_curves."""
+    """Plot multiply-adds by length; see bertviz_core.figures.architecture.cost.cost_curves."""
     title = f"Multiply-adds of one text — {model_name}"
     at_most = f": {int(costs.whole[-1]):,} at {int(costs.lengths[-1]):,} tokens" if len(costs.lengths) else ""
     equal = ""
@@ -194,7 +194,7 @@ def cost_figure(
 
 @figure("memory", "architecture_memory", "memory of activations")
 def memory_figure(memory: ActivationMemory) -> FigureSpec:
-    """Figure of activation memory by batch and length."""
+    """Plot activation memory by batch and length."""
     title = f"Memory of activations in {memory.holding} — {memory.model}"
     known = memory.nbytes[memory.nbytes > 0]
     ends = f", {binary_bytes(int(known.min()))} to {binary_bytes(int(known.max()))}" if known.size else ""

@@ -320,7 +320,7 @@ def _near(side: int | None) -> int:
 
 @figure("design", "architecture_encoder", "encoder, decoder or both (--task)")
 def design_figure(design: Design, class_ledger: Ledger) -> FigureSpec:
-    """Figure of the three designs, the model's own marked; the ledger is that of its class."""
+    """Plot the three designs, the model's own marked; the ledger is that of its class."""
     title = design_title(class_ledger.model, design)
     others = "; ".join(words for kind, words in SUCH_AS.items() if kind != design.kind)
     cross = ", with cross-attention" if design.cross_attention and design.kind == "decoder" else ""

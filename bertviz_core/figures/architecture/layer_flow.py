@@ -197,7 +197,7 @@ def layer_drawing(flow: LayerFlow, theme: Theme) -> go.Figure:
 
 @figure("layer", "architecture_layer", "the way through one layer (--layer, --task), of a text")
 def layer_figure(flow: LayerFlow) -> FigureSpec:
-    """Figure of the data flow through one layer."""
+    """Plot the data flow through one layer."""
     title = layer_title(flow)
     steps = ", ".join(step.name for step in flow.steps)
     alt = f"{title}, top to bottom with the sizes of each step: {steps}"

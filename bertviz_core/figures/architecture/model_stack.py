@@ -253,7 +253,7 @@ def _sum(rows: Sequence[Parameter]) -> int:
 
 @figure("overview", "overview_stack", "the stack of the model's blocks")
 def stack_figure(architecture: Architecture, ledger: Ledger) -> FigureSpec:
-    """Figure of the blocks of a model, from its token ids to its outputs."""
+    """Plot the blocks of a model, from its token ids to its outputs."""
     alt = f"Stack of {ledger.model}: embeddings, layers and outputs with their sizes"
     caption = f"{ledger.model}: {ledger.total:,} parameters."
     draw = partial(model_stack, architecture, ledger)

@@ -82,7 +82,7 @@ def _middles(names: list[str], size: int) -> dict[str, object]:
 
 @figure("atlas", "attention_atlas", "what all heads look at (--words)")
 def atlas_figure(atlas: AttentionAtlas, trace: Trace) -> FigureSpec:
-    """Figure of all heads, one small map each."""
+    """Plot all heads, one small map each."""
     layers, heads = atlas.thumbnails.shape[:2]
     title = all_heads_title(atlas.options, trace.model)
     alt = f"{title}: {layers} layers by {heads} heads, in each cell a map of queries by keys"

@@ -131,13 +131,13 @@ def _heatmap(weights: np.ndarray, unit: str, title: str, theme: Theme) -> go.Fig
 
 @figure("attention", "attention_figure", "what one head looks at (--layer, --head, --words)")
 def attention_map_figure(attention_map: AttentionMap, trace: Trace) -> FigureSpec:
-    """Figure of one attention map, queries by keys."""
+    """Plot one attention map, queries by keys."""
     return one_map(attention_heatmap, "queries by keys", attention_map, trace)
 
 
 @figure("readings", "attention_beside_chart", "raw, value-weighted, rollout, value zeroing (--layer, --head)")
 def readings_figure(reading_maps: Sequence[AttentionMap], trace: Trace) -> FigureSpec:
-    """Figure of raw weights, value-weighted attention, rollout and value zeroing, side by side."""
+    """Plot raw weights, value-weighted attention, rollout and value zeroing, side by side."""
     first = reading_maps[0]
     names = ", ".join(READ[each.options.weights] for each in reading_maps)
     title = f"Layer {first.layer}, head {first.head or 0}: {names} — {trace.model}"
@@ -150,7 +150,7 @@ def readings_figure(reading_maps: Sequence[AttentionMap], trace: Trace) -> Figur
 
 @figure("long", "attention_long", "one head of a long text (--layer, --head)")
 def long_figure(pooled_map: PooledMap, trace: Trace) -> FigureSpec:
-    """Figure of one head of a long text, with the largest weight of every block of cells."""
+    """Plot one head of a long text, with the largest weight of every block of cells."""
     title = f"Attention of layer {pooled_map.layer}, head {pooled_map.head} — {trace.model}"
     alt = f"{title}: positions of queries by positions of keys"
     return FigureSpec(title, alt, partial(pooled_heatmap, pooled_map, title, second=trace.tokens.second_start))

@@ -86,5 +86,5 @@ def _run(queries: np.ndarray, keys: np.ndarray, strength: float, colour: str) ->
 
 @figure("lines", "attention_figure", "one head as lines (--layer, --head, --words)")
 def lines_figure(attention_map: AttentionMap, trace: Trace) -> FigureSpec:
-    """Figure of one attention map as lines from queries to keys."""
+    """Plot one attention map as lines from queries to keys."""
     return one_map(attention_lines, "lines from queries to keys", attention_map, trace)

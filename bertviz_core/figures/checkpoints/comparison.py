@@ -129,7 +129,7 @@ def _outline(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
 
 @figure("changes", "checkpoint_changes", "how far each tensor moved to another checkpoint")
 def changes_figure(change_grid: TensorGrid, comparison: CheckpointComparison, logarithmic: bool) -> FigureSpec:
-    """Figure of the change of each tensor."""
+    """Plot the change of each tensor."""
     title = f"Relative change — {comparison.first} to {comparison.second}"
     draw = partial(tensor_map, change_grid, title, "relative change", logarithmic=logarithmic)
     return FigureSpec(title, f"{title}: {PLACES}", draw)
@@ -139,7 +139,7 @@ def changes_figure(change_grid: TensorGrid, comparison: CheckpointComparison, lo
 def change_figure(
     value_histograms: ChangeHistograms, tensor_change: TensorChange, comparison: CheckpointComparison
 ) -> FigureSpec:
-    """Figure of one tensor in both checkpoints."""
+    """Plot one tensor in both checkpoints."""
     title = f"{tensor_change.name} — {comparison.first} and {comparison.second}"
     names = (f"first: {comparison.first}", f"second: {comparison.second}")
     alt = f"{title}: values in both, and their differences"
@@ -155,7 +155,7 @@ def most_changed(comparison: CheckpointComparison) -> str:
 
 @figure("cosines", "checkpoint_cosines", "two models' hidden states of a text")
 def cosines_figure(state_behaviour: Behaviour) -> FigureSpec:
-    """Figure of the cosine of both models' hidden states, token by token.
+    """Plot the cosine of both models' hidden states, token by token.
 
     Raises:
         ValueError: the comparison contains none.
@@ -169,7 +169,7 @@ def cosines_figure(state_behaviour: Behaviour) -> FigureSpec:
 
 @figure("divergences", "checkpoint_divergences", "two models' attention on a text")
 def divergences_figure(attention_behaviour: Behaviour) -> FigureSpec:
-    """Figure of the divergence of both models' attention, head by head.
+    """Plot the divergence of both models' attention, head by head.
 
     Raises:
         ValueError: the comparison contains none.

@@ -147,7 +147,7 @@ def _band(place: int, mark: HeadMark, theme: Theme) -> dict[str, object]:
 
 @figure("load-report", "checkpoint_report", "what loads from the file (--task)")
 def report_figure(report: LoadReport) -> FigureSpec:
-    """Figure of the parameters of each component that are loaded from the file."""
+    """Plot the parameters of each component that are loaded from the file."""
     title = f"What {report.architecture} takes from the file — {report.model}"
     alt = f"Bars of the components of {report.model} by what comes from the file"
     caption = f"{title}: {report.matched:,} of {report.wanted:,} tensors"
@@ -156,7 +156,7 @@ def report_figure(report: LoadReport) -> FigureSpec:
 
 @figure("task-head", "checkpoint_head", "what a task's head adds (--task)")
 def task_head_figure(head_difference: HeadDifference) -> FigureSpec:
-    """Figure of the module tree of a class with a head, compared with the base model."""
+    """Plot the module tree of a class with a head, compared with the base model."""
     difference = head_difference
     title = f"{difference.architecture} beside {difference.base_architecture} — {difference.model}"
     alt = f"Module tree of {difference.architecture}, the lines of the head marked"

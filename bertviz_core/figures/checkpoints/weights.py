@@ -259,7 +259,7 @@ PLACES = "places in a layer by layers, and what is outside the layers"
 def statistic_figure(
     statistic_grid: TensorGrid, statistic: str, model_name: str, statistic_logarithmic: bool
 ) -> FigureSpec:
-    """Figure of one statistic of every tensor; statistic is a key of STATISTICS."""
+    """Plot one statistic of every tensor; statistic is a key of STATISTICS."""
     _, words, signed = STATISTICS[statistic]
     title = f"{words.capitalize()} of every tensor — {model_name}"
     powers = statistic_logarithmic and not signed
@@ -281,7 +281,7 @@ def statistic_numbers(statistics: CheckpointStatistics, statistic: str) -> list[
 def tensor_values_figure(
     histogram: Histogram, initial_deviation: float | None, tensor: TensorStatistics, model_name: str
 ) -> FigureSpec:
-    """Figure of the values of one tensor; the deviation is that of its initialisation, None for no curve."""
+    """Plot the values of one tensor; the deviation is that of its initialisation, None for no curve."""
     title = f"{tensor.name} — {model_name}"
     alt = f"{title}: {tensor.numel:,} numbers in {len(histogram.counts)} bins"
     return FigureSpec(title, alt, partial(weight_histogram, histogram, initial_deviation, tensor.numel, title))

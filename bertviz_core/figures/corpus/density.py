@@ -86,7 +86,7 @@ def value_colours(count: int, theme: Theme) -> list[str]:
 
 @figure("corpus-map", "corpus_map", "all rows of a corpus in a plane, as density or coloured by a column (FOLDER)")
 def corpus_map_figure(corpus_map: CorpusMap, map_density: MapDensity, map_column: str, corpus_name: str) -> FigureSpec:
-    """Figure of the density of a corpus map, or of the most frequent value of a column."""
+    """Plot the density of a corpus map, or of the most frequent value of a column."""
     what = f"{map_column} of most rows of each cell" if map_column else "density"
     title = f"Map of {counted(len(corpus_map.points), 'row')}, {what} — {corpus_name}"
     axes, draw = axis_titles(corpus_map), partial(density_map, map_density)

@@ -37,7 +37,7 @@ def hit_bars(corpus_hits: CorpusHits, title: str, theme: Theme) -> go.Figure:
 
 @figure("corpus-search", "corpus_search", "rows of a corpus nearest to a query (FOLDER 'TEXT')")
 def hits_figure(corpus_hits: CorpusHits) -> FigureSpec:
-    """Figure of the rows of a corpus nearest to a text."""
+    """Plot the rows of a corpus nearest to a text."""
     near = quoted(corpus_hits.query, LONGEST_QUERY)
     title = f"Nearest to {near} among {counted(corpus_hits.searched, 'row')} — {corpus_hits.corpus}"
     listed = ", ".join(f"row {hit.row} {hit.score:.4f}" for hit in corpus_hits.hits[:DRAWN]) or "none"

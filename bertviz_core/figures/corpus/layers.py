@@ -50,7 +50,7 @@ def profile_maps(
     "corpus-heads", "corpus_heads", "what every head does over sentences of a corpus (FOLDER; --set measure=entropy)"
 )
 def profiles_figure(head_profiles: HeadProfiles, profile_part: HeadProfile, profile_measure: HeadMeasure) -> FigureSpec:
-    """Figure of mean and spread of a measure of every head, over all sampled sentences or those of one column value."""
+    """Plot mean and spread of a measure of every head, over all sampled sentences or those of one column value."""
     name, unit = MEASURE_NAMES[profile_measure]
     part = f", {head_profiles.column}: {profile_part.name}" if profile_part.name else ""
     title = f"Attention {name} of every head{part} — {head_profiles.model}"
@@ -71,7 +71,7 @@ def profiles_figure(head_profiles: HeadProfiles, profile_part: HeadProfile, prof
     "accuracy of a linear probe on every layer, labels from a column of a corpus (FOLDER; --set probe_labels=COLUMN)",
 )
 def corpus_probe_figure(corpus_probe_scores: ProbeScores, best_layer: int) -> FigureSpec:
-    """Figure of probes for a column's values by layer, beside baseline and control task."""
+    """Plot probes for a column's values by layer, beside baseline and control task."""
     scores = corpus_probe_scores
     title = f"Which layer tells the {len(scores.classes)} values of {scores.texts} apart? — {scores.model}"
     texts = f"linear probes on {int(scores.counts.sum()):,} texts"

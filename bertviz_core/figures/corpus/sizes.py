@@ -68,7 +68,7 @@ def cluster_bars(clusters: CorpusClusters, examples: Sequence[str], title: str, 
 
 @figure("corpus-duplicates", "corpus_duplicates", "sizes of groups of near duplicates of a corpus (FOLDER)")
 def duplicates_figure(duplicate_groups: DuplicateGroups, corpus_name: str) -> FigureSpec:
-    """Figure of the number of groups of near duplicates by size."""
+    """Plot the number of groups of near duplicates by size."""
     count, members = len(duplicate_groups.starts), len(duplicate_groups.rows)
     threshold = f"cosine ≥ {duplicate_groups.threshold:g}"
     title = f"Near duplicates, {threshold}: {counted(count, 'group')} — {corpus_name}"
@@ -79,7 +79,7 @@ def duplicates_figure(duplicate_groups: DuplicateGroups, corpus_name: str) -> Fi
 
 @figure("corpus-clusters", "corpus_clusters", "clusters of a corpus by size (FOLDER)")
 def clusters_figure(corpus_clusters: CorpusClusters, typical_texts: Sequence[str], corpus_name: str) -> FigureSpec:
-    """Figure of clusters by size, each with its most typical sentence."""
+    """Plot clusters by size, each with its most typical sentence."""
     title = f"{counted(len(corpus_clusters.sizes), 'cluster')} of {len(corpus_clusters.labels):,} rows — {corpus_name}"
     sizes = ", ".join(f"{size:,}" for size in corpus_clusters.sizes[:DRAWN].tolist())
     draw = partial(cluster_bars, corpus_clusters, typical_texts, title)

@@ -119,7 +119,7 @@ def _note(words: str, x: float, y: float, colour: str, anchor: str) -> dict[str,
 def products_figure(
     products: FusedVsPerHead, tokens: Tokens, layer: int, multiplied: Block, model_name: str
 ) -> FigureSpec:
-    """Figure of one split product beside one product per head."""
+    """Plot one split product beside one product per head."""
     heads, seq, dim = products.fused.shape
     title = f"x times {SYMBOLS[multiplied]} of layer {layer}: one product, and {heads} products — {model_name}"
     alt = f"{title}: two maps of {seq} tokens by {heads * dim} numbers, equal to the last digits"
@@ -129,6 +129,6 @@ def products_figure(
 
 @figure("heads", "heads_norms", "norms of the heads' blocks of all layers")
 def head_norms_figure(head_norms: Float[np.ndarray, "layers heads blocks"], model_name: str) -> FigureSpec:
-    """Figure of the norms of the blocks of all heads of all layers."""
+    """Plot the norms of the blocks of all heads of all layers."""
     title = f"How large each head's weights are: norms in {len(head_norms)} layers — {model_name}"
     return FigureSpec(title, f"{title}: four maps of layers by heads", partial(norm_maps, head_norms, title))

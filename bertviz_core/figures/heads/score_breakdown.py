@@ -170,7 +170,7 @@ def signs(values: np.ndarray, theme: Theme) -> list[str]:
 
 @figure("cell", "heads_cell", "one cell by hand (--layer, --head)")
 def cell_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
-    """Figure of the computation of one weight from two vectors."""
+    """Plot the computation of one weight from two vectors."""
     query, key = cell.query_position, cell.key_position
     looking, looked = (
         shortened(escape_controls(trace.tokens.tokens[place]), LONGEST_IN_TITLE) for place in (query, key)
@@ -184,7 +184,7 @@ def cell_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
 
 @figure("mix", "heads_mix", "the output of a head (--layer, --head)")
 def mix_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
-    """Figure of the output of a head for one query."""
+    """Plot the output of a head for one query."""
     title = f"Output of the head: {mix_place(cell, trace)} — {trace.model}"
     alt = f"{title}: mix of values, its way through W_o, lengths of all heads' parts"
     return FigureSpec(title, alt, partial(head_output, cell, title))

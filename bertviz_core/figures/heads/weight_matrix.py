@@ -243,7 +243,7 @@ LONGEST_IN_TITLE = 18
 
 @figure("matrix", "heads_matrix", "weights of a projection (--layer, --head)")
 def matrix_figure(projections: HeadProjections, layer: int, head: int, block: Block, cut: Cut) -> FigureSpec:
-    """Figure of one projection of a layer, with the rows or columns of one head marked."""
+    """Plot one projection of a layer, with the rows or columns of one head marked."""
     blocks, matrix = projections.blocks(block), projections.matrix(block)
     place, size = block_place(projections, head, block), blocks.shape[2 if block == "output" else 1]
     title = f"{SYMBOLS[block]} of layer {layer}: {CUT_TITLES[cut].format(heads=len(blocks))} — {projections.model}"

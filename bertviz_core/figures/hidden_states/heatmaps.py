@@ -203,7 +203,7 @@ WORDS = {
 
 @figure("hidden", "representations_values", "hidden states of one entry (--layer, --first, --window)")
 def values_figure(trace: Trace, state: int, first_dimension: int, window: int) -> FigureSpec:
-    """Figure of one entry of the hidden states, for a window of dimensions."""
+    """Plot one entry of the hidden states, for a window of dimensions."""
     values = trace.hidden_states[state][:, first_dimension : first_dimension + window]
     last = first_dimension + values.shape[1] - 1
     title = f"Hidden states, {state_name(state)}, dimensions {first_dimension} to {last} — {trace.model}"
@@ -214,7 +214,7 @@ def values_figure(trace: Trace, state: int, first_dimension: int, window: int) -
 
 @figure("norms", "representations_change", "one number per token and layer (--map length, change, before, input)")
 def change_figure(token_measures: Float[np.ndarray, "rows seq"], trace: Trace, measure: str) -> FigureSpec:
-    """Figure of one number per token and layer.
+    """Plot one number per token and layer.
 
     Args:
         token_measures: the numbers; one row per layer for changes by a layer, else per hidden state.
@@ -240,7 +240,7 @@ def measure_rows(measure: str, count: int) -> list[str]:
 def token_similarity_figure(
     token_cosines: Float[np.ndarray, "states seq seq"], trace: Trace, first_token: int, state: int
 ) -> FigureSpec:
-    """Figure of the cosines of all pairs of tokens in one entry of the hidden states.
+    """Plot the cosines of all pairs of tokens in one entry of the hidden states.
 
     Args:
         token_cosines: cosines of consecutive tokens, at every entry.

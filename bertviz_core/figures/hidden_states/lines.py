@@ -203,7 +203,7 @@ def word_curve(comparison: WordComparison, title: str, theme: Theme) -> go.Figur
 
 @figure("word", "representations_word", "one word in two texts, layer by layer")
 def word_figure(word_comparison: WordComparison, word: str, model_name: str) -> FigureSpec:
-    """Figure of one word in two texts, layer by layer."""
+    """Plot one word in two texts, layer by layer."""
     title = f"“{word}” in two texts — {model_name}"
     alt = f"{title}: cosine of the two occurrences in every hidden state"
     return FigureSpec(title, alt, partial(word_curve, word_comparison, title))
@@ -211,7 +211,7 @@ def word_figure(word_comparison: WordComparison, word: str, model_name: str) -> 
 
 @figure("paths", "representations_paths", "the tokens' paths over the layers")
 def paths_figure(token_paths: TokenPaths, trace: Trace, picked_tokens: Sequence[int]) -> FigureSpec:
-    """Figure of the paths of some tokens through the layers in the plane of largest variance.
+    """Plot the paths of some tokens through the layers in the plane of largest variance.
 
     Args:
         token_paths: points of these tokens.
@@ -243,7 +243,7 @@ def embedding_lengths(parts: EmbeddingSum, shown: slice) -> dict[str, Float[np.n
 
 @figure("input", "representations_embedding", "what each token's input is made of")
 def input_figure(input_lengths: Mapping[str, Float[np.ndarray, " seq"]], trace: Trace, first_token: int) -> FigureSpec:
-    """Figure of the norms of the vectors that form the tokens' input; first_token is the position of the first."""
+    """Plot the norms of the vectors that form the tokens' input; first_token is the position of the first."""
     count = len(next(iter(input_lengths.values())))
     names = token_labels(trace.tokens)[first_token : first_token + count]
     title = f"What each token's input is made of — {trace.model}"
@@ -254,7 +254,7 @@ def input_figure(input_lengths: Mapping[str, Float[np.ndarray, " seq"]], trace: 
 
 @figure("pooler", "representations_pooler", "the first token's vector and the pooler's output")
 def pooler_figure(pooler_check: PoolerCheck, trace: Trace) -> FigureSpec:
-    """Figure of the first token's last vector and the pooler's output."""
+    """Plot the first token's last vector and the pooler's output."""
     title = f"First token and pooler output — {trace.model}"
     draw = partial(pooler_bars, pooler_check, token_labels(trace.tokens)[0], title)
     return FigureSpec(title, f"{title}, dimension by dimension", draw)

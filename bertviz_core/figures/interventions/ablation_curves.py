@@ -22,7 +22,7 @@ COLOURS = {"greedy": "attention", "gradient": "task head", "random": "layer_norm
     "a target as heads are removed one after the other: greedy, by the gradient estimate, and at random",
 )
 def removal_figure(ablation_curves: Sequence[AblationCurve]) -> FigureSpec:
-    """Figure of a target as heads are ablated in several orders; random orders as a band.
+    """Plot a target as heads are ablated in several orders; random orders as a band.
 
     Args:
         ablation_curves: curves of one target, one per order.

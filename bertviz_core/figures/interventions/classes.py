@@ -26,7 +26,7 @@ and words."""
     "which words speak for and against each class of a classifier or a probe, or each tag of a token (TEXT)",
 )
 def word_classes_figure(class_attributions: ClassAttributions) -> FigureSpec:
-    """Figure of the share of every word in every class; the clean value of a class is beside its name."""
+    """Plot the share of every word in every class; the clean value of a class is beside its name."""
     result = class_attributions
     title = f"Which words speak for and against each {result.noun} ({result.measure}) — {result.model}"
     phrases = "; ".join(class_words(result, place) for place in range(len(result.labels)))

@@ -29,7 +29,7 @@ LEAST, MOST = 260, 640
     "change of a target with each head, feed-forward block and layer taken away, at its mean, and estimated",
 )
 def effects_figure(effect_comparison: EffectComparison, place: tuple[int, int] | None = None) -> FigureSpec:
-    """Figure of the effect of every head, feed-forward block and layer, all kinds on one scale.
+    """Plot the effect of every head, feed-forward block and layer, all kinds on one scale.
 
     Args:
         effect_comparison: one result per kind.
@@ -124,7 +124,7 @@ def effects_map(comparison: EffectComparison, place: tuple[int, int], title: str
     "what each hidden state of the text brings back of a target, copied into the run of a second text",
 )
 def patched_states_figure(patches: ActivationPatching) -> FigureSpec:
-    """Figure of the effect of patching each hidden state of the clean text, layer by position.
+    """Plot the effect of patching each hidden state of the clean text, layer by position.
 
     Raises:
         ValueError: the family has no module for a whole layer.
@@ -160,7 +160,7 @@ def patched_states_map(patches: ActivationPatching, title: str, theme: Theme) ->
     "what each head of the text brings back of a target, copied into the run of a second text",
 )
 def patched_heads_figure(patches: ActivationPatching) -> FigureSpec:
-    """Figure of the effect of patching each head's output of the clean text, layer by head."""
+    """Plot the effect of patching each head's output of the clean text, layer by head."""
     title = f"Share of the {patches.title} that a copied head brings back — {patches.model}"
     layer, head = np.unravel_index(np.nanargmax(np.abs(patches.heads)), patches.heads.shape)
     alt = f"{title}: the largest share, {decimals(float(patches.heads[layer, head]), 2)}, layer {layer}, head {head}"

@@ -24,7 +24,7 @@ SIZES = PairSizes(least=150, edges=120, between=0.15)
     "mean and standard deviation of each head's effect over texts (by default some of the example set)",
 )
 def effect_spread_figure(effect_spread: EffectSpread) -> FigureSpec:
-    """Figure of mean and standard deviation of every head's effect over texts, side by side."""
+    """Plot mean and standard deviation of every head's effect over texts, side by side."""
     kind, texts = KIND_WORDS[effect_spread.kind], counted(effect_spread.texts, "sentence")
     title = f"Change of the {effect_spread.title} with one head {kind}, over {texts} — {effect_spread.model}"
     layer, head = np.unravel_index(np.nanargmax(np.abs(effect_spread.mean)), effect_spread.mean.shape)
@@ -55,7 +55,7 @@ def spread_maps(spread: EffectSpread, title: str, theme: Theme) -> go.Figure:
     "the share of right answers to labelled texts as heads are removed (TEXT, tab, label; by default the example set)",
 )
 def accuracy_figure(accuracy_curves: Sequence[AblationCurve]) -> FigureSpec:
-    """Figure of the accuracy as heads are ablated in several orders; random orders as a band.
+    """Plot the accuracy as heads are ablated in several orders; random orders as a band.
 
     Args:
         accuracy_curves: curves of one list, one per order.

@@ -26,7 +26,7 @@ LEAST, MOST = 300, 760
     "which words make two texts alike: the cosine by pairs of tokens (TEXT --pair TEXT --layer L)",
 )
 def pair_ledger_figure(pair_attributions: PairAttributions) -> FigureSpec:
-    """Figure of the share of token pairs in the cosine of two texts; the caption has the reference terms."""
+    """Plot the share of token pairs in the cosine of two texts; the caption has the reference terms."""
     result = pair_attributions
     title = f"Which words make the two texts alike — {result.model}, states: {state_name(result.layer)}"
     row, column = np.unravel_index(np.abs(result.shares).argmax(), result.shares.shape)

@@ -35,7 +35,7 @@ RANDOM = "random order"
     "a target without its strongest words and with them alone, beside 20 random orders (TEXT --pair TEXT)",
 )
 def word_curves_figure(word_curves: WordCurves) -> FigureSpec:
-    """Figure with two plots: the strongest words removed, and only the strongest words; the caption has both areas."""
+    """Plot two panels: the strongest words removed, and only the strongest words; the caption has both areas."""
     title = f"The {word_curves.title} without the strongest words, and with them alone — {word_curves.model}"
     areas = "; ".join(
         f"{name}: {decimals(without, 3)} and {decimals(alone, 3)}" for name, without, alone in curve_areas(word_curves)

@@ -32,7 +32,7 @@ METHOD_WORDS: dict[ShareMethod, str] = {
 
 @figure("word-shares", "words_shares", "a text coloured by what each word adds to a target (TEXT --pair TEXT)")
 def word_shares_figure(word_attributions: WordAttributions, word_pieces: TextPieces) -> FigureSpec:
-    """Figure of the text as tokens, coloured by the share of each token's word; special tokens have none.
+    """Plot the text as tokens, coloured by the share of each token's word; special tokens have none.
 
     Args:
         word_attributions: attributions of the text.
@@ -45,7 +45,7 @@ def word_shares_figure(word_attributions: WordAttributions, word_pieces: TextPie
 
 @figure("word-bars", "words_bars", "the words that add most to a target or take most from it (TEXT --pair TEXT)")
 def word_bars_figure(word_attributions: WordAttributions) -> FigureSpec:
-    """Figure of the words with the largest shares of either sign, the largest positive share at the top."""
+    """Plot the words with the largest shares of either sign, the largest positive share at the top."""
     title, draw = _title(word_attributions), partial(shares_bars, word_attributions, _title(word_attributions))
     caption = _caption(word_attributions, title)
     if len(word_attributions.words) > MOST_BARS:

@@ -199,7 +199,7 @@ def _layer_tick(component: str, layer: int, applications: int) -> str:
 
 @figure("layers", "parameters_layers", "parameters of each layer by part (--task)")
 def layers_figure(layered_ledger: Ledger) -> FigureSpec:
-    """Figure of the layers of a model as stacked bars."""
+    """Plot the layers of a model as stacked bars."""
     title = f"Parameters of each layer — {layered_ledger.model}"
     alt = f"Stacked bars of the parameters of each layer of {layered_ledger.model}"
     return FigureSpec(title, alt, partial(layer_bars, layered_ledger, title))
@@ -207,7 +207,7 @@ def layers_figure(layered_ledger: Ledger) -> FigureSpec:
 
 @figure("components", "parameters_components", "the model as one bar of components (--task)")
 def components_figure(ledger: Ledger) -> FigureSpec:
-    """Figure of a model as one bar, divided into components."""
+    """Plot a model as one bar, divided into components."""
     title = _components_title(ledger)
     alt = f"One bar of {ledger.model}, cut into its components"
     return FigureSpec(title, alt, partial(component_bar, ledger))
@@ -215,6 +215,6 @@ def components_figure(ledger: Ledger) -> FigureSpec:
 
 @figure("models", "parameters_compare", "several models side by side, named behind the first")
 def models_figure(ledgers: Sequence[Ledger]) -> FigureSpec:
-    """Figure of several models side by side."""
+    """Plot several models side by side."""
     title = "Parameters by component"
     return FigureSpec(title, "Bars of several models by component", partial(model_bars, ledgers, title))

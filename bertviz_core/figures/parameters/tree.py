@@ -188,7 +188,7 @@ def ledger_source(ledger: Ledger) -> str:
 
 @figure("parameters", "parameters_tree", "the tree of modules by parameters (--form, --depth, --task)")
 def tree_figure(ledger: Ledger, nodes: Sequence[TreeNode], form: TreeForm) -> FigureSpec:
-    """Figure of the module tree of a model."""
+    """Plot the module tree of a model."""
     title = f"{ledger.total:,} parameters — {ledger.model}"
     alt = f"{form} of the modules of {ledger.model} by parameters"
     tensors = f"{ledger.total:,} parameters in {ledger.tensors:,} tensors"

@@ -165,7 +165,7 @@ def _add_best(figure: go.Figure, prediction: AnswerPrediction, window: int, plac
 
 @figure("answers", "predictions_answers", "answers in their context (TEXT the question, --pair)")
 def answers_figure(answer_prediction: AnswerPrediction) -> FigureSpec:
-    """Figure of the context with the best answers marked."""
+    """Plot the context with the best answers marked."""
     title = f"{question_line(answer_prediction)} — {answer_prediction.model}"
     draw = partial(answer_text, (("", answer_prediction),), title)
     caption = (
@@ -176,7 +176,7 @@ def answers_figure(answer_prediction: AnswerPrediction) -> FigureSpec:
 
 @figure("answer-map", "predictions_answer_map", "all spans of a context, start by end")
 def answer_map_figure(answer_prediction: AnswerPrediction, answer_window: int, longest_answer: int) -> FigureSpec:
-    """Figure of the probability of every span of a window as the answer."""
+    """Plot the probability of every span of a window as the answer."""
     count = len(answer_prediction.windows)
     part = f", window {answer_window + 1} of {count}" if count > 1 else ""
     title = f"Spans as answers, first token by last{part} — {answer_prediction.model}"

@@ -89,7 +89,7 @@ def signed(change: float) -> str:
 
 @figure("classes-change", "predictions_classes_change", "classes before and after an edit (--set edited=TEXT)")
 def classes_change_figure(class_prediction: ClassPrediction, edited_classes: ClassPrediction) -> FigureSpec:
-    """Figure of the classes of a text and of its edited version, largest change first."""
+    """Plot the classes of a text and of its edited version, largest change first."""
     first, second = class_numbers(class_prediction), class_numbers(edited_classes)
     rows = [int(row) for row in np.argsort(-np.abs(second - first), kind="stable")[:MOST]]
     names = [class_prediction.labels[row] for row in rows]
@@ -105,7 +105,7 @@ def classes_change_figure(class_prediction: ClassPrediction, edited_classes: Cla
     "words-change", "predictions_words_change", "words at a mask before and after an edit (--set edited=TEXT, guess)"
 )
 def words_change_figure(word_shift: WordShift, guessed_token: str, model_name: str) -> FigureSpec:
-    """Figure of the words at one masked position of a text and of its edited version, largest change first."""
+    """Plot the words at one masked position of a text and of its edited version, largest change first."""
     where = f'the mask at "{shortened(guessed_token, LONGEST)}", position {word_shift.position}'
     title = f"Words at {where}, before and after the edit — {model_name}"
     numbers = zip(word_shift.words, word_shift.before.tolist(), word_shift.after.tolist(), strict=True)
@@ -121,7 +121,7 @@ def tags_change_figure(
     edited_tags: TagPrediction,
     edited_entities: Sequence[Entity],
 ) -> FigureSpec:
-    """Figure of the entities of a text and of its edited version, one below the other."""
+    """Plot the entities of a text and of its edited version, one below the other."""
     title = f"Entities before and after the edit — {tag_prediction.model}"
     parts = tagged_parts(tag_prediction, tag_entities, BEFORE)
     read = [(each.tokens.text, each.tokens.pair) for each in (tag_prediction, edited_tags)]
@@ -137,7 +137,7 @@ def tags_change_figure(
     "answers before and after an edit (--set edited=TEXT, edited_pair=TEXT)",
 )
 def answers_change_figure(answer_prediction: AnswerPrediction, edited_answers: AnswerPrediction) -> FigureSpec:
-    """Figure of the answers to a question and to its edited version, one below the other."""
+    """Plot the answers to a question and to its edited version, one below the other."""
     title = f"Answers before and after the edit — {answer_prediction.model}"
     both = [(BEFORE, answer_prediction), (AFTER, edited_answers)]
     read = [(each.question, each.context) for _, each in both]

@@ -164,7 +164,7 @@ def class_words(prediction: ClassPrediction, row: int) -> str:
 
 @figure("classes", "predictions_classes", "classes of a text or pair (--pair, --task)")
 def classes_figure(class_prediction: ClassPrediction, class_order: ClassOrder) -> FigureSpec:
-    """Figure of a text classifier's prediction, class by class."""
+    """Plot a text classifier's prediction, class by class."""
     what = "pair" if class_prediction.tokens.pair is not None else "text"
     many = f", the {MOST} greatest of {count:,}" if (count := len(class_prediction.labels)) > MOST else ""
     head = "Value" if class_prediction.scoring == "number" else "Classes"
@@ -174,7 +174,7 @@ def classes_figure(class_prediction: ClassPrediction, class_order: ClassOrder) -
 
 @figure("next-sentence", "predictions_next", "whether the second text follows the first (--pair, --task)")
 def next_sentence_figure(class_prediction: ClassPrediction) -> FigureSpec:
-    """Figure of the next-sentence prediction for a pair."""
+    """Plot the next-sentence prediction for a pair."""
     return _of_one(class_prediction, "as in the model", f"Does the second text follow? — {class_prediction.model}")
 
 

@@ -61,7 +61,7 @@ class LensColours:
 
 @figure("lens", "predictions_lens", "the best word of every layer (--set mask=2,5, lens)")
 def lens_figure(logit_lens: LogitLens, lens_words: Sequence[Sequence[Sequence[str]]], lens_measure: str) -> FigureSpec:
-    """Figure of the best word of every layer and position.
+    """Plot the best word of every layer and position.
 
     Args:
         logit_lens: logit lens of the text.

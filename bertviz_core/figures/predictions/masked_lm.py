@@ -21,7 +21,7 @@ MASKED = "masked"
 
 @figure("masked-text", "predictions_text", "the text with its masks (--set mask=2,5, position)")
 def masked_text_figure(word_prediction: WordPrediction, text_pieces: TextPieces, word_position: int) -> FigureSpec:
-    """Figure of the tokens of a text: masked ones filled, with probabilities of the original tokens below."""
+    """Plot the tokens of a text: masked ones filled, with probabilities of the original tokens below."""
     title = f"The text and its masks — {word_prediction.model}"
     probabilities = np.exp(word_prediction.log_probability).tolist()
     notes = ["?" if np.isnan(each) else decimals(each, 3) for each in probabilities]
@@ -48,7 +48,7 @@ def words_figure(
     word_position: int,
     compared_word: ComparedWord | None,
 ) -> FigureSpec:
-    """Figure of the best words at a position, the original token and a compared word, by probability.
+    """Plot the best words at a position, the original token and a compared word, by probability.
 
     Args:
         word_prediction: predictions for the text.

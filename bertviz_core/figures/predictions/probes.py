@@ -70,7 +70,7 @@ def accuracy_lines(scores: ProbeScores, layer: int, title: str, theme: Theme) ->
     "accuracy of a linear probe on every layer (--pooling, --set seed=; texts: 'LABEL<tab>TEXT' or none)",
 )
 def probe_figure(probe_scores: ProbeScores, probed_layer: int) -> FigureSpec:
-    """Figure of probe accuracy on each layer's vectors, beside baseline and control task."""
+    """Plot probe accuracy on each layer's vectors, beside baseline and control task."""
     pooling = POOLING_WORDS[probe_scores.pooling]
     title = f"Which layer tells {len(probe_scores.classes)} classes apart? {pooling.capitalize()} pooling — "
     title += probe_scores.model
@@ -118,7 +118,7 @@ def confusion_map(scores: GoldScores, title: str, theme: Theme) -> go.Figure:
 
 @figure("confusion", "predictions_confusion", "gold labels against answers (texts: 'LABEL<tab>TEXT' each)")
 def confusion_figure(gold_scores: GoldScores, model_name: str) -> FigureSpec:
-    """Figure of the number of texts by gold label and answer."""
+    """Plot the number of texts by gold label and answer."""
     title = f"Gold labels and answers of {len(gold_scores.compared):,} texts — {model_name}"
     right = f"accuracy {gold_scores.accuracy:.1%}, macro-F1 {gold_scores.macro_f1:.3f}"
     return FigureSpec(title, f"{title}: {right}", partial(confusion_map, gold_scores, title), f"{title}: {right}")

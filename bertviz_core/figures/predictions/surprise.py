@@ -23,7 +23,7 @@ STEPS = 24
 
 @figure("surprise", "predictions_surprise", "every token coloured by its surprise when it alone is masked")
 def surprise_figure(pseudo_likelihood: PseudoLikelihood, text_pieces: TextPieces) -> FigureSpec:
-    """Figure of the tokens of a text, coloured by -log p(token | all others); special tokens have none."""
+    """Plot the tokens of a text, coloured by -log p(token | all others); special tokens have none."""
     title = f"Surprise of every token — {pseudo_likelihood.model}"
     values = pseudo_likelihood.surprise.tolist()
     listed = ", ".join(

@@ -95,7 +95,7 @@ def listed_entities(entities: Sequence[Entity]) -> str:
 
 @figure("tags", "predictions_tags", "the text coloured by its entities")
 def tags_figure(tag_prediction: TagPrediction, tag_entities: Sequence[Entity], tag_strategy: Strategy) -> FigureSpec:
-    """Figure of the text with coloured entities, their tags and scores."""
+    """Plot the text with coloured entities, their tags and scores."""
     entities = "1 entity" if len(tag_entities) == 1 else f"{len(tag_entities):,} entities"
     listed = counted(len(tag_entities), "token") if tag_strategy == "none" else entities
     title = f"Tags of the text: {listed} — {tag_prediction.model}"

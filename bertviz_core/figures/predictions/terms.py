@@ -20,7 +20,7 @@ ROW, NARROW_ROW = 25, 38
 
 @figure("terms", "predictions_terms", "a text as weighted words (--set shown)")
 def terms_figure(term_weights: TermWeights, term_words: Sequence[str]) -> FigureSpec:
-    """Figure of the heaviest words of a text, each with the token that its weight comes from.
+    """Plot the heaviest words of a text, each with the token that its weight comes from.
 
     Args:
         term_weights: term weights of the text.
@@ -43,7 +43,7 @@ def terms_figure(term_weights: TermWeights, term_words: Sequence[str]) -> Figure
 def score_figure(
     term_ledger: TermLedger, ledger_words: Sequence[str], term_weights: TermWeights, second_weights: TermWeights
 ) -> FigureSpec:
-    """Figure of the words with the largest contributions to the score of two texts, each with its two tokens.
+    """Plot the words with the largest contributions to the score of two texts, each with its two tokens.
 
     Args:
         term_ledger: decomposed score of the two texts.

@@ -118,7 +118,7 @@ def _groups(
 def sentence_map_figure(
     sentence_map: SentenceMap, vectors: SentenceVectors, column: str = "", values: Sequence[Any] | None = None
 ) -> FigureSpec:
-    """Figure of every sentence as a point, coloured by a column if there is one."""
+    """Plot every sentence as a point, coloured by a column if there is one."""
     title = f"Map of {counted(len(vectors.sentences), 'sentence')}, {pooling_and_layer(vectors)}"
     draw = partial(sentence_scatter, sentence_map, vectors.sentences, title, column=column, values=values)
     return FigureSpec(title, f"{title}: a point per sentence", draw)

@@ -144,7 +144,7 @@ def pooling_and_layer(vectors: SentenceVectors) -> str:
 
 @figure("poolings", "sentences_poolings", "sentences under every pooling and layer")
 def poolings_figure(pooling_comparison: PoolingComparison, model_name: str) -> FigureSpec:
-    """Figure of mean and spread of all cosines over the layers, one line per pooling."""
+    """Plot mean and spread of all cosines over the layers, one line per pooling."""
     title = f"{len(pooling_comparison.sentences)} sentences under every pooling — {model_name}"
     alt = f"{title}: mean and spread, a line per pooling over the layers"
     return FigureSpec(title, alt, partial(pooling_lines, pooling_comparison, title))
@@ -152,7 +152,7 @@ def poolings_figure(pooling_comparison: PoolingComparison, model_name: str) -> F
 
 @figure("pooling-maps", "sentences_pooling_maps", "the same cosines as small maps")
 def pooling_maps_figure(pooling_comparison: PoolingComparison, model_name: str) -> FigureSpec:
-    """Figure of the cosines of all pairs, one small map per pooling and layer."""
+    """Plot the cosines of all pairs, one small map per pooling and layer."""
     title = f"Cosines by pooling and layer — {model_name}"
     alt = f"{title}: small maps, a row per pooling, a column per layer"
     return FigureSpec(title, alt, partial(pooling_maps, pooling_comparison, title))

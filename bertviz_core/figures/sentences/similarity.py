@@ -187,7 +187,7 @@ def pairs_figure(
     similarity_measure: Measure,
     clusters: ClusterOrder | None,
 ) -> FigureSpec:
-    """Figure of all pairs of sentences."""
+    """Plot all pairs of sentences."""
     word = MEASURE_WORDS[similarity_measure]
     title = f"{word[0].upper()}{word[1:]} of sentences, {pooling_and_layer(vectors)}"
     alt = f"{title}: a row and a column per sentence"
@@ -203,7 +203,7 @@ BLOCKS, NEIGHBOURS, ROWS = 24, 10, 40
 
 @figure("blocks", "sentences_blocks", "many sentences as blocks (--pooling, --layer)")
 def blocks_figure(block_summary: BlockSummary, vectors: SentenceVectors) -> FigureSpec:
-    """Figure of many sentences, grouped into blocks of similar ones."""
+    """Plot many sentences, grouped into blocks of similar ones."""
     title = f"Sentence blocks, {pooling_and_layer(vectors)}"
     alt = f"{title}: a row and a column per block"
     return FigureSpec(title, alt, partial(blocks_heatmap, block_summary, vectors.sentences, title))
@@ -211,7 +211,7 @@ def blocks_figure(block_summary: BlockSummary, vectors: SentenceVectors) -> Figu
 
 @figure("query", "sentences_query", "sentences nearest to a query (--pooling, --layer)")
 def query_figure(neighbours: Neighbours, vectors: SentenceVectors, query: str) -> FigureSpec:
-    """Figure of the sentences of a list nearest to a query."""
+    """Plot the sentences of a list nearest to a query."""
     title = f"Nearest to the query, {pooling_and_layer(vectors)}"
     alt = f"{title}: a bar per sentence, the nearest at the top"
     draw = partial(neighbour_bars, neighbours, vectors.sentences, title)
@@ -220,7 +220,7 @@ def query_figure(neighbours: Neighbours, vectors: SentenceVectors, query: str) -
 
 @figure("vectors", "sentences_vectors", "vectors of sentences (--pooling, --layer)")
 def vectors_figure(vectors: SentenceVectors, first_row: int) -> FigureSpec:
-    """Figure of some vectors as rows of numbers; first_row is the index of the first."""
+    """Plot some vectors as rows of numbers; first_row is the index of the first."""
     title = f"Sentence vectors, {pooling_and_layer(vectors)}"
     alt = f"{title}: a row per sentence, a column per dimension, symmetric scale"
     shown = slice(first_row, first_row + ROWS)

@@ -82,7 +82,7 @@ def _add_totals(
 
 @figure("pair", "sentences_pair", "why two sentences are alike (--pooling, --layer)")
 def token_pairs_figure(pair_shares: TokenPairShares, unit: Unit, model_name: str) -> FigureSpec:
-    """Figure of the cosine of two sentences as a sum over pairs of their tokens or words."""
+    """Plot the cosine of two sentences as a sum over pairs of their tokens or words."""
     shares = pair_shares
     pooling = pooling_word(shares.pooling, shares.first_tokens[0] if shares.first_tokens else None)
     where = f"{pooling}, {state_name(shares.layer)}"

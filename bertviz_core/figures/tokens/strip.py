@@ -193,7 +193,7 @@ def _side(piece: Piece) -> str:
 
 @figure("tokens", "tokens_text", "the text cut into its tokens")
 def tokens_figure(text_pieces: TextPieces, below: Below, position: int, model_name: str) -> FigureSpec:
-    """Figure of the tokens of a text as boxes; position is the selected token."""
+    """Plot the tokens of a text as boxes; position is the selected token."""
     title = f"The text in {counted(len(text_pieces), 'token')} — {model_name}"
     alt = f"{title}: {' '.join(piece.spelling for run in text_pieces.runs for piece in run.pieces)}"
     draw = partial(token_strip, (("", text_pieces),), below, title, chosen=position)
@@ -204,7 +204,7 @@ def tokens_figure(text_pieces: TextPieces, below: Below, position: int, model_na
 def tokenizers_figure(
     text_pieces: TextPieces, second_pieces: TextPieces, model_name: str, second_name: str
 ) -> FigureSpec:
-    """Figure of the text as tokens of two tokenizers, one below the other."""
+    """Plot the text as tokens of two tokenizers, one below the other."""
     title = f"One text, two tokenizers — {model_name} and {second_name}"
     parts = tuple(
         (f"{name}: {counted(len(pieces), 'token')}", pieces)
