@@ -1,1 +1,1 @@
-"""Attribution: what each word of a text adds to a target, and which words make two texts alike."""
+"""Attribution: contributions of words to a target, and of pairs of words to the similarity of two texts."""

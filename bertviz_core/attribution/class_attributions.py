@@ -1,4 +1,4 @@
-"""Attribute every class or tag to the words of a text, from the same leave-one-out runs."""
+"""Attribute every class or tag to the words of a text, from shared leave-one-out runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,32 +26,32 @@ from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer
 
 MOST_CLASSES = 8
-"""Classes that are shown for one text."""
+"""Maximum number of classes per text."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassOutputs:
-    """All classes of a head or a probe, and how to compute their logits for a batch of rows in one run."""
+    """All classes of a head or a probe, and a function that computes their logits for a batch of rows in one run."""
 
     target: Target
-    """Its values are the logits of all classes, (batch, classes)."""
+    """Target with the logits of all classes, (batch, classes), as values."""
     labels: tuple[str, ...]
     """The classes, in the order of the logits."""
     scoring: Scoring
     """How logits become probabilities."""
     noun: str = "class"
-    """What one of them is: "class", or "tag" for one of a token."""
+    """Noun for an output: "class", or "tag" for one of a token."""
 
 
 def head_classes(head: HeadModel, tokens: Tokens) -> ClassOutputs:
-    """The classes of a head for a text or a pair.
+    """Return the classes of a head for a text or a pair.
 
     Args:
         head: a model with its head for sequence-classification or next-sentence.
         tokens: the text.
 
     Raises:
-        TextError: the next-sentence head got one text.
+        TextError: the next-sentence head got a single text.
         UnsupportedModelError: the head is of another task.
     """
     check_task(head, "sequence-classification", "next-sentence")
@@ -67,12 +67,12 @@ def head_classes(head: HeadModel, tokens: Tokens) -> ClassOutputs:
 
 
 def tag_classes(head: HeadModel, tokens: Tokens, position: int) -> ClassOutputs:
-    """The tags of one token.
+    """Return the tags of one token.
 
     Args:
         head: a model with its head for token-classification.
         tokens: the text.
-        position: the token.
+        position: position of the token.
 
     Raises:
         TextError: there is no such token.
@@ -90,11 +90,11 @@ def tag_classes(head: HeadModel, tokens: Tokens, position: int) -> ClassOutputs:
 
 
 def probe_classes(probe: Probe, loaded: LoadedModel, tokenizer: TextTokenizer, text: str) -> ClassOutputs:
-    """The classes of a probe that was fitted here.
+    """Return the classes of a fitted probe.
 
     Args:
         probe: the probe.
-        loaded: the model whose vectors it reads.
+        loaded: the model of its vectors.
         tokenizer: the model's tokenizer.
         text: the text.
 
@@ -120,24 +120,24 @@ def class_attributions(
     replacement: Replacement = "mask",
     progress: Progress | None = None,
 ) -> ClassAttributions:
-    """For each word, the value of each class for the text minus that for the text without the word.
+    """For each word and class, compute the value for the text minus that for the text without the word.
 
-    The text is run once for each word, whatever the number of classes. Law: the shares of a class are those that
-    leave_one_out finds for it alone; in probabilities of which one is right, those of all classes sum to 0.
+    The text is run once per word, whatever the number of classes. Law: the shares of a class equal those of
+    leave_one_out for this class; for probabilities of exclusive classes, they sum to 0 over all classes.
 
     Args:
-        classes: of a head or a probe.
-        tokenizer: the model's.
-        labels: the classes to attribute; none for the likeliest MOST_CLASSES.
+        classes: classes of a head or a probe.
+        tokenizer: tokenizer of the model.
+        labels: the classes to attribute; () for the likeliest MOST_CLASSES.
         measure: "logit", "probability" or "margin".
-        whole_words: whether a word goes with all its tokens, or each token alone.
-        replacement: what becomes of a word.
-        progress: called as progress(rows done, rows); may raise to stop the work.
+        whole_words: whether to remove whole words, or single tokens.
+        replacement: how a removed word is replaced.
+        progress: called as progress(rows done, rows); may raise to cancel.
 
     Raises:
-        TextError: there is no such class or measure, more than MOST_CLASSES are asked for, or as leave_one_out.
+        TextError: there is no such class or measure, more than MOST_CLASSES are requested, or there is no word.
         UnsupportedModelError: the tokenizer has no mask.
-        BertvizError: as the model's run.
+        BertvizError: the model cannot be run on the text.
     """
     started, target = perf_counter(), classes.target
     check_measure(measure, classes.scoring, classes.labels)

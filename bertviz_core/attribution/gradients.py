@@ -1,9 +1,9 @@
 """Attribute a target to words by integrated gradients, with the completeness error.
 
-Integrated gradients (Sundararajan et al. 2017, equation 1): a token's share is (x - r) times the mean of the target's
-gradient on the straight way from the word embeddings r of the reference to those x of the text; positions and token
-types stay. The shares sum to F(x) - F(r): what they miss of it is the completeness error. The mean is taken at the
-nodes of Gauss and Legendre.
+Integrated gradients (Sundararajan et al. 2017, equation 1): a token's share is (x - r) times the mean gradient of the
+target on the straight path from the word embeddings r of the reference to those x of the text; positions and token
+types stay fixed. The shares sum to F(x) - F(r); the deviation is the completeness error. The mean is a Gauss-Legendre
+quadrature.
 """
 
 import inspect
@@ -29,15 +29,15 @@ from bertviz_core.trace.verification import check_recording
 
 FIRST_NODES, MOST_NODES = 8, 512
 LEAST_NODES = 3 * FIRST_NODES
-"""Run in all, since the nodes are doubled once at least."""
+"""Minimum total number of nodes, since the nodes are doubled at least once."""
 TOLERANCE = 1e-3
-"""Completeness error that is small enough, as a part of the difference."""
+"""Accepted completeness error, relative to the difference of the targets."""
 SHARE_TOLERANCE = 1e-2
-"""Largest change of a share in the last doubling that is small enough, as a part of the largest share."""
+"""Accepted change of a share in the last doubling, relative to the largest share."""
 ROUNDING = 2e-6
-"""What two runs of one text may differ by, as a part of the target."""
+"""Possible difference between two runs of one text, relative to the target."""
 SAME = 1e-4
-"""What the target of a run on embeddings may differ by from that on ids, as a part of the target."""
+"""Accepted difference between the target from embeddings and from ids, relative to the target."""
 
 
 def integrated_gradients(
@@ -47,23 +47,23 @@ def integrated_gradients(
     progress: Progress | None = None,
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
 ) -> WordAttributions:
-    """Shares that sum to the target minus that of the fully masked text, up to the completeness error returned.
+    """Compute shares that sum to the target minus that of the fully masked text, up to the returned completeness error.
 
-    The error of the sum may be small by chance, so the nodes are doubled until it is under TOLERANCE of the difference
-    and no token's share has changed by more than SHARE_TOLERANCE of the largest; a notice says where that is not
+    The error of the sum may be small by chance, so the nodes are doubled until it is below TOLERANCE of the difference
+    and no token's share has changed by more than SHARE_TOLERANCE of the largest; a notice reports if this is not
     reached.
 
     Args:
-        target: the number.
-        tokenizer: the model's.
-        whole_words: whether the tokens of a word are summed.
-        progress: called as progress(nodes done, nodes); may raise to stop the work.
-        max_gradient_bytes: about how many bytes a run with gradients may take.
+        target: the target.
+        tokenizer: tokenizer of the model.
+        whole_words: whether to sum the tokens of a word.
+        progress: called as progress(nodes done, nodes); may raise to cancel.
+        max_gradient_bytes: approximate limit in bytes for a run with gradients.
 
     Raises:
-        TextError: one run with gradients would take more, or the text has no word.
+        TextError: a run with gradients needs more memory, or the text has no word.
         UnsupportedModelError: the family cannot be run on word embeddings, or the tokenizer has no mask.
-        BertvizError: as the target.
+        BertvizError: the target cannot be computed.
     """
     started, path = perf_counter(), _Path(target, tokenizer, max_gradient_bytes)
     nodes, notices, shares = FIRST_NODES, target.notices, path.at(FIRST_NODES, progress)
@@ -92,10 +92,10 @@ def gradient_x_input(
     progress: Progress | None = None,
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
 ) -> WordAttributions:
-    """Gradient times difference from the reference, (x - r) * dF/dx, in one run.
+    """Compute gradient times difference from the reference, (x - r) * dF/dx, in one run.
 
-    Exact for a linear target; otherwise `error` says how far the sum is from what it stands for. Arguments and errors
-    are those of integrated_gradients.
+    Exact for a linear target; otherwise `error` is the deviation of the sum. Arguments and errors are those of
+    integrated_gradients.
     """
     started, path = perf_counter(), _Path(target, tokenizer, max_gradient_bytes)
     shares = path.shares(np.ones(1), np.ones(1), progress)
@@ -107,11 +107,11 @@ GRADIENT_METHODS: dict[ShareMethod, Callable[..., WordAttributions]] = {
     "integrated-gradients": integrated_gradients,
     "gradient-x-input": gradient_x_input,
 }
-"""Method -> the function that finds the shares so."""
+"""Method -> function that computes the shares."""
 
 
 def gradient_nbytes(target: Target) -> int:
-    """Approximate bytes that a run with gradients needs for activations and attention maps of all layers."""
+    """Estimate the bytes of activations and attention maps of all layers in a run with gradients."""
     heads = int(getattr(target.loaded.model.config, "num_attention_heads", 0) or 1)
     maps = 2 * NUMBER_NBYTES * heads * len(target.tokens) ** 2
     return target.loaded.num_hidden_layers * (states_nbytes(target.loaded, len(target.tokens)) + maps)
@@ -152,14 +152,14 @@ class _Path:
         self.difference, self.reference = ends[0] - ends[1], ends[1]
 
     def at(self, nodes: int, progress: Progress | None) -> Float[np.ndarray, " seq"]:
-        """Shares of every token by Gauss-Legendre quadrature with so many nodes."""
+        """Compute the shares of every token by Gauss-Legendre quadrature."""
         points, weights = np.polynomial.legendre.leggauss(nodes)
         return self.shares((points + 1) / 2, weights / 2, progress)
 
     def shares(
         self, points: Float[np.ndarray, " nodes"], weights: Float[np.ndarray, " nodes"], progress: Progress | None
     ) -> Float[np.ndarray, " seq"]:
-        """Of every token (x - r) times the weighted sum of the gradients at some points of the way, r at 0, x at 1."""
+        """Compute (x - r) times the weighted sum of gradients along the path (r at 0, x at 1), per token."""
         way, total = self._end - self._start, torch.zeros(self._end.shape[1:], dtype=torch.float64)
         for start in range(0, len(points), self._step):
             part = slice(start, start + self._step)
@@ -183,7 +183,7 @@ class _Path:
         started: float,
         notices: tuple[str, ...],
     ) -> WordAttributions:
-        """The shares of tokens, summed over those of a word."""
+        """Build the result from the shares of tokens, summed over words."""
         target = self._target
         units = text_units(target.tokens, whole_words)
         summed, changed = (
@@ -214,7 +214,7 @@ class _Path:
         )
 
     def _values(self, embeddings: "torch.Tensor") -> "torch.Tensor":
-        """The target for rows of word embeddings; the caller holds RUN_LOCK."""
+        """Compute the target for rows of word embeddings; the caller holds RUN_LOCK."""
         target, rows = self._target, len(embeddings)
         inputs = target.inputs((target.tokens,) * rows)
         del inputs["input_ids"]

@@ -1,4 +1,4 @@
-"""Attribute a target to words by leaving each of them out."""
+"""Attribute a target to words by leaving out each of them."""
 
 from time import perf_counter
 
@@ -18,22 +18,22 @@ def leave_one_out(
     replacement: Replacement = "mask",
     progress: Progress | None = None,
 ) -> WordAttributions:
-    """For each word, the target of the text minus that of the text without the word.
+    """For each word, compute the target of the text minus that of the text without the word.
 
-    Exact by definition: each share is the difference of two runs. The shares need not add up to what all words
-    together do, since one word can stand in for another.
+    Exact by definition: each share is the difference of two runs. The shares need not sum to the joint effect of all
+    words, since words can be redundant.
 
     Args:
-        target: the number.
-        tokenizer: the model's.
-        whole_words: whether a word goes with all its tokens, or each token alone.
-        replacement: what becomes of a word.
-        progress: called as progress(rows done, rows); may raise to stop the work.
+        target: the target.
+        tokenizer: tokenizer of the model.
+        whole_words: whether to remove whole words, or single tokens.
+        replacement: how a removed word is replaced.
+        progress: called as progress(rows done, rows); may raise to cancel.
 
     Raises:
-        TextError: the text has no word, nothing would be left, or the target is read at a place that would move.
+        TextError: the text has no word, nothing would remain, or the position of the target would move.
         UnsupportedModelError: the tokenizer has no mask.
-        BertvizError: as the target.
+        BertvizError: the target cannot be computed.
     """
     started, remover = perf_counter(), Remover(target, tokenizer, replacement)
     units = text_units(target.tokens, whole_words)

@@ -1,13 +1,13 @@
 """Decompose the cosine of two texts into a sum over pairs of their tokens and reference terms.
 
 With f the sentence vector of length 1, a and b the hidden states of two texts at a layer, r_a and r_b those of the
-texts with every word masked, and J the mean Jacobian of f on the straight way from reference to text (Moeller et al.
+texts with every word masked, and J the mean Jacobian of f on the straight path from reference to text (Moeller et al.
 2023, equation 6):
 
     f(a)f(b) - f(a)f(r_b) - f(r_a)f(b) + f(r_a)f(r_b) = sum over tokens i, j of (J_a (a - r_a)_i) . (J_b (b - r_b)_j)
 
-J is never made: a token's part of the product is a derivative in one direction, taken forwards, so that a text of n
-tokens takes n rows for each node of Gauss and Legendre, all beside one run of the node itself.
+J is never built: the contribution of a token is a directional derivative in forward mode, so that a text of n tokens
+takes n rows per Gauss-Legendre node, besides one run of the node itself.
 """
 
 from collections.abc import Mapping
@@ -36,17 +36,17 @@ from bertviz_core.trace.tokenization import TextTokenizer
 
 FIRST_NODES, MOST_NODES = 8, 128
 LEAST_NODES = 3 * FIRST_NODES
-"""Run in all, since the nodes are doubled once at least."""
+"""Minimum total number of nodes, since the nodes are doubled at least once."""
 CHEAP_ROWS = 16_384
-"""Tokens of all nodes of both texts up to which there are more than MOST_NODES: a small model has done them soon."""
+"""Number of rows (tokens of all nodes of both texts) up to which more than MOST_NODES nodes are tried."""
 TOLERANCE = 1e-5
-"""Error of the sum that is small enough, a cosine."""
+"""Accepted error of the sum, as a cosine."""
 SHARE_TOLERANCE = 1e-2
-"""Largest change of a share in the last doubling that is small enough, as a part of the largest share."""
+"""Accepted change of a share in the last doubling, relative to the largest share."""
 TANGENTS = 3
-"""Bytes of a run with derivatives, as a multiple of those of one without."""
+"""Memory of a run with derivatives, as a multiple of that of a run without."""
 PARTS = 4
-"""In which the nodes of a text are run at least, so that the work tells how far it is and can be ended."""
+"""Minimum number of batches per text, so that progress is reported and the work can be cancelled."""
 
 
 def pair_attributions(
@@ -59,26 +59,27 @@ def pair_attributions(
     progress: Progress | None = None,
     max_batch_bytes: int = MAX_BATCH_BYTES,
 ) -> PairAttributions:
-    """Contribution of every pair of tokens to the cosine of two texts; with the reference terms they sum to it.
+    """Compute the contribution of every pair of tokens to the cosine of two texts.
 
-    The error of the sum may be small by chance, so the nodes are doubled until it is at most TOLERANCE and no share has
-    changed by more than SHARE_TOLERANCE of the largest; a notice says where that is not reached.
+    With the reference terms, the contributions sum to the cosine. The error of the sum may be small by chance, so the
+    nodes are doubled until it is at most TOLERANCE and no share has changed by more than SHARE_TOLERANCE of the
+    largest; a notice reports if this is not reached.
 
     Args:
         loaded: the model.
-        tokenizer: its tokenizer.
-        text: one text.
-        pair: the other.
-        plan: how a sentence becomes a vector (bertviz_core.sentences.plan.recommended).
-        layer: entry of the hidden states to which the cosine is attributed: 0 for the embedding output.
-        progress: called as progress(rows done, rows) of all nodes so far; may raise to stop the work.
-        max_batch_bytes: about how many bytes a batch may take.
+        tokenizer: tokenizer of the model.
+        text: the first text.
+        pair: the second text.
+        plan: pooling plan for sentence vectors (bertviz_core.sentences.plan.recommended).
+        layer: entry of the hidden states to attribute the cosine to; 0 is the embedding output.
+        progress: called as progress(rows done, rows) of all nodes so far; may raise to cancel.
+        max_batch_bytes: approximate limit in bytes for a batch.
 
     Raises:
         TextError: there is no such layer, or a text has no word or no vector.
-        UnsupportedModelError: the family's layers cannot be reached, its functions have no forward derivative, or the
-            tokenizer has no mask.
-        BertvizError: as cosine_target.
+        UnsupportedModelError: the layers of the family are not accessible, its functions have no forward derivative, or
+            the tokenizer has no mask.
+        BertvizError: a text cannot be encoded.
     """
     started = perf_counter()
     if not 0 <= layer < loaded.num_hidden_layers:
@@ -135,13 +136,13 @@ def pair_attributions(
 
 
 def _products(ways: "list[_Way]", nodes: int, progress: Progress | None) -> Float[np.ndarray, "first second"]:
-    """Shares of all pairs of tokens with so many quadrature nodes."""
+    """Compute the shares of all pairs of tokens with this number of quadrature nodes."""
     parts = [way.parts(nodes, progress) for way in ways]
     return np.asarray(parts[0] @ parts[1].T)
 
 
 class _State(Intervention):
-    """Records the hidden state that goes into a layer, or replaces it."""
+    """Records or replaces the input state of a layer."""
 
     def __init__(self, layer: int, given: "torch.Tensor | None" = None) -> None:
         self._layer, self._given = layer, given
@@ -190,7 +191,7 @@ class _Way:
         self.end, self.start = vectors
 
     def parts(self, nodes: int, progress: Progress | None) -> Float[np.ndarray, "seq dimensions"]:
-        """Contribution of every token to f(text) - f(reference)."""
+        """Return the contribution of every token to f(text) - f(reference)."""
         seq, way = len(self.runs.target.tokens), self._end - self._start
         points, weights = np.polynomial.legendre.leggauss(nodes)
         total, done = np.zeros((seq, len(self.end))), 0
@@ -213,7 +214,7 @@ class _Way:
     def _slopes(
         self, states: "torch.Tensor", directions: "torch.Tensor"
     ) -> Float[np.ndarray, "directions rows dimensions"]:
-        """Forward-mode derivative of f in each direction at each row of states."""
+        """Compute the forward-mode derivative of f in each direction at each row of states."""
         shared = self.runs.shares
         rows = {name: values if shared else values.expand(len(states), -1) for name, values in self._inputs.items()}
 
@@ -224,7 +225,7 @@ class _Way:
             found: torch.Tensor = torch.func.jvp(vectors, (states,), (direction.expand_as(states),))[1]
             return found
 
-        # Of the kernels of attention only the plain one has a forward derivative.
+        # Only the plain attention kernel has a forward derivative.
         with RUN_LOCK, torch.no_grad(), torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
             try:
                 slopes = torch.func.vmap(slope)(directions)
@@ -236,7 +237,7 @@ class _Way:
         return found
 
     def _vectors(self, intervention: Intervention, inputs: "Mapping[str, torch.Tensor]") -> "torch.Tensor":
-        """Normalised sentence vectors of a run; the caller holds RUN_LOCK."""
+        """Compute the normalised sentence vectors of a run; the caller holds RUN_LOCK."""
         runs, loaded, plan = self.runs, self._loaded, self._plan
         with intervening(loaded.model, runs.parts, runs.layers, intervention):
             lengths = [len(runs.target.tokens)]

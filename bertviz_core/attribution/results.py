@@ -1,4 +1,4 @@
-"""Results of attribution: shares of words in a target, and of pairs of words in a cosine."""
+"""Results of attribution: contributions of words to a target, and of pairs of words to a cosine."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -9,55 +9,56 @@ from jaxtyping import Bool, Float
 from bertviz_core.trace.results import Tokens
 
 ShareMethod = Literal["leave-one-out", "integrated-gradients", "gradient-x-input"]
-"""Measured with each word away; or a path integral of gradients; or the gradient at the text alone."""
+"""Leave-one-out, integrated gradients, or gradient x input."""
 METHODS: tuple[ShareMethod, ...] = get_args(ShareMethod)
 Replacement = Literal["mask", "drop"]
-"""What becomes of a word that is taken away: a mask at each of its tokens, or fewer tokens."""
+"""Replacement of a removed word: a mask for each of its tokens, or nothing."""
 REPLACEMENTS: tuple[Replacement, ...] = get_args(Replacement)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordAttributions:
-    """What each word, or token, of a text adds to a target; what lowers the target is negative."""
+    """Contribution of each word, or token, of a text to a target; negative if it lowers the target."""
 
     model: str
     """Name of the model."""
     target: str
     """Name of the target, such as "cosine" or "class:NAME"."""
     title: str
-    """What the target is."""
+    """Title of the target."""
     unit: str
     """Unit of the target and of every share."""
     method: ShareMethod
-    """How the shares were found."""
+    """Attribution method.
+    624,642|Words or tokens, without special ones."""
     instead: str
-    """What stands in a word's place, one phrase."""
+    """Replacement of a removed word, one phrase."""
     tokens: Tokens
     """The text that was run."""
     words: tuple[str, ...]
     """The words or tokens, special ones left out."""
     positions: tuple[tuple[int, ...], ...]
-    """Which tokens each of them is."""
+    """Token positions of each word."""
     shares: Float[np.ndarray, " words"]
-    """Of each of them; of leave-one-out the clean target minus that without the word."""
+    """Share of each word; for leave-one-out the clean target minus that without the word."""
     clean: float
-    """The target of the text as it is."""
+    """The target of the unchanged text."""
     reference: float
-    """The target with all of these words away at once; NaN where nothing would be left to run."""
+    """The target with all words removed at once; NaN if nothing would remain."""
     error: float
-    """|sum of shares - (clean - reference)| of a method that promises 0 there; 0 for leave-one-out, which promises
-    nothing of the kind and whose every share is a measured difference."""
+    """Completeness error |sum of shares - (clean - reference)|; 0 for leave-one-out, whose shares are measured
+    differences and need not sum to anything."""
     share_errors: Float[np.ndarray, " words"]
-    """By how much each share changed when the nodes of integrated gradients were doubled last; 0 for other methods."""
+    """Change of each share in the last doubling of the nodes of integrated gradients; 0 for other methods."""
     runs: int
-    """Rows that went through the model."""
+    """Number of rows run through the model."""
     seconds: float
-    """Duration of all runs."""
+    """Duration of all runs in seconds."""
     notices: tuple[str, ...]
-    """What a reader must know, one sentence each."""
+    """Notices, one sentence each."""
 
     def per_token(self) -> Float[np.ndarray, " seq"]:
-        """For every token the share of its word; NaN for special tokens."""
+        """Share of each token's word; NaN for special tokens."""
         shares = np.full(len(self.tokens), np.nan, dtype=np.float32)
         for share, positions in zip(self.shares, self.positions, strict=True):
             shares[list(positions)] = share
@@ -65,49 +66,49 @@ class WordAttributions:
 
     @property
     def uncertain(self) -> Bool[np.ndarray, " words"]:
-        """Which shares are smaller than their own error, so that their sign is unknown."""
+        """Whether each share is smaller than its error, so that its sign is unknown."""
         return np.asarray(np.abs(self.shares) < self.share_errors)
 
     def ranked(self) -> tuple[int, ...]:
-        """Indices of the words, the largest share first."""
+        """Indices of the words by descending share."""
         return tuple(np.argsort(-self.shares, kind="stable").tolist())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassAttributions:
-    """What each word, or token, of a text adds to each of several classes, measured by leaving it out."""
+    """Contribution of each word, or token, of a text to several classes, measured by leaving it out."""
 
     model: str
     """Name of the model."""
     measure: str
-    """What is read of each class, and the unit of its shares: "logit", "probability" or "margin"."""
+    """Measure of each class, and the unit of its shares: "logit", "probability" or "margin"."""
     instead: str
-    """What stands in a word's place, one phrase."""
+    """Replacement of a removed word, one phrase."""
     tokens: Tokens
     """The text that was run."""
     words: tuple[str, ...]
     """The words or tokens, special ones left out."""
     positions: tuple[tuple[int, ...], ...]
-    """Which tokens each of them is."""
+    """Token positions of each word."""
     labels: tuple[str, ...]
     """The classes, by descending logit."""
     classes: int
-    """How many the head or the probe has."""
+    """Number of classes of the head or probe."""
     noun: str
-    """What one of them is: "class", or "tag" for one of a token."""
+    """Noun for an output: "class", or "tag" for one of a token."""
     shares: Float[np.ndarray, "words labels"]
-    """The clean number of a class minus that without the word; a word that speaks against the class is negative."""
+    """Clean value of a class minus that without the word; negative for a word that counts against the class."""
     clean: Float[np.ndarray, " labels"]
-    """The number of each class for the text as it is."""
+    """Value of each class for the unchanged text."""
     runs: int
-    """Rows that went through the model, once for all classes."""
+    """Number of rows run through the model, once for all classes."""
     seconds: float
-    """Duration of all runs."""
+    """Duration of all runs in seconds."""
     notices: tuple[str, ...]
-    """What a reader must know, one sentence each."""
+    """Notices, one sentence each."""
 
     def strongest(self, place: int) -> tuple[int | None, int | None]:
-        """The words that speak most for and most against a class; None where there is none."""
+        """Return the words with the strongest contribution for and against a class; None if there is none."""
         column = self.shares[:, place]
         most, least = int(column.argmax()), int(column.argmin())
         return most if column[most] > 0 else None, least if column[least] < 0 else None
@@ -115,76 +116,76 @@ class ClassAttributions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordCurve:
-    """A target as the strongest words go, and with them alone, by one method; both in the target's unit."""
+    """A target without the strongest words, and with them alone, by one method; in the target's unit."""
 
     method: ShareMethod
-    """What says which words are strongest."""
+    """Method that ranks the words."""
     without: Float[np.ndarray, " steps"]
-    """The target without the k strongest words, k by WordCurves.counts."""
+    """The target without the k strongest words, for each k in WordCurves.counts."""
     alone: Float[np.ndarray, " steps"]
-    """The target with the k strongest words alone, all others replaced."""
+    """The target with only the k strongest words, all others replaced."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordCurves:
-    """Comprehensiveness and sufficiency of the strongest words, beside random orders (DeYoung et al. 2020)."""
+    """Comprehensiveness and sufficiency of the strongest words, compared with random orders (DeYoung et al. 2020)."""
 
     model: str
     """Name of the model."""
     title: str
-    """What the target is."""
+    """Title of the target."""
     unit: str
-    """Its unit."""
+    """Unit of the target."""
     instead: str
-    """What stands in a word's place, one phrase."""
+    """Replacement of a removed word, one phrase."""
     tokens: Tokens
     """The text that was run."""
     words: int
-    """How many words, or tokens, can go."""
+    """Number of removable words or tokens."""
     counts: tuple[int, ...]
-    """k at each step, from 0 to all words."""
+    """k at each step, from 0 to the number of words."""
     clean: float
-    """The target of the text as it is."""
+    """The target of the unchanged text."""
     reference: float
-    """The target with all words gone."""
+    """The target with all words removed."""
     curves: tuple[WordCurve, ...]
-    """Of each method."""
+    """One curve per method."""
     random: Float[np.ndarray, "orders steps"]
     """The target without the first k words of each random order."""
     random_alone: Float[np.ndarray, "orders steps"]
-    """The target with the first k words of each of these orders, reversed, alone."""
+    """The target with only the first k words of the reverse of each random order."""
     seed: int
-    """Of the random orders."""
+    """Seed of the random orders."""
     runs: int
-    """Rows that went through the model."""
+    """Number of rows run through the model."""
     seconds: float
-    """Duration of all runs."""
+    """Duration of all runs in seconds."""
     notices: tuple[str, ...]
-    """What a reader must know, one sentence each."""
+    """Notices, one sentence each."""
 
     def area(self, values: Float[np.ndarray, "*rows steps"]) -> Float[np.ndarray, "*rows"]:
-        """Mean drop of the target below the clean value over the steps (area over the perturbation curve)."""
+        """Return the mean drop of the target below the clean value (area over the perturbation curve)."""
         return np.asarray(self.clean - values.mean(axis=-1, dtype=np.float64), dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairAttributions:
-    """The cosine of two texts as a sum: a share for each token of one with each of the other, and reference terms.
+    """The cosine of two texts as a sum of shares of token pairs and reference terms.
 
-    cosine = sum of shares + f(a)f(r_b) + f(r_a)f(b) - f(r_a)f(r_b), where f is the vector of length 1 of a text and r
-    its reference, the text with every word masked.
+    cosine = sum of shares + f(a)f(r_b) + f(r_a)f(b) - f(r_a)f(r_b), where f is the unit vector of a text and r its
+    reference, the text with every word masked.
     """
 
     model: str
     """Name of the model."""
     layer: int
-    """Entry of the hidden states from which the paths go to the sentence vector; 0 is the embedding output."""
+    """Entry of the hidden states at which the paths start; 0 is the embedding output."""
     first: Tokens
     """The first text."""
     second: Tokens
     """The second text."""
     shares: Float[np.ndarray, "first_tokens second_tokens"]
-    """Of every pair of tokens."""
+    """Share of every pair of tokens."""
     first_reference: float
     """Cosine of the first text with the reference of the second."""
     second_reference: float
@@ -192,24 +193,24 @@ class PairAttributions:
     both_references: float
     """Cosine of the two references."""
     cosine: float
-    """Of the two texts."""
+    """Cosine of the two texts."""
     error: float
     """|sum of shares + reference terms - cosine|."""
     share_errors: Float[np.ndarray, "first_tokens second_tokens"]
-    """By how much each share changed when the nodes were doubled last."""
+    """Change of each share in the last doubling of the nodes."""
     nodes: int
-    """Points of each path at which the derivative was taken, by Gauss and Legendre."""
+    """Number of Gauss-Legendre nodes per path."""
     seconds: float
-    """Duration of all runs."""
+    """Duration of all runs in seconds."""
     notices: tuple[str, ...]
-    """What a reader must know, one sentence each."""
+    """Notices, one sentence each."""
 
     @property
     def uncertain(self) -> Bool[np.ndarray, "first_tokens second_tokens"]:
-        """Which shares are smaller than their own error, so that their sign is unknown."""
+        """Whether each share is smaller than its error, so that its sign is unknown."""
         return np.asarray(np.abs(self.shares) < self.share_errors)
 
     @property
     def reference_terms(self) -> float:
-        """The part of the cosine that is due to the references and not to the words."""
+        """Part of the cosine due to the references and not to the words."""
         return self.first_reference + self.second_reference - self.both_references

@@ -1,6 +1,6 @@
-"""Split a text into words that can be removed, and evaluate a target on the text without some of them.
+"""Split a text into removable words, and evaluate a target on the text without some of them.
 
-Words go by their token ids; nothing is decoded and tokenized again, so that what stays is what it was.
+Words are removed as token ids; nothing is decoded and tokenized again, so the other tokens stay the same.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,14 +23,14 @@ from bertviz_core.trace.verification import check_recording
 from bertviz_core.trace.word_alignment import Word, words
 
 INSTEAD: dict[Replacement, str] = {"mask": "the mask token", "drop": "no token"}
-"""What stands in the place of a token that is taken away."""
+"""Replacement of a removed token, in words."""
 
 
 def text_units(tokens: Tokens, whole_words: bool) -> tuple[Word, ...]:
-    """Words, or tokens, of a text, special tokens excluded.
+    """Return the words, or tokens, of a text without special tokens.
 
     Raises:
-        TextError: there is none.
+        TextError: the text has none.
     """
     found = [word for word in words(tokens) if not tokens.special[list(word.positions)].any()]
     if not whole_words:
@@ -41,7 +41,7 @@ def text_units(tokens: Tokens, whole_words: bool) -> tuple[Word, ...]:
 
 
 def unit_names(tokens: Tokens, units: Iterable[Word]) -> tuple[str, ...]:
-    """Spelling of each unit in the text, or in the vocabulary."""
+    """Return the spelling of each unit in the text, or in the vocabulary."""
     return tuple(word.text or " ".join(tokens.tokens[place] for place in word.positions) for word in units)
 
 
@@ -49,16 +49,16 @@ class Remover:
     """Builds rows of a text without some of its tokens."""
 
     def __init__(self, target: Target, tokenizer: TextTokenizer, replacement: Replacement) -> None:
-        """How words are taken away.
+        """Prepare the removal of words.
 
         Args:
             target: the number that is looked at; it knows the text.
-            tokenizer: the model's.
-            replacement: what becomes of a word.
+            tokenizer: tokenizer of the model.
+            replacement: how a removed word is replaced.
 
         Raises:
             UnsupportedModelError: the tokenizer has no mask.
-            TextError: tokens are to be dropped, and the target is read at a position, which would move.
+            TextError: tokens would be dropped, and the position of the target would move.
         """
         self._tokens, self._replacement = target.tokens, replacement
         self._mask = reference_id(tokenizer) if replacement == "mask" else 0
@@ -69,7 +69,7 @@ class Remover:
             )
 
     def without(self, positions: Iterable[int]) -> ModelRow:
-        """The text without the tokens at some positions."""
+        """Return the text without the tokens at some positions."""
         tokens, removed = self._tokens, sorted(set(positions))
         if self._replacement == "mask":
             return masked_row(tokens, removed, self._mask)
@@ -82,12 +82,12 @@ class Remover:
 
 
 def has_mask(tokenizer: TextTokenizer) -> bool:
-    """Whether the tokenizer has a mask token, which can stand in a word's place."""
+    """Return whether the tokenizer has a mask token, which can replace a word."""
     return tokenizer.tokenizer.mask_token_id is not None
 
 
 def reference_id(tokenizer: TextTokenizer) -> int:
-    """Id of the mask token, the reference for a missing word.
+    """Return the id of the mask token, the reference for a missing word.
 
     Raises:
         UnsupportedModelError: the tokenizer has none.
@@ -98,16 +98,16 @@ def reference_id(tokenizer: TextTokenizer) -> int:
 def row_values(
     target: Target, rows: Sequence[ModelRow], progress: Progress | None = None
 ) -> Float[np.ndarray, "rows ..."]:
-    """The target of each row, one or several numbers; rows of one length run together where the family allows it.
+    """Compute the target of each row, one or several numbers; rows of equal length share a run if the family allows it.
 
     Args:
-        target: the number.
-        rows: texts as ids.
-        progress: called as progress(rows done, rows) after every batch; may raise to stop the work.
+        target: the target.
+        rows: texts as token ids.
+        progress: called as progress(rows done, rows) after every batch; may raise to cancel.
 
     Raises:
         TextError: a row has no token, or a number is not finite.
-        BertvizError: as the target.
+        BertvizError: the target cannot be computed.
     """
     if not all(len(row) for row in rows):
         raise TextError("Without that word no token is left to run; write more words, or replace them by the mask.")

@@ -1,8 +1,8 @@
 """Compute comprehensiveness and sufficiency: a target without the strongest words, and with them alone.
 
-Comprehensiveness is how far the target falls without the k strongest words, sufficiency how far it falls with them
-alone (DeYoung et al. 2020, section 4). The strongest word is the one that raises the target most. What random orders of
-the words do stands beside it: a curve inside their band says nothing about the words.
+Comprehensiveness is the drop of the target without the k strongest words, sufficiency the drop with them alone (DeYoung
+et al. 2020, section 4). The strongest word raises the target most. Random orders serve as a baseline: a curve inside
+their band says nothing about the words.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ from bertviz_core.trace.tokenization import TextTokenizer
 
 RANDOM_ORDERS = 20
 MOST_STEPS = 16
-"""Steps at which a long text is measured, spread evenly over its words."""
+"""Maximum number of steps for a long text, spread evenly over its words."""
 
 
 def word_curves(
@@ -29,23 +29,23 @@ def word_curves(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> WordCurves:
-    """The target without the k strongest words and with them alone, for each method and for random orders.
+    """Measure the target without the k strongest words and with them alone, for each method and random orders.
 
-    Law: without any word gone every curve has the clean target; with all gone, that of the reference, a mask at the
-    place of every word. To keep the first k of an order is to take the first n - k of its reverse, so that the random
-    rows serve both curves.
+    Law: with no word removed every curve equals the clean target; with all removed, that of the fully masked reference.
+    Keeping the first k words of an order equals removing the first n - k of its reverse, so random rows serve both
+    curves.
 
     Args:
-        target: the number.
-        tokenizer: the model's.
-        shares: of this target and its words, each by another method.
-        seed: of the random orders.
-        progress: called as progress(rows done, rows); may raise to stop the work.
+        target: the target.
+        tokenizer: tokenizer of the model.
+        shares: shares of this target's words, one per method.
+        seed: seed of the random orders.
+        progress: called as progress(rows done, rows); may raise to cancel.
 
     Raises:
-        ValueError: the shares are not of one text and one choice of words.
+        ValueError: the shares belong to different texts or choices of words.
         UnsupportedModelError: the tokenizer has no mask.
-        BertvizError: as the target.
+        BertvizError: the target cannot be computed.
     """
     started, positions = perf_counter(), shares[0].positions
     if any(each.positions != positions or each.target != target.name for each in shares):
@@ -87,7 +87,7 @@ def word_curves(
 
 
 def _places(known: dict[frozenset[int], int], rows: Iterable[tuple[int, ...]]) -> list[int]:
-    """Index of each set of removed words among all sets, each of which runs once."""
+    """Return the index of each set of removed words among all distinct sets, which run once each."""
     return [known.setdefault(frozenset(row), len(known)) for row in rows]
 
 

@@ -1,1 +1,1 @@
-"""What is in a checkpoint's tensors: values, statistics, health and comparison."""
+"""Contents of a checkpoint: values, statistics, health and comparison."""

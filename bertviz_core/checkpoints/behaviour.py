@@ -1,4 +1,4 @@
-"""Compare two models on one text: cosine of their hidden states, divergence of their attention."""
+"""Compare two models on one text by cosine of hidden states and divergence of attention."""
 
 from math import log
 
@@ -12,13 +12,13 @@ from bertviz_core.hidden_states.geometry import cosine
 from bertviz_core.trace.results import Tokens, Trace
 
 DIVERGENCE_CELLS = 2**18
-"""Cells that are compared at once: 2 MiB in float64, a few of which stay in a processor's cache."""
+"""Cells compared at once: 2 MiB in float64, a few of which fit into a processor's cache."""
 
 
 def behaviour(first: Trace, second: Trace, progress: Progress | None = None) -> Behaviour:
-    """Compare two models on the same tokens: cosine of their hidden states, divergence of their attention.
+    """Compare two models on the same tokens by cosine of hidden states and divergence of attention.
 
-    Whatever differs in size (layers, hidden size, heads) is not compared; a notice says so.
+    Parts of different size (layers, hidden size, heads) are not compared; a notice reports them.
 
     Raises:
         TextError: the models read the text as different ids.
@@ -72,11 +72,11 @@ def require_same_ids(first: str, tokens: Tokens, second: str, others: Tokens) ->
 def attention_divergences(
     first: Trace, second: Trace, layers: int, progress: Progress | None = None
 ) -> Float[np.ndarray, "layers heads"]:
-    """Jensen-Shannon divergence of every head's attention in two runs, mean over the queries, in nats.
+    """Compute the Jensen-Shannon divergence of every head's attention in two runs, mean over the queries, in nats.
 
     Raises:
-        UnsupportedModelError: one model's attention is not known.
-        ValueError: other counts of tokens or heads.
+        UnsupportedModelError: the attention of a model cannot be recorded.
+        ValueError: the runs differ in their number of tokens or heads.
     """
     seq, heads = len(first.tokens), first.num_attention_heads
     if (seq, heads) != (len(second.tokens), second.num_attention_heads):
@@ -95,7 +95,7 @@ def attention_divergences(
 def jensen_shannon(
     first: Float[np.ndarray, "*rows keys"], second: Float[np.ndarray, "*rows keys"]
 ) -> Float[np.ndarray, "*rows"]:
-    """(KL(p || m) + KL(q || m)) / 2 with m = (p + q) / 2, in nats: 0 for equal rows, ln 2 for rows that never meet.
+    """Compute (KL(p || m) + KL(q || m)) / 2 with m = (p + q) / 2, in nats: from 0 for equal to ln 2 for disjoint rows.
 
     Symmetric (Lin 1991, Divergence measures based on the Shannon entropy, section 4).
     """

@@ -1,4 +1,4 @@
-"""Compare two checkpoints tensor by tensor, read in pieces: names, shapes and relative change."""
+"""Compare two checkpoints tensor by tensor, in pieces: names, shapes and relative change."""
 
 import math
 from collections import Counter
@@ -30,17 +30,17 @@ from bertviz_core.parameters.naming import module_tensors
 
 MAX_PREFIX_PARTS = 3
 Matched = tuple[tuple[str, str], list[tuple[str, str]]]
-"""What is taken off in front of each side's names, and pairs of stored names."""
+"""Prefix stripped from each side's names, and pairs of stored names."""
 
 
 def compare_checkpoints(first: Checkpoint, second: Checkpoint, progress: Tell | None = None) -> CheckpointComparison:
     """Compare two checkpoints tensor by tensor; a file compared with itself gives exact zeros.
 
-    Names meet as the module has them (LayerNorm.gamma is LayerNorm.weight) and behind what one side has in front of
-    them all, so that a classifier (bert.encoder...) compares with its base (encoder...).
+    Tensors are matched by their names in the module (LayerNorm.gamma is LayerNorm.weight), after stripping a common
+    prefix on either side, so that a classifier (bert.encoder...) compares with its base (encoder...).
 
     Raises:
-        CheckpointError: a file is damaged, or changed while it was read.
+        CheckpointError: a file is damaged, or changes while it is read.
     """
     prefixes, pairs = matched_names(first, second)
     order = {location.name: location for location in locations(first)}
@@ -79,9 +79,9 @@ def compare_checkpoints(first: Checkpoint, second: Checkpoint, progress: Tell | 
 
 
 def matched_names(first: Checkpoint, second: Checkpoint) -> Matched:
-    """Pairs of stored names that mean the same tensor; prefixes are chosen so that most names match.
+    """Match stored names that denote the same tensor; prefixes are chosen to maximise the number of matches.
 
-    Of several ways that let as many meet, the one that takes off the least.
+    Of several choices with equally many matches, the shortest prefixes win.
     """
     names, others = _module_names(first), _module_names(second)
     best: tuple[int, int] | None = None
@@ -98,10 +98,10 @@ def matched_names(first: Checkpoint, second: Checkpoint) -> Matched:
 
 
 def change_histograms(first: TensorSlice, second: TensorSlice, bins: int = BINS) -> ChangeHistograms:
-    """Histograms of one tensor in both checkpoints over the same bins, and of their difference.
+    """Compute histograms of one tensor in both checkpoints and of their difference, over the same bins.
 
     Raises:
-        CheckpointError: a file changed while it was read.
+        CheckpointError: a file changes while it is read.
         ValueError: the shapes differ.
     """
     if first.tensor.shape != second.tensor.shape:
@@ -134,7 +134,7 @@ def change_histograms(first: TensorSlice, second: TensorSlice, bins: int = BINS)
 def _changed(
     location: TensorLocation, first: TensorSlice, second: TensorSlice, progress: Tell | None, done: int, total: int
 ) -> TensorChange:
-    """The change of one tensor; sums of squares in float64, exactly 0 where the bytes are the same."""
+    """Compute the change of one tensor; sums of squares in float64, exactly 0 for equal bytes."""
     squares, largest, changed = np.zeros(3), 0.0, 0
     same_format = (first.tensor.dtype, first.rounding) == (second.tensor.dtype, second.rounding)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -146,7 +146,7 @@ def _changed(
                 two = numbers(other, second)
                 difference = two - one
                 squares += (dot(difference, difference), dot(one, one), dot(two, two))
-                largest = float(np.maximum(largest, np.abs(difference).max(initial=0)))  # NaN stays NaN
+                largest = float(np.maximum(largest, np.abs(difference).max(initial=0)))  # propagates NaN
                 changed += int(np.count_nonzero(difference))
             done += len(raw)
             if progress:
@@ -174,7 +174,7 @@ def _ratio(difference: float, norm: float) -> float:
 
 
 def _module_names(checkpoint: Checkpoint) -> dict[str, str]:
-    """Name in the module -> stored name; a stored tensor that the module cuts into several keeps its own name."""
+    """Return name in the module -> stored name; a stored tensor that the module splits keeps its own name."""
     facts = type_facts(checkpoint.model_type)
     tensors = checkpoint.header.tensors
     named = (
@@ -187,7 +187,7 @@ def _module_names(checkpoint: Checkpoint) -> dict[str, str]:
 
 
 def _prefixes(names: Iterable[str]) -> Sequence[str]:
-    """Prefixes, of whole modules, that at least half of the names have; "" for none."""
+    """Return the prefixes, of whole modules, that at least half of the names have; "" for none."""
     heads: Counter[str] = Counter()
     total = 0
     for name in names:
@@ -198,7 +198,7 @@ def _prefixes(names: Iterable[str]) -> Sequence[str]:
 
 
 def _without(names: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """The names without the prefix; a name that would then clash keeps it."""
+    """Strip the prefix from names; a name that would then clash keeps it."""
     if not prefix:
         return dict(names)
     return {

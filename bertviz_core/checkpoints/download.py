@@ -37,15 +37,15 @@ class HubFiles:
     model: str
     """Name under which the model was requested."""
     hub_id: str
-    """Its repository."""
+    """The repository."""
     revision: str | None
     """Commit, tag or branch; None for the main branch."""
     files: tuple[HubFile, ...]
-    """Config, safetensors files, tokenizer, and what says how sentences are pooled."""
+    """Config, safetensors files, tokenizer, and pooling files."""
 
     @property
     def nbytes(self) -> int:
-        """Total bytes."""
+        """Size of all files in bytes."""
         return sum(file.nbytes for file in self.files)
 
 
@@ -57,12 +57,12 @@ SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
 
 
 def needed_files(source: ModelSource, settings: Settings) -> HubFiles:
-    """Files on the Hub that running a model needs, with their sizes; one request.
+    """List the files on the Hub that running a model needs, with their sizes; one request.
 
     Raises:
-        HubError: the Hub is switched off here, cannot be reached or answers with a fault.
-        ModelNotFoundError: it has no such model, or wants a sign-in for it.
-        CheckpointError: the model is on no Hub, is larger than this instance allows, or has no safetensors file.
+        HubError: the Hub is disabled, cannot be reached or returns an error.
+        ModelNotFoundError: the Hub has no such model, or requires authentication for it.
+        CheckpointError: the model is not on the Hub, is larger than this instance allows, or has no safetensors file.
     """
     from huggingface_hub import HfApi
 
@@ -88,21 +88,21 @@ def needed_files(source: ModelSource, settings: Settings) -> HubFiles:
 
 
 def download(files: HubFiles, settings: Settings, progress: Progress) -> Path:
-    """Download the files; returns their folder in the local cache.
+    """Download the files, and return their folder in the local cache.
 
     Args:
-        files: what to fetch.
-        settings: where the Hub is.
-        progress: called as progress(bytes there, bytes in all); may raise to stop, which leaves whole files only.
+        files: the files to download.
+        settings: settings with the address of the Hub.
+        progress: called as progress(bytes done, total bytes); may raise to cancel, which leaves complete files only.
 
     Raises:
-        HubError: the Hub stops answering, sends less than it announced, or there is no room on the disk.
-        ModelNotFoundError: a file is not there any more.
+        HubError: the Hub stops answering, sends less than it announced, or the disk is full.
+        ModelNotFoundError: a file no longer exists.
     """
     import httpx2
     from huggingface_hub import constants, hf_hub_download
 
-    constants.HF_HUB_DISABLE_XET = True  # that way of transfer cannot be ended by what tell raises
+    constants.HF_HUB_DISABLE_XET = True  # transfers by Xet cannot be cancelled from progress
     done, folder = 0, Path()
     for file in files.files:
         progress(done, files.nbytes)
@@ -152,7 +152,7 @@ def _broken_off(file: HubFile, files: HubFiles, error: Exception) -> HubError:
 
 
 def _bar(progress: Progress, before: int, whole: int) -> Any:
-    """Factory of progress bars that report one file's bytes as part of the whole download."""
+    """Return a factory of progress bars that report one file's bytes as part of the whole download."""
     return lambda total=None, **look: _Counting(progress, before, whole, **look)
 
 

@@ -1,7 +1,7 @@
-"""Diagnose weights that were never trained or are broken; each finding names the tensors.
+"""Diagnose untrained or broken weights; each finding names the tensors.
 
-A finding is reported only where training or ordinary use cannot explain it: a module counts as never trained where its
-weights have the moments of the initialiser's distribution and its bias is exactly 0, which one step of training ends.
+A finding is reported only if training or ordinary use cannot explain it: a module counts as untrained if its weights
+have the moments of the initialiser's distribution and its bias is exactly 0, which a single training step would change.
 """
 
 import math
@@ -13,25 +13,25 @@ from bertviz_core.parameters.components import NORM
 from bertviz_core.text import quoted
 
 MAX_STANDARD_ERRORS = 5.0
-"""Standard errors within which a moment of a sample counts as the distribution's own."""
+"""Maximum deviation of a sample moment from the distribution's, in standard errors."""
 
 
 class Spread(NamedTuple):
-    """The distribution, of mean 0, that an initialiser draws from."""
+    """A distribution of mean 0 that an initialiser draws from."""
 
     words: str
     second: float
     fourth: float
     eighth: float
     most: float = math.inf
-    """Largest magnitude that it draws."""
+    """Largest magnitude in the distribution."""
 
 
 def spreads(deviations: Sequence[float], config: Mapping[str, Any]) -> tuple[Spread, ...]:
-    """Distributions of newly initialised weights of such a model.
+    """Return the distributions of newly initialised weights of such a model.
 
-    Normal for most families; ModernBERT cuts its tails off at some standard deviations, and narrows what is added to
-    the residual stream by the root of twice the count of layers (its _init_weights in transformers).
+    Normal for most families; ModernBERT truncates it at some standard deviations, and divides it by the square root of
+    twice the number of layers for additions to the residual stream (its _init_weights in transformers).
     """
     distributions = [_normal(deviation) for deviation in deviations]
     if "initializer_cutoff_factor" in config:
@@ -42,10 +42,10 @@ def spreads(deviations: Sequence[float], config: Mapping[str, Any]) -> tuple[Spr
 
 
 def matches(tensor: TensorStatistics, spread: Spread) -> bool:
-    """Whether mean, second and fourth moment are within Z standard errors of the distribution's.
+    """Test whether mean, second and fourth moment are within MAX_STANDARD_ERRORS of the distribution's.
 
-    Zeros are left out: a padding token's row is set to 0. The standard error of a mean of n values x^k is
-    sqrt((E x^2k - (E x^k)^2) / n).
+    Zeros are excluded: the row of a padding token is set to 0. The standard error of a mean of n values x^k is sqrt((E
+    x^2k - (E x^k)^2) / n).
     """
     count = tensor.finite - tensor.zeros
     if not count or tensor.largest > spread.most * (1 + 2**-8):
@@ -61,7 +61,7 @@ def matches(tensor: TensorStatistics, spread: Spread) -> bool:
 
 
 def initial_spread(tensor: TensorStatistics, known: Sequence[Spread]) -> Spread | None:
-    """The initial distribution that a weight still has; None if it has another or is no matrix."""
+    """Return the initial distribution that a weight still has; None if it has another or is no matrix."""
     return next((spread for spread in known if len(tensor.shape) > 1 and matches(tensor, spread)), None)
 
 
@@ -71,7 +71,7 @@ def _normal(deviation: float) -> Spread:
 
 
 def _cut_normal(deviation: float, cut: float) -> Spread:
-    """The normal distribution truncated at ±cut standard deviations, its moments by integration by parts."""
+    """Return the normal distribution truncated at ±cut standard deviations, its moments by integration by parts."""
     edge = 2 * math.exp(-(cut**2) / 2) / math.sqrt(2 * math.pi) / math.erf(cut / math.sqrt(2))
     moments = [1.0]
     for power in (2, 4, 6, 8):
@@ -82,9 +82,9 @@ def _cut_normal(deviation: float, cut: float) -> Spread:
 
 
 MIN_NUMBERS_WITH_BIAS, MIN_NUMBERS_WITHOUT_BIAS = 64, 4096
-"""Least size of a weight that can be recognised as untrained: with a bias of exactly 0, and without a bias."""
+"""Minimum size of a weight to be recognised as untrained: with a bias of exactly 0, and without a bias."""
 TYPE_TABLE = "token_type"
-"""RoBERTa keeps a table of token types that it does not use, all zero."""
+"""RoBERTa contains an unused table of token types, all zero."""
 MAX_NAMED_TENSORS = 3
 CHECKED = (
     "weights that still have the mean, spread and shape of their initialiser (within 5 standard errors for a sample of "
@@ -98,7 +98,7 @@ CHECKED = (
 
 
 def diagnose_weights(statistics: CheckpointStatistics, config: Mapping[str, Any]) -> tuple[Finding, ...]:
-    """Findings about a checkpoint, the worst first; () if nothing is suspicious."""
+    """Diagnose a checkpoint; returns findings by descending severity, () if nothing is suspicious."""
     tensors = [tensor for tensor in statistics.tensors if not tensor.location.is_buffer]
     return (
         *_not_finite("NaN", tensors, lambda tensor: tensor.nan),
@@ -146,7 +146,7 @@ def _untrained_finding(
 
 
 def _is_untrained(weight: TensorStatistics, bias: TensorStatistics | None, known: Sequence[Spread]) -> bool:
-    """Whether a module's weight, and its bias if any, are as initialised."""
+    """Return whether a module's weight, and its bias if any, are as initialised."""
     if weight.name.endswith(".bias") or weight.finite < weight.numel:
         return False
     if bias is not None and not _is_constant(bias, 0.0):
@@ -185,7 +185,7 @@ def _not_finite(
 
 
 def _identical_layers(tensors: Sequence[TensorStatistics]) -> Iterator[Finding]:
-    """Layers of a stack with byte-identical tensors, at least one of them a matrix that is not constant."""
+    """Find layers of a stack with byte-identical tensors, at least one of them a matrix that is not constant."""
     layers: dict[tuple[str, int], dict[str, bytes]] = {}
     varied = set()
     for tensor in tensors:

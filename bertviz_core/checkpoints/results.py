@@ -1,4 +1,4 @@
-"""Results of reading a checkpoint's values: statistics, health findings, maps, histograms."""
+"""Results computed from the values of a checkpoint: statistics, health findings, maps, histograms."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,62 +14,62 @@ from bertviz_core.trace.results import Tokens
 Problem = Literal["never trained", "NaN", "infinity", "all zero", "identical layers"]
 
 BUFFER = "buffer"
-"""Component of a stored tensor that is no parameter."""
+"""Component of a stored buffer."""
 
 
 class TensorLocation(msgspec.Struct, frozen=True):
-    """Where a stored tensor stands in the model."""
+    """Location of a stored tensor in the model."""
 
     name: str
     """Name in the checkpoint file."""
     module_name: str
-    """Name in the PyTorch module; the file's where one stored tensor is cut into several."""
+    """Name in the PyTorch module; the stored name if the tensor is split into several."""
     component: str
-    """"embeddings", "encoder", "decoder", "pooler" or "task head"; "buffer" for what is no parameter."""
+    """"embeddings", "encoder", "decoder", "pooler", "task head" or "buffer"."""
     layer: int | None
     """Zero-based index of its layer; None outside the layers."""
     inside: str
     """Its name inside the layer, such as "output.dense.weight"; the module's name outside the layers."""
     part: str
-    """Its job in the layer, such as "query"; "other" outside."""
+    """Role in the layer, such as "query"; "other" outside the layers."""
 
     @property
     def is_buffer(self) -> bool:
-        """Whether it is a buffer, such as a table of position ids, and no parameter."""
+        """Whether it is a buffer, such as a table of position ids, and not a parameter."""
         return self.component == BUFFER
 
 
 class TensorStatistics(msgspec.Struct, frozen=True):
-    """Numbers about the values of one stored tensor; mean, std, minimum, maximum and moments are of the finite ones."""
+    """Statistics of the values of one stored tensor; mean, std, minimum, maximum and moments use finite values only."""
 
     location: TensorLocation
-    """Where it stands."""
+    """Location in the model."""
     shape: tuple[int, ...]
     """Size of every axis."""
     dtype: str
-    """Torch's name of the number format."""
+    """Name of the format in torch."""
     numel: int
-    """Count of its numbers."""
+    """Number of values."""
     mean: float
-    """Sum over count; NaN where no value is finite."""
+    """Mean; NaN if no value is finite."""
     std: float
-    """Root of the mean squared distance to the mean (divided by the count)."""
+    """Population standard deviation."""
     minimum: float
     """Smallest value."""
     maximum: float
     """Largest value."""
     zeros: int
-    """Count of exact zeros."""
+    """Number of exact zeros."""
     nan: int
-    """Count of values that are no number."""
+    """Number of NaN values."""
     infinite: int
-    """Count of values that are infinite."""
+    """Number of infinite values."""
     second_moment: float
-    """Sum of the squares, not centred, over the count of values that are not zero; 0 where there are none."""
+    """Mean square (not centred) of the nonzero values; 0 if there are none."""
     fourth_moment: float
-    """The same of the fourth powers."""
+    """Mean fourth power of the nonzero values."""
     digest: bytes
-    """BLAKE2b of format, shape and bytes: equal for equal tensors."""
+    """BLAKE2b of format, shape and bytes; equal for equal tensors."""
 
     @property
     def name(self) -> str:
@@ -94,15 +94,15 @@ class CheckpointStatistics:
     model: str
     """Name of the model."""
     revision: str
-    """State of its files."""
+    """Revision of its files."""
     tensors: tuple[TensorStatistics, ...]
-    """Every tensor of a readable format, in the order of the data flow."""
+    """Statistics of every tensor of a readable format, in the order of the data flow."""
     unread: tuple[str, ...]
-    """Names of the tensors in a format without real numbers that could be read."""
+    """Names of the tensors in a format that cannot be decoded."""
     nbytes: int
-    """Bytes of the values in the files."""
+    """Size of the values in bytes."""
     standard_deviations: tuple[float, ...]
-    """What the config says of the spread of newly made weights, such as its initializer_range."""
+    """Standard deviations of new weights in the config, such as initializer_range."""
 
     def by_name(self) -> Mapping[str, TensorStatistics]:
         """Stored name -> statistics."""
@@ -111,49 +111,49 @@ class CheckpointStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A sign that weights were never trained or are broken."""
+    """A sign of untrained or broken weights."""
 
     problem: Problem
-    """What kind of sign it is."""
+    """Kind of problem."""
     sentence: str
-    """What was found and what to do, one or two sentences."""
+    """The finding and advice, one or two sentences."""
     tensors: tuple[str, ...]
-    """Stored names of the tensors that it is about."""
+    """Stored names of the affected tensors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histogram:
-    """How often values fall between the edges; counts and values left out add up to the count of numbers."""
+    """Counts of values in bins; counts and left-out values sum to the number of values."""
 
     edges: Float[np.ndarray, " edges"]
-    """Ends of the bins, ascending; the last bin holds its right end too."""
+    """Edges of the bins, ascending; the last bin includes its right edge."""
     counts: Int[np.ndarray, " bins"]
-    """Values in every bin."""
+    """Number of values in every bin."""
     left_out: int
-    """Values that are NaN, infinite or outside the edges."""
+    """Number of values that are NaN, infinite or outside the edges."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorGrid:
-    """One number per tensor as a map: places inside a layer by layers, and a list of what stands outside."""
+    """One number per tensor as a map: names inside a layer by layers, and a list of tensors outside layers."""
 
     places: tuple[str, ...]
-    """Name inside the layer of every row, in the way of the data."""
+    """Name inside the layer of every row, in the order of the data flow."""
     layers: tuple[str, ...]
-    """Label of every column: the layer's number, with its stack where there are two."""
+    """Label of every column: layer number, with its stack if there are two."""
     values: Float[np.ndarray, "places layers"]
-    """The number of every cell; NaN where there is no such tensor or it has no number."""
+    """Number of every cell; NaN if there is no such tensor or number."""
     names: tuple[tuple[str, ...], ...]
-    """The tensor of every cell, "" for none; where several share a cell, the one with the largest number."""
+    """Tensor of every cell, "" for none; of several in a cell, the one with the largest number."""
     outside: tuple[str, ...]
     """Tensors outside the layers."""
     outside_values: Float[np.ndarray, " outside"]
-    """Their numbers."""
+    """Numbers of the tensors outside the layers."""
     left_out: int
-    """Tensors that the map has no room for."""
+    """Number of tensors beyond the size limit of the map."""
 
     def tensor_at(self, row: int, column: int) -> str:
-        """The tensor of a cell, "" for none; column -1 is the list of those outside."""
+        """Return the tensor of a cell, "" for none; column -1 is the list of those outside."""
         if column == -1:
             return self.outside[row] if 0 <= row < len(self.outside) else ""
         inside = 0 <= row < len(self.places) and 0 <= column < len(self.layers)
@@ -164,17 +164,17 @@ class TensorChange(msgspec.Struct, frozen=True):
     """The change of one tensor between two checkpoints."""
 
     location: TensorLocation
-    """Where it stands in the first model."""
+    """Location in the first model."""
     second_name: str
     """Name in the second file."""
     shape: tuple[int, ...]
-    """Size of every axis, the same in both."""
+    """Common size of every axis."""
     dtype: str
     """Number format in the first file."""
     second_dtype: str
     """Number format in the second file."""
     relative_change: float
-    """||second - first|| / ||first||, Frobenius norms; 0 for equal values, infinity where the first is all zero."""
+    """||second - first|| / ||first||, Frobenius norms; 0 for equal values, infinity if the first is all zero."""
     difference_norm: float
     """||second - first||."""
     first_norm: float
@@ -184,7 +184,7 @@ class TensorChange(msgspec.Struct, frozen=True):
     largest_difference: float
     """Largest magnitude of second - first."""
     changed: int
-    """Count of numbers that differ."""
+    """Number of differing values."""
 
     @property
     def name(self) -> str:
@@ -193,43 +193,43 @@ class TensorChange(msgspec.Struct, frozen=True):
 
 
 class ResizedTensor(msgspec.Struct, frozen=True):
-    """A tensor that both checkpoints hold with different shapes."""
+    """A tensor with different shapes in two checkpoints."""
 
     name: str
     """Name in the first file."""
     first: tuple[int, ...]
-    """Shape there."""
+    """Shape in the first file."""
     second: tuple[int, ...]
     """Shape in the second file."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CheckpointComparison:
-    """What changed from a first checkpoint to a second."""
+    """Differences between two checkpoints."""
 
     first: str
     """Name of the first model."""
     second: str
     """Name of the second model."""
     prefixes: tuple[str, str]
-    """What was taken off in front of the names of each, "" for nothing, so that they meet."""
+    """Prefix stripped from the names of each side for matching; "" for none."""
     added: tuple[StoredTensor, ...]
-    """Tensors that only the second holds."""
+    """Tensors only in the second checkpoint."""
     removed: tuple[StoredTensor, ...]
-    """Tensors that only the first holds."""
+    """Tensors only in the first checkpoint."""
     resized: tuple[ResizedTensor, ...]
-    """Tensors whose shapes differ."""
+    """Tensors with different shapes."""
     tensors: tuple[TensorChange, ...]
-    """Tensors that both hold with one shape, in the way of the data; tables of ids are the last."""
+    """Tensors with equal shape in both, in the order of the data flow; tables of ids last."""
     unread: tuple[str, ...]
     """Names of tensors in formats that cannot be decoded."""
     relative_change: float
-    """The same ratio of all parameters together that both hold; buffers are left out."""
+    """Relative change over all common parameters; buffers are left out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChangeHistograms:
-    """One tensor's values in both checkpoints over the same bins, and their differences."""
+    """Values of one tensor in both checkpoints over the same bins, and their differences."""
 
     name: str
     """Name in the first file."""
@@ -250,10 +250,10 @@ class Behaviour:
     second: str
     """Name of the second model."""
     tokens: Tokens
-    """What both read."""
+    """Tokens of both models."""
     cosines: Float[np.ndarray, "states seq"] | None
-    """Cosine of every token's vectors in the two models at every entry of hidden_states, -1 to 1; None if not known."""
+    """Cosine of every token's vectors in the two models at every entry of hidden_states, -1 to 1; None if unknown."""
     divergences: Float[np.ndarray, "layers heads"] | None
-    """Jensen-Shannon divergence of the two attentions, mean over the queries, in nats, 0 to ln 2; None if not known."""
+    """Jensen-Shannon divergence of the two attentions, mean over the queries, in nats, 0 to ln 2; None if unknown."""
     notices: tuple[str, ...]
-    """What could not be compared, one sentence each."""
+    """Parts that were not compared, one sentence each."""

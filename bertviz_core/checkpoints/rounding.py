@@ -1,6 +1,6 @@
 """Round a checkpoint's values to fewer bits as they are read; nothing is written to disk.
 
-Two checkpoints that differ are then at hand wherever there is one, and what a storage format costs is seen.
+This provides a second checkpoint to compare with, and shows the error of a storage format.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
 
 Rounding = Literal["", "float16", "bfloat16", "float8_e4m3fn"]
-"""Format that numbers are rounded to; "" for none."""
+"""Target format of rounding; "" for none."""
 
 
 class FloatFormat(NamedTuple):
@@ -22,10 +22,10 @@ class FloatFormat(NamedTuple):
 
     mantissa_bits: int
     least_exponent: int
-    """Of a number that is not subnormal."""
+    """Smallest exponent of a normal number."""
     largest: float
     beyond: float
-    """What a larger number becomes."""
+    """Result for larger numbers."""
 
 
 FORMATS: Mapping[Rounding, FloatFormat] = {
@@ -33,13 +33,13 @@ FORMATS: Mapping[Rounding, FloatFormat] = {
     "bfloat16": FloatFormat(7, -126, (2 - 2**-7) * 2.0**127, np.inf),
     "float16": FloatFormat(10, -14, 65504.0, np.inf),
 }
-"""IEEE 754 half precision, bfloat16, and the OCP 8-bit floating point specification (table 1)."""
+"""IEEE 754 half precision, bfloat16, and OCP 8-bit floating point (specification, table 1)."""
 COPIES: Mapping[str, Rounding] = {f"itself, rounded to {name}": name for name in FORMATS}
-"""How a reader asks for a copy of the first checkpoint -> format that it is rounded to."""
+"""Name of a rounded copy of the first checkpoint -> format of rounding."""
 
 
 def rounded(values: Float[np.ndarray, " numbers"], rounding: Rounding) -> Float[np.ndarray, " numbers"]:
-    """The nearest numbers of a format, of two equally near ones the even one, as tensor.to(dtype) gives them."""
+    """Round to the nearest number of a format, ties to even, as tensor.to(dtype) does."""
     if not rounding:
         return values
     target = FORMATS[rounding]
@@ -50,12 +50,12 @@ def rounded(values: Float[np.ndarray, " numbers"], rounding: Rounding) -> Float[
 
 
 def copy_name(name: str, rounding: Rounding) -> str:
-    """Name of the copy of a checkpoint."""
+    """Return the name of the rounded copy of a checkpoint."""
     return f"{name} in {rounding}"
 
 
 def round_weights(loaded: LoadedModel, rounding: Rounding) -> LoadedModel:
-    """The model with its weights rounded, in place; they are multiplied in the format of before."""
+    """Round the weights of the model in place; computation stays in the original format."""
     target = getattr(torch, rounding)
     with torch.no_grad():
         for weight in loaded.model.parameters():

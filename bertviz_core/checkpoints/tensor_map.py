@@ -1,4 +1,4 @@
-"""Place every tensor of a checkpoint in the model, and arrange one number per tensor by modules and layers."""
+"""Locate every tensor of a checkpoint in the model, and arrange one number per tensor by modules and layers."""
 
 import re
 from collections import Counter
@@ -19,7 +19,7 @@ NUMBER = re.compile(r"\d+")
 
 
 def locations(checkpoint: Checkpoint) -> tuple[TensorLocation, ...]:
-    """Location of every stored tensor in the model, in the order of the data; buffers at the end.
+    """Locate every stored tensor in the model, in the order of the data flow; buffers last.
 
     Raises:
         CheckpointError: transformers does not know the model type.
@@ -30,16 +30,16 @@ def locations(checkpoint: Checkpoint) -> tuple[TensorLocation, ...]:
         if row.stored_name is not None:
             rows.setdefault(row.stored_name, []).append(row)
     tensors = _without_repeats([_location(stored, parts, checkpoint.model_type) for stored, parts in rows.items()])
-    # What is listed twice under one name in the module (a fused tensor's slice) has its row already.
+    # Tensors listed twice under one name in the module (slices of a fused tensor) already have a row.
     unlisted = (tensor.name for tensor in checkpoint.header.tensors if tensor.name not in rows)
     return (*tensors, *(TensorLocation(name, name, BUFFER, None, name, "other") for name in unlisted))
 
 
 def tensor_grid(tensors: Sequence[TensorLocation], numbers: Sequence[float]) -> TensorGrid:
-    """Arrange one number per tensor as a map; every tensor that is no buffer has a cell.
+    """Arrange one number per tensor as a map; every tensor except buffers has a cell.
 
-    Where a layer has more than MAX_ROWS tensors (a mixture of experts), those whose names differ only in numbers
-    share a cell, which shows the largest of them.
+    If a layer has more than MAX_ROWS tensors (a mixture of experts), those with names that differ only in numbers share
+    a cell, which shows their largest number.
     """
     rows = [(tensor, value) for tensor, value in zip(tensors, numbers, strict=True) if not tensor.is_buffer]
     inside = [(tensor, value) for tensor, value in rows if tensor.layer is not None]
@@ -77,7 +77,7 @@ def tensor_grid(tensors: Sequence[TensorLocation], numbers: Sequence[float]) -> 
 
 
 def sorted_grid(grid: TensorGrid, modules: bool, layers: bool) -> TensorGrid:
-    """The same cells with modules, layers or both sorted by their largest number; NaN last."""
+    """Sort modules, layers or both of a map by their largest number; NaN last."""
     places = _descending(grid.values) if modules else range(len(grid.places))
     columns = _descending(grid.values.T) if layers else range(len(grid.layers))
     outside = _descending(grid.outside_values[:, None]) if modules else range(len(grid.outside))
@@ -93,13 +93,13 @@ def sorted_grid(grid: TensorGrid, modules: bool, layers: bool) -> TensorGrid:
 
 
 def _descending(values: np.ndarray) -> list[int]:
-    """Row order by largest number, stable."""
+    """Return the row order by largest number, stable."""
     most = np.nan_to_num(values, nan=-np.inf, posinf=np.inf, neginf=-np.inf).max(axis=1, initial=-np.inf)
     return [int(row) for row in np.argsort(-most, kind="stable")]
 
 
 def _location(stored: str, parts: Sequence[Parameter], model_type: str) -> tuple[TensorLocation, str]:
-    """Location of a tensor, and its name with * for layer numbers."""
+    """Return the location of a tensor, and its name with * for layer numbers."""
     row = parts[0]
     name = row.name if len(parts) == 1 else stored
     part = row.part if len(parts) == 1 else "query_key_value"
@@ -115,7 +115,7 @@ def _location(stored: str, parts: Sequence[Parameter], model_type: str) -> tuple
 
 
 def _without_repeats(located: Sequence[tuple[TensorLocation, str]]) -> list[TensorLocation]:
-    """The places, two of one layer never under one name: XLM has layer_norm1.0.weight and layer_norm2.0.weight."""
+    """Make names unique within a layer: XLM has layer_norm1.0.weight and layer_norm2.0.weight."""
     times = Counter((tensor.component, tensor.layer, tensor.inside) for tensor, _ in located)
     shared = {inside for (_, layer, inside), count in times.items() if layer is not None and count > 1}
     return [replace(tensor, inside=numbered) if tensor.inside in shared else tensor for tensor, numbered in located]

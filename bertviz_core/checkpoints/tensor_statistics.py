@@ -1,4 +1,4 @@
-"""Compute statistics of every tensor in pieces: as exact as on the whole array, in little memory."""
+"""Compute statistics of every tensor in pieces, as exact as on the whole array and in little memory."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -21,17 +21,17 @@ from bertviz_core.checkpoints.values import (
 )
 
 Tell = Callable[[int, int, str], None]
-"""Called as progress(bytes read, bytes in all, name of the tensor); may raise to stop the reading."""
+"""Called as progress(bytes read, total bytes, name of the tensor); may raise to cancel."""
 BINS = 101
-"""An odd count, so that a bin stands around 0 where the range is symmetric."""
+"""Odd, so that one bin is centred at 0 in a symmetric range."""
 SPREADS = ("initializer_range", "init_std", "embed_init_std", "initializer_std")
-"""Entries of a config that say how far newly made weights are spread."""
+"""Config entries with the spread of new weights."""
 COMMON_SPREAD = 0.02
-"""What transformers takes where a config says nothing (PreTrainedModel._init_weights)."""
+"""Default of transformers without a config entry (PreTrainedModel._init_weights)."""
 
 
 class _StreamedSums:
-    """Sums over pieces; squares around the first value too, which keeps the digits of the std."""
+    """Sums over pieces; squares also around the first value, which preserves the precision of the std."""
 
     def __init__(self) -> None:
         self.shift: float | None = None
@@ -71,10 +71,10 @@ class _StreamedSums:
 
 
 def checkpoint_statistics(checkpoint: Checkpoint, progress: Tell | None = None) -> CheckpointStatistics:
-    """Statistics of every tensor, in the order of the data flow; each byte of the file is read once.
+    """Compute the statistics of every tensor, in the order of the data flow; each byte of the file is read once.
 
     Raises:
-        CheckpointError: a file changed while it was read.
+        CheckpointError: a file changes while it is read.
     """
     tensor_locations = locations(checkpoint)
     slices = tensor_slices(checkpoint)
@@ -96,13 +96,13 @@ def checkpoint_statistics(checkpoint: Checkpoint, progress: Tell | None = None) 
 def tensor_statistics(
     place: TensorSlice, location: TensorLocation, progress: Callable[[int], None] | None = None
 ) -> TensorStatistics:
-    """Statistics of one tensor; progress is called with the bytes read.
+    """Compute the statistics of one tensor; progress is called with the bytes read.
 
-    Sums are in float64; the variance is that around the mean over the count, from sums around the first value (Chan,
-    Golub & LeVeque 1983, "shifted data").
+    Sums are in float64; the population variance is computed from sums around the first value (Chan, Golub & LeVeque
+    1983, "shifted data").
 
     Raises:
-        CheckpointError: the file changed while it was read.
+        CheckpointError: the file changes while it is read.
     """
     tensor, sums = place.tensor, _StreamedSums()
     digest = blake2b(f"{tensor.dtype} {tensor.shape}".encode(), digest_size=16)
@@ -134,10 +134,10 @@ def tensor_statistics(
 
 
 def tensor_histogram(place: TensorSlice, low: float, high: float, bins: int = BINS) -> Histogram:
-    """How often the values of a tensor fall into bins of equal width from low to high.
+    """Compute the histogram of a tensor with bins of equal width from low to high.
 
     Raises:
-        CheckpointError: the file changed while it was read.
+        CheckpointError: the file changes while it is read.
         ValueError: the format has no real numbers, or an end is not finite.
     """
     edges = even_edges(low, high, bins)
@@ -148,12 +148,12 @@ def tensor_histogram(place: TensorSlice, low: float, high: float, bins: int = BI
 
 
 def dot(first: Float[np.ndarray, " numbers"], second: Float[np.ndarray, " numbers"]) -> float:
-    """Sum of products in one thread: BLAS waits for all its threads, long on busy cores."""
+    """Compute a sum of products in one thread: BLAS waits for all its threads, long on busy cores."""
     return float(np.einsum("i,i->", first, second))
 
 
 def even_edges(low: float, high: float, bins: int = BINS) -> Float[np.ndarray, " edges"]:
-    """Edges of bins of equal width; a lone value gets a range around it.
+    """Return the edges of bins of equal width; a single value gets a range around it.
 
     Raises:
         ValueError: an end is not finite.
@@ -167,13 +167,13 @@ def even_edges(low: float, high: float, bins: int = BINS) -> Float[np.ndarray, "
 
 
 def histogram_counts(values: Float[np.ndarray, " numbers"], edges: Float[np.ndarray, " edges"]) -> Any:
-    """Counts between even edges; NaN and values outside are not counted."""
+    """Count values between equidistant edges; NaN and values outside are not counted."""
     finite = values[np.isfinite(values)]
     return np.histogram(finite, bins=len(edges) - 1, range=(float(edges[0]), float(edges[-1])))[0]
 
 
 def standard_deviations(config: Mapping[str, Any]) -> tuple[float, ...]:
-    """Standard deviations that a config names for newly made weights; transformers' own where it names none."""
+    """Return the standard deviations of new weights in a config; transformers' default if there are none."""
     named = [config[key] for key in SPREADS if isinstance(config.get(key), int | float) and config[key] > 0]
     return tuple(dict.fromkeys(float(spread) for spread in named)) or (COMMON_SPREAD,)
 

@@ -25,7 +25,7 @@ from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
 PIECE_NUMBERS = 2**18
-"""Numbers that are in memory at once: 2 MiB as float64, which stay in a processor's cache."""
+"""Numbers in memory at once: 2 MiB as float64, which fit into a processor's cache."""
 PLAIN = {"float64": "<f8", "float32": "<f4", "float16": "<f2", "bool": "?", "int8": "i1", "uint8": "u1"}
 PLAIN |= {f"{sign}int{bits}": f"<{sign or 'i'}{bits // 8}" for bits in (16, 32, 64) for sign in ("", "u")}
 SMALL = {
@@ -35,7 +35,7 @@ SMALL = {
     "float8_e5m2fnuz": (5, 2, 16, "minus zero"),
     "float4_e2m1fn_x2": (2, 1, 1, ""),
 }
-"""Formats of at most eight bits: bits of exponent and mantissa, bias, and which codes are NaN (OCP 8-bit floating point
+"""Formats of at most eight bits: exponent bits, mantissa bits, bias, and codes of NaN (OCP 8-bit floating point
 specification, table 1; the fnuz formats as in Noune et al. 2022; OCP microscaling formats, section 5.3)."""
 
 
@@ -46,45 +46,46 @@ class Checkpoint:
     name: str
     """Name under which the model was requested."""
     revision: str
-    """What changes when its files change."""
+    """Identifier that changes with its files."""
     config: Mapping[str, Any]
-    """Its config.json."""
+    """Content of config.json."""
     folder: Path
     """Folder with its safetensors files."""
     header: CheckpointHeader
-    """What they list."""
+    """Header of the safetensors files.
+    1031,1036|Format that values are rounded to when read."""
     rounding: Rounding = ""
     """Format that its numbers are rounded to as they are read."""
 
     @property
     def model_type(self) -> str:
-        """Hugging Face's word for the family."""
+        """model_type of the family."""
         return str(self.config.get("model_type", ""))
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all values."""
+        """Size of all values in bytes."""
         return sum(tensor.nbytes for tensor in self.header.tensors)
 
 
 class TensorSlice(NamedTuple):
-    """Where the values of one tensor are."""
+    """Location of the values of one tensor."""
 
     tensor: StoredTensor
     path: Path
     start: int
-    """Byte of the file at which they begin."""
+    """Offset of the first byte in the file."""
     rounding: Rounding = ""
     """Format that they are rounded to as they are read."""
 
     @property
     def dtype(self) -> str:
-        """Torch's name of the format that the numbers have."""
+        """Name of the value format in torch."""
         return self.rounding or self.tensor.dtype
 
 
 def open_checkpoint(source: ModelSource, settings: Settings) -> Checkpoint:
-    """Open a model's checkpoint, single file or sharded; headers are checked, no value is read yet.
+    """Open a model's checkpoint, single file or sharded; headers are checked, no value is read.
 
     Raises:
         CheckpointError: the weights are not on this machine, or a file is damaged.
@@ -95,16 +96,16 @@ def open_checkpoint(source: ModelSource, settings: Settings) -> Checkpoint:
 
 
 def rounded_copy(checkpoint: Checkpoint, rounding: Rounding) -> Checkpoint:
-    """The same checkpoint, its real numbers rounded to a format as they are read."""
+    """Return the same checkpoint with real numbers rounded to a format when read."""
     name, revision = copy_name(checkpoint.name, rounding), f"{checkpoint.revision} {rounding}"
     return replace(checkpoint, name=name, revision=revision, rounding=rounding)
 
 
 def tensor_slices(checkpoint: Checkpoint) -> dict[str, TensorSlice]:
-    """Stored name -> location of its values, for every tensor, in the order of the files.
+    """Return stored name -> location of its values, for every tensor, in the order of the files.
 
     Raises:
-        CheckpointError: a file cannot be read any more.
+        CheckpointError: a file can no longer be read.
     """
     starts: dict[str, int] = {}
     slices = {}
@@ -119,15 +120,15 @@ def tensor_slices(checkpoint: Checkpoint) -> dict[str, TensorSlice]:
 
 
 def is_readable(dtype: str) -> bool:
-    """Whether values of this format can be decoded: real numbers in whole or half bytes."""
+    """Return whether values of this format can be decoded: real numbers in whole or half bytes."""
     return dtype in PLAIN or dtype in SMALL or dtype in ("bfloat16", "float8_e8m0fnu")
 
 
 def raw_pieces(place: TensorSlice) -> Iterator[bytes]:
-    """The bytes of one tensor, PIECE_NUMBERS numbers at a time.
+    """Yield the bytes of one tensor, PIECE_NUMBERS numbers at a time.
 
     Raises:
-        CheckpointError: the file has become shorter, or cannot be read.
+        CheckpointError: the file was truncated, or cannot be read.
     """
     step = max(1, int(PIECE_NUMBERS * DTYPE_NBYTES[place.tensor.dtype]))
     for begin in range(0, place.tensor.nbytes, step):
@@ -135,30 +136,30 @@ def raw_pieces(place: TensorSlice) -> Iterator[bytes]:
 
 
 def number_pieces(place: TensorSlice) -> Iterator[Float[np.ndarray, " numbers"]]:
-    """The numbers of one tensor, PIECE_NUMBERS at a time, whatever its format.
+    """Yield the numbers of one tensor, PIECE_NUMBERS at a time, for any format.
 
     Raises:
-        CheckpointError: as raw_pieces.
+        CheckpointError: the file was truncated, or cannot be read.
     """
     return (numbers(raw, place) for raw in raw_pieces(place))
 
 
 def numbers(raw: bytes, place: TensorSlice) -> Float[np.ndarray, " numbers"]:
-    """A piece of one tensor as float64, rounded where the checkpoint is a rounded copy."""
+    """Decode a piece of one tensor to float64, rounded for a rounded copy."""
     return rounded(decoded(raw, place.tensor.dtype), place.rounding)
 
 
-@np.errstate(invalid="ignore")  # a NaN that signals is a NaN
+@np.errstate(invalid="ignore")  # signalling NaNs stay NaN
 def decoded(raw: bytes, dtype: str) -> Float[np.ndarray, " numbers"]:
-    """Stored numbers as float64, each exactly itself; whole numbers beyond 2^53 are rounded to the nearest.
+    """Decode stored numbers to float64 exactly; whole numbers beyond 2^53 are rounded to the nearest.
 
     Raises:
-        ValueError: a format that is not is_readable.
+        ValueError: the format is not readable (see is_readable).
     """
     if dtype in PLAIN:
         return np.frombuffer(raw, PLAIN[dtype]).astype(np.float64)
     if dtype == "bfloat16":
-        # The upper half of a float32.
+        # A bfloat16 is the upper half of a float32.
         return (np.frombuffer(raw, "<u2").astype(np.uint32) << 16).view(np.float32).astype(np.float64)
     codes = np.frombuffer(raw, np.uint8)
     if dtype == "float4_e2m1fn_x2":
@@ -170,7 +171,7 @@ def decoded(raw: bytes, dtype: str) -> Float[np.ndarray, " numbers"]:
 
 @cache
 def _small_floats(dtype: str) -> Float[np.ndarray, " codes"]:
-    """The number of every code of a small format."""
+    """Return the number of every code of a small format."""
     if dtype == "float8_e8m0fnu":
         return np.append(np.exp2(np.arange(255) - 127.0), np.nan)
     exponent_bits, mantissa_bits, bias, nan = SMALL[dtype]

@@ -1,1 +1,1 @@
-"""Many texts and their vectors in a folder: made on one machine or many, opened without being read whole."""
+"""Corpora: folders of many texts and their vectors, embedded on one or several machines and read lazily."""

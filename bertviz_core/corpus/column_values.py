@@ -1,4 +1,4 @@
-"""Kinds of columns, and which of a column's cells hold a value."""
+"""Kinds of columns, and comparisons of their cells with a value."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ TRUTHS = {"true": True, "false": False}
 
 
 def column_kind(dtype: pa.DataType) -> ColumnKind:
-    """Kind of a type's cells; for a dictionary that of its values."""
+    """Return the kind of a type's cells; for a dictionary that of its values."""
     if kinds.is_dictionary(dtype):
         return column_kind(dtype.value_type)
     if kinds.is_string(dtype) or kinds.is_large_string(dtype) or kinds.is_string_view(dtype):
@@ -30,9 +30,9 @@ def column_kind(dtype: pa.DataType) -> ColumnKind:
 
 
 def plain_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
-    """Cells as Python values; as texts if one cannot be converted, such as a date after the year 9999.
+    """Convert cells to Python values; to texts if one cannot be converted, such as a date after the year 9999.
 
-    What cannot even be written, such as a time in a time zone that is not known here, is named by its type.
+    Values that cannot be formatted, such as a time in an unknown time zone, are represented by their type.
     """
     try:
         values: list[Any] = column.to_pylist()
@@ -45,15 +45,15 @@ def plain_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
 
 
 def matching(column: pa.ChunkedArray, name: str, value: str) -> Bool[np.ndarray, " rows"]:
-    """Which cells equal a value; missing cells never do.
+    """Return which cells equal a value; missing cells never do.
 
     Args:
         column: the column.
-        name: its name, for messages.
-        value: the value as it is written; null for cells in which nothing stands, a text may be in quotation marks.
+        name: name of the column, for messages.
+        value: the value as text; null for missing cells; a text may be quoted.
 
     Raises:
-        CorpusError: the value is none of the column's kind, or nothing can be compared with such cells.
+        CorpusError: the value does not fit the kind of the column, or its cells are not comparable.
     """
     if value.strip().lower() == NULL:
         chosen = pc.is_null(column, nan_is_null=True)
@@ -63,7 +63,7 @@ def matching(column: pa.ChunkedArray, name: str, value: str) -> Bool[np.ndarray,
 
 
 def _equal(column: pa.ChunkedArray, value: pa.Scalar) -> pa.ChunkedArray:
-    """Which cells equal a value; dictionaries are compared once per entry and never unpacked."""
+    """Return which cells equal a value; dictionaries are compared once per entry and never unpacked."""
     if not pa.types.is_dictionary(column.type):
         return pc.equal(column, value)
     chunks = [pc.equal(chunk.dictionary, value).take(chunk.indices) for chunk in column.chunks]
@@ -71,7 +71,7 @@ def _equal(column: pa.ChunkedArray, value: pa.Scalar) -> pa.ChunkedArray:
 
 
 def _scalar(dtype: pa.DataType, name: str, value: str) -> pa.Scalar:
-    """The value in the column's type."""
+    """Convert the value to the column's type."""
     kind = column_kind(dtype)
     plain = value.strip()
     try:

@@ -1,4 +1,4 @@
-"""List the corpora of a dashboard: folders directly below one folder, links excluded, and an example."""
+"""List the corpora of a dashboard: direct subfolders of one folder, without links, and an example."""
 
 import os
 import stat
@@ -14,15 +14,15 @@ from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.text import quoted
 
 MOST_ENTRIES = 100_000
-"""Most entries of a corpus folder that are looked at."""
+"""Maximum number of entries of a corpus folder to inspect."""
 EXAMPLE = "example"
-"""Name of the example; a folder of corpora may have one of its own, which then counts."""
+"""Name of the example; a corpus of this name in the folder takes precedence."""
 EXAMPLE_SHARD = 44
-"""Rows of a shard of the example: so many between two words of progress."""
+"""Rows per shard of the example, and per progress report."""
 
 
 def corpus_names(settings: Settings) -> tuple[str, ...]:
-    """Names of the subfolders that hold a manifest, in alphabetical order."""
+    """Return the names of the subfolders with a manifest, in alphabetical order."""
     try:
         folders = [entry.name for entry in os.scandir(settings.corpora_dir) if entry.is_dir()]
     except OSError:
@@ -33,10 +33,10 @@ def corpus_names(settings: Settings) -> tuple[str, ...]:
 
 
 def corpus_folder(name: str, settings: Settings) -> Path:
-    """Folder of a corpus by name.
+    """Return the folder of a corpus by name.
 
     Raises:
-        CorpusError: there is none of this name below the folder of corpora, or it or a file of it is a link out of it.
+        CorpusError: there is no corpus of this name, or it or one of its files links out of the folder of corpora.
     """
     root = settings.corpora_dir.resolve()
     offered = corpus_names(settings)
@@ -53,36 +53,36 @@ def corpus_folder(name: str, settings: Settings) -> Path:
 
 
 def stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
-    """Name, size and modification time of every file of a corpus; changes whenever the corpus does."""
+    """Return name, size and modification time of every file of a corpus; changes whenever the corpus does."""
     facts = []
     for path in _entries(folder):
         try:
             seen = path.stat()
         except OSError:
-            continue  # gone since it was listed: the opening says which
+            continue  # deleted since it was listed: opening reports it
         facts.append((path.name, seen.st_size, seen.st_mtime_ns))
     return tuple(sorted(facts))
 
 
 def files_nbytes(folder: Path) -> int:
-    """Bytes of all files of a corpus."""
+    """Return the size of all files of a corpus in bytes."""
     nbytes = 0
     for path in _entries(folder):
         try:
             seen = path.stat()
         except OSError:
-            continue  # gone since it was listed
+            continue  # deleted since it was listed
         nbytes += seen.st_size if stat.S_ISREG(seen.st_mode) else 0
     return nbytes
 
 
 def example_folder(settings: Settings) -> Path:
-    """Folder of the example, beside the stored vectors, since the folder of corpora is read-only."""
+    """Return the folder of the example, beside the stored vectors, since the folder of corpora is read-only."""
     return settings.vector_store_dir / "corpora" / EXAMPLE
 
 
 def example_is_there(settings: Settings) -> bool:
-    """Whether the example is complete."""
+    """Return whether the example is complete."""
     try:
         return read_manifest(example_folder(settings)).complete
     except CorpusError:
@@ -90,14 +90,14 @@ def example_is_there(settings: Settings) -> bool:
 
 
 def make_example(settings: Settings, progress: Progress) -> Path:
-    """Embed the example, or resume it; returns its folder.
+    """Embed the example, or resume it; return its folder.
 
     Args:
-        settings: where it is made, and how much the model may ask for.
-        progress: called as progress(rows done, rows); may raise to stop the work.
+        settings: settings with its folder and the limits for a model.
+        progress: called as progress(rows done, rows); may raise to cancel.
 
     Raises:
-        BertvizError: as embed_corpus; or the bundled model may not be opened here.
+        BertvizError: the corpus cannot be embedded, or the bundled model is not allowed.
     """
     folder = example_folder(settings)
     texts = Path(reading.__file__).with_name(f"{EXAMPLE_SET}.csv")
@@ -107,15 +107,15 @@ def make_example(settings: Settings, progress: Progress) -> Path:
 
 
 def _leads_into(path: Path, root: Path) -> bool:
-    """Whether a path ends below a folder after all links are resolved."""
+    """Return whether a path ends below a folder after all links are resolved."""
     try:
         return path.resolve().is_relative_to(root)
-    except (OSError, RuntimeError):  # a link that leads to itself
+    except (OSError, RuntimeError):  # a link to itself
         return False
 
 
 def _entries(folder: Path) -> list[Path]:
-    """The entries of a corpus folder and of the folder of its shards."""
+    """Return the entries of a corpus folder and of its folder of shards."""
     paths: list[Path] = []
     for place in (folder, folder / "shards"):
         try:

@@ -26,9 +26,9 @@ from bertviz_core.trace.tokenization import load_tokenizer
 from bertviz_core.version import __version__
 
 ROWS_PER_SHARD = 4096
-"""Rows that a kill loses at most, and that are sorted by length together."""
+"""Rows per shard: the maximum loss of a kill, and the unit of sorting by length."""
 Runner = Callable[[ShardWork, Sequence[ShardRows]], Iterator[ShardOutcome]]
-"""Makes shards, and gives the outcome of each when it is made."""
+"""Embeds shards, and yields the outcome of each when it is complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +36,23 @@ class EmbeddingOptions:
     """Options of a corpus."""
 
     column: str | None = None
-    """Column with the texts; None for the usual one, or the first of texts."""
+    """Column of the texts; None for the default name, or the first column of texts."""
     pooling: Pooling | None = None
-    """How the tokens' vectors become one; None for the checkpoint's own way."""
+    """Pooling of the token vectors; None for the checkpoint's own."""
     layer: int | None = None
-    """Entry of hidden_states that is pooled; None for the last."""
+    """Pooled entry of hidden_states; None for the last."""
     prompt: str | None = None
-    """Name of the prompt in front of every text, "none" for none; None for the checkpoint's default."""
+    """Name of the prompt, "none" for none; None for the checkpoint's default."""
     vector_dtype: VectorDtype = "float16"
-    """Number format in which the vectors are kept."""
+    """Number format of the stored vectors."""
     run_dtype: SentenceDtype = "float32"
     """Number format of the model's run."""
     keep_text: bool = True
-    """Whether the texts are kept."""
+    """Whether to store the texts."""
     rows_per_shard: int = ROWS_PER_SHARD
-    """Most rows of a shard."""
+    """Maximum number of rows of a shard."""
     batch_tokens: int | None = None
-    """Tokens that go through the model together; None for what suits the device."""
+    """Maximum number of tokens per batch; None for the default of the device."""
 
 
 def embed_corpus(
@@ -65,25 +65,25 @@ def embed_corpus(
     progress: Progress | None = None,
     notify: Callable[[str], None] | None = None,
 ) -> Manifest:
-    """Embed a corpus, or resume an interrupted call; returns the manifest when it is complete.
+    """Embed a corpus, or resume an interrupted call; return the manifest when it is complete.
 
-    A shard is there whole or not at all, so that a kill at any moment loses only the shards that were being made. The
-    folder does not depend on the runner, nor on how often the work was broken off.
+    Shards are written atomically, so that a kill loses only unfinished shards. The result depends neither on the runner
+    nor on interruptions.
 
     Args:
         model: name of the model.
-        address: the input, as bertviz_core.corpus.reading.survey.survey takes it.
-        folder: the corpus folder; it is made, or empty, or one of the same input, model and options.
-        settings: how much the model may ask for.
-        options: what was chosen.
-        runner: makes the shards.
+        address: the input, see bertviz_core.corpus.reading.survey.survey.
+        folder: the corpus folder: new, empty, or of the same input, model and options.
+        settings: settings with the limits for a model.
+        options: options of the corpus.
+        runner: embeds the shards.
         progress: called as progress(done, total) in rows.
-        notify: called with every notice, once each.
+        notify: called once with every notice.
 
     Raises:
         CorpusError: the input cannot be embedded, the folder belongs to something else or to another writer, the disk
-            is full, or a shard cannot be made.
-        BertvizError: the model cannot be loaded, or does not have what was asked for.
+            is full, or a shard cannot be embedded.
+        BertvizError: the model cannot be loaded, or lacks a requested option.
     """
     notices, report = _Notices(notify), progress or (lambda done, total: None)
     check_folder(folder)
@@ -114,10 +114,10 @@ def embed_corpus(
 
 
 def check_folder(folder: Path) -> None:
-    """Raise if a folder holds anything other than a corpus.
+    """Check that a folder is empty or a corpus.
 
     Raises:
-        CorpusError: it is a file, cannot be read, or is not empty and no corpus.
+        CorpusError: the path is a file, cannot be read, or contains anything other than a corpus.
     """
     try:
         names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
@@ -133,7 +133,7 @@ def check_folder(folder: Path) -> None:
 def _looked_at(
     source: ModelSource, address: str, settings: Settings, options: EmbeddingOptions, notices: "_Notices"
 ) -> tuple[InputSurvey, Manifest]:
-    """What the input holds, and what the corpus will be; the model is only loaded for as long as this takes."""
+    """Survey the input and describe the corpus; the model is only loaded meanwhile."""
     encoder = _encoder(source, settings, options)
     notices.all((encoder.plan.reason,))
     found = survey(address, options.column, options.rows_per_shard, settings.max_characters)
@@ -147,7 +147,7 @@ def _looked_at(
 
 
 def _encoder(source: ModelSource, settings: Settings, options: EmbeddingOptions) -> Encoder:
-    """The model, its tokenizer, and the plan chosen by the options."""
+    """Load the model and its tokenizer, with the plan of the options."""
     plan = recommended(source, settings)
     prompt = None if options.prompt is None else prompt_named(plan, options.prompt)
     loaded = load_model(source, settings)
@@ -160,7 +160,7 @@ def _encoder(source: ModelSource, settings: Settings, options: EmbeddingOptions)
 def _manifest(
     source: ModelSource, settings: Settings, options: EmbeddingOptions, encoder: Encoder, found: InputSurvey
 ) -> Manifest:
-    """The manifest of the corpus to be made; one text is embedded to learn the dimensions."""
+    """Describe the corpus; one text is embedded to determine the dimensions."""
     plan = encoder.plan
     manifest = Manifest(
         format_version=FORMAT_VERSION,
@@ -189,12 +189,12 @@ def _manifest(
 
 
 def _for_workers(settings: Settings) -> Settings:
-    """Settings for workers: the model is allowed already, and has its absolute path."""
+    """Return settings for workers: the model is already allowed, by its absolute path."""
     return replace(settings, models_dir=settings.models_dir.absolute(), any_folder=True, allowed_models=())
 
 
 def _begun(folder: Path, manifest: Manifest) -> Manifest:
-    """The folder's manifest, written if there is none."""
+    """Return the folder's manifest; write it if there is none."""
     if not (folder / FILE).exists():
         if any((folder / SHARDS_FOLDER).glob("*.parquet")):
             raise CorpusError(f"{quoted(str(folder))} has shards and no {FILE}; give a new folder.")
@@ -224,7 +224,7 @@ def _make(work: ShardWork, missing: list[ShardRows], runner: Runner, report: Pro
 
 
 def _finished(folder: Path, manifest: Manifest, address: str) -> Manifest:
-    """Check and assemble the shards; returns the complete manifest."""
+    """Check and assemble the shards; return the complete manifest."""
     if input_files(address) != manifest.inputs:
         raise CorpusError(f"The input {quoted(address)} changed while it was embedded; embed it again in a new folder.")
     whole = replace(manifest, complete=True)
@@ -234,14 +234,14 @@ def _finished(folder: Path, manifest: Manifest, address: str) -> Manifest:
 
 
 class _Notices:
-    """Passes notices on, each once."""
+    """Forwards each distinct notice once."""
 
     def __init__(self, notify: Callable[[str], None] | None) -> None:
         self._notify = notify
         self._known: set[str] = set()
 
     def all(self, notices: Sequence[str]) -> None:
-        """Pass on new notices."""
+        """Forward new notices."""
         for notice in notices:
             if self._notify is not None and notice and notice not in self._known:
                 self._known.add(notice)

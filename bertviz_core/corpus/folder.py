@@ -1,4 +1,4 @@
-"""Open a corpus folder: vectors as slices of their file, columns and rows on request."""
+"""Open a corpus folder: vectors read lazily, columns and rows on request."""
 
 import hashlib
 import os
@@ -26,33 +26,33 @@ SHARDS_FOLDER = "shards"
 VECTORS_FILE = "vectors.npy"
 VECTOR_COLUMN, TEXT_COLUMN, TOKENS_COLUMN, TRUNCATED_COLUMN = "vector", "text", "tokens", "truncated"
 OWN_COLUMNS = (TEXT_COLUMN, TOKENS_COLUMN, TRUNCATED_COLUMN, VECTOR_COLUMN)
-"""Columns that a corpus has itself, behind those of the input."""
+"""Columns that a corpus adds to those of the input."""
 FOOTER_READERS = 8
-"""Footers read at once: each waits for the disk."""
+"""Number of footers read at once: each waits for the disk."""
 
 
 def shard_path(folder: Path, index: int) -> Path:
-    """Path of a shard by its number."""
+    """Return the path of a shard by its number."""
     return folder / SHARDS_FOLDER / f"part-{index:05d}.parquet"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Corpus:
-    """An opened corpus; only the manifest and the shards' sizes are in memory.
+    """An opened corpus; only the manifest and the sizes of the shards are in memory.
 
     A shard that is changed or deleted while the corpus is open raises an error when it is next read.
     """
 
     path: Path
-    """Its folder."""
+    """Folder of the corpus."""
     manifest: Manifest
-    """What it says of itself."""
+    """Manifest of the corpus."""
     starts: Int[np.ndarray, " starts"]
-    """First row of every shard, and behind that the count of all rows."""
+    """First row of every shard, and the total number of rows."""
     columns: Mapping[str, ColumnKind]
-    """Every column but the vectors: the input's, then text (where it was kept), tokens and truncated."""
+    """Kinds of all columns except the vectors: those of the input, then text (if stored), tokens and truncated."""
     fingerprint: str
-    """What changes when the corpus does: a digest of manifest, and of the sizes and times of the shards."""
+    """Digest of the manifest and of sizes and times of the shards, which changes when the corpus does."""
 
     @property
     def rows(self) -> int:
@@ -65,12 +65,12 @@ class Corpus:
         return self.manifest.dimensions
 
     def vectors(self) -> VectorFile:
-        """All vectors, (rows, dimensions) in the manifest's format, read from their file as they are sliced.
+        """Open all vectors, (rows, dimensions) in the manifest's format, read lazily from their file.
 
-        The file is made of the shards where it is missing or of another size.
+        A missing or incomplete file is rebuilt from the shards.
 
         Raises:
-            CorpusError: it has to be made and cannot, or cannot be read.
+            CorpusError: the file cannot be built or read.
         """
         path, shape = self.path / VECTORS_FILE, (self.rows, self.dimensions)
         file = _vector_file(path)
@@ -82,23 +82,23 @@ class Corpus:
         return file
 
     def blocks(self, size: int) -> Iterator[tuple[int, Float[np.ndarray, "block dimensions"]]]:
-        """The vectors in float32, block by block: the first row of each, and the vectors.
+        """Yield the vectors in float32, block by block: the first row of each, and the vectors.
 
         Args:
-            size: most rows of a block.
+            size: maximum number of rows of a block.
 
         Raises:
-            CorpusError: as `vectors`.
+            CorpusError: the file of vectors cannot be built or read.
         """
         vectors = self.vectors()
         for start in range(0, self.rows, size):
             yield start, np.asarray(vectors[start : start + size], dtype=np.float32)
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """A whole column in row order; texts as dictionaries per row group.
+        """Read a whole column in row order; texts as dictionaries per row group.
 
         Raises:
-            CorpusError: there is none of this name, or a shard cannot be read.
+            CorpusError: there is no such column, or a shard cannot be read.
         """
         self._check_columns([name])
         parts, nbytes = [], 0
@@ -113,9 +113,9 @@ class Corpus:
         return pa.chunked_array([chunk for part in parts for chunk in part.chunks], type=parts[0].type)
 
     def read(self, rows: Sequence[int], columns: Sequence[str]) -> pa.Table:
-        """Some rows in the order asked for, with some columns ("vector" among them if wanted).
+        """Read rows in the requested order, with some columns ("vector" may be among them).
 
-        Only the row groups that hold them are read.
+        Only their row groups are read.
 
         Raises:
             CorpusError: there is no such column, or a shard cannot be read.
@@ -135,14 +135,14 @@ class Corpus:
         return pa.concat_tables(parts).take(pa.array(back))
 
     def mask(self, where: str) -> Bool[np.ndarray, " rows"]:
-        """Which rows have this value in a column.
+        """Return which rows have a value in a column.
 
         Args:
-            where: "column=value", the value a number for a column of numbers, true or false, a day or time, a text;
-                "column=null" for cells in which nothing stands, and the word null itself in quotation marks.
+            where: "column=value" with a number, true or false, a day or time, or a text; "column=null" for missing
+                cells; the word null itself is quoted.
 
         Raises:
-            CorpusError: it has another form, there is no such column, or the value is none of the column's kind.
+            CorpusError: the filter is malformed, there is no such column, or the value does not fit its kind.
         """
         name, equals, value = where.partition("=")
         name = name.strip()
@@ -152,12 +152,12 @@ class Corpus:
         return matching(self.column(name), name, value)
 
     def _rows(self, shard: int, places: Int[np.ndarray, " places"], columns: Sequence[str]) -> pa.Table:
-        """Some rows of a shard, by their place in it, in the order given."""
+        """Read rows of a shard, by their index in it, in the requested order."""
         counts = row_group_rows(read_footer(shard_path(self.path, shard)))
         return unpacked(take_from_groups(counts, places, lambda groups: self._table(shard, columns, groups)))
 
     def _table(self, shard: int, columns: Sequence[str], row_groups: list[int] | None = None) -> pa.Table:
-        """Some columns of a shard, of all its row groups or of some."""
+        """Read columns of a shard, of all or some of its row groups."""
         return read_shard(shard_path(self.path, shard), columns, row_groups)
 
     def _check_columns(self, names: Sequence[str]) -> None:
@@ -171,8 +171,8 @@ def open_corpus(path: Path) -> Corpus:
     """Open a complete corpus.
 
     Raises:
-        CorpusError: the folder holds no corpus, one that is not finished or of another format version, or a shard is
-            missing, cut off, or has other columns or vectors than the manifest says.
+        CorpusError: the folder contains no corpus, an unfinished one or another format version, or a shard is missing,
+            truncated, or inconsistent with the manifest.
     """
     manifest = read_manifest(path)
     name = quoted(path.name)
@@ -189,7 +189,7 @@ def write_vectors(corpus: Corpus) -> None:
     """Write the file of all vectors from the shards.
 
     Raises:
-        CorpusError: a shard cannot be read, or the disk refuses.
+        CorpusError: a shard cannot be read, or the file cannot be written.
     """
 
     def write(file: BinaryIO) -> None:
@@ -199,7 +199,7 @@ def write_vectors(corpus: Corpus) -> None:
         for shard in range(corpus.manifest.shards):
             for group in range(read_footer(shard_path(corpus.path, shard)).num_row_groups):
                 for chunk in corpus._table(shard, [VECTOR_COLUMN], [group]).column(VECTOR_COLUMN).chunks:
-                    numbers = chunk.flatten()  # leaves out a vector that is none
+                    numbers = chunk.flatten()  # drops null vectors
                     if numbers.null_count or len(numbers) != len(chunk) * corpus.dimensions:
                         raise CorpusError(
                             f"{quoted(shard_path(corpus.path, shard).name)} of {quoted(corpus.path.name)} has rows "
@@ -211,10 +211,10 @@ def write_vectors(corpus: Corpus) -> None:
 
 
 def opened(path: Path, manifest: Manifest) -> Corpus:
-    """The corpus of a manifest, its shards checked.
+    """Open the corpus of a manifest, and check its shards.
 
     Raises:
-        CorpusError: as open_corpus, but for a corpus that is not finished.
+        CorpusError: a shard is missing, truncated, or inconsistent with the manifest.
     """
     _check_present(path, manifest)
     paths = [shard_path(path, index) for index in range(manifest.shards)]
@@ -243,7 +243,7 @@ def opened(path: Path, manifest: Manifest) -> Corpus:
         nbytes += stored_nbytes(shard)
         digest.update(f"{facts.st_size} {facts.st_mtime_ns};".encode())
     needed = manifest.rows * manifest.dimensions * np.dtype(manifest.vector_dtype).itemsize
-    if nbytes < needed:  # vectors are stored as they are, so shards are never smaller than those that they hold
+    if nbytes < needed:  # vectors are stored uncompressed, so no shard is smaller than its vectors
         raise CorpusError(
             f"The shards of {quoted(path.name)} have {nbytes:,} bytes, and its {counted(manifest.rows, 'vector')} "
             f"alone take {needed:,}; embed the corpus again."
@@ -252,7 +252,7 @@ def opened(path: Path, manifest: Manifest) -> Corpus:
 
 
 def _check_present(path: Path, manifest: Manifest) -> None:
-    """Raise if there are fewer shards than the manifest states."""
+    """Check that there are as many shards as the manifest states."""
     try:
         with os.scandir(path / SHARDS_FOLDER) as entries:
             there = sum(entry.name.endswith(".parquet") for entry in entries)
@@ -272,7 +272,7 @@ def _columns(manifest: Manifest, footer: "FileMetaData") -> dict[str, ColumnKind
 
 
 def _shard_trouble(manifest: Manifest, footer: "FileMetaData", first: "FileMetaData") -> str:
-    """How a shard differs from the manifest; "" if it does not."""
+    """Describe how a shard differs from the manifest; "" if it does not."""
     schema = footer.schema.to_arrow_schema()
     own = [name for name in OWN_COLUMNS if name != TEXT_COLUMN or manifest.text_column is not None]
     if schema.names != [*(column.name for column in manifest.columns), *own]:
@@ -289,7 +289,7 @@ def _shard_trouble(manifest: Manifest, footer: "FileMetaData", first: "FileMetaD
 
 
 def _vector_file(path: Path) -> VectorFile | None:
-    """The file of all vectors; None if there is no complete one."""
+    """Open the file of all vectors; None if there is no complete one."""
     try:
         return VectorFile(path)
     except (OSError, ValueError, OverflowError):

@@ -19,9 +19,9 @@ from bertviz_core.text import first_line, quoted
 FORMAT_VERSION = 1
 FILE = "manifest.json"
 MAX_NBYTES = 64 * 1024**2
-"""Most bytes of a manifest: the names of a quarter of a million input files fit in."""
+"""Maximum size of a manifest in bytes, enough for the names of a quarter of a million input files."""
 MAX_COUNT = 10**12
-"""Most rows, and the most of anything else that is counted."""
+"""Maximum number of rows, and of everything else that is counted."""
 MAX_SHARDS, MAX_DIMENSIONS = 100_000, 100_000
 SHA256 = re.compile(r"[0-9a-f]{64}")
 CHANGES = {
@@ -45,14 +45,14 @@ CHANGES = {
     "rows_per_shard": "was made with another count of rows in a shard",
     "shards": "was cut into shards in another way",
 }
-"""Field of a manifest -> what is wrong where two differ in it, most important first."""
+"""Field of a manifest -> message if two manifests differ in it, most important first."""
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write or replace a folder's manifest.
 
     Raises:
-        CorpusError: the disk refuses.
+        CorpusError: the file cannot be written.
     """
     raw = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
     write_whole(folder / FILE, lambda file: file.write(raw))
@@ -62,7 +62,7 @@ def read_manifest(folder: Path) -> Manifest:
     """Read a folder's manifest, whether the corpus is complete or not.
 
     Raises:
-        CorpusError: the folder has none, of another version, or one that says what cannot be.
+        CorpusError: the folder has none, of another version, or an invalid one.
     """
     path = folder / FILE
     try:
@@ -73,7 +73,7 @@ def read_manifest(folder: Path) -> Manifest:
             f"{quoted(folder.name)} is no corpus folder: it has no {FILE}. Make one with "
             "`python -m bertviz_core corpus embed MODEL INPUT -o FOLDER`."
         ) from error
-    except (OSError, ValueError) as error:  # a name that no file can have is a ValueError
+    except (OSError, ValueError) as error:  # a name that no file can have raises ValueError
         why = getattr(error, "strerror", None) or "no file can have this name"
         raise CorpusError(f"{FILE} of {quoted(folder.name)} cannot be read ({why}).") from error
     if len(raw) > MAX_NBYTES:
@@ -85,7 +85,7 @@ def parsed(name: str, raw: bytes) -> Manifest:
     """Parse and check a manifest's bytes.
 
     Raises:
-        CorpusError: it is of another version, or says what cannot be.
+        CorpusError: the manifest is of another version, or invalid.
     """
     try:
         version = msgspec.json.decode(raw, type=_Version).format_version
@@ -105,34 +105,34 @@ def parsed(name: str, raw: bytes) -> Manifest:
 
 
 def difference(first: Manifest, second: Manifest) -> str:
-    """How two manifests differ; "" if only in completeness."""
+    """Describe how two manifests differ; "" if only in completeness."""
     return next((words for field, words in CHANGES.items() if getattr(first, field) != getattr(second, field)), "")
 
 
 def sentence_plan(manifest: Manifest, source: ModelSource, settings: Settings, num_hidden_layers: int) -> SentencePlan:
-    """The plan by which the corpus' vectors were made.
+    """Return the plan of the corpus' vectors.
 
     Args:
-        manifest: the corpus.
-        source: its model.
-        settings: how much the model may ask for.
-        num_hidden_layers: layers of the model.
+        manifest: manifest of the corpus.
+        source: its resolved model.
+        settings: settings with the limits for a model.
+        num_hidden_layers: number of layers of the model.
 
     Raises:
-        CheckpointError: the weights are not here, or a file of the checkpoint's modules is damaged.
+        CheckpointError: the weights are not on this machine, or a file of the checkpoint's modules is damaged.
     """
     layer = None if manifest.layer == num_hidden_layers else manifest.layer
     return adapted(recommended(source, settings), manifest.pooling, layer, manifest.prompt)
 
 
 class _Version(msgspec.Struct):
-    """What every version of the file has."""
+    """Part of the manifest that is common to all versions."""
 
     format_version: int
 
 
 def _trouble(manifest: Manifest) -> str:
-    """What is invalid in a manifest; "" if nothing is."""
+    """Describe what is invalid in a manifest; "" if nothing is."""
     if not SHA256.fullmatch(manifest.weights_sha256):
         return "weights_sha256 is no SHA-256"
     if not 0 < manifest.dimensions <= MAX_DIMENSIONS:

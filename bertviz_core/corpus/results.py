@@ -9,70 +9,71 @@ from bertviz_core.sentences.results import Pooling, SentenceDtype
 from bertviz_core.tables.results import InputFile
 
 VectorDtype = Literal["float16", "float32"]
-"""Number formats in which a corpus keeps its vectors."""
+"""Number formats of the vectors of a corpus."""
 VECTOR_DTYPES: tuple[VectorDtype, ...] = ("float16", "float32")
 ColumnKind = Literal["text", "number", "boolean", "time", "other"]
-"""What the cells of a column are; those of the last kind are kept and can be exported, but not compared."""
+"""Kind of a column's cells; those of the last kind are stored and exported, but not compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusColumn:
-    """A column of the input that the corpus keeps beside text and vector."""
+    """A column of the input, stored in the corpus beside text and vector."""
 
     name: str
     """Name in the corpus."""
     input_name: str
-    """Name in the input; another where the corpus has a column of that name itself."""
+    """Name in the input, which differs if it is reserved in the corpus."""
     kind: ColumnKind
-    """What its cells are."""
+    """Kind of its cells."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a corpus folder holds and how it was made; the same for the same input, model and options."""
+    """Description of a corpus folder; equal for equal input, model and options."""
 
     format_version: int
     """Version of the folder's layout."""
     code_version: str
-    """Version of Inside BERT that made it."""
+    """Version of Inside BERT that created it."""
     model: str
     """Name of the model."""
     revision: str
-    """State of its files."""
+    """Revision of its files."""
     weights_sha256: str
-    """SHA-256 of its weights, 64 hexadecimal digits: of the one file, or of the shards' digests in their order."""
+    """SHA-256 of its weights, 64 hexadecimal digits: of the single file, or of the concatenated digests of its
+    shards."""
     pooling: Pooling
-    """How the tokens' vectors became one."""
+    """Pooling of the token vectors."""
     layer: int
-    """Entry of hidden_states that was pooled, 0 for the embedding output."""
+    """Pooled entry of hidden_states; 0 is the embedding output."""
     prompt: str
-    """Text put in front of every text; "" for none."""
+    """Prefix of every text; "" for none."""
     normalized: bool
-    """Whether every vector was normalised to unit length."""
+    """Whether all vectors are normalised to unit length."""
     max_tokens: int | None
-    """Most tokens that were read of a text, special ones included; None for all."""
+    """Maximum number of tokens per text, special ones included; None for all."""
     run_dtype: SentenceDtype
     """Number format of the model's run."""
     vector_dtype: VectorDtype
-    """Number format in which the vectors are kept."""
+    """Number format of the stored vectors."""
     dimensions: int
     """Length of a vector."""
     inputs: tuple[InputFile, ...]
-    """The files that the rows came from, in their order."""
+    """Files of the input, in order."""
     input_column: str
-    """Column of the input that holds the texts."""
+    """Column of the texts in the input."""
     text_column: str | None
-    """Column of the corpus that holds the texts, "text"; None where they were not kept."""
+    """Column of the texts in the corpus, "text"; None if not stored."""
     columns: tuple[CorpusColumn, ...]
-    """The input's other columns, in their order."""
+    """Other columns of the input, in order."""
     rows: int
-    """Rows of all shards together."""
+    """Total number of rows."""
     rows_per_shard: int
-    """Most rows of a shard; one of long texts has fewer."""
+    """Maximum number of rows of a shard; shards of long texts have fewer."""
     shards: int
-    """Count of shards."""
+    """Number of shards."""
     complete: bool
-    """Whether every shard is there; a folder of which this is not said is still being made."""
+    """Whether all shards exist; False while embedding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +81,11 @@ class InputRange:
     """Consecutive rows of one input file."""
 
     file: int
-    """Number of the file among the input's."""
+    """Index of the file in the input."""
     start: int
-    """Where they begin: a row of a Parquet file, a byte of any other."""
+    """Start: a row of a Parquet file, a byte of any other."""
     stop: int
-    """Where they end."""
+    """End, exclusive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,31 +93,31 @@ class ShardRows:
     """Input rows of one shard."""
 
     index: int
-    """Number of the shard."""
+    """Index of the shard."""
     ranges: tuple[InputRange, ...]
-    """Its rows, in their order."""
+    """Ranges of its rows, in order."""
     rows: int
-    """Their count."""
+    """Number of rows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InputSurvey:
-    """Contents of an input, learned by reading it once."""
+    """Contents of an input, found by reading it once."""
 
     files: tuple[InputFile, ...]
-    """Its files in their order."""
+    """Files in order."""
     schema: pa.Schema
-    """Every column and its type, that of the texts among them; one for all files."""
+    """Names and types of all columns, the texts included; common to all files."""
     text_column: str
-    """The column with the texts."""
+    """Column of the texts."""
     columns: tuple[CorpusColumn, ...]
-    """The other columns, in their order."""
+    """The other columns, in order."""
     shards: tuple[ShardRows, ...]
-    """How its rows are shared out."""
+    """Rows of each shard."""
     rows: int
-    """Count of rows."""
+    """Number of rows."""
     notices: tuple[str, ...]
-    """What a reader must know about how it was read, one sentence each."""
+    """Notices about the reading of the input, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +125,10 @@ class ShardOutcome:
     """The outcome of one shard."""
 
     index: int
-    """Number of the shard."""
+    """Index of the shard."""
     rows: int
-    """Rows that were embedded; 0 where it failed."""
+    """Number of embedded rows; 0 after a failure."""
     notices: tuple[str, ...]
-    """What a reader must know about its vectors, one sentence each."""
+    """Notices about its vectors, one sentence each."""
     failure: str = ""
-    """Why it was not made, one sentence; "" where it was."""
+    """Reason of the failure, one sentence; "" for success."""

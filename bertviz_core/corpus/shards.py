@@ -1,4 +1,4 @@
-"""Read, embed and write one shard; every runner calls this function."""
+"""Read, embed and write one shard; called by every runner."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -28,20 +28,20 @@ from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShardWork:
-    """All that embedding a shard needs, in any process."""
+    """All data for embedding a shard in any process."""
 
     folder: Path
-    """The corpus folder, the same for all who work on it."""
+    """The corpus folder, shared by all workers."""
     model: str
-    """Name or absolute path under which the model is found."""
+    """Name or absolute path of the model."""
     manifest: Manifest
-    """What the corpus will be."""
+    """Manifest of the corpus."""
     survey: InputSurvey
-    """Its input; the shards are handed over one by one."""
+    """Survey of the input; its shards are passed one by one."""
     settings: Settings
-    """How much the model may ask for."""
+    """Settings with the limits for a model."""
     batch_tokens: int | None
-    """Tokens that go through the model together; None for what suits the device."""
+    """Maximum number of tokens per batch; None for the default of the device."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,10 +54,10 @@ class Encoder:
 
 
 def embed_shard(work: ShardWork, shard: ShardRows) -> ShardOutcome:
-    """Embed one shard; a BertvizError is part of the outcome, so that it passes between processes.
+    """Embed one shard; a BertvizError becomes part of the outcome, so that it passes between processes.
 
-    The model is loaded once in a process. Texts of like length are run together, and the rows are written in the order
-    of the input.
+    The model is loaded once per process. Texts of similar length run together; the rows are written in the order of the
+    input.
     """
     try:
         encoder = _encoder(work.model, work.manifest, work.settings)
@@ -67,17 +67,17 @@ def embed_shard(work: ShardWork, shard: ShardRows) -> ShardOutcome:
 
 
 def embed_shards(work: ShardWork, shards: Sequence[ShardRows]) -> Iterator[ShardOutcome]:
-    """Embed shards one after the other in this process: the runner "local"."""
+    """Embed shards one after another in this process: the runner "local"."""
     for shard in shards:
         yield embed_shard(work, shard)
 
 
 def vectors_of(encoder: Encoder, texts: list[str], manifest: Manifest, batch_tokens: int | None) -> SentenceVectors:
-    """Vectors of some texts before they are rounded.
+    """Compute the vectors of some texts before rounding.
 
     Raises:
-        CorpusError: there is no memory for even one text.
-        BertvizError: as bertviz_core.sentences.encoding.sentence_vectors.
+        CorpusError: the memory does not suffice for a single text.
+        BertvizError: the model cannot encode the texts.
     """
     with _memory_errors_explained(encoder.loaded.device):
         return sentence_vectors(
@@ -116,7 +116,7 @@ def _embedded(work: ShardWork, shard: ShardRows, encoder: Encoder) -> ShardOutco
 
 
 def _rounded(vectors: np.ndarray, manifest: Manifest) -> np.ndarray:
-    """The vectors in the corpus' number format."""
+    """Return the vectors in the number format of the corpus."""
     if vectors.shape[1] != manifest.dimensions:
         raise CorpusError(
             f"The model gives vectors of {vectors.shape[1]:,} numbers, and the corpus was begun with "
@@ -134,7 +134,7 @@ def _rounded(vectors: np.ndarray, manifest: Manifest) -> np.ndarray:
 
 @contextmanager
 def _memory_errors_explained(device: str) -> Iterator[None]:
-    """Raise with advice where memory does not suffice for one text."""
+    """Raise an error with advice if the memory does not suffice for one text."""
     try:
         yield
     except (MemoryError, RuntimeError, OutOfMemoryError) as error:

@@ -1,8 +1,7 @@
 """Write the files of a corpus folder atomically, by one process at a time, and read them with checks.
 
-A corpus may come from a stranger, so what a shard's footer declares is checked before any column is read. A text that
-many rows share is stored once, and stays one in memory too, as an entry of a dictionary: unpacked it would be there
-once for every row, so that a small file could fill the memory.
+A corpus may come from an untrusted source, so a shard's footer is checked before any column is read. A text repeated in
+many rows is stored once, and stays dictionary-encoded in memory: unpacked, a small file could fill the memory.
 """
 
 import errno
@@ -28,29 +27,29 @@ from bertviz_core.text import first_line, quoted
 
 LOCK_FILE = "writer.lock"
 remove_leftovers = files.remove_leftovers
-"""Removes what writers that were killed left behind."""
+"""Removes leftovers of killed writers."""
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 MAX_ROW_GROUPS, OWN_COLUMNS = 1_000_000, 4
-"""Row groups of a shard, and columns beside those of the input."""
+"""Maximum number of row groups of a shard, and number of columns besides those of the input."""
 MAX_FOOTER_NBYTES, TAIL_NBYTES = 128 * 1024**2, 8
-"""Bytes of a footer, all of which are read before anything is compared, and of what says its length behind it."""
+"""Maximum size of a footer, which is read completely before any check, and size of its length field."""
 MAX_NBYTES = 512 * 1024**2
-"""Most bytes that the columns read together may take, and the texts of the rows that were asked for."""
+"""Maximum size of the columns read together, and of the texts of requested rows, in bytes."""
 WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT96": 8, "BYTE_ARRAY": 4}
-"""Bytes of a value in memory, of a text its place in a dictionary; 8 of any other that has no length of its own."""
+"""Bytes of a value in memory; for a text, its dictionary index; 8 for other types without a fixed width."""
 ENTRY_NBYTES = 16
-"""Of an entry of a dictionary beside the text itself: where it is, and how long."""
+"""Overhead of a dictionary entry in bytes: offset and length."""
 MOST_EXTENTS = 100_000
-"""Parts of a file between holes that are counted."""
+"""Maximum number of counted extents between holes of a file."""
 MAX_RATIO, FREE_NBYTES = 100, 64 * 1024**2
-"""Most bytes that a byte of a shard may become, and what every shard may take: written text becomes ten at most."""
+"""Maximum expansion of a shard in memory, and size that every shard may take: real text expands at most tenfold."""
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
-    """Write a file, whole (bertviz_core.tables.atomic_files.write_whole).
+    """Write a file atomically (bertviz_core.tables.atomic_files.write_whole).
 
     Raises:
-        CorpusError: the disk is full, or refuses for another reason.
+        CorpusError: the disk is full, or the file cannot be written for another reason.
     """
     try:
         files.write_whole(path, write)
@@ -59,10 +58,10 @@ def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
 
 
 def write_table(path: Path, table: pa.Table) -> None:
-    """Write a table as a Parquet file, whole (bertviz_core.tables.atomic_files.write_table).
+    """Write a table as a Parquet file atomically (bertviz_core.tables.atomic_files.write_table).
 
     Raises:
-        CorpusError: as write_whole.
+        CorpusError: the file cannot be written.
     """
     try:
         files.write_table(path, table)
@@ -71,7 +70,7 @@ def write_table(path: Path, table: pa.Table) -> None:
 
 
 def refusal(path: Path, error: OSError) -> CorpusError:
-    """The error for a file that could not be written."""
+    """Return the error for a file that could not be written."""
     name = quoted(f"{path.parent.name}/{path.name}")
     if error.errno in NO_ROOM:
         return CorpusError(
@@ -83,10 +82,10 @@ def refusal(path: Path, error: OSError) -> CorpusError:
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Hold a folder's lock, which ends with the process.
+    """Hold a folder's lock; it is released when the process ends.
 
     Raises:
-        CorpusError: another process holds it, or the folder cannot be written to.
+        CorpusError: another process holds the lock, or the folder cannot be written to.
     """
     import fcntl
 
@@ -109,17 +108,17 @@ def read_footer(path: Path) -> "FileMetaData":
     """Read the footer at a shard's end; a truncated file has none.
 
     Raises:
-        CorpusError: the shard is missing or damaged, or declares more than a shard ever holds.
+        CorpusError: the shard is missing or damaged, or declares implausible sizes.
     """
     with _parquet(path) as (_, file):
         return file.metadata
 
 
 def read_shard(path: Path, columns: Sequence[str], row_groups: Sequence[int] | None = None) -> pa.Table:
-    """Some columns of a shard, of all its row groups or of some; texts as dictionaries.
+    """Read columns of a shard, of all or some of its row groups; texts as dictionaries.
 
     Raises:
-        CorpusError: as read_footer; or the columns take too much memory.
+        CorpusError: the shard is missing or damaged, or the columns take too much memory.
     """
     with _parquet(path) as (handle, file):
         groups = list(range(file.metadata.num_row_groups)) if row_groups is None else list(row_groups)
@@ -130,10 +129,10 @@ def read_shard(path: Path, columns: Sequence[str], row_groups: Sequence[int] | N
 
 
 def stored_nbytes(path: Path) -> int:
-    """Bytes that a file takes on the disk; holes are not counted.
+    """Return the bytes that a file takes on the disk; holes are not counted.
 
     Raises:
-        CorpusError: it cannot be read.
+        CorpusError: the file cannot be read.
     """
     try:
         with open_regular(path) as file:
@@ -143,7 +142,7 @@ def stored_nbytes(path: Path) -> int:
 
 
 def unpacked(table: pa.Table) -> pa.Table:
-    """A small table with its dictionaries decoded.
+    """Decode the dictionaries of a small table.
 
     Raises:
         CorpusError: they take too much memory.
@@ -167,7 +166,7 @@ def unpacked(table: pa.Table) -> pa.Table:
 
 @contextmanager
 def _parquet(path: Path) -> "Iterator[tuple[BinaryIO, ParquetFile]]":
-    """A shard, open, and as Parquet, its footer checked."""
+    """Open a shard, also as Parquet, with its footer checked."""
     try:
         with open_regular(path) as handle:
             _check_footer(handle)
@@ -184,7 +183,7 @@ def _parquet(path: Path) -> "Iterator[tuple[BinaryIO, ParquetFile]]":
 
 
 def _damaged(path: Path, error: Exception) -> CorpusError:
-    """The error for a shard that cannot be read."""
+    """Return the error for a shard that cannot be read."""
     name = f"{quoted(path.name)} of {quoted(path.parent.parent.name)}"
     if isinstance(error, FileNotFoundError):
         return CorpusError(f"{name} is missing; embed the corpus again.")
@@ -196,7 +195,7 @@ def _damaged(path: Path, error: Exception) -> CorpusError:
 
 
 def _check_footer(handle: BinaryIO) -> None:
-    """Raise if a footer is implausibly long."""
+    """Check that a footer has a plausible length."""
     end = handle.seek(0, os.SEEK_END)
     handle.seek(max(0, end - TAIL_NBYTES))
     length = int.from_bytes(handle.read(TAIL_NBYTES // 2), "little")
@@ -208,8 +207,8 @@ def _check_footer(handle: BinaryIO) -> None:
 def _check_sizes(
     path: Path, handle: BinaryIO, footer: "FileMetaData", columns: Sequence[str], row_groups: Sequence[int]
 ) -> None:
-    """Raise if columns would take too much memory, by the footer and the headers of their pages."""
-    begun = tuple(f"{name}." for name in columns)  # the parts of a column that has some stand behind its name
+    """Check the memory needed by columns, by the footer and the headers of their pages."""
+    begun = tuple(f"{name}." for name in columns)  # names of nested columns begin with that of their parent
     leaves = [
         place
         for place in range(footer.num_columns)
@@ -244,14 +243,14 @@ def _check_most(path: Path, nbytes: int, most: int) -> None:
 
 
 def _width(physical_type: str, length: int, longest: int) -> int:
-    """Most bytes of a value in memory; for plain texts those of the longest one."""
+    """Return the maximum size of a value in memory in bytes; for plain texts that of the longest."""
     if physical_type == "FIXED_LEN_BYTE_ARRAY":
         return max(1, length)
     return WIDTHS.get(physical_type, 8) + (longest if physical_type == "BYTE_ARRAY" else 0)
 
 
 def _stored_nbytes(descriptor: int) -> int:
-    """As stored_nbytes, of an open file; where the system has no holes, its whole size."""
+    """Return stored_nbytes of an open file; its whole size on systems without holes."""
     size = os.fstat(descriptor).st_size
     data, hole = getattr(os, "SEEK_DATA", None), getattr(os, "SEEK_HOLE", None)
     if data is None or hole is None:

@@ -1,1 +1,1 @@
-"""Pure functions: a result -> a plotly figure."""
+"""Pure functions from a result to a plotly figure."""

@@ -1,4 +1,4 @@
-"""The pages of the dashboard: name, title, question and place in the navigation, each stated here alone."""
+"""Pages of the dashboard: name, title, question and position in the navigation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ class PageEntry:
     """One page of the dashboard."""
 
     name: str
-    """Its file in `pages` and its address; the charts of its figures begin with it."""
+    """File name in `pages` and address; charts of its figures have this prefix."""
     title: str
     question: str
-    """What the page answers."""
+    """Question that the page answers."""
     group: Group
     icon: str
     """Name of a Material Symbol."""
     views_without_text: tuple[str, ...] | None = None
-    """Views that do not read the text of the sidebar, "" for the first one; None where no view reads it."""
+    """Views that do not depend on the text of the sidebar, "" for the first one; None if no view does."""
 
     @property
     def label(self) -> str:
-        """Title and question, as a link names the page."""
+        """Title and question, the label of a link to the page."""
         return f"{self.title}: {self.question[0].lower()}{self.question[1:]}"
 
 
@@ -68,4 +68,4 @@ _ENTRIES = (
     PageEntry("corpus", "Corpus", "What is in many texts, as a model sees them?", "Many texts", "database"),
 )
 PAGES: Mapping[str, PageEntry] = {entry.name: entry for entry in _ENTRIES}
-"""By name, in the order of the navigation; figures are listed in this order, too."""
+"""Pages by name, in the order of the navigation and of lists of figures."""

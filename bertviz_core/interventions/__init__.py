@@ -1,1 +1,1 @@
-"""Interventions: heads, blocks and states are ablated or patched, and one number of the model is measured."""
+"""Interventions: ablate or patch heads, blocks and states, and measure the change of a target."""

@@ -1,6 +1,6 @@
-"""Ablate several heads together, and one after the other as a curve.
+"""Ablate several heads together, and one after another as a curve.
 
-Joint removal is not the sum of single removals: heads do each other's work, and normalisations divide by what is left.
+The joint effect is not the sum of the single effects: heads are redundant, and normalisations rescale what remains.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,21 +16,21 @@ from bertviz_core.interventions.runs import InterventionRuns, chosen
 from bertviz_core.settings import MAX_GRADIENT_BYTES
 
 Places = Sequence[tuple[int, int]]
-"""Layer and head of each."""
+"""Layer and head of each ablated head."""
 RANDOM_ORDERS = 20
-"""Orders of a random band: so many that its width means something."""
+"""Number of random orders, enough to estimate the width of their band."""
 
 
 def joint_ablation(runs: InterventionRuns, places: Places, means: MeanActivations | None = None) -> JointAblation:
-    """The effect of some heads removed together, and of each alone.
+    """Measure the joint effect of ablating several heads, and the effect of each alone.
 
     Args:
         runs: the target.
         places: layer and head of each.
-        means: what stands in their place; None for nothing.
+        means: mean activations that replace the heads; None for zero ablation.
 
     Raises:
-        TextError: no head, or one that does not exist.
+        TextError: there is no head, or one does not exist.
     """
     removed = chosen(places, runs)
     if not removed:
@@ -53,16 +53,16 @@ def greedy_order(
     means: MeanActivations | None = None,
     progress: Progress | None = None,
 ) -> list[tuple[int, int]]:
-    """Heads in the order of a greedy search: at each step the one whose removal moves the target furthest from clean.
+    """Order heads by greedy search: at each step, ablate the head that moves the target furthest from clean.
 
     Args:
-        listed: the target; for several, of one model, what is moved is their mean.
-        count: heads to remove.
-        means: what stands in the place of a removed head; None for nothing.
-        progress: called as progress(steps done, steps), a step for each head and target; may raise to stop the work.
+        listed: the target; the mean is used for several targets of one model.
+        count: number of heads to ablate.
+        means: mean activations that replace ablated parts; None for zero ablation.
+        progress: called as progress(steps done, steps), a step for each head and target; may raise to cancel.
 
     Raises:
-        TextError: there are not so many heads.
+        TextError: the model has fewer heads.
     """
     each = [listed] if isinstance(listed, InterventionRuns) else list(listed)
     _check_count(each[0], count)
@@ -72,7 +72,7 @@ def greedy_order(
         for done, runs in enumerate(each, start=step * len(each) + 1):
             before = _gates(runs, [order])
             base = float(runs.effects(before, means)[0]) if order else 0.0
-            for layer in range(runs.layers):  # by layer, so that rows share what is below it
+            for layer in range(runs.layers):  # by layer, so that rows share the layers below
                 left = [place for place in runs.places if place[0] == layer and place not in order]
                 if left:
                     effects = base + runs.effects(_gates(runs, [[*order, place] for place in left]), means, before)
@@ -87,12 +87,12 @@ def greedy_order(
 def gradient_order(
     listed: InterventionRuns | Sequence[InterventionRuns], count: int, max_gradient_bytes: int = MAX_GRADIENT_BYTES
 ) -> list[tuple[int, int]]:
-    """Heads by the size of the gradient estimate of their effect, the largest first.
+    """Order heads by the gradient estimate of their effect, the largest magnitude first.
 
-    For several targets of one model it is the mean of the sizes (Michel et al. 2019, section 3.2).
+    For several targets of one model, magnitudes are averaged (Michel et al. 2019, section 3.2).
 
     Raises:
-        TextError: there are not so many heads, or as ablation_effects.
+        TextError: the model has fewer heads, or the run with gradients needs more memory.
     """
     each = [listed] if isinstance(listed, InterventionRuns) else list(listed)
     _check_count(each[0], count)
@@ -107,10 +107,10 @@ def gradient_order(
 def random_orders(
     runs: InterventionRuns, count: int, orders: int = RANDOM_ORDERS, seed: int = 0
 ) -> list[list[tuple[int, int]]]:
-    """Heads in orders drawn at random, every order as likely.
+    """Draw orders of heads uniformly at random.
 
     Raises:
-        TextError: there are not so many heads.
+        TextError: the model has fewer heads.
     """
     _check_count(runs, count)
     draw = np.random.default_rng(seed)
@@ -124,14 +124,14 @@ def ablation_curve(
     means: MeanActivations | None = None,
     progress: Progress | None = None,
 ) -> AblationCurve:
-    """The target with 0, 1, 2, ... heads removed, in each of some orders of one length.
+    """Measure the target with 0, 1, 2, ... heads ablated, in several orders of one length.
 
     Args:
         runs: the target.
-        orders: layer and head in the order of their removal.
-        order: what these orders are.
-        means: what stands in the place of a removed head; None for nothing.
-        progress: called as progress(orders done, orders); may raise to stop the work.
+        orders: layer and head in the order of ablation.
+        order: how these orders were chosen.
+        means: mean activations that replace ablated parts; None for zero ablation.
+        progress: called as progress(orders done, orders); may raise to cancel.
 
     Raises:
         TextError: a head does not exist.
@@ -160,17 +160,17 @@ def ablation_curves(
     progress: Progress | None = None,
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
 ) -> tuple[AblationCurve, ...]:
-    """The target as heads go: greedy, in random orders, and by the gradient estimate where its memory is allowed.
+    """Measure the target as heads are ablated: greedy, random, and by the gradient estimate if memory allows.
 
     Args:
         runs: the target.
-        count: heads to remove.
-        means: what stands in the place of a removed head; None for nothing.
-        progress: called as progress(steps done, steps); may raise to stop the work.
-        max_gradient_bytes: about how many bytes the run with gradients may take.
+        count: number of heads to ablate.
+        means: mean activations that replace ablated parts; None for zero ablation.
+        progress: called as progress(steps done, steps); may raise to cancel.
+        max_gradient_bytes: approximate limit in bytes for the run with gradients.
 
     Raises:
-        TextError: there are not so many heads.
+        TextError: the model has fewer heads.
     """
     total = count + RANDOM_ORDERS
 
@@ -195,16 +195,16 @@ def accuracy_curve(
     means: MeanActivations | None = None,
     progress: Progress | None = None,
 ) -> AblationCurve:
-    """The share of right answers over labelled texts with 0, 1, 2, ... heads removed.
+    """Measure the accuracy over labelled texts with 0, 1, 2, ... heads ablated.
 
     Args:
-        runs: a target of the model that answers.
-        orders: layer and head in the order of their removal.
-        order: what these orders are.
-        answers: asks the model for its answer to every text, as class_predictions or probe_predictions do.
-        labels: the right answers.
-        means: what stands in the place of a removed head; None for nothing.
-        progress: called as progress(steps done, steps); may raise to stop the work.
+        runs: a target of the model that predicts.
+        orders: layer and head in the order of ablation.
+        order: how these orders were chosen.
+        answers: computes the model's answer to every text, like class_predictions or probe_predictions.
+        labels: gold labels.
+        means: mean activations that replace ablated parts; None for zero ablation.
+        progress: called as progress(steps done, steps); may raise to cancel.
 
     Raises:
         TextError: a head does not exist.
@@ -240,19 +240,19 @@ def accuracy_curves(
     progress: Progress | None = None,
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
 ) -> tuple[AblationCurve, ...]:
-    """The share of right answers as heads go: greedy, by the gradient estimate where it is allowed, and at random.
+    """Measure the accuracy as heads are ablated: greedy, by the gradient estimate if memory allows, and random.
 
     Args:
-        listed: what the orders are searched by: for each text a target, such as the margin of its label.
-        count: heads to remove.
-        answers: asks the model for its answer to every text, as class_predictions or probe_predictions do.
-        labels: the right answers.
-        means: what stands in the place of a removed head; None for nothing.
-        progress: called as progress(steps done, steps); may raise to stop the work.
-        max_gradient_bytes: about how many bytes the run with gradients may take.
+        listed: one target per text to search the orders by, such as the margin of its label.
+        count: number of heads to ablate.
+        answers: computes the model's answer to every text, like class_predictions or probe_predictions.
+        labels: gold labels.
+        means: mean activations that replace ablated parts; None for zero ablation.
+        progress: called as progress(steps done, steps); may raise to cancel.
+        max_gradient_bytes: approximate limit in bytes for the run with gradients.
 
     Raises:
-        TextError: there are not so many heads.
+        TextError: the model has fewer heads.
     """
     searched, total = count * len(listed), accuracy_steps(len(listed), count)
 
@@ -271,7 +271,7 @@ def accuracy_curves(
 
 
 def accuracy_steps(texts: int, count: int) -> int:
-    """Steps that accuracy_curves tells for so many texts and heads: those of the search, then one for each asking."""
+    """Return the number of progress steps of accuracy_curves: those of the search, then one per evaluation."""
     return count * texts + (2 + RANDOM_ORDERS) * (count + 1)
 
 

@@ -1,6 +1,6 @@
 """Measure the effect of ablating each head, feed-forward block and layer, and estimate it by gradients.
 
-Zero ablation takes a part's output away, mean ablation puts its mean over a reference set in its place; the estimate is
+Zero ablation removes the output of a part; mean ablation replaces it by its mean over a reference set. The estimate is
 the first term of the change in the gate, -output * d target / d output (Michel et al. 2019, section 3.2, without the
 absolute value and the mean over examples). The three disagree, so none of them is "the importance".
 """
@@ -39,22 +39,22 @@ def ablation_effects(
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
     seen: Callable[[AblationEffects], None] | None = None,
 ) -> AblationEffects:
-    """The change of a target with each head, feed-forward block and layer, one at a time.
+    """Measure the change of a target with each head, feed-forward block and layer ablated, one at a time.
 
-    Rows that change a layer share the run of the layers below it, where the family's layers are modules of their own.
+    Rows that ablate a layer share the run of the layers below it if the family's layers are separate modules.
 
     Args:
-        target: the number.
-        kind: what stands in a part's place.
-        means: for "mean", what mean_activations found.
-        progress: called as progress(layers done, layers); may raise to stop the work.
-        max_batch_bytes: about how many bytes a batch may take.
-        max_gradient_bytes: about how many bytes the run with gradients may take.
-        seen: called after every layer with the effects so far, NaN where none is measured yet.
+        target: the target.
+        kind: kind of ablation or estimate.
+        means: output of mean_activations, for "mean".
+        progress: called as progress(layers done, layers); may raise to cancel.
+        max_batch_bytes: approximate limit in bytes for a batch.
+        max_gradient_bytes: approximate limit in bytes for the run with gradients.
+        seen: called after every layer with the effects so far, NaN if not yet measured.
 
     Raises:
-        TextError: the run with gradients would take more, or as the target.
-        UnsupportedModelError: the family's heads cannot be changed here.
+        TextError: the run with gradients needs more memory, or the target cannot be computed.
+        UnsupportedModelError: heads of this family cannot be ablated.
         ValueError: "mean" without means, or with those of another model.
     """
     started = perf_counter()
@@ -106,19 +106,19 @@ def all_effects(
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
     seen: Callable[[EffectComparison], None] | None = None,
 ) -> EffectComparison:
-    """The effects of several kinds, one kind after the other, and how far they agree on the heads.
+    """Measure the effects of several kinds, one kind after another, and their agreement on the heads.
 
     Args:
-        target: the number.
-        kinds: what stands in a part's place.
-        means: for "mean", what mean_activations found.
-        progress: called as progress(layers done, layers of all kinds); may raise to stop the work.
-        max_batch_bytes: about how many bytes a batch may take.
-        max_gradient_bytes: about how many bytes the run with gradients may take.
-        seen: called after every layer with the effects so far, NaN where none is measured yet.
+        target: the target.
+        kinds: kinds of ablation or estimate.
+        means: output of mean_activations, for "mean".
+        progress: called as progress(layers done, layers of all kinds); may raise to cancel.
+        max_batch_bytes: approximate limit in bytes for a batch.
+        max_gradient_bytes: approximate limit in bytes for the run with gradients.
+        seen: called after every layer with the effects so far, NaN if not yet measured.
 
     Raises:
-        BertvizError: as ablation_effects.
+        BertvizError: the effects of a kind cannot be measured (see ablation_effects).
     """
     done: list[AblationEffects] = []
 
@@ -137,19 +137,19 @@ def all_effects(
 
 
 def _unknown(like: AblationEffects, kind: EffectKind) -> AblationEffects:
-    """Effects of another kind, of which none is measured yet."""
+    """Return unmeasured effects of another kind."""
     blank = [None if each is None else np.full_like(each, np.nan) for each in (like.feed_forward, like.layers)]
     heads = np.full_like(like.heads, np.nan)
     return replace(like, kind=kind, heads=heads, feed_forward=blank[0], layers=blank[1])
 
 
 def reference_phrase(means: MeanActivations) -> str:
-    """Over what the mean is taken: the set, its texts and their tokens."""
+    """Describe the reference set of the mean: its name, texts and tokens."""
     return f"{means.reference} ({counted(means.texts, 'text')}, {counted(means.tokens, 'token')})"
 
 
 def compared(effects: Sequence[AblationEffects]) -> EffectComparison:
-    """Effects of several kinds on one target, and how far they agree on the heads that all of them know."""
+    """Compare effects of several kinds on one target by the heads that all of them have."""
     rows = np.stack([each.heads.ravel() for each in effects]).astype(np.float64)
     known = rows[:, ~np.isnan(rows).any(axis=0)]
     centred = known - known.sum(axis=1, keepdims=True) / max(1, known.shape[1])
@@ -160,10 +160,10 @@ def compared(effects: Sequence[AblationEffects]) -> EffectComparison:
 
 
 def effect_spread(effects: Iterable[AblationEffects]) -> EffectSpread:
-    """Mean and standard deviation of each head's effect over texts.
+    """Compute mean and standard deviation of each head's effect over texts.
 
     Args:
-        effects: of one model, target and kind, one for each text; made as they are asked for.
+        effects: effects of one model, target and kind, one per text; may be a generator.
 
     Raises:
         TextError: there is no text.
@@ -191,7 +191,7 @@ def effect_spread(effects: Iterable[AblationEffects]) -> EffectSpread:
 def _measured(
     runs: InterventionRuns, means: MeanActivations | None, layer_done: Callable[..., None]
 ) -> tuple[Any, Any, Any]:
-    """Effects of the heads, the feed-forward blocks and the layers, layer by layer, each with its layer."""
+    """Measure the effects of heads, feed-forward blocks and layers, layer by layer."""
     heads = np.full((runs.layers, max(runs.head_counts)), np.nan, dtype=np.float32)
     feed_forward, layers = (np.full(runs.layers, np.nan, dtype=np.float32) for _ in range(2))
     for layer, count in enumerate(runs.head_counts):
@@ -211,7 +211,7 @@ def _measured(
 
 
 def _estimated(runs: InterventionRuns, max_nbytes: int) -> tuple[Any, Any, Any]:
-    """-d target / d gate at open gates: the first term of what closing a gate changes."""
+    """Compute -d target / d gate at open gates, the first-order effect of closing a gate."""
     nbytes = gradient_nbytes(runs.target.loaded, len(runs.target.tokens), max(runs.head_counts))
     if nbytes > max_nbytes:
         raise TextError(
@@ -235,12 +235,12 @@ def _estimated(runs: InterventionRuns, max_nbytes: int) -> tuple[Any, Any, Any]:
 
 
 def gradient_nbytes(loaded: LoadedModel, tokens: int, heads: int) -> int:
-    """About how many bytes a run with gradients keeps: every layer's numbers, and its attention maps.
+    """Estimate the bytes of a run with gradients: activations and attention maps of every layer.
 
     Args:
         loaded: the model.
-        tokens: of the text.
-        heads: of a layer.
+        tokens: number of tokens of the text.
+        heads: number of heads per layer.
     """
     copies = 4 if loaded.attention_source == "eager" else 2
     maps = copies * NUMBER_NBYTES * heads * tokens * tokens

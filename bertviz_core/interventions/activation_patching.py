@@ -18,30 +18,30 @@ from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.run import RUN_LOCK
 
 LEAST_DIFFERENCE = 1e-4
-"""A smaller difference of the two targets is indistinguishable from rounding and cannot be a divisor."""
+"""Smallest usable difference of the two targets; smaller ones are indistinguishable from rounding."""
 
 
 class Donor(Intervention):
     """Records the hidden states and heads' outputs of a run, to be copied into another."""
 
     def __init__(self) -> None:
-        """Nothing is noted yet."""
+        """Start without recordings."""
         self.states: dict[int, torch.Tensor] = {}
         self.outputs: dict[int, torch.Tensor] = {}
 
     def state(self, layer: int, state: "torch.Tensor") -> "torch.Tensor":
-        """Note what goes into a layer."""
+        """Record the input of a layer."""
         self.states[layer] = state
         return state
 
     def heads(self, layer: int, output: "torch.Tensor") -> "torch.Tensor":
-        """Note what the heads give."""
+        """Record the output of the heads."""
         self.outputs[layer] = output
         return output
 
 
 class Patched(Intervention):
-    """A run into which parts of a donor's are copied; a row for each choice of parts."""
+    """A run with parts copied from a donor run; one row per choice of parts."""
 
     def __init__(
         self,
@@ -50,19 +50,19 @@ class Patched(Intervention):
         heads: "dict[int, torch.Tensor] | None" = None,
         shared_from: int | None = None,
     ) -> None:
-        """What is copied.
+        """Select the parts to copy.
 
         Args:
             donor: the run to copy from.
-            states: layer -> (rows, seq), whether the state that goes into it is copied at each position.
-            heads: layer -> (rows, heads), whether a head's output is copied at all positions.
-            shared_from: layer before which there is one row for all; None for rows from the beginning.
+            states: layer -> (rows, seq), whether to copy its input state at each position.
+            heads: layer -> (rows, heads), whether to copy the output of a head at all positions.
+            shared_from: layer up to which all rows share one; None for separate rows from the start.
         """
         self._donor, self._states, self._heads = donor, states or {}, heads or {}
         self._shared_from = shared_from
 
     def state(self, layer: int, state: "torch.Tensor") -> "torch.Tensor":
-        """The state with some positions copied."""
+        """Return the state with some positions copied."""
         copied = self._states.get(layer)
         if layer == self._shared_from:
             rows = copied if copied is not None else self._heads[layer]
@@ -70,21 +70,21 @@ class Patched(Intervention):
         return state if copied is None else torch.where(copied[:, :, None], self._donor.states[layer], state)
 
     def heads(self, layer: int, output: "torch.Tensor") -> "torch.Tensor":
-        """The heads' outputs, some of them copied."""
+        """Return the outputs of the heads, some of them copied."""
         copied = self._heads.get(layer)
         return output if copied is None else torch.where(copied[:, None, :, None], self._donor.outputs[layer], output)
 
 
 def patches(runs: InterventionRuns, corrupt: Tokens, progress: Progress | None = None) -> ActivationPatching:
-    """The normalised effect of every hidden state and every head, copied from the target's text into another.
+    """Patch every hidden state and every head of the clean text into the corrupt one; return normalised effects.
 
     Args:
         runs: the target on the clean text.
-        corrupt: the other text, by the same tokenizer.
-        progress: called as progress(layers done, layers); may raise to stop the work.
+        corrupt: the other text, from the same tokenizer.
+        progress: called as progress(layers done, layers); may raise to cancel.
 
     Raises:
-        TextError: the texts differ in their count of tokens.
+        TextError: the texts differ in their number of tokens.
         NoDifferenceError: the target is the same for both.
     """
     started, clean_tokens = perf_counter(), runs.target.tokens
@@ -130,14 +130,14 @@ def _check_lengths(clean: Tokens, corrupt: Tokens) -> None:
 
 
 class _LayerPatches:
-    """Rows of one layer's patches, in batches that fit the memory."""
+    """Rows of patches of one layer, in batches that fit in memory."""
 
     def __init__(self, runs: InterventionRuns, donor: Donor, corrupt: Tokens, clean: float, other: float) -> None:
         self.runs, self.donor, self.corrupt = runs, donor, corrupt
         self.other, self.difference = other, clean - other
 
     def effects(self, layer: int, count: int, kind: str) -> Any:
-        """The normalised effect of each place of a layer, copied alone."""
+        """Return the normalised effect of copying each place of a layer alone."""
         step = max(1, self.runs.max_nbytes // self.runs.row_nbytes)
         chosen = torch.eye(count, dtype=torch.bool, device=self.runs.target.loaded.device)
         values = []

@@ -1,8 +1,8 @@
-"""Gate parts of a run: one row of a batch per intervention, 1 keeps a part, 0 replaces it by its donor.
+"""Gate parts of a run, one row of a batch per intervention: 1 keeps a part, 0 replaces it by its donor.
 
-A part's output becomes `output * gate + donor * (1 - gate)`. The donor of a head or a feed-forward block is nothing or
-its mean; that of a whole layer is what went in, with or without the mean of what the layer adds. A row of ones leaves
-every number as it was, bit by bit.
+A part's output becomes `output * gate + donor * (1 - gate)`. The donor of a head or a feed-forward block is zero or its
+mean; that of a whole layer is its input, with or without the mean of what the layer adds. A row of ones changes no bit
+of any number.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from bertviz_core.lazy_imports import torch
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GateRows:
-    """Gates of a batch, a row for each intervention."""
+    """Gates of a batch, one row per intervention."""
 
     heads: "torch.Tensor"
     """(rows, layers, heads)"""
@@ -25,23 +25,23 @@ class GateRows:
     """(rows, layers)"""
 
     def __len__(self) -> int:
-        """Count of rows."""
+        """Return the number of rows."""
         return len(self.heads)
 
     def part(self, rows: slice) -> "GateRows":
-        """Some of the rows."""
+        """Select some of the rows."""
         return GateRows(self.heads[rows], self.feed_forward[rows], self.layers[rows])
 
     @property
     def first_layer(self) -> int:
-        """The first layer in which the rows differ from each other; the count of layers where they do not."""
+        """Index of the first layer in which the rows differ; the number of layers if they do not."""
         flat = torch.cat((self.heads, self.feed_forward[..., None], self.layers[..., None]), dim=2)
         differs = (flat != flat[:1]).any(dim=2).any(dim=0).nonzero()
         return int(differs[0]) if len(differs) else flat.shape[1]
 
 
 def open_gates(rows: int, layers: int, heads: int, device: str) -> GateRows:
-    """Rows of ones, which change nothing; a 0 ablates a part."""
+    """Return rows of ones, which change nothing; a 0 ablates a part."""
     return GateRows(
         torch.ones(rows, layers, heads, device=device),
         torch.ones(rows, layers, device=device),
@@ -59,7 +59,7 @@ def joined(one: GateRows, other: GateRows) -> GateRows:
 
 
 def head_gates(removed: Sequence[Sequence[tuple[int, int]]], layers: int, heads: int, device: str) -> GateRows:
-    """One row per set of (layer, head), with these heads ablated."""
+    """Return one row per set of (layer, head), with these heads ablated."""
     gates = open_gates(len(removed), layers, heads, device)
     for row, places in enumerate(removed):
         for layer, head in places:
@@ -68,18 +68,18 @@ def head_gates(removed: Sequence[Sequence[tuple[int, int]]], layers: int, heads:
 
 
 class Gated(Intervention):
-    """A run whose parts are gated.
+    """A run with gated parts.
 
-    Rows that differ in no layer below `shared_from` go through these as one row, which is copied when it gets there.
+    Rows that are equal in all layers below `shared_from` run as one row up to there, where it is copied.
     """
 
     def __init__(self, gates: GateRows, means: MeanActivations | None = None, shared_from: int | None = None) -> None:
-        """The gates of a batch.
+        """Set the gates of a batch.
 
         Args:
-            gates: a row for each row of the batch, or one for all.
-            means: what stands in the place of what is taken away; None for nothing.
-            shared_from: layer before which there is one row for all; None for rows of their own from the beginning.
+            gates: one row per row of the batch, or one for all.
+            means: mean activations that replace ablated parts; None for zero ablation.
+            shared_from: layer up to which all rows share one; None for separate rows from the start.
         """
         self._gates, self._means, self._shared_from = gates, means, shared_from
         self._used = {
@@ -88,25 +88,25 @@ class Gated(Intervention):
         }
 
     def state(self, layer: int, state: "torch.Tensor") -> "torch.Tensor":
-        """A single row until the rows differ."""
+        """Expand a single row where the rows begin to differ."""
         return state.expand(len(self._gates), *state.shape[1:]) if layer == self._shared_from else state
 
     def heads(self, layer: int, output: "torch.Tensor") -> "torch.Tensor":
-        """Outputs of the heads, ablated ones replaced by their donors."""
+        """Return the outputs of the heads, ablated ones replaced by their donors."""
         if not self._used["heads"][layer]:
             return output
         gate = self._rows(self._gates.heads[:, layer, : output.shape[2]], layer)[:, None, :, None]
         return _mixed(output, gate, None if self._means is None else self._means.heads[layer])
 
     def feed_forward(self, layer: int, output: "torch.Tensor") -> "torch.Tensor":
-        """Output of the block, or its donor."""
+        """Return the output of the block, or its donor."""
         if not self._used["feed_forward"][layer]:
             return output
         gate = self._rows(self._gates.feed_forward[:, layer], layer)[:, None, None]
         return _mixed(output, gate, None if self._means is None else self._means.feed_forward[layer])
 
     def layer(self, layer: int, before: "torch.Tensor", after: "torch.Tensor") -> "torch.Tensor":
-        """Output of the layer, or its input where it is ablated."""
+        """Return the output of the layer, or its donor if it is ablated."""
         if not self._used["layers"][layer]:
             return after
         gate = self._rows(self._gates.layers[:, layer], layer)[:, None, None]
@@ -114,7 +114,7 @@ class Gated(Intervention):
         return after * gate + (before + mean) * (1 - gate)
 
     def _rows(self, gate: "torch.Tensor", layer: int) -> "torch.Tensor":
-        """Gates of the rows present in a layer."""
+        """Return the gates of the rows present in a layer."""
         return gate[:1] if self._shared_from is not None and layer < self._shared_from else gate
 
 

@@ -1,8 +1,9 @@
-"""Change a run at its heads, feed-forward blocks and layers, for every kind of attention implementation.
+"""Intervene in a run at heads, feed-forward blocks and layers, for every attention implementation.
 
-Heads are changed before the output projection, which is linear: what changes there is exactly the head's own part, and
-the projection's bias belongs to no head. Recorded families are changed inside the attention function; the others by a
-hook on the input of the output projection. Calls are counted, not modules: ALBERT calls its one layer many times.
+Heads are changed before the output projection, which is linear, so that exactly the contribution of the head changes;
+the bias of the projection belongs to no head. Families with recorded attention are changed inside the attention
+function, others by a hook on the input of the output projection. Calls are counted, not modules: ALBERT calls its only
+layer many times.
 """
 
 from collections import Counter
@@ -18,34 +19,34 @@ Hook = Callable[..., Any]
 
 
 class Intervention:
-    """Changes at each part of a run; by default nothing is changed, subclasses override."""
+    """Changes to the parts of a run; the default changes nothing, subclasses override."""
 
     def begin(self) -> None:
-        """Called when a run begins."""
+        """Prepare for a run."""
 
     def value(self, layer: int, value: "torch.Tensor") -> "torch.Tensor":
-        """The values (batch, key_heads, seq, value_dim) of a layer; asked of recorded families alone."""
+        """Change the values (batch, key_heads, seq, value_dim) of a layer; called for recorded families only."""
         return value
 
     def heads(self, layer: int, output: "torch.Tensor") -> "torch.Tensor":
-        """The heads' outputs (batch, seq, heads, value_dim) of a layer."""
+        """Change the outputs of the heads (batch, seq, heads, value_dim) of a layer."""
         return output
 
     def feed_forward(self, layer: int, output: "torch.Tensor") -> "torch.Tensor":
-        """What the last linear map of a layer's feed-forward block gives, (batch, seq, hidden)."""
+        """Change the output of the last linear map of a feed-forward block, (batch, seq, hidden)."""
         return output
 
     def state(self, layer: int, state: "torch.Tensor") -> "torch.Tensor":
-        """The hidden state (batch, seq, hidden) that goes into a layer."""
+        """Change the input state (batch, seq, hidden) of a layer."""
         return state
 
     def layer(self, layer: int, before: "torch.Tensor", after: "torch.Tensor") -> "torch.Tensor":
-        """The hidden state (batch, seq, hidden) that comes out of a layer, what went in beside it."""
+        """Change the output state (batch, seq, hidden) of a layer, given its input state."""
         return after
 
 
 class _Run:
-    """One run of an intervention, as the attention function and the hooks call it; counts the calls."""
+    """One run of an intervention, called by the attention function and the hooks; counts the calls."""
 
     def __init__(self, intervention: Intervention, layers: int) -> None:
         self.intervention = intervention
@@ -59,7 +60,7 @@ class _Run:
 
     def value(self, value: "torch.Tensor") -> "torch.Tensor":
         layer = self._calls["attention"]
-        # A decoder behind the encoder calls the same function.
+        # A decoder after the encoder calls the same function.
         return self.intervention.value(layer, value) if layer < self._layers else value
 
     def output(self, output: "torch.Tensor") -> "torch.Tensor":
@@ -68,7 +69,7 @@ class _Run:
         return self.intervention.heads(layer, output) if layer < self._layers else output
 
     def next_layer(self, module: "torch.nn.Module", served: tuple[int, ...], kind: str) -> int | None:
-        """The layer that a call of a module belongs to; None beyond the last."""
+        """Return the layer that a call of a module belongs to; None after the last."""
         call = self._calls[kind, id(module)]
         self._calls[kind, id(module)] += 1
         return served[call] if call < len(served) else None
@@ -83,13 +84,13 @@ class _Run:
 
 @contextmanager
 def intervening(model: "torch.nn.Module", parts: Parts, layers: int, intervention: Intervention) -> Iterator[None]:
-    """Apply an intervention to this thread's runs of a model inside the block; the model is restored.
+    """Apply an intervention to this thread's runs of a model inside the block; restore the model afterwards.
 
     Args:
-        model: what is run: the base model, or the class with a head around it.
-        parts: where the base model can be changed.
-        layers: layers of the base model.
-        intervention: what is done there.
+        model: the base model, or the model with a task head.
+        parts: modules of the base model to intervene at.
+        layers: number of layers of the base model.
+        intervention: the changes to make.
     """
     run = _Run(intervention, layers)
     with ExitStack() as hooks:
@@ -111,7 +112,7 @@ def _add(hooks: ExitStack, handle: Any) -> None:
 
 
 def _present() -> _Run | None:
-    """The intervention's run; None in another thread."""
+    """Return the run of the intervention; None in another thread."""
     change = present_change()
     return change if isinstance(change, _Run) else None
 
@@ -186,5 +187,5 @@ def _layer_ends(parts: Parts, served: tuple[int, ...]) -> Hook:
 
 
 def _turned(parts: Parts, state: "torch.Tensor") -> "torch.Tensor":
-    """A state as (batch, seq, hidden), and back."""
+    """Transpose a state to (batch, seq, hidden), and back."""
     return state.transpose(1, 2) if parts.across else state

@@ -22,16 +22,16 @@ from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 from bertviz_core.trace.verification import check_recording
 
 EVERY = 4
-"""Of the example set each fourth text is read by default: 55 sentences about five topics."""
+"""Step of the default reference set: every fourth text of the example set, 55 sentences about five topics."""
 
 
 def reference_texts() -> tuple[str, ...]:
-    """The default reference set: every fourth sentence of the example set, which come topic by topic."""
+    """Return the default reference set: every fourth sentence of the example set, which is ordered by topic."""
     return example_set().texts[::EVERY]
 
 
 def reference_name() -> str:
-    """Name of the default reference set."""
+    """Return the name of the default reference set."""
     return f"every fourth sentence of the example set {EXAMPLE_SET!r}"
 
 
@@ -42,14 +42,14 @@ def mean_activations(
     name: str = "",
     progress: Progress | None = None,
 ) -> MeanActivations:
-    """The mean output of every head, feed-forward block and layer over all tokens of some texts, padding left out.
+    """Average the outputs of every head, feed-forward block and layer over all tokens of some texts, padding excluded.
 
     Args:
         loaded: the model.
-        tokenizer: its tokenizer.
+        tokenizer: tokenizer of the model.
         texts: the reference set; None for reference_texts.
-        name: what it is called.
-        progress: called as progress(texts done, texts); may raise to stop the work.
+        name: name of the reference set.
+        progress: called as progress(texts done, texts); may raise to cancel.
 
     Raises:
         TextError: there is no text.
@@ -94,7 +94,7 @@ def mean_activations(
 
 
 class _Sums(Intervention):
-    """Sums of every part's outputs over the tokens of batches, padding excluded."""
+    """Sums of the outputs of every part over the tokens of batches, padding excluded."""
 
     def __init__(self) -> None:
         self.lengths: torch.Tensor
@@ -113,7 +113,7 @@ class _Sums(Intervention):
         return after
 
     def means(self, kind: str, tokens: int) -> tuple[np.ndarray, ...]:
-        """One array per layer."""
+        """Return one array per layer."""
         totals = self.totals[kind]
         return tuple((totals[layer] / tokens).float().cpu().numpy() for layer in sorted(totals))
 

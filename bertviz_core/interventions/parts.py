@@ -1,4 +1,4 @@
-"""Find the modules that can be changed: every layer, its feed-forward block, its attention's output projection."""
+"""Find the modules to intervene at: every layer, its feed-forward block and its attention's output projection."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,7 @@ from bertviz_core.parameters.components import inside_layer
 from bertviz_core.parameters.naming import NameClassifier
 
 HIDDEN_SIZES = ("hidden_size", "d_model", "dim", "n_embd", "emb_dim")
-"""What families call the width of a hidden state in their config."""
+"""Config names of the width of a hidden state."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,15 +20,15 @@ class Parts:
     """Modules of the base model -> the layers they serve, in the order of their calls."""
 
     layers: "dict[torch.nn.Module, tuple[int, ...]]"
-    """Whole layers; {} where a family keeps the parts of a layer in lists of their own (XLM)."""
+    """Whole layers; {} if a family keeps the parts of a layer in separate lists (XLM)."""
     feed_forward: "dict[torch.nn.Module, tuple[int, ...]]"
-    """The last linear map of the feed-forward block; {} where a layer has several, or none is known."""
+    """Last linear map of the feed-forward block; {} if a layer has several or none is known."""
     projections: "dict[torch.nn.Module, tuple[int, ...]]"
-    """The output projection of attention; {} where attention is recorded, or where that is a bare tensor (XLNet)."""
+    """Output projection of attention; {} if attention is recorded, or the projection is a bare tensor (XLNet)."""
     columns: int
-    """Numbers of the projection's input that are the heads', the first ones; 0 without projections."""
+    """Number of leading input columns of the projection that come from the heads; 0 without projections."""
     heads: int
-    """Heads of a layer; 0 without projections."""
+    """Heads per layer; 0 without projections."""
     across: bool
     """Whether the layers take states as (batch, hidden, seq), as the convolutions of SqueezeBERT do."""
 
@@ -37,7 +37,7 @@ def model_parts(loaded: LoadedModel) -> Parts:
     """Find the parts of a model that can be changed; call check_recording first, which settles attention_source.
 
     Raises:
-        UnsupportedModelError: it has no attention, or no module where its heads are separate.
+        UnsupportedModelError: the model has no attention, or no module with separate heads.
     """
     if loaded.attention_source == "none":
         title = family(loaded.model_type).title
@@ -57,7 +57,7 @@ def model_parts(loaded: LoadedModel) -> Parts:
 
 
 def _projections(loaded: LoadedModel) -> "tuple[dict[torch.nn.Module, tuple[int, ...]], int, int]":
-    """Modules that read the heads' outputs, the width of these, and the number of heads."""
+    """Return the modules that read the heads' outputs, the width of these outputs, and the number of heads."""
     modules: dict[torch.nn.Module, tuple[int, ...]] = {}
     columns = heads = 0
     for layer in range(loaded.num_hidden_layers):
@@ -73,7 +73,7 @@ def _projections(loaded: LoadedModel) -> "tuple[dict[torch.nn.Module, tuple[int,
 
 
 def _names(loaded: LoadedModel) -> dict[int, list[tuple[str, str]]]:
-    """Names and parts of the parameters of every stored layer, in order."""
+    """Return names and parts of the parameters of every stored layer, in order."""
     classifier = NameClassifier(loaded.model_type, loaded.model.base_model_prefix, wrapped=False)
     blocks: dict[int, list[tuple[str, str]]] = {}
     for name, _ in loaded.model.named_parameters():
@@ -84,7 +84,7 @@ def _names(loaded: LoadedModel) -> dict[int, list[tuple[str, str]]]:
 
 
 def _served(loaded: LoadedModel, stored: int) -> list[tuple[int, ...]]:
-    """Layers of a forward pass that each stored layer serves; () where unknown."""
+    """Return the layers of a forward pass that each stored layer serves; () if unknown."""
     if stored == loaded.num_hidden_layers:
         return [(layer,) for layer in range(stored)]
     try:
@@ -95,7 +95,7 @@ def _served(loaded: LoadedModel, stored: int) -> list[tuple[int, ...]]:
 
 
 def _layers(loaded: LoadedModel, names: dict[int, list[tuple[str, str]]]) -> "dict[torch.nn.Module, tuple[int, ...]]":
-    """The module that holds all parameters of a layer, if there is one."""
+    """Find the module that contains all parameters of each layer, if there is one."""
     modules: dict[torch.nn.Module, tuple[int, ...]] = {}
     served = _served(loaded, len(names))
     for block, layers in enumerate(served):
@@ -112,7 +112,7 @@ def _layers(loaded: LoadedModel, names: dict[int, list[tuple[str, str]]]) -> "di
 def _feed_forward(
     loaded: LoadedModel, names: dict[int, list[tuple[str, str]]]
 ) -> "dict[torch.nn.Module, tuple[int, ...]]":
-    """The matrix of a feed-forward block that projects back to the hidden size."""
+    """Find the matrix of each feed-forward block that projects back to the hidden size."""
     config = loaded.model.config
     hidden = next((size for each in HIDDEN_SIZES if isinstance(size := getattr(config, each, None), int)), 0)
     modules: dict[torch.nn.Module, tuple[int, ...]] = {}
@@ -131,15 +131,15 @@ def _feed_forward(
 
 
 def is_convolution(module: Any) -> bool:
-    """Whether a linear map is stored as a convolution of width 1, with input (batch, channels, seq)."""
+    """Return whether a linear map is stored as a convolution of width 1, with input (batch, channels, seq)."""
     return isinstance(module, torch.nn.Conv1d)
 
 
 def _leads_to(module: Any, width: int) -> bool:
-    """Whether a linear map has this output width and another input width."""
+    """Return whether a linear map has this output width and another input width."""
     shape = tuple(module.weight.shape)
     if len(shape) == 3 and shape[2] == 1:  # a convolution of width 1
         shape = shape[:2]
-    if type(module).__name__ == "Conv1D":  # GPT-2 keeps its matrices transposed
+    if type(module).__name__ == "Conv1D":  # GPT-2 stores its matrices transposed
         shape = shape[::-1]
     return len(shape) == 2 and shape[0] == width and shape[1] != width

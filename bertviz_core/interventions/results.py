@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from bertviz_core.trace.results import Tokens
 
 EffectKind = Literal["zero", "mean", "gradient"]
-"""What stands in a part's place: nothing, or its mean over a reference set; or an estimate of the first."""
+"""Zero ablation, mean ablation over a reference set, or the gradient estimate of zero ablation."""
 EFFECT_KINDS: tuple[EffectKind, ...] = get_args(EffectKind)
 RemovalOrder = Literal["greedy", "gradient", "random"]
 """Order of ablation: greedy by the target at each step, by the gradient estimate, or random."""
@@ -17,63 +17,63 @@ RemovalOrder = Literal["greedy", "gradient", "random"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeanActivations:
-    """Means of a model's parts over the tokens of a reference set, padding left out."""
+    """Mean outputs of a model's parts over the tokens of a reference set, padding excluded."""
 
     model: str
     """Name of the model."""
     revision: str
-    """State of its files."""
+    """Revision of its files."""
     reference: str
     """Name of the set of texts."""
     texts: int
-    """How many there are."""
+    """Number of texts."""
     tokens: int
-    """Tokens over which the mean is taken, special ones included."""
+    """Number of tokens in the mean, special ones included."""
     heads: tuple[Float[np.ndarray, "heads value_dim"], ...]
-    """Per layer what each head gives to the output projection."""
+    """Per layer, the mean output of each head before the output projection."""
     feed_forward: tuple[Float[np.ndarray, " hidden"], ...]
-    """Per layer what the feed-forward block's last map gives; () where that is not known."""
+    """Per layer, the mean output of the last map of the feed-forward block; () if unknown."""
     layers: tuple[Float[np.ndarray, " hidden"], ...]
-    """Per layer what comes out less what went in; () where that is not known."""
+    """Per layer, the mean of output minus input; () if unknown."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AblationEffects:
-    """How much one number of the model changes with each head, feed-forward block and layer: changed minus clean."""
+    """Change of a target with each head, feed-forward block and layer ablated: ablated minus clean."""
 
     model: str
     """Name of the model."""
     target: str
     """Name of the target, such as "cosine" or "class:NAME"."""
     title: str
-    """What the target is."""
+    """Title of the target."""
     unit: str
     """Unit of the target and of every effect."""
     kind: EffectKind
-    """What stands in a part's place."""
+    """Replacement of an ablated part."""
     tokens: Tokens
     """The text that was run."""
     clean: float
     """The target of the unchanged run."""
     heads: Float[np.ndarray, "layers heads"]
-    """Effect of each head; NaN where a layer has fewer heads than others."""
+    """Effect of each head; NaN if a layer has fewer heads than others."""
     feed_forward: Float[np.ndarray, " layers"] | None
-    """Effect of each feed-forward block: its last linear map, bias included, gives nothing or its mean; the residual
-    connection and the normalisation stay. None where a family has no one such map."""
+    """Effect of each feed-forward block: the output of its last linear map, bias included, becomes zero or its mean;
+    the residual connection and the normalisation stay. None if a family has no single such map."""
     layers: Float[np.ndarray, " layers"] | None
-    """Effect of each whole layer: what comes out is what went in, plus the mean of that change where `kind` is "mean".
-    None where a family has no module of a whole layer."""
+    """Effect of each whole layer: its output becomes its input, plus the mean change for kind "mean". None if a family
+    has no module for a whole layer."""
     reference: str
-    """Over what the mean is taken, one phrase; "" for the other kinds."""
+    """Reference set of the mean, one phrase; "" for other kinds."""
     shared: bool
-    """Whether the layers below a changed part ran once for all its rows."""
+    """Whether the layers below an ablated part ran once for all its rows."""
     seconds: float
-    """Duration of all runs."""
+    """Duration of all runs in seconds."""
     notices: tuple[str, ...]
-    """What a reader must know, one sentence each."""
+    """Notices, one sentence each."""
 
     def ranked(self) -> tuple[tuple[int, int, float], ...]:
-        """(layer, head, effect), the largest change first, whichever its sign."""
+        """(layer, head, effect), sorted by descending magnitude."""
         places = [
             (int(layer), int(head), float(self.heads[layer, head]))
             for layer, head in np.argwhere(~np.isnan(self.heads))
@@ -88,25 +88,25 @@ class EffectComparison:
     effects: tuple[AblationEffects, ...]
     """One for each kind."""
     correlations: Float[np.ndarray, "kinds kinds"]
-    """Pearson's correlation over the heads of each kind with each; NaN where one does not vary."""
+    """Pearson correlation over the heads between kinds; NaN if one is constant."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EffectSpread:
-    """Mean and standard deviation of every head's effect over a list of texts."""
+    """Mean and standard deviation of every head's effect over several texts."""
 
     model: str
     """Name of the model."""
     target: str
-    """The target."""
+    """Name of the target."""
     title: str
-    """What it is, for titles."""
+    """Title of the target."""
     unit: str
-    """Its unit."""
+    """Unit of the target."""
     kind: EffectKind
-    """What stands in a head's place."""
+    """Replacement of an ablated head."""
     texts: int
-    """Count of texts."""
+    """Number of texts."""
     mean: Float[np.ndarray, "layers heads"]
     """Mean effect over the texts."""
     spread: Float[np.ndarray, "layers heads"]
@@ -114,19 +114,19 @@ class EffectSpread:
     clean: Float[np.ndarray, " texts"]
     """The target of each text, unchanged."""
     seconds: float
-    """Duration of all runs."""
+    """Duration of all runs in seconds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointAblation:
-    """Several heads ablated together, compared with the sum of their single effects."""
+    """Joint ablation of several heads, compared with the sum of their single effects."""
 
     title: str
-    """What the target is."""
+    """Title of the target."""
     unit: str
-    """Its unit."""
+    """Unit of the target."""
     kind: EffectKind
-    """What stands in their place."""
+    """Replacement of the ablated heads."""
     clean: float
     """The target of the unchanged run."""
     places: Int[np.ndarray, "removed 2"]
@@ -138,55 +138,54 @@ class JointAblation:
 
     @property
     def total(self) -> float:
-        """Sum of the single effects; it is the joint one only where heads do not depend on each other."""
+        """Sum of the single effects; equals the joint effect only for independent heads."""
         return float(self.single.sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AblationCurve:
-    """The target, or the accuracy, as heads are ablated one after the other."""
+    """The target, or the accuracy, as heads are ablated one after another."""
 
     title: str
-    """What is drawn."""
+    """Title of the plotted quantity."""
     unit: str
-    """Its unit."""
+    """Unit of the values."""
     kind: EffectKind
-    """What stands in the place of a removed head."""
+    """Replacement of an ablated head."""
     order: RemovalOrder
-    """Who goes first."""
+    """How the order was chosen."""
     places: Int[np.ndarray, "orders removed 2"]
-    """Layer and head in the order of their removal; several orders where it is random."""
+    """Layer and head in the order of ablation; several orders if random."""
     values: Float[np.ndarray, "orders steps"]
-    """The number with 0, 1, 2, ... heads removed; steps = removed + 1."""
+    """The target or accuracy with 0, 1, 2, ... heads ablated; steps = removed + 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ActivationPatching:
-    """What copying a part of the clean run into the run of another text gives back of the target.
+    """Share of the target restored by copying a part of the clean run into the run of another text.
 
-    Every effect is (patched - corrupt) / (clean - corrupt): 0 changes nothing, 1 gives the clean text's number.
+    Every effect is (patched - corrupt) / (clean - corrupt): 0 changes nothing, 1 restores the clean target.
     """
 
     model: str
     """Name of the model."""
     title: str
-    """What the target is."""
+    """Title of the target."""
     unit: str
-    """Its unit."""
+    """Unit of the target."""
     tokens: Tokens
-    """The clean text, from which is copied."""
+    """The clean text, the source of the copies."""
     corrupt_tokens: Tokens
     """The text whose run is patched."""
     clean: float
     """The target of the clean text."""
     corrupt: float
-    """The target of the other."""
+    """The target of the corrupt text."""
     states: Float[np.ndarray, "layers seq"] | None
-    """Effect of the hidden state that goes into each layer at each position; None where a family has no module of a
-    whole layer."""
+    """Effect of the input state of each layer at each position; None if a family has no module for a whole layer."""
     heads: Float[np.ndarray, "layers heads"]
-    """Effect of each head's output at all positions; NaN where a layer has fewer heads than others."""
+    """Effect of each head's output at all positions; NaN if a layer has fewer heads than others."""
     seconds: float
-    """Duration of all runs."""
+    """Duration of all runs in seconds."""
     notices: tuple[str, ...]
-    """What a reader must know, one sentence each."""
+    """Notices, one sentence each."""

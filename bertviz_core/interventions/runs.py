@@ -21,10 +21,10 @@ from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.verification import check_recording
 
 SAME = 1e-5
-"""Largest relative difference of the target between a run that starts as one row and one with all rows."""
+"""Largest relative difference of the target allowed between a run that starts as one row and one with all rows."""
 NUMBER_NBYTES = 4
 WIDTHS = 8
-"""Hidden states of one row that are in memory at once in a layer: what goes in, query, key, value, output."""
+"""Hidden states per row in memory at once in a layer: input, query, key, value, output."""
 
 
 class _Heads(Intervention):
@@ -39,17 +39,17 @@ class _Heads(Intervention):
 
 
 class InterventionRuns:
-    """A target prepared for runs with gates: its clean value, and the parts that can be changed."""
+    """A target prepared for gated runs: its clean value, and the parts that can be ablated."""
 
     def __init__(self, target: Target, max_nbytes: int = MAX_BATCH_BYTES) -> None:
-        """Runs the unchanged text.
+        """Run the unchanged text.
 
         Args:
-            target: the number that is looked at.
-            max_nbytes: about how many bytes a batch may take.
+            target: the target.
+            max_nbytes: approximate limit in bytes for a batch.
 
         Raises:
-            BertvizError: the model has no heads that can be changed, or cannot be run on the text.
+            BertvizError: the model has no heads that can be ablated, or cannot be run on the text.
         """
         self.target, self.max_nbytes = target, max_nbytes
         self.layers = target.loaded.num_hidden_layers
@@ -75,7 +75,7 @@ class InterventionRuns:
         return tuple((layer, head) for layer, count in enumerate(self.head_counts) for head in range(count))
 
     def gates(self, rows: int) -> GateRows:
-        """Rows that change nothing."""
+        """Return rows of open gates, which change nothing."""
         return open_gates(rows, self.layers, max(self.head_counts), self.target.loaded.device)
 
     def effects(
@@ -85,13 +85,13 @@ class InterventionRuns:
         against: GateRows | None = None,
         progress: Progress | None = None,
     ) -> Float[np.ndarray, " rows"]:
-        """The target under each row of gates minus that of an unchanged row, which runs in every batch.
+        """Return the target under each row of gates minus that of an unchanged row in the same batch.
 
         Args:
-            gates: a row for each intervention.
-            means: what stands in the place of what is taken away; None for nothing.
-            against: the one row that they are compared with; None for the unchanged run.
-            progress: called as progress(rows done, rows) after every batch; may raise to stop the work.
+            gates: one row per intervention.
+            means: mean activations that replace ablated parts; None for zero ablation.
+            against: the row to compare with; None for the unchanged run.
+            progress: called as progress(rows done, rows) after every batch; may raise to cancel.
         """
         effects = np.empty(len(gates), dtype=np.float32)
         step = max(1, self.max_nbytes // self.row_nbytes - 1)
@@ -105,14 +105,14 @@ class InterventionRuns:
         return effects
 
     def gated(self, gates: GateRows, means: MeanActivations | None = None) -> "torch.Tensor":
-        """The target under each row of gates; the caller holds RUN_LOCK."""
+        """Compute the target under each row of gates; the caller holds RUN_LOCK."""
         first = gates.first_layer
         if self.shares and first < self.layers:
             return self.run(Gated(gates, means, first), self.target.tokens, 1)
         return self.run(Gated(gates, means), self.target.tokens, len(gates))
 
     def run(self, intervention: Intervention, row: ModelRow, rows: int) -> "torch.Tensor":
-        """The target of a text under an intervention, for `rows` copies of it; the caller holds RUN_LOCK."""
+        """Compute the target of a text under an intervention, for `rows` copies of it; the caller holds RUN_LOCK."""
         inputs = self.target.inputs((row,) * rows)
         with intervening(self.target.model, self.parts, self.layers, intervention):
             return self.target.values(inputs, [len(row)])
@@ -131,7 +131,7 @@ class InterventionRuns:
         return states_nbytes(self.target.loaded, seq) + NUMBER_NBYTES * maps
 
     def _can_share(self) -> bool:
-        """Whether a batch that starts as one row gives the same as one with all rows, tried with rows of ones."""
+        """Test with rows of ones whether a batch that starts as one row gives the same result as one with all rows."""
         if not self.parts.layers or not self.target.last_state:
             return False
         with suppress(BertvizError), RUN_LOCK, torch.inference_mode():
@@ -142,7 +142,7 @@ class InterventionRuns:
 
 
 def states_nbytes(loaded: LoadedModel, tokens: int) -> int:
-    """Approximate bytes of one row's activations inside a layer."""
+    """Estimate the bytes of one row's activations inside a layer."""
     config = loaded.model.config
     hidden = int(getattr(config, "hidden_size", 0) or getattr(config, "d_model", 0))
     wide = int(getattr(config, "intermediate_size", 0) or 4 * hidden)
@@ -150,7 +150,7 @@ def states_nbytes(loaded: LoadedModel, tokens: int) -> int:
 
 
 def _parts_inside(target: Target) -> Parts:
-    """The base model's parts, checked to be inside the class with the head."""
+    """Find the parts of the base model, and check that they are inside the model with the head."""
     parts, inside = model_parts(target.loaded), set(target.model.modules())
     if target.loaded.model in inside:
         return parts
@@ -163,7 +163,7 @@ def _parts_inside(target: Target) -> Parts:
 
 
 def chosen(places: Sequence[tuple[int, int]], runs: InterventionRuns) -> list[tuple[int, int]]:
-    """The requested heads without duplicates.
+    """Return the requested heads without duplicates.
 
     Raises:
         TextError: there is no such head.

@@ -1,1 +1,1 @@
-"""A text's way through a whole model: the stages, the numbers of every token in each, and the parts that open."""
+"""A text's way through a model: its stages, the numbers of every token in each, and their details."""

@@ -1,4 +1,4 @@
-"""Numbers of a journey: vectors as bins, entropy of every token, the ribbons of one, and what opens."""
+"""Numbers of a journey: binned vectors, entropy of every token, attention ribbons, and opened stages."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -13,13 +13,13 @@ from bertviz_core.models.loading import LoadedModel
 from bertviz_core.trace.results import Trace
 
 MOST_RIBBONS, COVERED = 8, 0.9
-"""Keys that get a ribbon of their own at most, and the share of a row that they need not exceed."""
+"""Maximum number of keys with an own ribbon, and the share of a row after which no further key is taken."""
 THUMBNAIL = 48
-"""Rows and columns of a head's thumbnail at most."""
+"""Maximum number of rows and columns of a head's thumbnail."""
 
 
 def bin_edges(width: int, bins: int) -> Int[np.ndarray, " edges"]:
-    """First dimension of every bin, and the end of the last: bins of nearly one size, none empty."""
+    """Return the first dimension of every bin, and the end of the last: nonempty bins of nearly equal size."""
     count = min(width, bins)
     return np.arange(count + 1) * width // count
 
@@ -27,22 +27,22 @@ def bin_edges(width: int, bins: int) -> Int[np.ndarray, " edges"]:
 def binned(
     vectors: Float[np.ndarray, "*rows width"], edges: Int[np.ndarray, " edges"]
 ) -> Float[np.ndarray, "*rows bins"]:
-    """The value of largest magnitude in each bin, its sign kept."""
+    """Return the value of largest magnitude in each bin, with its sign."""
     highest = np.maximum.reduceat(vectors, edges[:-1], axis=-1)
     lowest = np.minimum.reduceat(vectors, edges[:-1], axis=-1)
     return np.where(-lowest > highest, lowest, highest)
 
 
 def strips_of(trace: Trace, bins: int) -> Strips:
-    """The vectors of every token at every entry of hidden_states, in at most so many bins."""
+    """Bin the vectors of every token at every entry of hidden_states, into at most this number of bins."""
     edges = bin_edges(trace.hidden_states.shape[-1], bins)
     return Strips(edges, binned(trace.hidden_states, edges))
 
 
 def token_entropy(trace: Trace) -> Float[np.ndarray, "layers seq"]:
-    """Entropy of every token's row of attention in nats, mean over the heads of each layer.
+    """Compute the entropy of every token's row of attention in nats, mean over the heads of each layer.
 
-    0 where all of a row lies on one key, log(seq) where it lies on all alike.
+    It is 0 for a row with a single key, and log(seq) for a uniform row.
     """
     seq, heads = len(trace.tokens), trace.num_attention_heads
     entropy = np.zeros((trace.num_hidden_layers, seq), dtype=np.float64)
@@ -56,12 +56,12 @@ def token_entropy(trace: Trace) -> Float[np.ndarray, "layers seq"]:
 
 
 def ribbons(shares: Float[np.ndarray, " seq"], most: int = MOST_RIBBONS, covered: float = COVERED) -> Ribbons:
-    """The strongest keys of a row, as few as cover a share of it, and the share of all others.
+    """Select the fewest keys that cover a share of a row, strongest first, and the share of all others.
 
     Args:
         shares: a row that sums to 1.
-        most: keys at most.
-        covered: share of the row beyond which no further key is taken.
+        most: maximum number of keys.
+        covered: share of the row to cover.
     """
     order = np.argsort(-shares, kind="stable")
     behind = np.cumsum(shares[order], dtype=np.float64)
@@ -72,7 +72,7 @@ def ribbons(shares: Float[np.ndarray, " seq"], most: int = MOST_RIBBONS, covered
 
 
 def embedding_opening(parts: EmbeddingSum, token: int) -> EmbeddingOpening:
-    """The vectors that make one token's embedding, in the order of the sum."""
+    """Return the vectors that form one token's embedding, in the order of the sum."""
     named = {name: vectors[token] for name, vectors in parts.parts.items()}
     if len(named) > 1:
         named["sum"] = parts.total[token]
@@ -84,10 +84,10 @@ def embedding_opening(parts: EmbeddingSum, token: int) -> EmbeddingOpening:
 
 
 def layer_opening(loaded: LoadedModel, trace: Trace, layer: int, token: int) -> LayerOpening:
-    """One layer, as one token passes it.
+    """Compute the details of one layer for one token.
 
     Raises:
-        UnsupportedModelError: this model's attention is not known; says why.
+        UnsupportedModelError: the attention of this model cannot be recorded.
         ValueError: there is no such layer.
     """
     probs = attention_probs(trace, layer)

@@ -1,4 +1,4 @@
-"""The stages of a model: what a text passes from the embeddings to the head, with the parameters of each."""
+"""Stages of a model: the parts that a text passes from the embeddings to the head, with their parameters."""
 
 from collections.abc import Iterator, Mapping
 
@@ -18,15 +18,15 @@ STEPS: Mapping[str, str] = {
 
 
 def stages_of(model: Architecture, ledger: Ledger, layers: int) -> tuple[Stage, ...]:
-    """The stages of a model in the order of a run. Law: their parameters add up to the ledger's total.
+    """Return the stages of a model in the order of a run.
 
-    Layers that share their parameters are counted at the first of them; a decoder beside an encoder is counted and
-    not run.
+    Law: their parameters sum to the ledger's total. Layers that share parameters are counted at the first of them; a
+    decoder beside an encoder is counted and not run.
 
     Args:
-        model: its sizes and what a run of its modules tells.
-        ledger: its parameters.
-        layers: how many a text passes.
+        model: sizes of the model, and the record of a run of its modules.
+        ledger: parameters of the model.
+        layers: number of layers that a text passes.
     """
     totals = {component.name: component.total for component in ledger.components}
     stack = _stack(ledger, layers)
@@ -54,14 +54,14 @@ def stages_of(model: Architecture, ledger: Ledger, layers: int) -> tuple[Stage, 
 
 
 def _stack(ledger: Ledger, layers: int) -> str:
-    """The component whose layers the text passes: the encoder where there is one."""
+    """Return the component with the layers that the text passes: the encoder if there is one."""
     names = [row.component for row in ledger.layers]
     return "encoder" if "encoder" in names or not names else names[0]
 
 
 def _layers(model: Architecture, rows: list[LayerCount], layers: int, stack: str) -> Iterator[Stage]:
     owners = [row for row in rows for _ in range(max(row.applications, 1))]
-    if len(owners) != layers:  # groups that are passed in turn are counted one after the other
+    if len(owners) != layers:  # groups that are passed in turn are counted one after another
         owners = [rows[min(place, len(rows) - 1)] for place in range(layers)] if rows else []
     seen: set[int] = set()
     facts = [] if model.facts is None else [row for row in model.facts.layers if row.stack == stack]
@@ -83,7 +83,7 @@ def _layers(model: Architecture, rows: list[LayerCount], layers: int, stack: str
 
 
 def _steps(fact: LayerFacts | None) -> tuple[str, ...]:
-    """What happens in a layer: its blocks with the norms and residual connections around them."""
+    """Return the operations of a layer: its blocks with their norms and residual connections."""
     return tuple(step for block in (() if fact is None else fact.blocks) for step in _block_steps(block, fact))
 
 
@@ -102,7 +102,7 @@ def _block_steps(block: Block, fact: LayerFacts | None) -> Iterator[str]:
 
 
 def _build(fact: LayerFacts | None, owner: LayerCount | None) -> str:
-    """How a layer is built, as far as it tells layers apart."""
+    """Describe the design of a layer, as far as it distinguishes layers."""
     if fact is None:
         return "" if owner is None else counted(owner.total, "parameter")
     attention = fact.attention
@@ -128,7 +128,7 @@ def _build(fact: LayerFacts | None, owner: LayerCount | None) -> str:
 
 
 def _embedding_steps(model: Architecture) -> tuple[str, ...]:
-    """What the first vector is made of."""
+    """Return the components of the first vector."""
     if model.facts is None:
         return ()
     tables = tuple(dict.fromkeys(table.role for table in model.facts.tables))

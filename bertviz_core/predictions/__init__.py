@@ -1,1 +1,1 @@
-"""What a model with a task head answers: words at a mask, classes, tags, answers, terms; and the answer per layer."""
+"""Predictions of task heads: words at a mask, classes, tags, answers and terms; and the logit lens."""

@@ -16,15 +16,15 @@ from bertviz_core.trace.tokenization import TextTokenizer
 
 MAX_ANSWER_TOKENS = 30
 MAX_WINDOWS = 128
-"""Parts of a context that are read: 128 runs of 384 tokens take BERT-base about a minute on two cores."""
+"""Maximum number of windows per context: 128 runs of 384 tokens take BERT-base about a minute on two cores."""
 MAX_STRIDE = 128
-"""Most tokens that two neighbouring windows share."""
+"""Maximum overlap of neighbouring windows in tokens."""
 INPUTS = ("input_ids", "token_type_ids")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Window:
-    """One run's tokens, as bertviz_core.trace.inputs.model_inputs takes them."""
+    """Tokens of one run, in the form that bertviz_core.trace.inputs.model_inputs takes."""
 
     input_ids: Int[np.ndarray, " seq"]
     token_type_ids: Int[np.ndarray, " seq"] | None
@@ -45,23 +45,23 @@ def predicted_answers(
     top: int = 5,
     max_answer_tokens: int = MAX_ANSWER_TOKENS,
 ) -> AnswerPrediction:
-    """The spans (i, j) of the context with the greatest start_i + end_j, i <= j < i + max_answer_tokens.
+    """Extract the best answer spans: (i, j) with the greatest start_i + end_j, i <= j < i + max_answer_tokens.
 
-    A context that is too long for one run is read in windows that overlap by a quarter of their room, 128 tokens at
-    most. Probabilities are a softmax over the context's tokens of all windows, start and end each for itself, so that
-    windows compare; a span found in two windows counts where its logit is greater.
+    A context that is too long for one run is read in overlapping windows; the overlap is a quarter of the available
+    tokens, 128 at most. Start and end probabilities are each a softmax over the context tokens of all windows, so that
+    windows are comparable. A span found in two windows is listed once, with the greater logit.
 
     Args:
         head: a model with its head for question-answering.
-        tokenizer: its tokenizer.
+        tokenizer: tokenizer of the model.
         question: the question.
-        context: the text that holds the answer.
-        top: answers that are listed.
-        max_answer_tokens: most tokens of an answer.
+        context: the text with the answer.
+        top: number of answers to return.
+        max_answer_tokens: maximum length of an answer in tokens.
 
     Raises:
         TextError: question or context is empty, the question leaves no room, or a count is below 1.
-        UnsupportedModelError: the head is of another task, or the tokenizer knows no places in the text.
+        UnsupportedModelError: the head is of another task, or the tokenizer returns no character offsets.
     """
     check_task(head, "question-answering")
     question, context = repair_surrogates(question), repair_surrogates(context)
@@ -100,7 +100,7 @@ def _windows(tokenizer: TextTokenizer, question: str, context: str) -> list[_Win
                 stride = min((limit - question_tokens) // 4, MAX_STRIDE)
                 options |= {"truncation": "only_second", "max_length": limit, "stride": stride}
             encoding = backend(question, context, return_overflowing_tokens=True, **options)
-    except Exception as error:  # tokenizers raise whatever a text leads to
+    except Exception as error:  # tokenizers raises undocumented errors
         raise TextError(f"The tokenizer of {tokenizer.name!r} cannot read this text: {first_line(error)}") from error
     if limit is not None and question_tokens >= limit:
         raise TextError(
@@ -174,7 +174,7 @@ def _best_spans(
 
 
 def _candidates(part: AnswerWindow, count: int, longest: int) -> list[tuple[int, int, float]]:
-    """The best spans of one window as (first token, last token, logit)."""
+    """Return the best spans of one window as (first token, last token, logit)."""
     positions = np.flatnonzero(part.context)
     if not len(positions):
         return []

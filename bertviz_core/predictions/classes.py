@@ -18,15 +18,15 @@ from bertviz_core.trace.results import Tokens
 def class_predictions(
     head: HeadModel, texts: Sequence[Tokens], progress: Progress | None = None
 ) -> tuple[ClassPrediction, ...]:
-    """Classify texts or pairs; they run in batches of similar length.
+    """Classify texts or pairs, run in batches of similar length.
 
     Args:
         head: a model with its head for sequence-classification or next-sentence.
         texts: tokenized texts.
-        progress: called as progress(texts done, texts); may raise to stop the run.
+        progress: called as progress(texts done, texts); may raise to cancel.
 
     Raises:
-        TextError: the next-sentence head was given a text alone.
+        TextError: the next-sentence head got a single text.
         UnsupportedModelError: the head is of another task.
     """
     check_task(head, "sequence-classification", "next-sentence")
@@ -54,9 +54,9 @@ def class_predictions(
 
 
 def output_scoring(head: HeadModel) -> Scoring:
-    """How the head's outputs become probabilities, by the config's problem_type and the number of its labels.
+    """Choose the scoring of a head from the config's problem_type and its number of labels.
 
-    One output without a problem_type is a number, as transformers trains it.
+    A single output without a problem_type is a regression, as in transformers.
     """
     config: Any = head.model.config
     if head.task == "next-sentence" or config.problem_type == "single_label_classification":
@@ -67,16 +67,16 @@ def output_scoring(head: HeadModel) -> Scoring:
 
 
 def softmax(logits: np.ndarray) -> Any:
-    """exp(logits) over their sum along the last axis, float32."""
+    """Compute exp(logits) over their sum along the last axis, in float32."""
     shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return shifted / shifted.sum(axis=-1, keepdims=True)
 
 
 def class_place(labels: Sequence[str], label: str, name: str) -> int:
-    """Index of a class among a head's outputs.
+    """Return the index of a class among a head's outputs.
 
     Raises:
-        TextError: there is no such class; `name` is the name of the head in the message.
+        TextError: there is no such class; the message calls the head `name`.
     """
     if label in labels:
         return labels.index(label)
@@ -85,10 +85,10 @@ def class_place(labels: Sequence[str], label: str, name: str) -> int:
 
 
 def check_measure(measure: str, scoring: Scoring, labels: Sequence[str]) -> None:
-    """Check that a class can be measured in this way.
+    """Check that a measure applies to a class.
 
     Raises:
-        TextError: it cannot.
+        TextError: the measure does not apply.
     """
     if scoring == "number" and measure == "probability":
         raise TextError("This head gives a number and no probability; ask for its logit, which is that number.")
@@ -97,7 +97,7 @@ def check_measure(measure: str, scoring: Scoring, labels: Sequence[str]) -> None
 
 
 def class_number(logits: "torch.Tensor", place: int, measure: str, scoring: Scoring) -> "torch.Tensor":
-    """Logit, probability or margin of one class, (batch,), from logits (batch, classes)."""
+    """Return the logit, probability or margin of one class, (batch,), from logits (batch, classes)."""
     logits = logits.float()
     own = logits[:, place]
     if measure == "probability":
@@ -111,5 +111,5 @@ def class_number(logits: "torch.Tensor", place: int, measure: str, scoring: Scor
 def _probabilities(logits: np.ndarray, scoring: Scoring) -> Any:
     if scoring == "number":
         return None
-    # 1 / (1 + exp(-x)) by way of tanh, which does not overflow.
+    # 1 / (1 + exp(-x)) by tanh, which does not overflow.
     return softmax(logits) if scoring == "softmax" else (0.5 + 0.5 * np.tanh(0.5 * logits)).astype(np.float32)

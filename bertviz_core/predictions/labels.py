@@ -1,4 +1,4 @@
-"""Name a head's outputs by the checkpoint's id2label."""
+"""Name a head's outputs from the checkpoint's id2label."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -12,9 +12,9 @@ NEXT_SENTENCE = ("is the next sentence", "is another sentence")
 
 
 def output_names(head: HeadModel, count: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """A name for each of the head's outputs, and notices about them.
+    """Return a name for each output of the head, and notices.
 
-    An output that id2label does not name is called by its number, and one that shares its name gets it added.
+    An output without an entry in id2label is named by its index; duplicate names get the index appended.
     """
     if head.task == "next-sentence":
         return NEXT_SENTENCE, ()

@@ -1,6 +1,6 @@
-"""Load a task head around a base model that is already in memory; only the head's own weights are added.
+"""Load a task head around a base model that is already in memory; only the weights of the head are added.
 
-A head that is not wholly in the checkpoint would answer with random numbers, so it is refused.
+A head whose weights are missing from the checkpoint would predict at random, so it is refused.
 """
 
 from collections.abc import Mapping
@@ -30,48 +30,49 @@ PREDICTED = (
     "question-answering",
     "next-sentence",
 )
-"""Tasks with predictions, in the order in which the heads of a class with several are used."""
+"""Supported tasks, in the order of preference for a class with several heads."""
 WITHOUT_POOLER = ("masked-lm", "token-classification", "question-answering")
-"""Tasks whose heads read the tokens' states and never the pooler, even where their class has one."""
+"""Tasks whose heads read the token states and never the pooler, even if their class has one."""
 
 
 @dataclass(slots=True, eq=False)
 class HeadModel:
-    """A model with a task head; its base is the base model in memory, not a second copy."""
+    """A model with a task head; it shares the base model in memory."""
 
     name: str
     """Name under which it was requested."""
     task: str
     """One of PREDICTED."""
     base: LoadedModel
-    """The base model, as every other view runs it."""
+    """The base model, as all other views run it."""
     model: "transformers.PreTrainedModel"
-    """The class with the head, in eval mode; the base model is inside it."""
+    """The model with the head, in eval mode; it contains the base model."""
     base_path: str
-    """Where the base is in it, such as "bert"; "" where it has modules of its own that share the base's weights."""
+    """Attribute path of the base model, such as "bert"; "" if the model has own modules that share the base's
+    weights."""
     notices: tuple[str, ...]
-    """What a reader must know about its answers, one sentence each."""
+    """Notices, one sentence each."""
 
     @property
     def model_class(self) -> str:
-        """The class, such as "BertForMaskedLM"."""
+        """Class name, such as "BertForMaskedLM"."""
         return type(self.model).__name__
 
 
 def stored_task(source: ModelSource) -> str:
-    """The task whose head a checkpoint was saved with, by the class that its config names.
+    """Return the task of the head that a checkpoint was saved with, from the class in its config.
 
     Raises:
-        UnsupportedModelError: the config names no class, or one without a head whose answers are shown.
+        UnsupportedModelError: the config names no class, or one without a supported head.
     """
     return stored_tasks(source)[0]
 
 
 def stored_tasks(source: ModelSource) -> tuple[str, ...]:
-    """The tasks whose heads a checkpoint was saved with: several for a class such as BertForPreTraining.
+    """Return the tasks of the heads that a checkpoint was saved with; several for classes such as BertForPreTraining.
 
     Raises:
-        UnsupportedModelError: as stored_task.
+        UnsupportedModelError: the config names no class, or one without a supported head.
     """
     named = (source.config.get("architectures") or [""])[0]
     config = model_config(source.name, source.config)
@@ -96,16 +97,16 @@ def stored_tasks(source: ModelSource) -> tuple[str, ...]:
 def load_head(
     source: ModelSource, settings: Settings, task: str | None = None, base: LoadedModel | None = None
 ) -> HeadModel:
-    """The head of a checkpoint for a task, around its base model.
+    """Load the head of a checkpoint for a task, around its base model.
 
     Args:
-        source: where the model is.
-        settings: what may be opened.
+        source: location of the model.
+        settings: settings of this instance.
         task: one of PREDICTED; None for the head that the checkpoint was saved with.
-        base: the base model where it is in memory already; None to load it.
+        base: the base model if it is already in memory; None to load it.
 
     Raises:
-        CheckpointError: as load_model; or tensors of the head are missing, or have another shape.
+        CheckpointError: the model cannot be loaded, or tensors of the head are missing or have another shape.
         UnsupportedModelError: there is no such task, or the family has no class for it.
     """
     task = stored_task(source) if task is None else task
@@ -117,7 +118,7 @@ def load_head(
         raise UnsupportedModelError(f"{config.model_type} models have no class for the task {task!r} in transformers.")
     base = load_model(source, settings) if base is None else base
     with BUILD_LOCK, quietly(), unplugged(), linked_weights(weights_folder(source, settings)) as folder:
-        # The settings of text generation, which some classes ask for and no prediction uses.
+        # Text generation settings, which some classes require and no prediction uses.
         (folder / "generation_config.json").write_text("{}")
         try:
             model, info = read_weights(source.name, folder, config, base.dtype, auto_class)
@@ -130,7 +131,7 @@ def load_head(
     if refusal is None:
         _own_memory(model, base)
         return HeadModel(source.name, task, base, model.eval(), path, _notices(source, task, base))
-    with suppress(BertvizError):  # what the report cannot be made of has its own words above
+    with suppress(BertvizError):  # the message above does not depend on the report
         report = source_load_report(source, task, settings)
         if report.mismatched:
             refusal = CheckpointError(f"The head of {source.name!r} cannot be loaded. {report.suggestion}")
@@ -138,7 +139,7 @@ def load_head(
 
 
 def _class_names(task: str, config: Any) -> tuple[str, ...]:
-    """Names of the transformers classes for a config and a task."""
+    """Return the names of the transformers classes for a config and a task."""
     return tuple(each.__name__ for each in classes_of(task_class(task), type(config)))
 
 
@@ -154,14 +155,14 @@ def _check_whole(name: str, task: str, info: Mapping[str, Any]) -> None:
 
 
 def _share_base(model: "transformers.PreTrainedModel", base: "transformers.PreTrainedModel", task: str) -> str:
-    """Replace the model's own base by the one in memory, tied weights included; its path, "" where none fits."""
+    """Replace the model's base by the one in memory, tied weights included; return its path, "" if none fits."""
     path = next((name for name, module in model.named_modules() if type(module) is type(base) and name), "")
     if not path:
         return ""
     inside = model.get_submodule(path)
     own = {id(value): name for name, value in inside.named_parameters(remove_duplicate=False)}
     known = dict(base.named_parameters(remove_duplicate=False))
-    # Nomic BERT's classifier reads a pooler that its base is made without; other heads do without it, too.
+    # Nomic BERT's classifier has a pooler that its base lacks; other heads work without one, too.
     spare = POOLER if task in WITHOUT_POOLER else ()
     whole = all(name in known or name.startswith(spare) for name in own.values())
     shared = [
@@ -180,7 +181,7 @@ def _share_base(model: "transformers.PreTrainedModel", base: "transformers.PreTr
 
 
 def _own_memory(model: "transformers.PreTrainedModel", base: LoadedModel) -> None:
-    """Copy the head from its memory-mapped file to the base's device."""
+    """Copy the head from its memory-mapped file to the device of the base."""
     shared = {id(tensor) for tensor in (*base.model.parameters(), *base.model.buffers())}
     own = {id(each): each for each in (*model.parameters(), *model.buffers()) if id(each) not in shared}
     copy_tensors(base.name, own.values(), base.device)

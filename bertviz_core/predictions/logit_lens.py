@@ -17,28 +17,28 @@ from bertviz_core.trace.tokenization import TextTokenizer
 
 INSIDE_LAYER = re.compile(r"(^|\.)\d+\.")
 ROWS_NBYTES = 1024**2
-"""Bytes of logits processed together: each logit is read six times, so they should stay in the cache."""
+"""Bytes of logits processed at once: each logit is read six times, so they should stay in the cache."""
 TRAINED = "The head was trained on the last layer alone; on the others it shows what that layer's state is close to."
 
 
 def logit_lens(
     head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, masked: Sequence[int] = (), top: int = 5
 ) -> LogitLens:
-    """p_l = head(h_l) for every hidden state h_l, the embedding output first; the last row is the model's own answer.
+    """Apply the masked-LM head to every hidden state h_l, the embedding output first: p_l = head(h_l).
 
-    The whole head is applied: transform, normalisation, decoder, bias. Where the base normalises behind its last layer,
-    the states of the other layers are normalised so, too. Only the best words of each cell are kept.
+    The last row is the model's prediction. The whole head is applied: transform, normalisation, decoder, bias. If the
+    base normalises the output of its last layer, the states of the other layers are normalised the same way.
 
     Args:
         head: a model with its masked-LM head.
-        tokenizer: its tokenizer.
-        tokens: the text, with masks or without.
-        masked: positions that are masked besides.
-        top: words that are kept of each cell.
+        tokenizer: tokenizer of the model.
+        tokens: the text, with or without masks.
+        masked: further positions to mask.
+        top: number of words per cell.
 
     Raises:
-        TextError: as bertviz_core.predictions.masked_lm.predicted_words.
-        UnsupportedModelError: as there; or the head does not read the states of one layer, one per token.
+        TextError: there are more than MAX_MASKS masks, a position is outside the text, or `top` is below 1.
+        UnsupportedModelError: the head is of another task, or reads other states; or there is no mask token.
     """
     word_head = WordHead(head)
     mask, typed = check_masks(tokenizer, tokens, masked)
@@ -72,7 +72,7 @@ def logit_lens(
 
 
 class _Cells:
-    """Arrays of all states and positions, filled chunk by chunk."""
+    """Arrays of all states and positions, filled in chunks."""
 
     def __init__(self, states: int, seq: int, top: int) -> None:
         shape = (states, seq)
@@ -94,7 +94,7 @@ class _Cells:
         chunk: slice,
         tokens: Tokens,
     ) -> None:
-        """Fill one chunk of positions in all states; at most two distributions are in memory at once."""
+        """Fill one chunk of positions in all states, with at most two distributions in memory."""
         ids = torch.tensor(tokens.input_ids[chunk], device=states[0].device)[:, None]
         last = word_head.logits(output, states[-1])
         last_log = last.log_softmax(dim=-1)
@@ -112,7 +112,7 @@ class _Cells:
     def _values(
         self, logits: "torch.Tensor", last_log: "torch.Tensor", ids: "torch.Tensor", final: bool
     ) -> "dict[str, torch.Tensor]":
-        """Numbers of some rows of logits (rows, vocab); those of the last layer are exactly the model's own."""
+        """Compute the results for rows of logits (rows, vocab); those of the last layer equal the model's exactly."""
         own = logits.gather(1, ids)
         best_logits, best = logits.topk(self.arrays["top_ids"].shape[-1], dim=-1)
         greatest = best_logits[:, :1]
@@ -132,12 +132,12 @@ class _Cells:
 
 
 def _products(rows: "torch.Tensor", others: "torch.Tensor") -> "torch.Tensor":
-    """Row-wise dot products; vecdot would first write down all single products."""
+    """Compute row-wise dot products; vecdot would store all single products first."""
     return (rows[:, None] @ others[:, :, None])[:, 0, 0]
 
 
 def _states(head: HeadModel, output: Mapping[str, Any], seq: int, norm: Any) -> "list[torch.Tensor]":
-    """Hidden states (seq, hidden) of the embeddings and every layer, the last as the head reads it."""
+    """Return the hidden states (seq, hidden) of the embeddings and every layer, the last as the head reads it."""
     layers, last = list(output.get("hidden_states") or ()), output["last_hidden_state"]
     if not layers or any(state.shape != last.shape for state in layers):
         raise UnsupportedModelError(
@@ -150,7 +150,7 @@ def _states(head: HeadModel, output: Mapping[str, Any], seq: int, norm: Any) -> 
 
 
 class _FinalNorm:
-    """Find, during a run, a normalisation outside the layers whose output is the last hidden state."""
+    """Finds, during a run, a normalisation outside the layers whose output is the last hidden state."""
 
     def __init__(self, base: Any) -> None:
         self._base = base
@@ -173,7 +173,7 @@ class _FinalNorm:
         return note
 
     def of(self, last: "torch.Tensor") -> tuple[str, Any]:
-        """Name and module whose output is the last state; ("", None) if there is none."""
+        """Return name and module whose output is the last state; ("", None) if there is none."""
         for name, module, output in self._outputs:
             if output is last and not name.startswith("embeddings"):
                 return name, module

@@ -20,31 +20,31 @@ from bertviz_core.trace.subwords.words_in_context import piece_ids
 from bertviz_core.trace.tokenization import TextTokenizer
 
 MAX_MASKS = 32
-"""Masks of one text: with more, the words around them say nothing about them."""
+"""Maximum number of masks in a text: with more, the context says nothing about them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MaskedRow:
-    """A text with some tokens masked or removed, as an input of bertviz_core.trace.inputs.model_inputs."""
+    """A text with some tokens masked or removed, for bertviz_core.trace.inputs.model_inputs."""
 
     input_ids: Int[np.ndarray, " seq"]
-    """Row of the vocabulary of every token."""
+    """Vocabulary index of every token."""
     token_type_ids: Int[np.ndarray, " seq"] | None
-    """As in the text."""
+    """Token types of the text."""
     other_inputs: Mapping[str, np.ndarray]
-    """As in the text."""
+    """Other inputs of the text."""
 
     def __len__(self) -> int:
-        """Number of tokens."""
+        """Return the number of tokens."""
         return len(self.input_ids)
 
 
 def mask_id(tokenizer: TextTokenizer, instead: str = "add it with tokenizer.add_special_tokens") -> int:
-    """Id of the mask token.
+    """Return the id of the mask token.
 
     Args:
-        tokenizer: the model's.
-        instead: what to do where there is none, beside taking another model.
+        tokenizer: tokenizer of the model.
+        instead: advice in the message if there is none, besides using another model.
 
     Raises:
         UnsupportedModelError: the tokenizer has none.
@@ -59,14 +59,14 @@ def mask_id(tokenizer: TextTokenizer, instead: str = "add it with tokenizer.add_
 
 
 def masked_row(tokens: Tokens, positions: Iterable[int], mask: int) -> MaskedRow:
-    """The text with some positions masked."""
+    """Return the text with some positions masked."""
     ids = np.array(tokens.input_ids)
     ids[list(positions)] = mask
     return MaskedRow(ids, tokens.token_type_ids, tokens.other_inputs)
 
 
 def check_masks(tokenizer: TextTokenizer, tokens: Tokens, masked: Sequence[int]) -> tuple[int, Any]:
-    """The mask's id, and a boolean array of the positions where the text itself has a mask.
+    """Return the id of the mask token, and a boolean array of the positions that are masked in the text itself.
 
     Raises:
         TextError: a position is outside the text, or there are too many masks.
@@ -90,13 +90,13 @@ def predicted_words(
 
     Args:
         head: a model with its masked-LM head.
-        tokenizer: its tokenizer.
-        tokens: the text, with masks or without.
-        masked: positions that are masked besides.
-        top: words that are listed at each.
+        tokenizer: tokenizer of the model.
+        tokens: the text, with or without masks.
+        masked: further positions to mask.
+        top: number of words per position.
 
     Raises:
-        TextError: there are more than MAX_MASKS masks, a position outside the text, or no word to list.
+        TextError: there are more than MAX_MASKS masks, a position is outside the text, or `top` is below 1.
         UnsupportedModelError: the head is of another task, or the tokenizer has no mask.
     """
     check_top(top, WordHead(head).vocab_size)
@@ -108,17 +108,17 @@ class MaskedReading:
     """The output of the base model for a masked text, before the head is applied."""
 
     tokens: Tokens
-    """The text, before anything was masked here."""
+    """The text before masking."""
     masked: tuple[int, ...]
-    """Positions that were masked besides those typed."""
+    """Masked positions besides those masked in the text itself."""
     typed: Any
-    """(seq,) whether the text itself has a mask there."""
+    """(seq,) whether the text itself has a mask at each position."""
     output: Mapping[str, Any]
-    """Of the run."""
+    """Output of the base model."""
 
 
 def read_masked(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, masked: Sequence[int] = ()) -> MaskedReading:
-    """Run the base on a text with some tokens masked; arguments and errors as `predicted_words`."""
+    """Run the base model on a text with some tokens masked; arguments and errors are those of `predicted_words`."""
     mask, typed = check_masks(tokenizer, tokens, masked)
     output = WordHead(head).outputs([masked_row(tokens, masked, mask)])
     return MaskedReading(tokens, tuple(masked), typed, output)
@@ -127,7 +127,7 @@ def read_masked(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, maske
 def words_of(
     head: HeadModel, reading: MaskedReading, top: int = 10, positions: Sequence[int] | None = None
 ) -> WordPrediction:
-    """Words at all positions of a run, or at some: the others then hold NaN, rank 0 and words -1."""
+    """Predict the words at all or some positions of a run; other positions contain NaN, rank 0 and words -1."""
     word_head, tokens, typed = WordHead(head), reading.tokens, reading.typed
     count = check_top(top, word_head.vocab_size)
     states = word_head.states(reading.output)[0]
@@ -165,14 +165,14 @@ def word_shift(
 
     Args:
         head: a model with its masked-LM head.
-        tokenizer: its tokenizer.
+        tokenizer: tokenizer of the model.
         tokens: the text.
         edited: its edited version.
-        position: a token of the text that the edit left.
-        top: words of each that are listed.
+        position: position of a token that the edit did not remove.
+        top: number of words of each text.
 
     Raises:
-        TextError: the edit took that token away; or as predicted_words.
+        TextError: the edit removed that token, there are too many masks, or `top` is below 1.
     """
     unchanged = unchanged_positions(tokens, edited)
     if position not in unchanged:
@@ -198,7 +198,7 @@ def word_shift(
 
 
 def shift_position(tokenizer: TextTokenizer, tokens: Tokens, edited: Tokens) -> int:
-    """The default token to compare: a mask in the text, else the longest token that the edit did not change."""
+    """Return the default token to compare: a mask in the text, else the longest token that the edit did not change."""
     unchanged = unchanged_positions(tokens, edited)
     mask = tokenizer.tokenizer.mask_token_id
     typed = [place for place in unchanged if tokens.input_ids[place] == mask]
@@ -207,7 +207,7 @@ def shift_position(tokenizer: TextTokenizer, tokens: Tokens, edited: Tokens) -> 
 
 
 def _log_probabilities(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, position: int) -> np.ndarray:
-    """Log-probability of every word at a masked position, in nats, float64."""
+    """Return the log-probability of every word at a masked position, in nats, float64."""
     word_head = WordHead(head)
     mask, _ = check_masks(tokenizer, tokens, [position])
     output = word_head.outputs([masked_row(tokens, [position], mask)])
@@ -217,10 +217,10 @@ def _log_probabilities(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens
 
 
 def check_top(top: int, most: int) -> int:
-    """The number of words to list, at most the vocabulary's.
+    """Return the number of words to list, at most the size of the vocabulary.
 
     Raises:
-        TextError: there is nothing to list.
+        TextError: the number is below 1.
     """
     if top < 1:
         raise TextError(f"{top:,} words were asked for; give a whole number from 1.")
@@ -228,14 +228,14 @@ def check_top(top: int, most: int) -> int:
 
 
 def ranks(logits: "torch.Tensor", own: "torch.Tensor") -> "torch.Tensor":
-    """1 + how many of the logits (positions, vocab) are greater than the own one (positions,)."""
-    # As floats, which are summed ten times as fast as truth values, and exactly up to 16.7 million words.
+    """Compute 1 + the number of logits (positions, vocab) greater than the one of the original token (positions,)."""
+    # Floats are summed ten times as fast as booleans, and exactly up to 16.7 million words.
     greater = torch.gt(logits, own[:, None], out=torch.empty_like(logits))
     return greater.sum(dim=-1).long() + 1
 
 
 def _of_chunk(logits: "torch.Tensor", ids: "torch.Tensor", top: int) -> "tuple[torch.Tensor, ...]":
-    """Best words with their log-probability and logit; log-probability and rank of the original."""
+    """Return the best words with log-probability and logit, and log-probability and rank of the original."""
     log_probability = logits.log_softmax(dim=-1)
     best_logits, best = logits.topk(top, dim=-1)
     rows = ids[:, None]
@@ -262,21 +262,21 @@ def _read_only(array: Any) -> Any:
 def compared_word(
     head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, position: int, word: str, masked: Sequence[int] = ()
 ) -> ComparedWord:
-    """Score a given word at a masked position.
+    """Score a word at a masked position.
 
-    A word of several pieces gets as many masks, and the log-probabilities of its pieces are added up; each is read
-    with the others masked, so the sum is comparable between words of the same number of pieces.
+    A word of several pieces gets as many masks, and the log-probabilities of its pieces are summed. Each piece is
+    predicted with the others masked, so the sum is comparable between words with the same number of pieces.
 
     Args:
         head: a model with its masked-LM head.
-        tokenizer: its tokenizer.
+        tokenizer: tokenizer of the model.
         tokens: the text.
-        position: where the word is to stand.
-        word: the word.
-        masked: positions that are masked besides.
+        position: position of the word.
+        word: the word to score.
+        masked: further positions to mask.
 
     Raises:
-        TextError: as predicted_words; or the word has no token of its own there.
+        TextError: there are too many masks, a position is outside the text, or the word has no token of its own.
     """
     word_head = WordHead(head)
     mask, _ = check_masks(tokenizer, tokens, [*masked, position])
@@ -302,7 +302,7 @@ def compared_word(
 
 
 def _widened(row: MaskedRow, position: int, count: int) -> MaskedRow:
-    """The row with a token repeated."""
+    """Return the row with one token repeated."""
 
     def repeated(values: Any) -> Any:
         return np.concatenate([values[:position], np.repeat(values[position], count), values[position + 1 :]])

@@ -1,4 +1,4 @@
-"""Results of the task heads; arrays are read-only, float32 or integers."""
+"""Results of the task heads; arrays are read-only, float32 or integer."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -16,66 +16,66 @@ class WordPrediction:
     model: str
     """Name of the model."""
     tokens: Tokens
-    """The text, before anything was masked here."""
+    """The text before masking."""
     masked: Bool[np.ndarray, " seq"]
-    """Positions that the model saw as a mask, typed or asked for."""
+    """Whether the model saw a mask at each position, in the text itself or requested."""
     typed: Bool[np.ndarray, " seq"]
-    """Those at which the text itself has a mask, so that no original word is known."""
+    """Whether the text itself has a mask there, so that no original word is known."""
     log_probability: Float[np.ndarray, " seq"]
-    """Of the original token, in nats; NaN where it is not known or was not asked."""
+    """Log-probability of the original token, in nats; NaN if unknown or not computed."""
     rank: Int[np.ndarray, " seq"]
-    """Of the original token, 1 for the best; 0 where it is not known or was not asked."""
+    """Rank of the original token, 1 for the best; 0 if unknown or not computed."""
     top_ids: Int[np.ndarray, "seq top"]
-    """The best words, best first; -1 where they were not asked."""
+    """Ids of the best words, best first; -1 if not computed."""
     top_log_probability: Float[np.ndarray, "seq top"]
-    """Their log-probability, in nats."""
+    """Log-probabilities of the best words, in nats."""
     top_logits: Float[np.ndarray, "seq top"]
-    """Their logits."""
+    """Logits of the best words."""
     notices: tuple[str, ...]
-    """What a reader must know, one sentence each."""
+    """Notices, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedWord:
-    """The score of a given word at a position."""
+    """Score of a word at a position."""
 
     word: str
-    """As requested."""
+    """The word, as requested."""
     pieces: tuple[str, ...]
-    """Its tokens."""
+    """Tokens of the word."""
     log_probability: float
-    """Sum over its pieces, in nats."""
+    """Sum of the log-probabilities of its pieces, in nats."""
     piece_log_probability: tuple[float, ...]
-    """Of each piece, all of them masked together."""
+    """Log-probability of each piece, with all pieces masked together."""
     rank: int | None
-    """Among all words, 1 for the best; None for a word of several pieces."""
+    """Rank among all words, 1 for the best; None for a word of several pieces."""
     note: str
-    """How it was scored, one sentence."""
+    """How the word was scored, one sentence."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordShift:
-    """How an edit of the text changes the words predicted at one masked position."""
+    """Effect of an edit of the text on the words predicted at one masked position."""
 
     position: int
-    """Place of the mask in the text."""
+    """Position of the mask in the text."""
     edited_position: int
-    """Place of the same token in the edited text."""
+    """Position of the same token in the edited text."""
     words: tuple[str, ...]
-    """The best words of either, largest change of probability first."""
+    """Best words of both texts, by descending change of probability."""
     before: Float[np.ndarray, " words"]
-    """Their probability in the text."""
+    """Probability of each word in the text."""
     after: Float[np.ndarray, " words"]
-    """Their probability in the edited text."""
+    """Probability of each word in the edited text."""
     divergence: float
     """KL(p_before || p_after) over the whole vocabulary, in nats."""
     notices: tuple[str, ...]
-    """What a reader must know, one sentence each."""
+    """Notices, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PseudoLikelihood:
-    """Surprise of every token of a text when it alone is masked (Salazar et al. 2020)."""
+    """Surprise of every token of a text when only this token is masked (Salazar et al. 2020)."""
 
     model: str
     """Name of the model."""
@@ -84,7 +84,7 @@ class PseudoLikelihood:
     surprise: Float[np.ndarray, " seq"]
     """-log p(token | all others) in nats; NaN for special tokens, which are not masked."""
     notices: tuple[str, ...]
-    """What a reader must know, one sentence each."""
+    """Notices, one sentence each."""
 
     @property
     def mean(self) -> float:
@@ -93,7 +93,7 @@ class PseudoLikelihood:
 
     @property
     def perplexity(self) -> float:
-        """PPPL = exp(mean surprise): 1 for a text without surprise."""
+        """PPPL = exp(mean surprise); 1 for a text without surprise."""
         return float(np.exp(self.mean))
 
 
@@ -104,29 +104,30 @@ class LogitLens:
     model: str
     """Name of the model."""
     tokens: Tokens
-    """The text, before anything was masked here."""
+    """The text before masking."""
     masked: Bool[np.ndarray, " seq"]
-    """Positions that the model saw as a mask."""
+    """Whether the model saw a mask at each position."""
     top_ids: Int[np.ndarray, "states seq top"]
-    """The best words of every state, best first; entry 0 is the embedding output."""
+    """Ids of the best words of every state, best first; entry 0 is the embedding output."""
     top_log_probability: Float[np.ndarray, "states seq top"]
-    """Their log-probability, in nats."""
+    """Log-probabilities of the best words, in nats."""
     log_probability: Float[np.ndarray, "states seq"]
-    """Of the original token, in nats; NaN where the text itself has a mask."""
+    """Log-probability of the original token, in nats; NaN if the text itself has a mask."""
     rank: Int[np.ndarray, "states seq"]
-    """Of the original token, 1 for the best; 0 where the text itself has a mask."""
+    """Rank of the original token, 1 for the best; 0 if the text itself has a mask."""
     entropy: Float[np.ndarray, "states seq"]
-    """Of the distribution over all words, in nats."""
+    """Entropy of the distribution over all words, in nats."""
     divergence: Float[np.ndarray, "states seq"]
     """KL(p_layer || p_last) in nats; 0 in the last row."""
     final_norm: str
-    """Normalisation behind the last layer that the states of the other layers were given, too; "" where none is."""
+    """Normalisation after the last layer that was applied to the states of the other layers, too; "" if there is
+    none."""
     notices: tuple[str, ...]
-    """What a reader must know, one sentence each."""
+    """Notices, one sentence each."""
 
 
 Scoring = Literal["softmax", "sigmoid", "number"]
-"""One class of several, each class for itself, or a number that is no probability (regression)."""
+"""One class of several (softmax), independent classes (sigmoid), or a number (regression)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,17 +137,17 @@ class ClassPrediction:
     model: str
     """Name of the model."""
     tokens: Tokens
-    """The text, or the pair."""
+    """The text or the pair."""
     labels: tuple[str, ...]
     """Name of every output."""
     logits: Float[np.ndarray, " labels"]
-    """The head's outputs."""
+    """Outputs of the head."""
     scoring: Scoring
     """How logits become probabilities."""
     probabilities: Float[np.ndarray, " labels"] | None
-    """Sum 1 for softmax, each 0 to 1 for sigmoid; None for a number."""
+    """Probabilities: sum 1 for softmax, each 0 to 1 for sigmoid; None for a regression."""
     notices: tuple[str, ...]
-    """What a reader must know, one sentence each."""
+    """Notices, one sentence each."""
 
     @property
     def best(self) -> int:
@@ -155,24 +156,24 @@ class ClassPrediction:
 
 
 Strategy = Literal["none", "simple", "first", "average", "max"]
-"""transformers' aggregation_strategy: tokens alone, neighbours joined, or the pieces of a word made to agree first."""
+"""aggregation_strategy of transformers: single tokens, joined neighbours, or one tag for all pieces of a word."""
 STRATEGIES: tuple[Strategy, ...] = ("none", "simple", "first", "average", "max")
 
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A stretch of text with one tag."""
+    """A span of text with one tag."""
 
     label: str
-    """Its tag; without B- or I- where tokens were joined."""
+    """The tag; without B- or I- if tokens were joined."""
     score: float
-    """Probability, the mean over its tokens or words."""
+    """Probability, averaged over the tokens or words."""
     text: str
-    """The characters that it covers; its tokens' spelling where the tokenizer knows no places."""
+    """Characters of the span, or its tokens if the tokenizer returns no character offsets."""
     start: int | None
-    """First character in its text; None where the tokenizer knows no places."""
+    """Index of its first character; None if the tokenizer returns no character offsets."""
     end: int | None
-    """Behind the last."""
+    """Index after its last character."""
     first: int
     """Position of its first token."""
     last: int
@@ -192,29 +193,29 @@ class TagPrediction:
     labels: tuple[str, ...]
     """Name of every output."""
     logits: Float[np.ndarray, "seq labels"]
-    """The head's outputs."""
+    """Outputs of the head."""
     probabilities: Float[np.ndarray, "seq labels"]
-    """Their softmax; each row sums to 1."""
+    """Softmax of the logits; each row sums to 1."""
     notices: tuple[str, ...]
-    """What a reader must know, one sentence each."""
+    """Notices, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnswerWindow:
-    """A part of the context that was read with the question in one run."""
+    """A part of the context, read with the question in one run."""
 
     tokens: tuple[str, ...]
-    """Question and part of the context as the model reads them."""
+    """Tokens of the question and this part of the context."""
     start: int
-    """First character of the context in it."""
+    """Index of the first character of the context in this window."""
     end: int
-    """Behind its last."""
+    """Index after the last character."""
     context: Bool[np.ndarray, " seq"]
-    """Whether a token is of the context."""
+    """Whether each token belongs to the context."""
     start_logits: Float[np.ndarray, " seq"]
-    """Logit of every token to be the answer's first."""
+    """Start logit of every token."""
     end_logits: Float[np.ndarray, " seq"]
-    """Logit of every token to be the answer's last."""
+    """End logit of every token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,21 +223,21 @@ class AnswerSpan:
     """A span of the context."""
 
     text: str
-    """Its characters."""
+    """Text of the span."""
     start: int
-    """First character in the context."""
+    """Index of its first character in the context."""
     end: int
-    """Behind the last."""
+    """Index after its last character."""
     logit: float
     """start logit + end logit."""
     score: float
-    """p(start) p(end), each a softmax over the context's tokens of all windows."""
+    """p(start) p(end), each a softmax over the context tokens of all windows."""
     window: int
-    """Window that it was found in."""
+    """Index of its window."""
     first: int
-    """Position of its first token there."""
+    """Position of its first token in the window."""
     last: int
-    """Position of its last token there."""
+    """Position of its last token in the window."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -248,47 +249,47 @@ class AnswerPrediction:
     question: str
     """The question."""
     context: str
-    """What was searched."""
+    """The context."""
     answers: tuple[AnswerSpan, ...]
     """The best spans, best first."""
     null_logit: float | None
-    """Start + end logit of the first token, the answer "none" of models that were trained with it (SQuAD 2); the least
-    over all windows. None where a text does not begin with a special token."""
+    """Start + end logit of the first token, the "no answer" score of models trained for it (SQuAD 2); the minimum over
+    all windows. None if texts do not begin with a special token."""
     windows: tuple[AnswerWindow, ...]
-    """The parts that were read, in order."""
+    """Windows of the context, in order."""
     notices: tuple[str, ...]
-    """What a reader must know, one sentence each."""
+    """Notices, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TermWeights:
-    """A text as a bag of weighted words under a SPLADE head (Formal et al. 2021)."""
+    """A text as a bag of weighted words, computed by a SPLADE head (Formal et al. 2021)."""
 
     model: str
     """Name of the model."""
     tokens: Tokens
     """The text."""
     ids: Int[np.ndarray, " terms"]
-    """Words with a weight above 0, heaviest first."""
+    """Ids of the words with a weight above 0, heaviest first."""
     weights: Float[np.ndarray, " terms"]
-    """max over the tokens of log(1 + ReLU(logit))."""
+    """Weight of each word: max over the tokens of log(1 + ReLU(logit))."""
     positions: Int[np.ndarray, " terms"]
-    """The token that each weight comes from."""
+    """Position of the token that each weight comes from."""
     notices: tuple[str, ...]
-    """What a reader must know, one sentence each."""
+    """Notices, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TermLedger:
-    """The score of two texts as a sum over the words that both have."""
+    """Score of two texts as a sum over their common words."""
 
     score: float
     """Sum of the shares: the dot product of both texts' term weights."""
     ids: Int[np.ndarray, " terms"]
-    """Words of both texts, greatest share first."""
+    """Ids of the words in both texts, by descending share."""
     first_positions: Int[np.ndarray, " terms"]
-    """Token of the first text that the word's weight comes from."""
+    """Token of the first text that the weight of each word comes from."""
     second_positions: Int[np.ndarray, " terms"]
-    """Token of the second text."""
+    """Token of the second text that the weight of each word comes from."""
     shares: Float[np.ndarray, " terms"]
-    """Product of the word's two weights."""
+    """Product of the two weights of each word."""

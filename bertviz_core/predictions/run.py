@@ -1,4 +1,4 @@
-"""Run a model with a task head: outputs row by row, or its word head on chosen states."""
+"""Run a model with a task head row by row, or apply its masked-LM head to given states."""
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,17 +19,17 @@ from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.verification import check_recording
 
 CHUNK_NBYTES = 16 * 1024**2
-"""Bytes of the logits that are in memory at once: 137 positions of BERT's 30,522 words."""
+"""Bytes of logits in memory at once: 137 positions of BERT's 30,522 words."""
 
 WHOLE_TEXT = ("sequence-classification", "next-sentence")
-"""Tasks with one answer a text. Some of their heads (XLNet's) read the last position, which must be no padding."""
+"""Tasks with one answer per text. Some of their heads (XLNet's) read the last position, which must not be padding."""
 
 
 def check_task(head: HeadModel, *tasks: str) -> None:
-    """Raise unless the head is of one of these tasks.
+    """Check that the head is of one of these tasks.
 
     Raises:
-        UnsupportedModelError: it is of none of these.
+        UnsupportedModelError: the head is of another task.
     """
     if head.task not in tasks:
         raise UnsupportedModelError(
@@ -40,20 +40,20 @@ def check_task(head: HeadModel, *tasks: str) -> None:
 def row_outputs(
     head: HeadModel, rows: Sequence[ModelRow], names: Sequence[str] = ("logits",)
 ) -> "Iterator[tuple[int, tuple[np.ndarray, ...]]]":
-    """The head's outputs of every row, in the order in which they are run.
+    """Yield the head's outputs of every row, in the order in which the rows are run.
 
-    Rows of like length are run together where the family lets them; what stands behind a row's last token is cut off.
+    Rows of similar length run together if the family supports it; outputs at padding positions are cut off.
 
     Args:
         head: the model.
         rows: tokenized texts.
-        names: outputs, as transformers names them.
+        names: names of the outputs in transformers.
 
     Yields:
-        (index of the row, its outputs, each (seq, ...) or, where it has no row per token, (labels,)).
+        (index of the row, its outputs, each (seq, ...) or, if it has no row per token, (labels,)).
 
     Raises:
-        UnsupportedModelError: the model needs more than a text.
+        UnsupportedModelError: the model needs more inputs than a text.
     """
     lengths = [len(row) for row in rows]
     for group in groups(head, lengths):
@@ -70,14 +70,14 @@ def row_outputs(
 
 
 def groups(head: HeadModel, lengths: Sequence[int]) -> list[list[int]]:
-    """Indices of rows to run together; single rows for a model without a padding id."""
+    """Return groups of row indices to run together; single rows for a model without a padding id."""
     if head.task in WHOLE_TEXT:
         return one_length_groups(head.base, lengths)
     return _groups(head.base, lengths)
 
 
 def one_length_groups(base: LoadedModel, lengths: Sequence[int]) -> list[list[int]]:
-    """Groups whose rows all have one length, so that nothing is padded."""
+    """Group rows of equal length, so that nothing is padded."""
     return [
         list(alike)
         for group in _groups(base, lengths)
@@ -92,7 +92,7 @@ def _groups(base: LoadedModel, lengths: Sequence[int]) -> list[list[int]]:
 
 
 def head_inputs(head: HeadModel, rows: Sequence[ModelRow], model: Any) -> "dict[str, torch.Tensor]":
-    """Inputs of the base, or of the class with the head: those that its forward takes."""
+    """Return the inputs that the forward of the base, or of the model with the head, takes."""
     inputs = model_inputs(head.base, rows)
     accepted = inspect.signature(model.forward).parameters
     if any(each.kind is each.VAR_KEYWORD for each in accepted.values()):
@@ -101,7 +101,7 @@ def head_inputs(head: HeadModel, rows: Sequence[ModelRow], model: Any) -> "dict[
 
 
 def run_group(head: HeadModel, rows: Sequence[ModelRow], model: Any, **wanted: bool) -> Mapping[str, Any]:
-    """One run of the base, or of the class with the head, on a batch."""
+    """Run the base, or the model with the head, on a batch."""
     inputs = head_inputs(head, rows, model)
     with RUN_LOCK, torch.inference_mode():
         check_recording(head.base)
@@ -110,10 +110,10 @@ def run_group(head: HeadModel, rows: Sequence[ModelRow], model: Any, **wanted: b
 
 
 class WordHead:
-    """The part of a masked-LM class behind its base: states in, logits of every word out."""
+    """The part of a masked-LM model after its base: maps states to logits of every word."""
 
     def __init__(self, head: HeadModel) -> None:
-        """The head of a model.
+        """Extract the head of a model.
 
         Raises:
             UnsupportedModelError: the head is of another task.
@@ -124,28 +124,28 @@ class WordHead:
 
     @property
     def model(self) -> Any:
-        """What is run: the base; the whole class where its head cannot be asked alone."""
+        """The model to run: the base, or the whole model if its head cannot be applied separately."""
         return self._head.base.model if self.reads_states else self._head.model
 
     def outputs(self, rows: Sequence[ModelRow], states: bool = False) -> Mapping[str, Any]:
-        """What the base gives for a batch; the whole class where its head cannot be asked alone.
+        """Run a batch through the base, or the whole model if its head cannot be applied separately.
 
         Args:
-            rows: tokenized texts of one length, or of a family that does not feel padding.
-            states: whether the hidden states of every layer are wanted.
+            rows: tokenized texts of one length, or of a family whose outputs do not depend on padding.
+            states: whether to return the hidden states of every layer.
         """
         return run_group(self._head, rows, self.model, output_hidden_states=states)
 
     def logits(self, output: Mapping[str, Any], states: "torch.Tensor") -> "torch.Tensor":
-        """The logits (positions, vocab) of some states (positions, hidden), in float32.
+        """Return the logits (positions, vocab) of states (positions, hidden), in float32.
 
-        Where the head cannot be asked alone, `states` are rows of output["logits"], which come back.
+        If the head cannot be applied separately, `states` are rows of output["logits"] and are returned.
         """
         with RUN_LOCK, torch.inference_mode():
             return self.logits_unlocked(output, states)
 
     def logits_unlocked(self, output: Mapping[str, Any], states: "torch.Tensor") -> "torch.Tensor":
-        """As logits, for one who holds RUN_LOCK already; gradients flow through them."""
+        """Like `logits`, for callers that hold RUN_LOCK; differentiable."""
         if not self.reads_states:
             return states.float()
         fixed = type(output)(**{**output, "last_hidden_state": states[None], "hidden_states": None})
@@ -155,34 +155,34 @@ class WordHead:
         return logits.float()
 
     def states(self, output: Mapping[str, Any]) -> "torch.Tensor":
-        """What `logits` reads of a run: states of the last layer (batch, seq, hidden)."""
+        """Return the states of the last layer (batch, seq, hidden) that `logits` reads."""
         tensor: torch.Tensor = output["last_hidden_state" if self.reads_states else "logits"]
         return tensor
 
     def chunks(self, count: int) -> "Iterator[slice]":
-        """Slices of `count` positions whose logits stay within CHUNK_NBYTES."""
+        """Yield slices of `count` positions whose logits stay within CHUNK_NBYTES."""
         step = max(1, CHUNK_NBYTES // (4 * self.vocab_size))
         return (slice(start, min(start + step, count)) for start in range(0, count, step))
 
     @property
     def vocab_size(self) -> int:
-        """Words that the config counts."""
+        """Size of the vocabulary in the config."""
         return word_count(self._head)
 
 
 def word_count(head: HeadModel) -> int:
-    """Words that a masked-LM head chooses from, as its config counts them."""
+    """Return the vocabulary size of a masked-LM head from its config."""
     return int(head.model.config.get_text_config().vocab_size)
 
 
 def _with_fixed_states(head: HeadModel, output: Any) -> Any:
-    """The class with the head, sharing its weights, around a base that hands out what it is given."""
+    """Build the model with the head, sharing its weights, around a base with a fixed output."""
     return with_child(head.model, head.base_path, _fixed_states(head.base.model, output))
 
 
 def _fixed_states(base: "torch.nn.Module", output: Any) -> "torch.nn.Module":
     class FixedStates(torch.nn.Module):
-        """A base with a fixed output; other attributes, such as its word embeddings, are the base's."""
+        """A base with a fixed output; other attributes, such as its word embeddings, are those of the base."""
 
         def __getattr__(self, name: str) -> Any:
             return getattr(base, name)

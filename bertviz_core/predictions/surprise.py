@@ -17,19 +17,18 @@ from bertviz_core.trace.tokenization import TextTokenizer
 def pseudo_likelihood(
     head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, progress: Progress | None = None
 ) -> PseudoLikelihood:
-    """The surprise -log p(token | all others) of every token that is not special (Salazar et al. 2020).
+    """Compute the surprise -log p(token | all others) of every token that is not special (Salazar et al. 2020).
 
-    Rows run in batches whose states and logits stay within a budget of bytes; the numbers are those of rows run one by
-    one.
+    Rows run in batches within a memory budget; the results equal those of single rows.
 
     Args:
         head: a model with its masked-LM head.
-        tokenizer: its tokenizer.
+        tokenizer: tokenizer of the model.
         tokens: the text.
-        progress: called as progress(tokens done, tokens); may raise to stop the run.
+        progress: called as progress(tokens done, tokens); may raise to cancel.
 
     Raises:
-        TextError: the text has no token of its own, or a mask, whose original word is unknown.
+        TextError: the text has no token of its own, or contains a mask, whose original word is unknown.
         UnsupportedModelError: the head is of another task, or the tokenizer has no mask.
     """
     word_head = WordHead(head)
@@ -57,9 +56,9 @@ def pseudo_likelihood(
 
 
 def _batches(head: HeadModel, word_head: WordHead, seq: int, positions: list[int]) -> Any:
-    """The positions in groups that are run together."""
+    """Group the positions into batches."""
     most = len(positions)
-    if not word_head.reads_states:  # the whole class gives the logits of every position
+    if not word_head.reads_states:  # the whole model computes the logits of every position
         most = max(1, CHUNK_NBYTES // (4 * seq * word_head.vocab_size))
     for group in groups(head, [seq] * len(positions)):
         for start in range(0, len(group), most):

@@ -1,4 +1,4 @@
-"""Tag tokens, and group them into entities as transformers does, and for BILOU and IOBES labels."""
+"""Tag tokens, and group them into entities as transformers does, extended to BILOU and IOBES labels."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -17,18 +17,18 @@ from bertviz_core.trace.tokenization import TextTokenizer
 from bertviz_core.trace.word_alignment import SPACE_MARKS
 
 OUTSIDE = "O"
-"""The tag of what belongs to no entity."""
+"""Tag of tokens outside all entities."""
 
 
 def tag_predictions(
     head: HeadModel, texts: Sequence[Tokens], progress: Progress | None = None
 ) -> tuple[TagPrediction, ...]:
-    """The tags of every token of some texts, in their order; run in batches of like length.
+    """Predict the tags of every token of each text, in the order of the texts, in batches of similar length.
 
     Args:
         head: a model with its head for token-classification.
         texts: tokenized texts.
-        progress: called as progress(texts done, texts); may raise to stop the run.
+        progress: called as progress(texts done, texts); may raise to cancel.
 
     Raises:
         UnsupportedModelError: the head is of another task.
@@ -49,9 +49,9 @@ def tag_predictions(
 
 
 def surest_tag(prediction: TagPrediction) -> tuple[str, int] | None:
-    """The tag other than O that the model is surest of, and its token; None where every token of the text is outside.
+    """Return the most confident tag other than O and its token; None if every token of the text is outside.
 
-    A token's tag is its likeliest one. Special tokens have none.
+    The tag of a token is its likeliest one. Special tokens have none.
     """
     tagged = [
         _tagged(prediction, (place,)) for place in np.flatnonzero(~np.asarray(prediction.tokens.special)).tolist()
@@ -64,7 +64,7 @@ def surest_tag(prediction: TagPrediction) -> tuple[str, int] | None:
 
 
 def token_classes(prediction: TagPrediction, position: int) -> ClassPrediction:
-    """What a classifier of tokens says of one token, as what a classifier of texts says of a text."""
+    """Return the tag probabilities of one token as a ClassPrediction."""
     return ClassPrediction(
         model=prediction.model,
         tokens=prediction.tokens,
@@ -87,18 +87,18 @@ class _Tagged(NamedTuple):
 def entities(
     prediction: TagPrediction, tokenizer: TextTokenizer, strategy: Strategy = "simple", outside: bool = False
 ) -> tuple[Entity, ...]:
-    """The tagged stretches of a text, as transformers' token-classification pipeline gives them.
+    """Return the tagged spans of a text, as transformers' token-classification pipeline does.
 
     "none" lists tokens; "simple" joins neighbours of one tag unless a B- begins a new one; "first", "average" and "max"
-    first give all pieces of a word one tag: the first piece's, that of the mean probabilities, or that of the piece
-    with the greatest probability. Where the labels are BILOU or IOBES (U-, L-, S-, E-), L- and E- end a stretch and U-
-    and S- stand alone, which the pipeline does not know. The text and its pair are read apart.
+    first assign one tag to all pieces of a word: that of the first piece, of the mean probabilities, or of the piece
+    with the greatest probability. With BILOU or IOBES labels (U-, L-, S-, E-), L- and E- end a span and U- and S- are
+    spans of one token, which the pipeline does not support. The text and its pair are handled separately.
 
     Args:
-        prediction: the tags.
+        prediction: predicted tags.
         tokenizer: the model's tokenizer.
-        strategy: how pieces and neighbours are joined.
-        outside: whether stretches of the tag O are listed, too.
+        strategy: aggregation strategy.
+        outside: whether to return spans of the tag O, too.
     """
     listed = []
     for sequence in (0, 1):
@@ -121,7 +121,7 @@ def _tagged(prediction: TagPrediction, positions: tuple[int, ...], strategy: str
 
 
 def _words(tokens: Tokens, tokenizer: TextTokenizer, positions: Sequence[int]) -> list[tuple[int, ...]]:
-    """The tokens of every word, as the pipeline tells them: by the mark of a continuing piece, else by spaces."""
+    """Group tokens into words as the pipeline does: by the continuation mark of pieces, else by spaces."""
     words: list[tuple[int, ...]] = []
     for position in positions:
         if words and _continues(tokens, tokenizer, position):
@@ -158,7 +158,7 @@ def _joined(tagged: Sequence[_Tagged], labels: Sequence[str]) -> list[list[_Tagg
 
 
 def _parted(label: str, closed: bool) -> tuple[str, str]:
-    """Mark and name of a tag: B begins, I goes on, L and E end, U and S are alone; a tag without a mark goes on."""
+    """Split a tag into mark and name: B begins, I continues, L and E end, U and S stand alone; no mark continues."""
     marks = "BILUES" if closed else "BI"
     if len(label) > 1 and label[0] in marks and label[1] == "-":
         return label[0], label[2:]
@@ -175,7 +175,7 @@ def _entity(
     if spans is not None and spans[0] is not None and spans[1] is not None:
         start, end = spans[0][0], spans[1][1]
         if start == end and not tokens.tokens[last].strip(SPACE_MARKS):
-            end += 1  # a mark of a space alone, which the pipeline gives the letter behind it (own_span)
+            end += 1  # a token that is only a space mark, which the pipeline joins with the next letter (own_span)
         text = _text(tokens, sequence)[start:end]
     else:
         text = str(tokenizer.tokenizer.convert_tokens_to_string([tokens.tokens[position] for position in positions]))

@@ -1,6 +1,6 @@
 """Compute the sparse term weights of a SPLADE head, and the score of a pair as a sum over shared words.
 
-Formal, Piwowarski and Clinchant 2021; weights by the maximum over the tokens as in Formal et al. 2021 (v2).
+Formal, Piwowarski and Clinchant 2021; weights by the maximum over the tokens, see Formal et al. 2021 (v2).
 """
 
 import numpy as np
@@ -13,9 +13,9 @@ from bertviz_core.trace.results import Tokens
 
 
 def term_weights(head: HeadModel, tokens: Tokens) -> TermWeights:
-    """w_v = max over the tokens i of log(1 + ReLU(logit_iv)), for every word v with a weight above 0.
+    """Compute w_v = max over the tokens i of log(1 + ReLU(logit_iv)) for every word v with a weight above 0.
 
-    All tokens count, the special ones too. Every weight comes from exactly one token.
+    Special tokens are included. Every weight comes from exactly one token.
 
     Raises:
         UnsupportedModelError: the head is of another task.
@@ -43,9 +43,9 @@ def term_weights(head: HeadModel, tokens: Tokens) -> TermWeights:
 
 
 def term_ledger(first: TermWeights, second: TermWeights) -> TermLedger:
-    """The score of two texts, sum over the words v of w_v(first) w_v(second), word by word.
+    """Decompose the score of two texts by words: sum over the words v of w_v(first) w_v(second).
 
-    The law: the shares sum to the score, and each belongs to one token of either text.
+    Law: the shares sum to the score, and each belongs to one token of either text.
     """
     ids, at_first, at_second = np.intersect1d(first.ids, second.ids, assume_unique=True, return_indices=True)
     shares = first.weights[at_first] * second.weights[at_second]

@@ -28,19 +28,19 @@ from bertviz_core.trace.tokenization import (
 from bertviz_core.trace.verification import check_batches
 
 CHUNK_SENTENCES = 512
-"""Sentences that are tokenized in one call: enough for the call to cost nothing, few enough to stop soon."""
+"""Number of sentences tokenized in one call: enough to make its overhead negligible, few enough to cancel soon."""
 MAX_BATCH_TOKENS: Mapping[str, int] = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
-"""Tokens of a batch, padding included. On a CPU what a layer makes of so many still fits near the cores."""
+"""Maximum number of tokens per batch, padding included. On a CPU, activations of this size still fit into the cache."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentenceRow:
-    """A tokenized sentence, as an input of bertviz_core.trace.inputs.model_inputs."""
+    """A tokenized sentence, for bertviz_core.trace.inputs.model_inputs."""
 
     input_ids: Int[np.ndarray, " seq"]
-    """Row of the vocabulary of every token."""
+    """Vocabulary index of every token."""
     token_type_ids: Int[np.ndarray, " seq"] | None
-    """Token types; None where the tokenizer gives none."""
+    """Token types; None if the tokenizer has none."""
     other_inputs: Mapping[str, np.ndarray]
     """Further ids per token."""
     truncated: bool
@@ -52,7 +52,7 @@ class SentenceRow:
 
 
 def limited(tokenizer: TextTokenizer, plan: SentencePlan) -> TextTokenizer:
-    """The tokenizer with the plan's token limit, if that is smaller."""
+    """Return the tokenizer with the plan's token limit, if that is smaller."""
     length, limit = plan.max_seq_length, tokenizer.limit.tokens
     if length is None or (limit is not None and limit <= length):
         return tokenizer
@@ -61,30 +61,30 @@ def limited(tokenizer: TextTokenizer, plan: SentencePlan) -> TextTokenizer:
 
 
 def sentence_tokens(tokenizer: TextTokenizer, sentence: str, plan: SentencePlan) -> Tokens:
-    """The tokens of one sentence under a plan: prompt in front, the plan's limit. What token_pair_shares wants traced.
+    """Return the tokens of one sentence under a plan, with prompt and token limit; input for token_pair_shares.
 
     Raises:
-        TextError: as bertviz_core.trace.tokenization.tokenize.
+        TextError: the sentence cannot be tokenized or is too long.
     """
     return tokenize(limited(tokenizer, plan), read_text(plan, sentence))
 
 
 def edge_tokens(tokenizer: TextTokenizer) -> EdgeTokens:
-    """Special tokens that the tokenizer adds before and after a sentence."""
+    """Return the special tokens that the tokenizer adds before and after a sentence."""
     tokens = tokenize(tokenizer, "a")
     first, last = (tokens.tokens[at] if tokens.special[at] else None for at in (0, -1))
     return EdgeTokens(first, last)
 
 
 def read_text(plan: SentencePlan, sentence: str) -> str:
-    """The tokenizer's input: prompt and sentence, in lower case if the plan says so."""
+    """Return the tokenizer's input: prompt and sentence, in lower case if the plan requires it."""
     text = repair_surrogates(plan.prompt + sentence)
-    # Letter by letter, as the tokenizers' own normaliser does: str.lower writes a Greek sigma by its place in the word.
+    # Letter by letter, like the normaliser of the tokenizers: str.lower depends on the context for a Greek sigma.
     return "".join(map(str.lower, text)) if plan.lower_case else text
 
 
 def prompt_tokens(tokenizer: TextTokenizer, plan: SentencePlan) -> int:
-    """Number of leading tokens that the plan does not pool; 0 if it pools the prompt too."""
+    """Return the number of leading tokens that the plan does not pool; 0 if it pools the prompt too."""
     if not plan.prompt or plan.include_prompt:
         return 0
     tokens = sentence_tokens(tokenizer, "", plan)
@@ -92,10 +92,10 @@ def prompt_tokens(tokenizer: TextTokenizer, plan: SentencePlan) -> int:
 
 
 def tokenized(tokenizer: TextTokenizer, sentences: Sequence[str], plan: SentencePlan) -> Iterator[list[SentenceRow]]:
-    """Token ids of the sentences, chunk by chunk in their order.
+    """Yield the token ids of the sentences in chunks, in their order.
 
     Raises:
-        TextError: a sentence is longer than may be tokenized, or yields no token at all.
+        TextError: a sentence is too long, or has no token.
     """
     limited_tokenizer = limited(tokenizer, plan)
     max_characters = (
@@ -117,14 +117,14 @@ def tokenized(tokenizer: TextTokenizer, sentences: Sequence[str], plan: Sentence
 def batches(loaded: LoadedModel, lengths: Sequence[int], max_tokens: int | None = None) -> list[list[int]]:
     """Group indices of sentences of similar length into batches within a token budget.
 
-    The longest come first, so that what is too large for the memory shows at once; the rest in a shuffled order, so
-    that the time spent so far tells the time left. A model that feels padding only gets texts of one length together,
-    one whose texts change each other gets them one by one.
+    The longest sentences come first, so that insufficient memory shows at once; the rest in shuffled order, so that the
+    elapsed time predicts the remaining time. Models with outputs that depend on padding get batches of equal length;
+    models with outputs that depend on the rest of the batch get single texts.
 
     Args:
         loaded: the model.
-        lengths: tokens of every sentence.
-        max_tokens: tokens of a batch, padding included; None for what suits the device.
+        lengths: number of tokens of every sentence.
+        max_tokens: maximum number of tokens per batch, padding included; None for the default of the device.
     """
     budget = max_tokens or MAX_BATCH_TOKENS[device_kind(loaded.device)]
     with RUN_LOCK:
@@ -160,7 +160,7 @@ def _rows(tokenizer: TextTokenizer, texts: list[str]) -> list[SentenceRow]:
             whole = backend([texts[index] for index in at_limit], **options)["input_ids"] if at_limit else []
     except BertvizError:
         raise
-    except Exception as error:  # tokenizers raise whatever a text or a limit leads to
+    except Exception as error:  # tokenizers raises undocumented errors
         raise TextError(f"The tokenizer of {tokenizer.name!r} cannot read these sentences: {error}") from error
     cut = {index for index, ids in zip(at_limit, whole, strict=True) if limit is not None and len(ids) > limit}
     columns = {name: values for name, values in encoding.items() if isinstance(values, list)}

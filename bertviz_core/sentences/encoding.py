@@ -28,10 +28,10 @@ from bertviz_core.trace.verification import check_recording
 
 
 def plan_layer(loaded: LoadedModel, plan: SentencePlan) -> int:
-    """Index of the hidden state that a plan pools.
+    """Return the index of the hidden state that a plan pools.
 
     Raises:
-        TextError: the model has no such entry, or the pooler is asked for below the last.
+        TextError: the model has no such entry, or the pooler is requested below the last.
         UnsupportedModelError: the model has no pooler.
     """
     last = loaded.num_hidden_layers
@@ -54,9 +54,9 @@ class SentenceRun:
 
         Args:
             loaded: the model, in float32.
-            plan: how a sentence becomes a vector.
+            plan: pooling plan for sentence vectors.
             dtype: number format of the run.
-            skipped: tokens at the beginning of every sentence that are not pooled.
+            skipped: number of leading tokens of every sentence that are not pooled.
         """
         if loaded.dtype != "float32":
             raise ValueError(f"a model in {loaded.dtype}; load it in float32")
@@ -75,10 +75,10 @@ class SentenceRun:
         return (f"Memory was short: batches were halved, to at most {counted(self._room, 'token')}.",)
 
     def vectors(self, batch: Sequence[SentenceRow]) -> Float[np.ndarray, "batch dimensions"]:
-        """Vectors of a batch; if memory runs out the batch is halved, and later ones of its size too.
+        """Compute the vectors of a batch; if memory runs out, this batch and later ones of its size are halved.
 
         Raises:
-            BertvizError: as bertviz_core.sentences.encoding.sentence_vectors.
+            BertvizError: the model cannot encode the sentences (see sentence_vectors).
         """
         tokens = len(batch) * max(map(len, batch))
         if len(batch) == 1 or self._room is None or tokens <= self._room:
@@ -88,7 +88,7 @@ class SentenceRun:
                 if len(batch) == 1 or not is_out_of_memory(error):
                     raise
                 self._room = tokens // 2
-        middle = len(batch) // 2  # not where the error is handled, whose frames hold the memory
+        middle = len(batch) // 2  # outside the except block, whose frames hold the memory
         return np.concatenate([self.vectors(batch[:middle]), self.vectors(batch[middle:])])
 
     def _vectors(self, batch: Sequence[SentenceRow]) -> Float[np.ndarray, "batch dimensions"]:
@@ -102,10 +102,10 @@ class SentenceRun:
     def all_layers(
         self, batch: Sequence[SentenceRow], poolings: Sequence[Pooling], layers: Sequence[int]
     ) -> Float[np.ndarray, "poolings layers batch hidden"]:
-        """Pooled vectors for every pooling and layer; NaN where there is none.
+        """Compute pooled vectors for every pooling and layer; NaN if undefined.
 
         Raises:
-            BertvizError: as `vectors`.
+            BertvizError: the model cannot encode the sentences.
         """
         inputs = model_inputs(self._loaded, batch)
         last = self._loaded.num_hidden_layers
@@ -130,20 +130,20 @@ def plan_vectors(
     skipped: int = 0,
     model: "transformers.PreTrainedModel | None" = None,
 ) -> "torch.Tensor":
-    """Vectors (batch, dimensions) before normalisation and truncation; gradients flow through them.
+    """Compute vectors (batch, dimensions) before normalisation and truncation; differentiable.
 
-    To be called by one who holds RUN_LOCK and has had check_recording look at the model.
+    The caller must hold RUN_LOCK and have called check_recording on the model.
 
     Args:
         loaded: the model.
-        plan: how a sentence becomes a vector.
-        inputs: of the model's forward (bertviz_core.trace.inputs.model_inputs).
-        lengths: tokens of each row; one for all rows of one length.
-        skipped: tokens at the beginning of every row that are not pooled.
+        plan: pooling plan for sentence vectors.
+        inputs: inputs of the model's forward (bertviz_core.trace.inputs.model_inputs).
+        lengths: number of tokens of each row; one number if all are equal.
+        skipped: number of leading tokens of every row that are not pooled.
         model: the same model in another number format; the loaded one by default.
 
     Raises:
-        BertvizError: as sentence_vectors.
+        BertvizError: the model cannot encode the sentences.
     """
     layer = plan_layer(loaded, plan)
     inside = layer < loaded.num_hidden_layers
@@ -163,11 +163,11 @@ def _states(
     model: "transformers.PreTrainedModel | None",
     inside: bool,
 ) -> "tuple[Mapping[str, Any], torch.Tensor]":
-    """What the model gives, the states of all layers where `inside`, and which of its tokens are pooled."""
+    """Return the model's output, the states of all layers if `inside`, and the mask of pooled tokens."""
     seq = max(lengths)
     reset_model_state(model or loaded.model, seq)
     output = dict(forward(loaded, inputs, model, output_hidden_states=inside))
-    if "last_hidden_state" not in output:  # a class that hands on its pooled vector alone
+    if "last_hidden_state" not in output:  # a class that returns only its pooled vector
         output = dict(forward(loaded, inputs, model, output_hidden_states=True))
         output.setdefault("last_hidden_state", hidden_states(loaded, output)[-1])
     last = output["last_hidden_state"]
@@ -183,7 +183,7 @@ def _lengths(batch: Sequence[SentenceRow]) -> list[int]:
 
 
 def _in_bfloat16(model: "transformers.PreTrainedModel") -> "transformers.PreTrainedModel":
-    """A converted copy; faster than autocast, which converts the weights in every batch."""
+    """Return a converted copy; faster than autocast, which converts the weights in every batch."""
     with RUN_LOCK:
         converted: transformers.PreTrainedModel = copy.deepcopy(model).to(torch.bfloat16).eval()
     return converted
@@ -199,25 +199,24 @@ def sentence_vectors(
     store: SentenceStore | None = None,
     batch_tokens: int | None = None,
 ) -> SentenceVectors:
-    """One vector for every sentence; float32 whatever the run's format.
+    """Compute one vector per sentence; float32 whatever the format of the run.
 
-    Neither the order of the list nor what else is in it changes a vector, up to rounding. The model is free between
-    batches, so that clicks elsewhere get their turn. What was computed before `progress` ended the work is in the
-    store.
+    A vector does not depend on the order or content of the list, up to rounding. The model is unlocked between batches,
+    so that other requests can run. Vectors computed before a cancellation are in the store.
 
     Args:
         loaded: the model, in float32.
-        tokenizer: its tokenizer.
+        tokenizer: tokenizer of the model.
         sentences: the texts.
-        plan: how a sentence becomes a vector (bertviz_core.sentences.plan.recommended).
-        dtype: number format of the run; "bfloat16" is quick only where fast_bfloat16 says so.
-        progress: called as progress(done, total) in different sentences; may raise to stop the work.
-        store: where vectors are looked up and kept; None for nowhere.
-        batch_tokens: tokens that go through the model together, padding included; None for what suits the device. A
-            batch for which there is no memory is halved, and a notice says so.
+        plan: pooling plan for sentence vectors (bertviz_core.sentences.plan.recommended).
+        dtype: number format of the run; "bfloat16" is fast only if fast_bfloat16 is true.
+        progress: called as progress(done, total) in distinct sentences; may raise to cancel.
+        store: cache of vectors; None for no cache.
+        batch_tokens: maximum number of tokens per batch, padding included; None for the default of the device. A batch
+            that exceeds the memory is halved, with a notice.
 
     Raises:
-        TextError: no sentence, one that is too long or has no token, or a layer that the model does not have.
+        TextError: there is no sentence, one is too long or has no token, or the model lacks the layer.
         UnsupportedModelError: the model has no pooler, or cannot be run on a text alone.
         CheckpointError: the plan's dense layers do not fit the model.
     """
@@ -264,7 +263,7 @@ def sentence_vectors(
 
 
 def fingerprint(loaded: LoadedModel, tokenizer: TextTokenizer, plan: SentencePlan, dtype: SentenceDtype) -> bytes:
-    """Identifies how vectors are made: model, plan, limit and format."""
+    """Return an identifier of the computation of vectors: model, plan, limit and format."""
     parts = (
         loaded.name, loaded.revision, loaded.model_type, dtype, plan.pooling, plan_layer(loaded, plan), plan.normalize,
         plan.prompt, plan.include_prompt, limited(tokenizer, plan).limit.tokens, plan.lower_case, plan.truncate_dim,
@@ -287,7 +286,7 @@ def _compute(
     report: Progress,
     batch_tokens: int | None,
 ) -> tuple[str, ...]:
-    """Run the model on the texts at some places, batch by batch; a notice where batches had to be halved."""
+    """Encode the texts at some indices, batch by batch; return a notice if batches were halved."""
     total, before = len(stored.texts), len(stored.texts) - len(missing)
     rows: list[SentenceRow] = []
     for chunk in tokenized(tokenizer, [stored.texts[position] for position in missing], plan):

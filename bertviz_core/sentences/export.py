@@ -12,11 +12,11 @@ from bertviz_core.sentences.results import SentenceVectors
 from bertviz_core.text import formula_safe
 
 WITH_SIDE_FILE = (".npy", ".csv")
-"""Formats that have no place for what made the vectors; it goes into a file with .json behind the name."""
+"""Formats without metadata; it is written to a file with the suffix .json."""
 
 
 def about(vectors: SentenceVectors) -> dict[str, Any]:
-    """Metadata of the vectors as plain values: model, revision, pooling, layer and more."""
+    """Return the metadata of the vectors as plain values: model, revision, pooling, layer and more."""
     return {
         "model": vectors.model,
         "revision": vectors.revision,
@@ -32,15 +32,15 @@ def about(vectors: SentenceVectors) -> dict[str, Any]:
 
 
 def about_json(vectors: SentenceVectors) -> bytes:
-    """Metadata of the vectors as JSON."""
+    """Return the metadata of the vectors as JSON."""
     return json.dumps(about(vectors), indent=2, ensure_ascii=False).encode() + b"\n"
 
 
 def parquet_bytes(vectors: SentenceVectors) -> bytes:
-    """A Parquet file: sentence, tokens, truncated, vector (a list of fixed length).
+    """Build a Parquet file: sentence, tokens, truncated, vector (a list of fixed length).
 
-    The metadata of its schema hold model, revision, pooling and layer each under its own name, and all that `about`
-    says as JSON under "inside_bert". Parquet is typed, so no cell can be a formula and the sentences stay as they are.
+    The schema metadata contain model, revision, pooling and layer under their names, and the output of `about` as JSON
+    under "inside_bert". Parquet is typed, so no cell can be a formula and the sentences are unchanged.
     """
     flat = pyarrow.array(np.ascontiguousarray(vectors.vectors).ravel())
     table = pyarrow.table(
@@ -60,9 +60,9 @@ def parquet_bytes(vectors: SentenceVectors) -> bytes:
 
 
 def csv_bytes(vectors: SentenceVectors) -> bytes:
-    """A CSV file in UTF-8: sentence, tokens, truncated, then a column per dimension (d0, d1, ...).
+    """Build a CSV file in UTF-8: sentence, tokens, truncated, then one column per dimension (d0, d1, ...).
 
-    A sentence that a spreadsheet would run as a formula gets an apostrophe in front.
+    A sentence that a spreadsheet would run as a formula is prefixed with an apostrophe.
     """
     numbers = pd.DataFrame(vectors.vectors, columns=[f"d{index}" for index in range(vectors.dimensions)])
     numbers.insert(0, "sentence", [formula_safe(_plain(text)) for text in vectors.sentences])
@@ -72,12 +72,12 @@ def csv_bytes(vectors: SentenceVectors) -> bytes:
 
 
 def npy_bytes(vectors: SentenceVectors) -> bytes:
-    """The vectors as NumPy's own file, (sentences, dimensions) float32."""
+    """Build a NumPy file of the vectors, (sentences, dimensions) float32."""
     target = io.BytesIO()
     np.save(target, vectors.vectors, allow_pickle=False)
     return target.getvalue()
 
 
 def _plain(text: str) -> str:
-    """The text without lone surrogates, which no file can hold."""
+    """Remove lone surrogates, which cannot be encoded."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,7 +1,7 @@
-"""Read from the files of sentence-transformers how a checkpoint's sentence vectors are made.
+"""Read a checkpoint's recipe for sentence vectors from its sentence-transformers files.
 
-modules.json lists what stands behind the encoder (Reimers & Gurevych 2019, section 3, and the files that the library
-sentence-transformers writes). No class that it names is imported, no pickle is opened.
+modules.json lists the modules after the encoder (Reimers & Gurevych 2019, section 3, and the files that the library
+sentence-transformers writes). No class that it names is imported, and no pickle is opened.
 """
 
 import dataclasses
@@ -31,17 +31,17 @@ ENCODERS_ALONE = frozenset(
         "switch_transformers", "t5", "t5gemma", "t5gemma2", "udop", "umt5",
     }
 )  # fmt: skip
-"""Encoder-decoder families of whose models sentence-transformers runs the encoder alone; of others it pools the
-decoder's vectors, for the text moved by one token."""
+"""Encoder-decoder families for which sentence-transformers runs only the encoder; for others it pools the decoder's
+vectors of the text shifted by one token."""
 LOADING_KEYS = ("model_args", "model_kwargs", "tokenizer_args", "processor_kwargs", "config_args", "config_kwargs")
 VECTOR_TASK = "feature-extraction"
 MAX_PROMPT, MAX_MODULES, MAX_MODULE_VALUES = 10_000, 100, 2_000
-"""Most characters of a prompt, most modules, and most values of the list of them."""
+"""Maximum length of a prompt in characters, number of modules, and number of values in their list."""
 NO_PROMPT = "none"
-"""Asks for no prompt, where no prompt of the checkpoint is called so."""
+"""Name that selects no prompt, unless a prompt of the checkpoint has this name."""
 MODULES_FILE = "modules.json"
 LIBRARY_PREFIX = "sentence_transformers."
-"""Beginning of the classes whose meaning is known; a checkpoint's own classes are code, which is never run."""
+"""Prefix of the supported classes; a checkpoint's own classes are code, which is never run."""
 SENTENCE_OUTPUT = "sentence_embedding"
 POOLING_SWITCHES: Mapping[str, str] = {
     "pooling_mode_cls_token": "cls",
@@ -51,7 +51,7 @@ POOLING_SWITCHES: Mapping[str, str] = {
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
-"""Switches of older files, in the order in which the library puts several poolings side by side."""
+"""Switches of older files, in the order in which the library concatenates several poolings."""
 FOLLOWED_POOLINGS: tuple[Pooling, ...] = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
 POOLING_PHRASES: Mapping[Pooling, str] = {
     "mean": "the mean of all tokens",
@@ -76,20 +76,20 @@ class SentenceConfig(NamedTuple):
     prompt: str
     """The default prompt."""
     max_seq_length: int | None
-    """Most tokens of a sentence."""
+    """Maximum number of tokens of a sentence."""
     lower_case: bool
-    """Whether texts are put into lower case."""
+    """Whether texts are lowercased."""
     truncate_dim: int | None
-    """Leading dimensions that are kept."""
+    """Number of leading dimensions to keep."""
     notices: tuple[str, ...]
-    """What is not followed, one sentence each."""
+    """Unsupported settings, one sentence each."""
 
 
 def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
-    """The checkpoint's own plan; mean pooling, with a notice, if it has none.
+    """Return the checkpoint's own plan; mean pooling, with a notice, if it has none.
 
     Raises:
-        CheckpointError: the weights are not here, or a file of the modules is damaged.
+        CheckpointError: the weights are not on this machine, or a file of the modules is damaged.
     """
     folder = weights_folder(source, settings)
     if source.kind == "bundled":
@@ -123,16 +123,16 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
 
 
 def adapted(plan: SentencePlan, pooling: Pooling, layer: int | None, prompt: str | None = None) -> SentencePlan:
-    """A checkpoint's plan with another pooling, layer or prompt.
+    """Return a checkpoint's plan with another pooling, layer or prompt.
 
-    Its dense layers, and the dimensions that it keeps, belong to its own pooling and last layer, so they are left out
-    for any other; length, normalisation and prompt stay.
+    The dense layers and the truncation of the plan apply only to its own pooling and last layer, and are left out
+    otherwise; length, normalisation and prompt stay.
 
     Args:
-        plan: what `recommended` gave.
-        pooling: the pooling wanted.
-        layer: entry of hidden_states; None for the last. The last by its number counts as another layer.
-        prompt: text in front of every sentence; None for the plan's own.
+        plan: output of `recommended`.
+        pooling: the new pooling.
+        layer: entry of hidden_states; None for the last. The index of the last counts as another layer.
+        prompt: prefix of every sentence; None for the plan's own.
     """
     prompt = plan.prompt if prompt is None else prompt
     if (pooling, layer) == (plan.pooling, plan.layer):
@@ -151,7 +151,7 @@ def adapted(plan: SentencePlan, pooling: Pooling, layer: int | None, prompt: str
 
 
 def prompt_named(plan: SentencePlan, name: str) -> str:
-    """The text of a prompt by its name; "none" is no prompt at all.
+    """Return the text of a prompt by its name; "none" is no prompt.
 
     Raises:
         TextError: the checkpoint has no prompt of this name.
@@ -167,7 +167,7 @@ def prompt_named(plan: SentencePlan, name: str) -> str:
 
 
 def offered_prompts(plan: SentencePlan) -> tuple[str, ...]:
-    """Names of the prompts that are a text, in the checkpoint's order."""
+    """Return the names of all nonempty prompts, in the checkpoint's order."""
     return tuple(name for name, text in (plan.prompts or {}).items() if text)
 
 
@@ -175,7 +175,7 @@ def sentence_config(folder: Path) -> SentenceConfig:
     """Read the settings in a checkpoint's folder; empty ones if it has no such files.
 
     Raises:
-        CheckpointError: a file is damaged, or not the folder's own, or a prompt is too long.
+        CheckpointError: a file is damaged, or outside the folder, or a prompt is too long.
     """
     library_config = read_json(folder, PROMPTS_FILE) if present(folder, PROMPTS_FILE) else {}
     length_config = next((read_json(folder, name) for name in LENGTH_FILES if present(folder, name)), {})
@@ -200,7 +200,7 @@ def sentence_config(folder: Path) -> SentenceConfig:
 
 
 class _ModuleReader:
-    """Reads the modules behind the encoder one by one."""
+    """Reads the modules after the encoder one by one."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -209,7 +209,7 @@ class _ModuleReader:
         self.dense: list[DenseLayer] = []
         self.notices: list[str] = []
         self.first = True
-        self.broken = False  # a module could not be followed, so dense layers after it cannot be either
+        self.broken = False  # a module is unsupported, so dense layers after it cannot be applied either
 
     def take(self, class_name: str, module_folder: str) -> None:
         """Read the next module, by its class name."""
@@ -231,7 +231,7 @@ class _ModuleReader:
             self.notices += [notice] if notice else []
         elif name == "Normalize" and self.pooling is not None and _of_sentences(self.folder, module_folder):
             self.normalize = True
-        elif first or name != "Dropout":  # dropout is for training
+        elif first or name != "Dropout":  # dropout is only for training
             self.broken = True
             self.notices.append(
                 f"The checkpoint's module {quoted(class_name)} is not followed here; its vectors differ."
@@ -253,7 +253,7 @@ class _ModuleReader:
 
 
 def _modules(folder: Path) -> list[tuple[str, str]] | None:
-    """(class, folder in the checkpoint's) of every module in its order; None without a modules.json."""
+    """Return (class, subfolder) of every module in order; None without a modules.json."""
     if not present(folder, MODULES_FILE):
         return None
     listed = parsed_json(MODULES_FILE, read_file(folder, MODULES_FILE, CONFIG_NBYTES), MAX_MODULE_VALUES)
@@ -276,7 +276,7 @@ def _modules(folder: Path) -> list[tuple[str, str]] | None:
 
 
 def _of_sentences(folder: Path, module_folder: str) -> bool:
-    """Whether a normalisation takes the sentence's vector, as it always did before it had a file of its own."""
+    """Return whether a normalisation applies to the sentence vector, as it did before it had a file of its own."""
     name = f"{module_folder}/config.json"
     config = read_json(folder, name) if present(folder, name) else {}
     return all(config.get(name) in (None, SENTENCE_OUTPUT) for name in ("module_input_name", "module_output_name"))
@@ -287,7 +287,7 @@ def _count(value: Any) -> int | None:
 
 
 def _not_followed(length_config: Mapping[str, Any]) -> list[str]:
-    """Settings of newer files that change the model's input or output and are not supported."""
+    """Describe unsupported settings of newer files that change the model's input or output."""
     notices = []
     task = length_config.get("transformer_task", VECTOR_TASK)
     if task != VECTOR_TASK:
@@ -315,7 +315,7 @@ def _not_followed(length_config: Mapping[str, Any]) -> list[str]:
 
 
 def _encoder_notices(source: ModelSource, folder: Path) -> Iterator[str]:
-    """Notices on how the checkpoint's encoder differs in sentence-transformers."""
+    """Yield notices on differences of the checkpoint's encoder in sentence-transformers."""
     model_type, config = source.model_type, source.config
     if config.get("is_encoder_decoder", "decoder_layers" in config) and model_type not in ENCODERS_ALONE:
         yield (
@@ -327,7 +327,7 @@ def _encoder_notices(source: ModelSource, folder: Path) -> Iterator[str]:
 
 
 def _prompt_note(prompt: str) -> str:
-    """A sentence about the prompt; "" without one."""
+    """Describe the prompt in a sentence; "" without one."""
     return f" Each sentence is prefixed with {quoted(prompt)}." if prompt else ""
 
 

@@ -1,4 +1,4 @@
-"""Pool token vectors, and apply the dense layers that a checkpoint has after it."""
+"""Pool token vectors, and apply a checkpoint's dense layers."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,11 +24,11 @@ def dense_layer(folder: Path, module_folder: str) -> tuple[DenseLayer | None, st
     """Read a dense layer of a checkpoint; None and a reason if it is not supported.
 
     Args:
-        folder: the checkpoint's folder.
-        module_folder: the layer's own folder in it.
+        folder: folder of the checkpoint.
+        module_folder: subfolder of the layer.
 
     Raises:
-        CheckpointError: its files are damaged, or not the checkpoint's own.
+        CheckpointError: its files are damaged, or outside the checkpoint's folder.
     """
     config = read_json(folder, f"{module_folder}/config.json")
     name = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
@@ -87,11 +87,11 @@ def _read(folder: Path, module_folder: str, activation: str) -> DenseLayer:
 
     raw = read_file(
         folder, f"{module_folder}/{SINGLE_FILE}", DENSE_NBYTES
-    )  # load_file would keep a map of it, and it may change
+    )  # load_file would memory-map it, and the file may change
     try:
         tensors = load(raw)
         weight, bias = tensors["linear.weight"], tensors.get("linear.bias")
-    except Exception as error:  # the library raises whatever a damaged file leads to
+    except Exception as error:  # safetensors raises undocumented errors for damaged files
         raise CheckpointError(f"The dense layer {quoted(module_folder)} cannot be read: {first_line(error)}") from error
     if weight.ndim != 2 or (bias is not None and bias.shape != weight.shape[:1]):
         raise CheckpointError(f"The dense layer {quoted(module_folder)} has a weight of shape {tuple(weight.shape)}.")
@@ -99,15 +99,15 @@ def _read(folder: Path, module_folder: str, activation: str) -> DenseLayer:
 
 
 def offered_poolings(first_token: str | None, has_pooler: bool, own: Pooling) -> tuple[Pooling, ...]:
-    """Poolings that a model offers, in a fixed order, its own included.
+    """Return the poolings that a model offers, in a fixed order, its own included.
 
-    A model without a special token in front of its texts (GPT-2, T5) has none that could stand for the whole, and one
-    without a pooler has no output of it.
+    A model without a leading special token (GPT-2, T5) offers no first-token pooling, and one without a pooler no
+    pooler output.
 
     Args:
-        first_token: the special token in front of every text; None for none.
+        first_token: leading special token of every text; None for none.
         has_pooler: whether the model has a pooler.
-        own: what the checkpoint asks for, or the mean.
+        own: pooling of the checkpoint, or the mean.
     """
     missing = {"cls": first_token is None, "pooler": not has_pooler}
     offered = [pooling for pooling in POOLINGS if pooling == own or not missing.get(pooling, False)]
@@ -115,9 +115,9 @@ def offered_poolings(first_token: str | None, has_pooler: bool, own: Pooling) ->
 
 
 def token_mask(lengths: "torch.Tensor", seq: int, skipped: int) -> "torch.Tensor":
-    """Which tokens of a padded batch are pooled, (batch, seq) bool: neither padding nor the first `skipped`.
+    """Return which tokens of a padded batch are pooled, (batch, seq) bool: neither padding nor the first `skipped`.
 
-    A sentence that has no more than the skipped tokens keeps its last one, so that something is pooled.
+    A sentence with no more than `skipped` tokens keeps its last one, so that one token is pooled.
     """
     positions = torch.arange(seq, device=lengths.device)
     first = torch.clamp(lengths - 1, max=skipped)
@@ -125,15 +125,15 @@ def token_mask(lengths: "torch.Tensor", seq: int, skipped: int) -> "torch.Tensor
 
 
 def pooled(hidden: "torch.Tensor", mask: "torch.Tensor", pooling: Pooling) -> "torch.Tensor":
-    """One vector per row, (batch, hidden) float32, from hidden states (batch, seq, hidden) and the mask of token_mask.
+    """Pool hidden states (batch, seq, hidden) by the mask of token_mask into vectors (batch, hidden) float32.
 
-    "mean" is the sum of the tokens' vectors over their count, "cls" the first token that counts, "max" the largest
-    value of each dimension (Reimers & Gurevych 2019, section 3); "weightedmean" weights a token by its place from 1
-    (Muennighoff 2022, section 3), "lasttoken" takes the last one, "mean_sqrt_len_tokens" is the sum over the root of
-    the count (sentence-transformers' Pooling). Texts stand at the left of their row, padding at the right.
+    "mean" is the mean of the token vectors, "cls" the first pooled token, "max" the maximum of each dimension (Reimers
+    & Gurevych 2019, section 3); "weightedmean" weights a token by its position from 1 (Muennighoff 2022, section 3),
+    "lasttoken" takes the last token, "mean_sqrt_len_tokens" is the sum over the square root of the count (Pooling in
+    sentence-transformers). Rows are padded on the right.
 
     Raises:
-        ValueError: the pooler's vector is not made from hidden states here.
+        ValueError: the pooler is not computed from hidden states here.
     """
     if pooling == "pooler":
         raise ValueError("the pooler is run by the model itself")
@@ -146,7 +146,7 @@ def pooled(hidden: "torch.Tensor", mask: "torch.Tensor", pooling: Pooling) -> "t
     states, counted = hidden.float(), mask[:, :, None]
     if pooling == "max":
         return states.masked_fill(~counted, float("-inf")).amax(dim=1)
-    # masked_fill, not a product: padding may hold NaN or infinity in some families.
+    # masked_fill, not a product: padding may contain NaN or infinity in some families.
     states, counts = states.masked_fill(~counted, 0.0), mask.sum(dim=1, keepdim=True)
     if pooling == "weightedmean":
         weights = mask * torch.arange(1, mask.shape[1] + 1, device=mask.device)

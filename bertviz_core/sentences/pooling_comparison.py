@@ -16,9 +16,9 @@ from bertviz_core.sentences.similarity import similarity_matrix
 from bertviz_core.trace.tokenization import TextTokenizer
 
 MAX_SENTENCES = 500
-"""Sentences that are compared; their vectors under all poolings and layers of BERT-base take 80 MB."""
+"""Maximum number of sentences; their vectors under all poolings and layers of BERT-base take 80 MB."""
 MAX_SENTENCES_WITH_MATRICES = 64
-"""Sentences up to which the matrices are kept."""
+"""Maximum number of sentences with returned matrices."""
 NOTE = (
     "Mean cosine of two different sentences: near 1, all vectors point the same way and tell little apart "
     "(anisotropy, Ethayarajh 2019); a larger spread tells more apart."
@@ -34,19 +34,19 @@ def pooling_comparison(
     progress: Progress | None = None,
     own: Pooling = "mean",
 ) -> PoolingComparison:
-    """Cosines of all pairs of sentences under every pooling and layer, without prompt, dense layers, normalisation.
+    """Compute cosines of all pairs under every pooling and layer, without prompt, dense layers, normalisation.
 
     Args:
         loaded: the model, in float32.
-        tokenizer: its tokenizer.
+        tokenizer: tokenizer of the model.
         sentences: at least two, at most 500.
-        layers: entries of hidden_states, 0 for the embedding output.
-        max_seq_length: most tokens of a sentence; None for what the model reads at once.
-        progress: called as progress(done, total) in sentences; may raise to stop the work.
-        own: the checkpoint's own pooling, a further row where it is none of those offered for the model.
+        layers: entries of hidden_states; 0 is the embedding output.
+        max_seq_length: maximum number of tokens per sentence; None for the limit of the model.
+        progress: called as progress(done, total) in sentences; may raise to cancel.
+        own: the checkpoint's own pooling, an additional row if the model does not offer it.
 
     Raises:
-        TextError: fewer or more sentences, or a layer that the model does not have.
+        TextError: there are fewer or more sentences, or the model lacks a layer.
         UnsupportedModelError: the model cannot be run on a text alone.
     """
     if not 2 <= len(sentences) <= MAX_SENTENCES:

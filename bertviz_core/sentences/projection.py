@@ -1,4 +1,4 @@
-"""Project sentence vectors into a plane: principal components, or UMAP where it is installed."""
+"""Project sentence vectors into a plane: principal components, or UMAP if installed."""
 
 import warnings
 from collections.abc import Callable
@@ -14,10 +14,10 @@ from bertviz_core.sentences.results import MapMethod, SentenceMap
 
 UMAP_NEIGHBOURS = 15
 MAX_UMAP_SENTENCES = 10_000
-"""Sentences that UMAP places: more of them take minutes that nothing can end."""
+"""Maximum number of sentences for UMAP: more take minutes without a way to cancel."""
 SEED = 0
 UMAP_LOCK = Lock()
-"""Some of the ways in which numba runs loops on several cores end the process when two threads enter them."""
+"""Some threading layers of numba end the process when two threads enter them."""
 PCA_NOTE = "Both axes have the same scale; the rest of the variance ({rest:.1%}) is not in the picture."
 UMAP_NOTE = "UMAP keeps neighbours together (McInnes et al. 2018); distances between groups and axes mean nothing."
 
@@ -30,12 +30,12 @@ def umap_available() -> bool:
 def sentence_map(vectors: Float[np.ndarray, "sentences dimensions"], method: MapMethod = "pca") -> SentenceMap:
     """Project every sentence to a point.
 
-    PCA: the two directions of largest variance of the centred vectors, each signed so that its largest entry is
-    positive; the same vectors always give the same picture.
+    PCA: the two directions of largest variance of the centred vectors, each with a positive largest entry;
+    deterministic.
 
     Raises:
-        UnsupportedModelError: the vectors hold NaN or infinity.
-        TextError: UMAP is asked for and not installed, or for fewer or more sentences than it can place.
+        UnsupportedModelError: the vectors contain NaN or infinity.
+        TextError: UMAP is requested and not installed, or the number of sentences is outside its limits.
     """
     if not np.isfinite(vectors).all():
         raise UnsupportedModelError("The sentence vectors hold NaN or infinity, so they have no place in a plane.")
@@ -53,12 +53,12 @@ def sentence_map(vectors: Float[np.ndarray, "sentences dimensions"], method: Map
 def principal_axes(
     scatter: Float[np.ndarray, "dimensions dimensions"],
 ) -> tuple[Float[np.ndarray, "2 dimensions"], Float[np.ndarray, "2"]]:
-    """The two directions of largest variance and the share of the variance along each.
+    """Return the two directions of largest variance and the share of the variance along each.
 
-    Each direction is signed so that its largest entry is positive; a second one that there is not is zero.
+    Each direction is signed so that its largest entry is positive; a missing second direction is zero.
 
     Args:
-        scatter: sum over the centred vectors of their outer products, in float64.
+        scatter: scatter matrix, the sum of outer products of the centred vectors, in float64.
     """
     variance, columns = np.linalg.eigh(scatter)
     leading, variance = columns[:, ::-1][:, :2].T, np.clip(variance[::-1], 0, None)
@@ -70,12 +70,12 @@ def principal_axes(
 
 
 def pca_note(explained: Float[np.ndarray, "2"]) -> str:
-    """What two principal components show, and how much variance they leave out."""
+    """Describe two principal components, and the variance that they leave out."""
     return PCA_NOTE.format(rest=max(0.0, 1 - float(explained.sum())) if explained.any() else 0.0)
 
 
 def _umap(vectors: np.ndarray) -> SentenceMap:
-    """Uniform manifold approximation and projection of the cosine distances; the same points at every call."""
+    """Project by UMAP of the cosine distances; deterministic."""
     points, _ = fitted_umap(vectors)
     return SentenceMap(points, None, "umap", UMAP_NOTE)
 
@@ -83,12 +83,12 @@ def _umap(vectors: np.ndarray) -> SentenceMap:
 def fitted_umap(
     vectors: Float[np.ndarray, "sentences dimensions"],
 ) -> tuple[Float[np.ndarray, "sentences 2"], Callable[[np.ndarray], np.ndarray]]:
-    """Points by UMAP of the cosine distances, and a function that places further vectors among them.
+    """Fit UMAP on cosine distances; return the points, and a function that projects further vectors.
 
-    The same vectors get the same points at every call.
+    The result is deterministic.
 
     Raises:
-        TextError: UMAP is not installed, or these are fewer or more sentences than it can place.
+        TextError: UMAP is not installed, or the number of sentences is outside its limits.
     """
     if not umap_available():
         raise TextError("UMAP is not installed here; install umap-learn, or choose PCA.")
@@ -102,7 +102,7 @@ def fitted_umap(
         start = "random" if len(vectors) < 10 else "spectral"
         reducer = umap(n_neighbors=neighbours, metric="cosine", random_state=SEED, n_jobs=1, init=start)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of few or equal sentences it says that its graph falls into parts
+            warnings.simplefilter("ignore")  # it warns about disconnected graphs of few or equal sentences
             points = reducer.fit_transform(np.array(vectors, dtype=np.float32))
 
     def placed(others: np.ndarray) -> np.ndarray:
@@ -116,6 +116,6 @@ def fitted_umap(
 def _umap_class() -> Any:
     try:
         from umap import UMAP
-    except (ImportError, AttributeError) as error:  # another package of this name, or one that misses its own parts
+    except (ImportError, AttributeError) as error:  # another package of this name, or one with missing dependencies
         raise TextError(f"UMAP cannot be used here ({error}); install umap-learn, or choose PCA.") from error
     return UMAP

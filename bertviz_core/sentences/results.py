@@ -9,84 +9,84 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 Pooling = Literal["mean", "cls", "max", "pooler", "weightedmean", "lasttoken", "mean_sqrt_len_tokens"]
-"""How one vector comes from many: the tokens' mean, the first token, the largest of each dimension, the pooler; a mean
-weighted by place, the last token, the sum over the square root of the count, which some checkpoints ask for."""
+"""Pooling of token vectors: mean, first token, maximum of each dimension, pooler; position-weighted mean, last token,
+or sum over the square root of the count, for checkpoints that require them."""
 POOLINGS: tuple[Pooling, ...] = ("mean", "cls", "max", "pooler", "lasttoken")
-"""Those that can be asked for of any model; the others are followed where a checkpoint names them."""
+"""Poolings available for any model; the others are used if a checkpoint requires them."""
 ADDITIVE_POOLINGS: tuple[Pooling, ...] = ("mean", "max", "weightedmean", "mean_sqrt_len_tokens")
-"""Those whose vector is a sum of one part per token."""
+"""Poolings with a vector that is a sum of one part per token."""
 SentenceDtype = Literal["float32", "bfloat16"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DenseLayer:
-    """A linear map behind the pooling, as a checkpoint's sentence-transformers modules have it."""
+    """A linear map after the pooling, from a checkpoint's sentence-transformers modules."""
 
     weight: Float[np.ndarray, "rows columns"]
-    """Multiplied with the vector: output = activation(weight @ vector + bias)."""
+    """Weight matrix: output = activation(weight @ vector + bias)."""
     bias: Float[np.ndarray, " rows"] | None
-    """Added to the product; None for none."""
+    """Bias; None for none."""
     activation: str
-    """Name of the function behind the sum: "identity", "tanh", "relu", "gelu" or "sigmoid"."""
+    """Name of the activation: "identity", "tanh", "relu", "gelu" or "sigmoid"."""
 
     @property
     def linear(self) -> bool:
-        """Whether nothing but a sum and products happens in it."""
+        """Whether the activation is the identity."""
         return self.activation == "identity"
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeTokens:
-    """The special tokens that a tokenizer puts around a sentence."""
+    """Special tokens that a tokenizer adds around a sentence."""
 
     first: str | None
-    """In front of it, such as [CLS]; None for none."""
+    """Leading token, such as [CLS]; None for none."""
     last: str | None
-    """Behind it, such as [SEP]; None for none."""
+    """Trailing token, such as [SEP]; None for none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentencePlan:
-    """How a sentence becomes one vector."""
+    """Recipe for the vector of a sentence."""
 
     pooling: Pooling
-    """How the tokens' vectors become one."""
+    """Pooling of the token vectors."""
     layer: int | None = None
-    """Entry of hidden_states that is pooled, 0 for the embedding output; None for the last. A pooler reads the last."""
+    """Pooled entry of hidden_states, 0 for the embedding output; None for the last, which the pooler reads."""
     normalize: bool = False
     """Whether the vector is normalised to unit length at the end."""
     prompt: str = ""
-    """Text put in front of every sentence; "" for none."""
+    """Prefix of every sentence; "" for none."""
     include_prompt: bool = True
-    """Whether the prompt's tokens are pooled with those of the sentence."""
+    """Whether the tokens of the prompt are pooled, too."""
     max_seq_length: int | None = None
-    """Most tokens of a sentence, special ones included; None for what the model reads at once."""
+    """Maximum number of tokens per sentence, special ones included; None for the limit of the model."""
     lower_case: bool = False
-    """Whether prompt and sentence are put into lower case before they are tokenized."""
+    """Whether prompt and sentence are lowercased before tokenization."""
     dense: tuple[DenseLayer, ...] = ()
-    """Maps applied behind the pooling, in their order; they belong to the model's own pooling and last layer."""
+    """Maps applied after the pooling, in order; they apply only to the model's own pooling and last layer."""
     truncate_dim: int | None = None
-    """Leading dimensions that are kept at the very end; None for all. Belongs to the model's own pooling too."""
+    """Number of leading dimensions kept at the end; None for all. Applies only to the model's own pooling, too."""
     reason: str = ""
-    """Where this plan comes from, one sentence for the reader."""
+    """Origin of this plan, one sentence."""
     prompts: Mapping[str, str] | None = None
-    """Prompts that the checkpoint offers, by name; None where it offers none."""
+    """Prompts of the checkpoint by name; None if it has none."""
     notices: tuple[str, ...] = ()
-    """What of the checkpoint's modules is not followed, one sentence each."""
+    """Unsupported parts of the checkpoint's modules, one sentence each."""
     from_checkpoint: bool = False
-    """Whether the checkpoint itself asks for this pooling."""
+    """Whether the checkpoint specifies this pooling."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenPair:
-    """One token of each sentence and what the two add to the similarity."""
+    """One token of each sentence and their contribution to the similarity."""
 
     first: int
     """Position of the token in the first sentence."""
     second: int
     """Position of the token in the second sentence."""
     share: float
-    """Its cell: what it adds to the cosine."""
+    """Contribution of the pair to the cosine."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,35 +98,35 @@ class TokenPairShares:
     second_tokens: tuple[str, ...]
     """Tokens of the second sentence, one for each column."""
     cells: Float[np.ndarray, "first second"]
-    """What each pair of tokens adds; the sum of all is `total`."""
+    """Contribution of each pair of tokens; they sum to `total`."""
     score: float
-    """Cosine of the two sentence vectors by the plan."""
+    """Cosine of the two sentence vectors under the plan."""
     total: float
-    """Sum of the cells: the score where `exact`, up to rounding."""
+    """Sum of the cells; equals the score up to rounding if `exact`."""
     exact: bool
-    """Whether the cells make up the score; where not, they are an approximation and `note` says why."""
+    """Whether the cells sum to the score; otherwise they are an approximation, and `note` explains it."""
     note: str
-    """What the cells are, one sentence for the reader."""
+    """Explanation of the cells, one sentence."""
     pooling: Pooling
     """The pooling of the score."""
     layer: int
-    """Entry of hidden_states that the cells are made from."""
+    """Entry of hidden_states of the cells."""
     first_totals: Float[np.ndarray, " first"]
-    """Sums of the rows: what each token of the first sentence adds."""
+    """Sums of the rows: contribution of each token of the first sentence."""
     second_totals: Float[np.ndarray, " second"]
-    """Sums of the columns."""
+    """Sums of the columns: contribution of each token of the second sentence."""
     first_words: tuple[str, ...]
-    """Words of the first sentence in their order, special tokens as their own."""
+    """Words of the first sentence in order; special tokens are words of their own."""
     first_word_totals: Float[np.ndarray, " first_words"]
-    """What each word of the first sentence adds."""
+    """Contribution of each word of the first sentence."""
     second_words: tuple[str, ...]
     """Words of the second sentence."""
     second_word_totals: Float[np.ndarray, " second_words"]
-    """What each word of the second sentence adds."""
+    """Contribution of each word of the second sentence."""
     word_cells: Float[np.ndarray, "first_words second_words"]
-    """What each pair of words adds: cells of their tokens summed."""
+    """Contribution of each pair of words: sums of their tokens' cells."""
     top: tuple[TokenPair, ...]
-    """Pairs of tokens by size of their cell, largest first, special tokens left out."""
+    """Pairs of tokens by descending magnitude of their cell, without special tokens."""
 
 
 Measure = Literal["cosine", "dot", "euclidean"]
@@ -136,40 +136,40 @@ MapMethod = Literal["pca", "umap"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentenceVectors:
-    """One vector for every sentence, in the order given."""
+    """One vector per sentence, in the order of the input."""
 
     sentences: tuple[str, ...]
-    """The sentences as given."""
+    """The sentences."""
     vectors: Float[np.ndarray, "sentences dimensions"]
-    """Their vectors; cannot be written to."""
+    """Vectors of the sentences; read-only."""
     token_counts: Int[np.ndarray, " sentences"]
-    """Tokens that the model read of each, special ones and the prompt included."""
+    """Number of tokens of each sentence, special ones and the prompt included."""
     truncated: Bool[np.ndarray, " sentences"]
     """Whether tokens were cut off at its end."""
     model: str
     """Name of the model."""
     revision: str
-    """State of its files."""
+    """Revision of its files."""
     pooling: Pooling
-    """How the tokens' vectors became one."""
+    """Pooling of the token vectors."""
     layer: int
-    """Entry of hidden_states that was pooled, 0 for the embedding output."""
+    """Pooled entry of hidden_states; 0 is the embedding output."""
     normalized: bool
-    """Whether every vector was normalised to unit length."""
+    """Whether all vectors are normalised to unit length."""
     prompt: str
-    """Text put in front of every sentence; "" for none."""
+    """Prefix of every sentence; "" for none."""
     dtype: SentenceDtype
-    """Number format of the run; the vectors are float32 all the same."""
+    """Number format of the run; the vectors are always float32."""
     computed: int
-    """Different sentences that the model was run on for this result."""
+    """Number of distinct sentences computed for this result."""
     from_store: int
-    """Different sentences whose vectors were kept from before."""
+    """Number of distinct sentences with cached vectors."""
     seconds: float
-    """Duration of all of it."""
+    """Total duration in seconds."""
     notices: tuple[str, ...]
-    """What a reader must know about the numbers, one sentence each."""
+    """Notices, one sentence each."""
     first_token: str | None = None
-    """The special token in front of every sentence, whose vector "cls" takes; None for none."""
+    """Leading special token of every sentence, used by "cls"; None for none."""
 
     @property
     def dimensions(self) -> int:
@@ -179,26 +179,26 @@ class SentenceVectors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredPairs:
-    """Pairs of sentences, the most similar first."""
+    """Pairs of sentences by descending similarity."""
 
     first: Int[np.ndarray, " found"]
-    """Index of one sentence."""
+    """Index of the first sentence."""
     second: Int[np.ndarray, " found"]
-    """Index of the other, larger than the first."""
+    """Index of the second sentence, larger than the first."""
     score: Float[np.ndarray, " found"]
-    """How alike they are, by the measure."""
+    """Similarity by the measure."""
     measure: Measure
-    """The measure; a Euclidean distance is small where two are alike."""
+    """The measure; a Euclidean distance is small for similar sentences."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbours:
-    """Sentences nearest to a query, the nearest first."""
+    """Sentences nearest to a query, nearest first."""
 
     index: Int[np.ndarray, " found"]
     """Index of the sentence."""
     score: Float[np.ndarray, " found"]
-    """How alike it is to the query, by the measure."""
+    """Similarity to the query by the measure."""
     measure: Measure
     """The measure."""
 
@@ -208,27 +208,27 @@ class ClusterOrder:
     """An order in which similar sentences are adjacent (average linkage of 1 - cosine)."""
 
     order: Int[np.ndarray, " sentences"]
-    """Index of the sentence at each place."""
+    """Index of the sentence at each position."""
     linkage: Float[np.ndarray, "merges 4"]
-    """As scipy.cluster.hierarchy: the two clusters joined (numbers from the count of sentences on are earlier joins),
-    the distance of the join (1 - cosine), sentences below it."""
+    """Linkage matrix of scipy.cluster.hierarchy: the two merged clusters (numbers from the number of sentences on are
+    earlier merges), their distance (1 - cosine), and the number of sentences."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockSummary:
-    """Similarity of many sentences as a small matrix: mean cosine between blocks of sentences."""
+    """Similarity of many sentences as a small matrix of mean cosines between blocks of sentences."""
 
     order: Int[np.ndarray, " sentences"]
-    """Index of the sentence at each place; blocks are runs of places."""
+    """Index of the sentence at each position; blocks are ranges of positions."""
     starts: Int[np.ndarray, " blocks"]
-    """First place of every block."""
+    """First position of every block."""
     sizes: Int[np.ndarray, " blocks"]
-    """Sentences of every block."""
+    """Number of sentences of every block."""
     similarity: Float[np.ndarray, "blocks blocks"]
-    """Mean cosine of all pairs of sentences from the two blocks, a sentence with itself left out; 1 for a block of one
-    with itself."""
+    """Mean cosine of all pairs of sentences from two blocks, without a sentence and itself; 1 on the diagonal for a
+    block of one sentence."""
     examples: Int[np.ndarray, " blocks"]
-    """Index of the sentence nearest to the middle of each block."""
+    """Index of the sentence nearest to the centre of each block."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -238,11 +238,11 @@ class SentenceMap:
     points: Float[np.ndarray, "sentences 2"]
     """Coordinates."""
     explained: Float[np.ndarray, "2"] | None
-    """Share of the variance along each axis, 0 to 1; None for a method whose axes have no such meaning."""
+    """Share of the variance along each axis, 0 to 1; None if the method has no such shares."""
     method: MapMethod
-    """How the points were placed."""
+    """Projection method."""
     note: str
-    """What the picture shows and what not, one sentence."""
+    """Explanation of the map, one sentence."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -250,22 +250,22 @@ class PoolingComparison:
     """The same sentences under every pooling and layer."""
 
     sentences: tuple[str, ...]
-    """The sentences compared."""
+    """The compared sentences."""
     poolings: tuple[Pooling, ...]
-    """Rows; a model without a pooler has none for it."""
+    """Poolings of the rows; without the pooler for a model that lacks one."""
     layers: tuple[int, ...]
-    """Entries of hidden_states compared, 0 for the embedding output."""
+    """Compared entries of hidden_states; 0 is the embedding output."""
     mean_cosine: Float[np.ndarray, "poolings states"]
-    """Mean cosine of two different sentences (anisotropy, Ethayarajh 2019, section 3.2); NaN where there is no such
-    vector, as for the pooler below the last layer."""
+    """Mean cosine of distinct sentences (anisotropy, Ethayarajh 2019, section 3.2); NaN if undefined, such as the
+    pooler below the last layer."""
     spread: Float[np.ndarray, "poolings states"]
-    """Standard deviation of these cosines; NaN likewise."""
+    """Standard deviation of these cosines; NaN if undefined."""
     matrices: Float[np.ndarray, "poolings states sentences sentences"] | None
-    """Cosine of every two sentences; None for more than 64 sentences. NaN likewise."""
+    """Cosines of all pairs of sentences, NaN if undefined; None for more than 64 sentences."""
     note: str
-    """How to read the numbers, one sentence."""
+    """Explanation of the numbers, one sentence."""
     edges: EdgeTokens = EdgeTokens(None, None)
-    """The special tokens around a sentence."""
+    """Special tokens around a sentence."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -273,22 +273,22 @@ class SentenceTable:
     """Sentences read from a text or a table, none of them blank."""
 
     name: str
-    """Name of the file or what stands for it."""
+    """Name of the file, or a substitute."""
     sentences: tuple[str, ...]
-    """The sentences kept, duplicates included, in the order of the file."""
+    """The sentences, duplicates included, in the order of the file."""
     column: str | None
-    """Column that they are from; None for a plain text."""
+    """Their column; None for plain text."""
     columns: tuple[str, ...]
-    """The columns of the file that hold one value in a cell, so that each could be that of the sentences."""
+    """Columns of the file with scalar values, which could contain the sentences."""
     rows: Int[np.ndarray, " sentences"]
-    """Line (text) or row of data (table) of each, counted from 1."""
+    """Line (text) or data row (table) of each sentence, counted from 1."""
     frame: pd.DataFrame
-    """The other columns, as far as they fit, one row for each sentence; without columns for a plain text."""
+    """The other columns up to a limit, one row per sentence; no columns for plain text."""
     blank: int
-    """Rows left out because nothing stands in them."""
+    """Number of blank rows left out."""
     duplicates: int
-    """Sentences that stand in the list before."""
+    """Number of repeated sentences."""
     cut: int
-    """Sentences of which only the beginning is kept."""
+    """Number of truncated sentences."""
     notices: tuple[str, ...]
-    """What a reader must know about how the file was read, one sentence each."""
+    """Notices about the reading of the file, one sentence each."""

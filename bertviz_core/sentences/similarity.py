@@ -1,6 +1,6 @@
 """Similarity of vectors: matrices, nearest neighbours, closest pairs, hierarchical order; pure functions on arrays.
 
-A zero vector points nowhere: its cosine to every vector, itself included, is 0.
+The cosine of a zero vector with every vector, itself included, is defined as 0.
 """
 
 import numpy as np
@@ -11,27 +11,28 @@ from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.sentences.results import BlockSummary, ClusterOrder, Measure, Neighbours, ScoredPairs
 
 BLOCK_ROWS = 2048
-"""Rows and columns of a block of scores: 16 MiB at a time, whatever the count of sentences."""
+"""Rows and columns of a block of scores: 16 MiB at a time, for any number of sentences."""
 MAX_CLUSTERED_SENTENCES = 2000
-"""Sentences that are clustered one by one; their distances alone take 16 MB."""
+"""Maximum number of individually clustered sentences; their distances alone take 16 MB."""
 MAX_OPTIMALLY_ORDERED_SENTENCES = 400
-"""Above this many the leaves keep the order of the joins; the best order takes time by the square."""
+"""Maximum number of sentences with optimal leaf order, which takes quadratic time; larger trees keep the merge
+order."""
 
 
 def similarity_matrix(
     vectors: Float[np.ndarray, "sentences dimensions"], measure: Measure = "cosine"
 ) -> Float[np.ndarray, "sentences sentences"]:
-    """Every vector against every other: cosine (-1 to 1), dot product, or Euclidean distance.
+    """Compute the similarity of all pairs: cosine (-1 to 1), dot product, or Euclidean distance.
 
-    Symmetric. The diagonal is 1 for the cosine (0 for a zero vector), 0 for the distance, the square of the length for
-    the dot product.
+    The matrix is symmetric. The diagonal is 1 for the cosine (0 for a zero vector), 0 for the distance, and the squared
+    norm for the dot product.
     """
     if measure == "euclidean":
         rows = [distances(row, vectors) for row in vectors]
         return np.stack(rows) if rows else np.zeros((0, 0), dtype=np.float32)
     units = unit(vectors) if measure == "cosine" else vectors
     scores: np.ndarray = units @ units.T
-    # A product of blocks rounds differently on its two sides.
+    # A blocked product rounds differently on its two sides.
     scores = (scores + scores.T) / 2
     if measure == "cosine":
         np.clip(scores, -1, 1, out=scores)
@@ -42,7 +43,7 @@ def similarity_matrix(
 def distances(
     query: Float[np.ndarray, " dimensions"], vectors: Float[np.ndarray, "sentences dimensions"]
 ) -> Float[np.ndarray, " sentences"]:
-    """Euclidean distance of every vector to one."""
+    """Compute the Euclidean distance of every vector to a query."""
     return np.asarray(np.linalg.norm(vectors - query, axis=1), dtype=np.float32)
 
 
@@ -52,7 +53,7 @@ def nearest(
     count: int,
     measure: Measure = "cosine",
 ) -> Neighbours:
-    """The vectors most similar to one, in descending order; ties by index."""
+    """Find the vectors most similar to a query, in descending order; ties by index."""
     if measure == "euclidean":
         scores = distances(query, vectors)
     elif measure == "cosine":
@@ -69,13 +70,13 @@ def closest_pairs(
     measure: Measure = "cosine",
     progress: Progress | None = None,
 ) -> ScoredPairs:
-    """The most similar pairs in descending order, found block by block in bounded memory.
+    """Find the most similar pairs in descending order, block by block in bounded memory.
 
     Args:
         vectors: the vectors.
-        count: how many pairs.
-        measure: by what.
-        progress: called as progress(rows done, rows); what it raises ends the search.
+        count: number of pairs.
+        measure: similarity measure.
+        progress: called as progress(rows done, rows); may raise to cancel.
     """
     rows = unit(vectors) if measure == "cosine" else vectors
     squares = np.einsum("nd,nd->n", rows, rows, dtype=np.float64) if measure == "euclidean" else None
@@ -92,13 +93,13 @@ def closest_pairs(
 
 
 def cluster_order(similarity: Float[np.ndarray, "sentences sentences"]) -> ClusterOrder:
-    """An order in which similar sentences are adjacent, and the linkage of its dendrogram.
+    """Compute an order in which similar sentences are adjacent, and the linkage of its dendrogram.
 
-    Agglomerative clustering, average linkage of 1 - cosine (Sokal & Michener 1958), leaves in the order of least
-    distance between neighbours (Bar-Joseph et al. 2001) up to 400 sentences.
+    Agglomerative clustering, average linkage of 1 - cosine (Sokal & Michener 1958), with optimal leaf order (Bar-Joseph
+    et al. 2001) up to 400 sentences.
 
     Raises:
-        ValueError: more sentences than are clustered one by one (MAX_CLUSTERED_SENTENCES).
+        ValueError: there are more than MAX_CLUSTERED_SENTENCES sentences.
     """
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
@@ -119,9 +120,9 @@ def cluster_order(similarity: Float[np.ndarray, "sentences sentences"]) -> Clust
 def block_summary(vectors: Float[np.ndarray, "sentences dimensions"], blocks: int = 40) -> BlockSummary:
     """Summarise the similarity of thousands of sentences as a matrix of blocks.
 
-    The sentences are halved at the median along their direction of largest variance, again and again, and the blocks
-    are put in the order of cluster_order. The mean cosine of two blocks is the dot product of their mean unit vectors,
-    so no matrix of all sentences is made.
+    The sentences are repeatedly halved at the median along their direction of largest variance, and the blocks are
+    ordered by cluster_order. The mean cosine of two blocks is the dot product of their mean unit vectors, so no matrix
+    of all sentences is built.
     """
     units = unit(vectors)
     parts = _halved(units, min(blocks, max(len(units), 1)))
@@ -131,7 +132,7 @@ def block_summary(vectors: Float[np.ndarray, "sentences dimensions"], blocks: in
     similarity = (means @ means.T).astype(np.float64)
     for position, part in enumerate(parts):
         size, pointing = len(part), float(units[part].any(axis=1).sum())
-        # All ordered pairs of the block without the sentences with themselves.
+        # All ordered pairs of the block, without a sentence and itself.
         within = (similarity[position, position] * size * size - pointing) / (size * (size - 1)) if size > 1 else 1.0
         similarity[position, position] = within
     sizes = np.array([len(part) for part in parts], dtype=np.int64)
@@ -146,7 +147,7 @@ def block_summary(vectors: Float[np.ndarray, "sentences dimensions"], blocks: in
 
 
 def _halved(units: np.ndarray, blocks: int) -> list[np.ndarray]:
-    """Indices of the sentences in so many parts of similar size, the largest halved first."""
+    """Split sentences into parts of similar size, halving the largest first; return their indices."""
     from scipy.linalg import eigh
 
     parts = [np.arange(len(units))] if len(units) else []
@@ -163,7 +164,7 @@ def _halved(units: np.ndarray, blocks: int) -> list[np.ndarray]:
 
 
 def _block(rows: np.ndarray, squares: np.ndarray | None, top: int, left: int) -> np.ndarray:
-    """Scores of one block of pairs, large where two are alike; what is not above the diagonal gets -inf."""
+    """Compute the scores of one block of pairs, large for similar ones; -inf on and below the diagonal."""
     scores = rows[top : top + BLOCK_ROWS] @ rows[left : left + BLOCK_ROWS].T
     if squares is not None:
         scores = 2.0 * scores - squares[top : top + BLOCK_ROWS, None] - squares[None, left : left + BLOCK_ROWS]
@@ -175,7 +176,7 @@ def _block(rows: np.ndarray, squares: np.ndarray | None, top: int, left: int) ->
 def _better(
     best: tuple[np.ndarray, np.ndarray, np.ndarray], scores: np.ndarray, corner: tuple[int, int], count: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The best of the pairs so far and of a block."""
+    """Merge the best pairs so far with those of a block."""
     flat = scores.ravel()
     candidates = np.flatnonzero(flat > best[2].min()) if len(best[2]) >= count > 0 else np.flatnonzero(flat > -np.inf)
     if len(candidates) > count:
@@ -190,7 +191,7 @@ def _better(
 def _exact(
     vectors: np.ndarray, rows: np.ndarray, first: np.ndarray, second: np.ndarray, measure: Measure
 ) -> np.ndarray:
-    """The scores of some pairs by their definition."""
+    """Compute the scores of some pairs by their definition."""
     if measure == "euclidean":
         return np.asarray(np.linalg.norm(vectors[first] - vectors[second], axis=1), dtype=np.float32)
     products = np.einsum("nd,nd->n", rows[first], rows[second])

@@ -36,23 +36,22 @@ NOT_LINEAR_NOTE = (
 
 
 def token_pair_shares(first: Trace, second: Trace, plan: SentencePlan, skipped: int = 0) -> TokenPairShares:
-    """The cosine of two sentences, split into what each pair of tokens adds.
+    """Split the cosine of two sentences into contributions of pairs of tokens.
 
-    Each sentence vector is a sum of one part per token, m = sum_i u_i: for mean pooling u_i = h_i / n, for max pooling
-    u_i holds the dimensions in which token i is largest; a linear dense layer maps each part for itself. So the cosine
-    is sum_ij <u_i, v_j> / (|m_a| |m_b|), exactly. For one token's vector, the pooler and dense layers with an
-    activation there is no such sum; the cells are then those of a mean that is near, `exact` is False and `note` says
-    so.
+    Each sentence vector is a sum of one part per token, m = sum_i u_i: for mean pooling u_i = h_i / n; for max pooling
+    u_i contains the dimensions in which token i is largest; a linear dense layer maps each part separately. So the
+    cosine is exactly sum_ij <u_i, v_j> / (|m_a| |m_b|). Single-token poolings, the pooler and dense layers with an
+    activation have no such sum; the cells are then those of mean pooling, `exact` is False and `note` explains it.
 
     Args:
-        first: one sentence, traced from sentences.batches.sentence_tokens under the plan.
-        second: the other, by the same model.
-        plan: how the sentences became vectors.
-        skipped: tokens at the beginning of both that are not pooled (sentences.batches.prompt_tokens).
+        first: trace of the first sentence, from sentences.batches.sentence_tokens under the plan.
+        second: trace of the second sentence, from the same model.
+        plan: pooling plan of the sentence vectors.
+        skipped: number of leading tokens of both that are not pooled (sentences.batches.prompt_tokens).
 
     Raises:
-        UnsupportedModelError: the pooler is asked for and the model has none.
-        ValueError: traces of different models, of pairs of texts, or longer than the plan reads.
+        UnsupportedModelError: the plan requires a pooler and the model has none.
+        ValueError: the traces are of different models, of pairs of texts, or longer than the limit of the plan.
     """
     _check(first, second, plan)
     layer = first.num_hidden_layers if plan.layer is None else plan.layer
@@ -99,12 +98,12 @@ def _check(first: Trace, second: Trace, plan: SentencePlan) -> None:
 
 
 def _summed(plan: SentencePlan) -> bool:
-    """Whether the sentence vector is a sum of one part per token."""
+    """Return whether the sentence vector is a sum of one part per token."""
     return plan.pooling in ADDITIVE_POOLINGS and all(dense.linear for dense in plan.dense)
 
 
 def _sentence(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Float[np.ndarray, " dimensions"]:
-    """The sentence vector by the plan, from the trace's hidden states."""
+    """Compute the sentence vector of the plan from the trace's hidden states."""
     pooled = trace.hidden_states[layer][_first(trace, skipped) :]
     if plan.pooling == "pooler":
         vector = trace.pooler_output
@@ -117,19 +116,19 @@ def _sentence(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Flo
 
 
 def _parts(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Float[np.ndarray, "seq dimensions"]:
-    """One part per token, float64; where such a sum exists, it is the sentence vector."""
+    """Compute one part per token, float64; they sum to the sentence vector if such a sum exists."""
     parts, start = _pooled_parts(trace, layer, plan, skipped), _first(trace, skipped)
     if _summed(plan):
         for dense in plan.dense:
             parts = parts @ dense.weight.T
             if dense.bias is not None:
-                parts[start:] += dense.bias / (len(parts) - start)  # shared out evenly
+                parts[start:] += dense.bias / (len(parts) - start)  # distributed evenly
         parts = parts[:, : plan.truncate_dim]
     return parts
 
 
 def _pooled_parts(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Float[np.ndarray, "seq hidden"]:
-    """What each token adds to the pooled vector, float64; of a mean for a pooling that is no sum."""
+    """Compute the part of each token in the pooled vector, float64; of the mean for a pooling that is no sum."""
     hidden: np.ndarray = trace.hidden_states[layer].astype(np.float64)
     start = _first(trace, skipped)
     if plan.pooling == "max":
@@ -148,7 +147,7 @@ def _pooled_parts(trace: Trace, layer: int, plan: SentencePlan, skipped: int) ->
 
 
 def _first(trace: Trace, skipped: int) -> int:
-    """The first token that is pooled; the last of a sentence always is."""
+    """Return the index of the first pooled token; the last token is always pooled."""
     return min(skipped, len(trace.tokens) - 1)
 
 
@@ -158,7 +157,7 @@ def _cosine(first: Float[np.ndarray, " dimensions"], second: Float[np.ndarray, "
 
 
 def _words(tokens: Tokens) -> tuple[tuple[str, ...], Float[np.ndarray, "words seq"]]:
-    """Words in their order, and which tokens are theirs as 0 and 1; other tokens stand for themselves."""
+    """Return words in order, and a 0/1 matrix of their tokens; other tokens are words of their own."""
     axis = token_groups(tokens, words=True)
     groups = np.zeros((len(axis), len(tokens)))
     for row, positions in enumerate(axis.positions):

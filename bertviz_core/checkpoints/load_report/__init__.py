@@ -1,1 +1,1 @@
-"""What loading a checkpoint for a task would find, from its header alone."""
+"""Prediction of what loading a checkpoint for a task would find, from its header."""

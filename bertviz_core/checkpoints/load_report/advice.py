@@ -1,4 +1,4 @@
-"""Explain a load report: what can be used, what is random, what to do."""
+"""Explain a load report: usable parts, random parts, and advice."""
 
 from collections.abc import Sequence
 
@@ -6,11 +6,11 @@ from bertviz_core.checkpoints.load_report.results import KeyRow, LoadReport
 from bertviz_core.text import quoted
 
 MAX_NAMED_MODULES = 4
-"""Modules whose names are written out in a sentence."""
+"""Maximum number of modules named in a sentence."""
 
 
 def share_text(fraction: float) -> str:
-    """A share as a percentage; only a full share is written as 100 %."""
+    """Format a share as a percentage; only a full share is written as 100 %."""
     if fraction in (0.0, 1.0):
         return f"{fraction:.0%}"
     digits = 1
@@ -20,7 +20,7 @@ def share_text(fraction: float) -> str:
 
 
 def suggestion(report: LoadReport) -> str:
-    """What the report means and what to do, one to four sentences."""
+    """Explain the report and give advice, one to four sentences."""
     if report.repair is not None:
         return _repair(report)
     wrong, new = _rows(report, "wrong shape"), _rows(report, "new")
@@ -72,7 +72,7 @@ def _wrong_shapes(report: LoadReport, rows: Sequence[KeyRow]) -> list[str]:
 
 
 def _wrong_cause(report: LoadReport, rows: Sequence[KeyRow]) -> list[str]:
-    """The likely cause of mismatched shapes."""
+    """Describe the likely cause of mismatched shapes."""
     head = [row for row in rows if row.component == "task head" and row.checkpoint_shape]
     if len(head) == len(rows) and report.num_labels is not None:
         labels = head[-1].checkpoint_shape or (0,)
@@ -146,7 +146,7 @@ def _rows(report: LoadReport, status: str) -> list[KeyRow]:
 
 
 def _names(names: Sequence[str]) -> str:
-    """Names, grouped by module as in "classifier.{weight,bias}", and how many more there are."""
+    """List names grouped by module, as in "classifier.{weight,bias}", and the number of further ones."""
     modules: dict[str, list[str]] = {}
     for name in names:
         module, _, leaf = name.rpartition(".")

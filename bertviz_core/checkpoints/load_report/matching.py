@@ -2,8 +2,8 @@
 
 The steps are those of `transformers.core_model_loading.convert_and_load_state_dict_in_model` and of
 `PreTrainedModel._finalize_model_loading`: rename each key (old names, the family's conversions, the base model's
-prefix), put tensors together where the family fuses or splits them, compare shapes, tie, leave out what the class
-says. Every tensor is on the meta device, so that shapes follow and no value is ever needed.
+prefix), fuse or split tensors as the family does, compare shapes, tie, drop the keys that the class ignores. Every
+tensor is on the meta device, so shapes are computed without any value.
 """
 
 import copy
@@ -22,26 +22,26 @@ Shape = tuple[int, ...]
 
 @dataclass(slots=True)
 class KeyMatch:
-    """The result of matching a file's keys with a model's names."""
+    """Result of matching the keys of a file with the names of a model."""
 
     filled: dict[str, Shape] = field(default_factory=dict)
-    """Names of the model that the file fills, with their shape."""
+    """Names of the model that the file fills -> shape."""
     mismatched: dict[str, tuple[Shape, Shape]] = field(default_factory=dict)
     """Names of the model -> shape in the file, shape in the model."""
     missing: set[str] = field(default_factory=set)
-    """Names of the model that the file lacks, tied ones that are filled elsewhere left out."""
+    """Names of the model that the file lacks, except tied ones that are filled elsewhere."""
     unused: dict[str, list[str]] = field(default_factory=dict)
-    """Keys that the model has not, as transformers names them -> their names in the file."""
+    """Keys that the model lacks, as named by transformers -> their names in the file."""
     sources: dict[str, list[str]] = field(default_factory=dict)
-    """Names of the model -> names in the file of what fills them."""
+    """Names of the model -> names in the file of their sources."""
     ignored_missing: dict[str, str] = field(default_factory=dict)
-    """Missing names that the class keeps out of the report -> why."""
+    """Missing names that the class excludes from the report -> reason."""
     ignored_unused: dict[str, str] = field(default_factory=dict)
-    """Unused keys that are kept out of the report -> why."""
+    """Unused keys that are excluded from the report -> reason."""
     shadowed: dict[str, str] = field(default_factory=dict)
-    """Names in the file of tensors that give way to another one for the same name of the model -> that name."""
+    """Names in the file of tensors that another tensor of the same name in the model overrides -> that name."""
     not_converted: list[str] = field(default_factory=list)
-    """Names whose stored tensors cannot be put together."""
+    """Names with stored tensors that cannot be fused."""
 
 
 class KeyMatcher:
@@ -53,7 +53,7 @@ class KeyMatcher:
         named = [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
         owners: dict[int, str] = {}
         self.owner: dict[str, str] = {}
-        """Name -> the first name under which the same tensor stands."""
+        """Name -> first name of the same tensor."""
         for name, tensor in named:
             if name in self.wanted:
                 self.owner[name] = owners.setdefault(id(tensor), name)
@@ -68,7 +68,7 @@ class KeyMatcher:
                     unused = name.replace(converter.target_patterns[0], target) if converter else name
                     result.unused.setdefault(unused, []).append(key)
             elif name in result.sources and name not in converted:
-                result.shadowed[key] = name  # the loader, too, keeps the first
+                result.shadowed[key] = name  # the loader also uses the first
             elif name in converted or converter is not None:
                 gathered = converted.setdefault(name, copy.deepcopy(converter))
                 gathered.add_tensor(name, key, pattern or key, _shaped(stored[key]))
@@ -82,11 +82,11 @@ class KeyMatcher:
         return result
 
     def matched(self, result: KeyMatch) -> int:
-        """Number of the model's tensors that are filled, tied ones counted once."""
+        """Return the number of filled tensors of the model, tied ones counted once."""
         return len({self.owner.get(name, name) for name in result.filled})
 
     def component(self, name: str) -> str:
-        """Component of a name; what does not begin like the base model belongs to a head."""
+        """Return the component of a name; a name outside the base model belongs to a head."""
         base, prefix = self.model.base_model, self.model.base_model_prefix
         inner = name.removeprefix(f"{prefix}.")
         return component_of(inner, prefix, wrapped=False) if hasattr(base, inner.partition(".")[0]) else TASK_HEAD
@@ -97,7 +97,7 @@ class KeyMatcher:
         return len({self.owner.get(name, name) for name in self.wanted})
 
     def _renamed(self, stored: Iterable[str]) -> "Iterable[tuple[str, str, Any, str | None]]":
-        """Per key, in the loader's order: key, its name in the model, the converter that takes it, its pattern."""
+        """Yield key, name in the model, converter and its pattern for each key, in the loader's order."""
         from transformers.conversion_mapping import get_model_conversion_mapping
         from transformers.core_model_loading import WeightConverter, WeightRenaming, dot_natural_key, rename_source_key
 
@@ -120,14 +120,14 @@ class KeyMatcher:
             result.mismatched[name] = (shape, wanted)
 
     def _convert(self, result: KeyMatch, name: str, gathered: Any) -> None:
-        """Put the gathered tensors together, as the family's converter does with real ones."""
+        """Fuse the gathered tensors as the family's converter does with real ones."""
         from transformers.core_model_loading import SkipParameters
 
         loading_info = SimpleNamespace(conversion_errors={}, missing_keys=set(self.wanted))
         keys = result.sources.pop(name)
         try:
             tensors = gathered.convert(name, model=self.model, config=self.model.config, loading_info=loading_info)
-        except SkipParameters:  # a wrong shape or a missing part; the loader, too, notes it and goes on
+        except SkipParameters:  # a wrong shape or a missing part; the loader also records it and continues
             result.not_converted.append(name)
             return
         for target, value in tensors.items():
@@ -151,7 +151,7 @@ class KeyMatcher:
             result.ignored_unused[name] = self._rule("_keys_to_ignore_on_load_unexpected", name)
 
     def _rule(self, attribute: str, name: str) -> str:
-        """The class's rule by which a name is ignored."""
+        """Return the class's rule for ignoring a name."""
         patterns = sorted(getattr(self.model, attribute, None) or ())
         rule = next((pattern for pattern in patterns if re.search(pattern, name)), None)
         if rule is not None:

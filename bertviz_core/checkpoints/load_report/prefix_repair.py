@@ -1,9 +1,9 @@
 """Recognise and repair a foreign prefix on the keys of a checkpoint.
 
 A file that was saved from a wrapper (a Lightning module's `net.`, DataParallel's `module.`, torch.compile's
-`_orig_mod.`) holds every tensor under a name that the class does not know. transformers then fills nothing and prints
-a table. No list of prefixes is kept here: what is in front of the longest end of a name that the model has, too, is a
-candidate, and the candidate after which most tensors are filled is proposed.
+`_orig_mod.`) contains every tensor under a name that the class does not know, so transformers fills nothing and prints
+a table. There is no list of known prefixes: what precedes the longest ending that a key shares with a name of the model
+is a candidate, and the candidate that fills most tensors is proposed.
 """
 
 from collections import Counter
@@ -15,25 +15,25 @@ from bertviz_core.models.safetensors.folder import INDEX_FILE
 from bertviz_core.parameters.components import TASK_HEAD
 
 MAX_CANDIDATES = 8
-"""Changes that are tried in full, those that most names speak for first."""
+"""Maximum number of candidates tried in full, those supported by most names first."""
 MAX_ENDS = 8
-"""Names of the model with the same end beyond which the end tells nothing."""
+"""Maximum number of names of the model that share an ending; a more common ending is uninformative."""
 Change = tuple[str, str]
-"""Prefix taken away, prefix put in its place."""
+"""Old prefix, new prefix."""
 
 
 def best_repair(
     matcher: KeyMatcher, match: KeyMatch, stored: Mapping[str, Shape], files: Sequence[str]
 ) -> PrefixRepair | None:
-    """The change of prefix with which the file fills most tensors; None if none clearly helps.
+    """Find the change of prefix with which the file fills most tensors; None if none clearly helps.
 
-    Clearly: it fills parts of the base model, and as many tensors as half of the keys without a place, or half of the
-    tensors without a key. A change other than stripping must fill half of the model: the parts of different heads can
-    share a name's end.
+    It must fill parts of the base model, and as many tensors as half of the unmatched keys, or half of the missing
+    tensors. A change other than stripping must fill half of the model, since the parts of different heads can share an
+    ending.
 
     Args:
         matcher: the model's names and shapes.
-        match: what becomes of the keys as they are.
+        match: match of the unchanged keys.
         stored: names and shapes in the file.
         files: names of the checkpoint's files.
     """
@@ -46,7 +46,7 @@ def best_repair(
     for change in _candidates(matcher, lost, stored):
         renamed = _renamed_all(change, stored)
         if len(renamed) < len(stored):
-            continue  # two keys would meet under one name
+            continue  # two keys would get one name
         repaired = matcher.match(renamed)
         after = matcher.matched(repaired)
         needed = max(least_gain, (wanted + 1) // 2) if change[1] else least_gain
@@ -64,12 +64,12 @@ def best_repair(
 
 
 def renamed_key(repair: PrefixRepair, key: str) -> str:
-    """A key's name after the repair."""
+    """Return the name of a key after the repair."""
     return _renamed((repair.old, repair.new), key)
 
 
 def repair_code(change: Change, files: Sequence[str]) -> str:
-    """Python code that renames the keys of a checkpoint's files."""
+    """Return Python code that renames the keys of a checkpoint's files."""
     old, new = change
     name = f"{new!r} + name" if not old else f"name.removeprefix({old!r})"
     if old and new:
@@ -96,7 +96,7 @@ def repair_code(change: Change, files: Sequence[str]) -> str:
 
 
 def _candidates(matcher: KeyMatcher, lost: set[str], stored: Mapping[str, Shape]) -> list[Change]:
-    """Changes of prefix that would match unused keys, by the number of such keys."""
+    """Return the changes of prefix that would match unused keys, by the number of such keys."""
     ends: dict[str, list[str]] = {}
     for name in matcher.wanted:
         for end in _ends(name):
@@ -114,14 +114,14 @@ def _candidates(matcher: KeyMatcher, lost: set[str], stored: Mapping[str, Shape]
 
 
 def _changes(key: str, end: str, names: Sequence[str]) -> set[Change]:
-    """Changes that turn a key into one of these names, or strip it to their common ending."""
+    """Return the changes that turn a key into one of these names, or strip it to their common ending."""
     old = key.removesuffix(end)
     changes = {(old, name.removesuffix(end)) for name in names}
     return {*changes, (old, "")} - {("", "")} if old else changes - {("", "")}
 
 
 def _ends(name: str) -> Iterator[str]:
-    """The name and its endings after each dot, the longest first."""
+    """Yield the name and its endings after each dot, the longest first."""
     yield name
     for position, letter in enumerate(name):
         if letter == ".":
@@ -138,5 +138,5 @@ def _renamed_all(change: Change, stored: Mapping[str, Shape]) -> dict[str, Shape
 
 
 def _size(change: Change) -> int:
-    """Length of a change in characters; of two equivalent changes the shorter is proposed."""
+    """Return the length of a change in characters; of two equivalent changes the shorter is proposed."""
     return len(change[0]) + 2 * len(change[1])

@@ -1,7 +1,7 @@
 """Predict from a file's header what `from_pretrained` would load for a task.
 
-The class of the task is built from the config on the meta device, the names and shapes of the file come from its
-header; no weight is read. The lists are those that transformers gives with output_loading_info=True and
+The class of the task is built from the config on the meta device; names and shapes of the file come from its header,
+and no weight is read. The lists equal those of transformers with output_loading_info=True and
 ignore_mismatched_sizes=True.
 """
 
@@ -44,14 +44,14 @@ def key_rows(
     stored: Mapping[str, Shape],
     repair: PrefixRepair | None = None,
 ) -> tuple[KeyRow, ...]:
-    """Every name of the model in its order, then every key of the file without a place, by name.
+    """List every name of the model in its order, then every unmatched key of the file, by name.
 
     Args:
         matcher: the model's names and shapes.
-        match: what became of them.
-        ledger: the model's parameters, in whose components the rows stand.
+        match: result of the matching.
+        ledger: the model's parameters and their components.
         stored: names and shapes in the file.
-        repair: change of names by which keys without a place are put into a component.
+        repair: change of names that assigns unmatched keys to components.
     """
     components = {row.name: row.component for row in ledger.parameters}
     ties = {row.name: row.tied_to for row in ledger.parameters}
@@ -81,7 +81,7 @@ def key_rows(
 
 
 def component_shares(rows: Sequence[KeyRow]) -> tuple[ComponentShare, ...]:
-    """Per component the parameters from the file, new and of another shape, tied ones counted once, and the unused."""
+    """Count, per component, loaded, new and mismatched parameters, tied ones once, and unused ones."""
     shares = []
     for component in COMPONENTS:
         inside = [row for row in rows if row.component == component]
@@ -111,7 +111,7 @@ def _status(name: str, match: KeyMatch, shared: KeyStatus) -> tuple[KeyStatus, s
 
 
 def _shared_status(matcher: KeyMatcher, match: KeyMatch) -> dict[str, KeyStatus]:
-    """Status per tensor of the model, under its first name; tied names share it."""
+    """Return the status of each tensor of the model, by its first name; tied names share it."""
     shared: dict[str, KeyStatus] = {}
     for name in matcher.wanted:
         owner = matcher.owner.get(name, name)
@@ -160,29 +160,29 @@ def _unplaced(
 
 
 LABELLED = ("sequence-classification", "token-classification")
-"""Tasks whose head has as many outputs as there are labels."""
+"""Tasks with one output per label."""
 MAX_LABELS = 100_000
 
 
 def load_report(name: str, task: str, settings: Settings, num_labels: int | None = None) -> LoadReport:
-    """Load report of a model by name, for a task.
+    """Predict the load report of a model by name, for a task.
 
     Args:
         name: a model's name (bertviz_core.models.sources).
         task: one of bertviz_core.models.skeleton.TASKS.
-        settings: what may be opened.
+        settings: settings of this instance.
         num_labels: outputs of a classification head; None for as many as the config names.
 
     Raises:
-        BertvizError: the model is not there, has no file that can be read, or has no class for the task.
+        BertvizError: the model does not exist, has no readable file, or has no class for the task.
     """
     return source_load_report(resolve(name, settings), task, settings, num_labels)
 
 
 def source_load_report(source: ModelSource, task: str, settings: Settings, num_labels: int | None = None) -> LoadReport:
-    """Load report of a resolved model; see load_report."""
+    """Predict the load report of a resolved model; see load_report."""
     facts = type_facts(source.model_type)
-    if task in TASKS and facts is not None and facts.tasks and task not in facts.tasks:  # before a file is asked for
+    if task in TASKS and facts is not None and facts.tasks and task not in facts.tasks:  # before any file is requested
         raise UnsupportedModelError(
             f"{source.model_type} models have no class for the task {task!r} in transformers; "
             f"they have {', '.join(facts.tasks)}."
@@ -198,7 +198,7 @@ def source_load_report(source: ModelSource, task: str, settings: Settings, num_l
 
 
 def stored_header(source: ModelSource, settings: Settings) -> CheckpointHeader:
-    """The header of a model's file: on this machine, or at the Hub by range requests.
+    """Return the header of a model's file, on this machine or from the Hub by range requests.
 
     Raises:
         BertvizError: there is no file, or it cannot be read.
@@ -207,10 +207,10 @@ def stored_header(source: ModelSource, settings: Settings) -> CheckpointHeader:
         return read_header(weights_folder(source, settings))
     except CheckpointError as error:
         if source.has_weights or source.hub_id is None:
-            raise  # a file is there, or should be, and cannot be read
+            raise  # the file exists, or should, and cannot be read
         if settings.allow_hub:
             revision = source.revision if source.kind == "hub" else None
-            with suppress(HubError):  # unplugged
+            with suppress(HubError):  # offline
                 return hub.fetch_header(source.hub_id, revision, settings.hub_endpoint)
         raise CheckpointError(
             f"{error} Without the file there is nothing to report on; what the head of a task adds needs no file."
@@ -218,10 +218,10 @@ def stored_header(source: ModelSource, settings: Settings) -> CheckpointHeader:
 
 
 def with_labels(config: Mapping[str, Any], task: str, num_labels: int | None) -> Mapping[str, Any]:
-    """The config with this many labels, as from_pretrained(num_labels=...) makes it.
+    """Return the config with this number of labels, as from_pretrained(num_labels=...) does.
 
     Raises:
-        UnsupportedModelError: the task's head has no labels, or the number makes no sense.
+        UnsupportedModelError: the task's head has no labels, or the number is invalid.
     """
     if num_labels is None:
         return config
@@ -237,7 +237,7 @@ def with_labels(config: Mapping[str, Any], task: str, num_labels: int | None) ->
 
 
 def report_of(name: str, config: Mapping[str, Any], task: str, header: CheckpointHeader) -> LoadReport:
-    """The load report of a header against the class of a task.
+    """Compare a header with the class of a task.
 
     Raises:
         BertvizError: the class cannot be built from the config.
@@ -245,7 +245,7 @@ def report_of(name: str, config: Mapping[str, Any], task: str, header: Checkpoin
     model = build_skeleton(name, config, task)
     ledger = module_ledger(name, model, source="config")
     stored = {tensor.name: tensor.shape for tensor in header.tensors}
-    with BUILD_LOCK, quietly():  # the library's own words about ties, which the report says in its own
+    with BUILD_LOCK, quietly():  # transformers' warnings about ties, which the report contains
         matcher = KeyMatcher(model)
         match = matcher.match(stored)
         repair = best_repair(matcher, match, stored, header.files)

@@ -6,9 +6,8 @@ from typing import Literal
 import msgspec
 
 KeyStatus = Literal["matched", "new", "wrong shape", "tied", "unused", "ignored"]
-"""What becomes of a name: filled from the file; missing there, so random; there in another shape, so refused or random;
-a second name of a tensor, with whose first name it stands or falls; in the file and not in the model; left out of
-transformers' own report by a rule of the class."""
+"""Status of a name: loaded from the file; missing there, so random; mismatched, so refused or random; tied to another
+name, with that name's status; unused by the model; or excluded from transformers' report by a rule of the class."""
 Action = Literal["strip", "add", "replace"]
 
 
@@ -16,86 +15,86 @@ class KeyRow(msgspec.Struct, frozen=True):
     """One name of the model or of the file."""
 
     name: str
-    """Name in the model; for a key that the model has not, the name that transformers reports it under."""
+    """Name in the model; for an unused key, its name in transformers' report."""
     status: KeyStatus
-    """Its status."""
+    """Status of the name."""
     stored_names: tuple[str, ...]
-    """Names in the file that fill it, or that it stands for; () where the file has none."""
+    """Names in the file that fill it or correspond to it; () if the file has none."""
     model_shape: tuple[int, ...] | None
-    """Shape that the model wants; None for a key that it has not."""
+    """Shape in the model; None for an unused key."""
     checkpoint_shape: tuple[int, ...] | None
-    """Shape that comes out of the file; None where nothing does."""
+    """Shape from the file; None if the file has none."""
     numel: int
-    """Count of numbers, by the model's shape, else by the file's."""
+    """Number of values, by the model's shape, else by the file's."""
     component: str
     """"embeddings", "encoder", "decoder", "pooler" or "task head"."""
     tied_to: str | None
-    """Name of the parameter whose values it shares; counted there, not here."""
+    """Name of the parameter that it is tied to and counted with."""
     buffer: bool
-    """Whether it is a buffer, no parameter."""
+    """Whether it is a buffer."""
     note: str
-    """Why it is ignored or how it was filled; "" where the status says all."""
+    """Why it is ignored or how it was filled; "" if the status suffices."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A name that both have, in different shapes."""
+    """A name with different shapes in file and model."""
 
     name: str
     """Name in the model."""
     checkpoint: tuple[int, ...]
     """Shape in the file."""
     model: tuple[int, ...]
-    """Shape that the model wants."""
+    """Shape in the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentShare:
-    """Parameters of one component by origin; the first three counts add up to the component."""
+    """Parameters of one component by origin; the first three counts sum to the component."""
 
     name: str
     """"embeddings", "encoder", "decoder", "pooler" or "task head"."""
     matched: int
-    """Parameters from the file."""
+    """Parameters loaded from the file."""
     new: int
-    """Parameters that the file lacks, and that would be random."""
+    """Parameters that the file lacks, randomly initialised."""
     wrong_shape: int
-    """Parameters that the file has in another shape."""
+    """Parameters with another shape in the file."""
     unused: int
-    """Numbers in the file that belong here by their name and that the model does not take."""
+    """Values in the file that belong to this component by name and are not used."""
     unused_keys: int
-    """Keys of the file that hold them."""
+    """Number of their keys."""
 
     @property
     def total(self) -> int:
-        """Parameters of the model in this component."""
+        """Number of parameters of the model in this component."""
         return self.matched + self.new + self.wrong_shape
 
 
 @dataclass(frozen=True, slots=True)
 class PrefixRepair:
-    """A change of prefix after which more of the file fits."""
+    """A change of prefix with which the file fills more tensors."""
 
     action: Action
-    """What is done to the front of a name."""
+    """Kind of change."""
     old: str
-    """Prefix that is taken away; "" for an addition."""
+    """Prefix to remove; "" for an addition."""
     new: str
-    """Prefix that is put in its place; "" for mere stripping."""
+    """Prefix to add; "" for mere stripping."""
     keys: int
-    """Keys of the file that are renamed."""
+    """Number of renamed keys."""
     before: int
-    """Tensors of the model that the file fills as it is."""
+    """Number of tensors of the model that the unchanged file fills."""
     after: int
-    """Tensors of the model that it fills once renamed."""
+    """Number of tensors of the model that the renamed file fills."""
     wanted: int
-    """Tensors that the model has."""
+    """Number of tensors of the model."""
     code: str
-    """Lines of Python that write the repaired file."""
+    """Python code that writes the repaired file."""
 
     @property
     def words(self) -> str:
-        """The change in words, such as "strip net."."""
+        """Description of the change, such as "strip net."."""
         if self.action == "strip":
             return f"strip {self.old}"
         return f"add {self.new}" if self.action == "add" else f"replace {self.old} by {self.new}"
@@ -103,86 +102,87 @@ class PrefixRepair:
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """What `from_pretrained` would load of a checkpoint for one task; nothing is loaded for it."""
+    """What `from_pretrained` would load from a checkpoint for one task, predicted without loading."""
 
     model: str
     """Name under which the model was requested."""
     model_type: str
-    """Hugging Face's word for the family."""
+    """model_type of the family."""
     task: str
-    """Task whose class would be loaded."""
+    """Task of the class."""
     architecture: str
-    """That class, such as "BertForSequenceClassification"."""
+    """Class of the task, such as "BertForSequenceClassification"."""
     stored_architecture: str
-    """Class that the config says the checkpoint was saved from; "" where it says none."""
+    """Class that the checkpoint was saved from by its config; "" if unknown.
+    849,881|Number of labels of the classification head; None for a task without labels."""
     num_labels: int | None
     """Labels of the classification head; None for a task without labels."""
     wanted: int
-    """Tensors that the model has, tied ones counted once."""
+    """Number of tensors of the model, tied ones counted once."""
     matched: int
-    """Those of them that the file fills."""
+    """Number of them that the file fills."""
     new: tuple[str, ...]
     """Names that the file lacks: transformers' missing_keys, in the order of the model."""
     unused: tuple[str, ...]
     """Names that the model lacks: transformers' unexpected_keys, sorted."""
     mismatched: tuple[Mismatch, ...]
-    """Names whose shapes differ: transformers' mismatched_keys, in the order of the model."""
+    """Names with different shapes: transformers' mismatched_keys, in the order of the model."""
     ignored: tuple[KeyRow, ...]
-    """What transformers leaves out of its report by a rule of the class, each with the rule."""
+    """Names that a rule of the class excludes from transformers' report, with the rule."""
     not_converted: tuple[str, ...]
-    """Names whose stored tensors cannot be put together; from_pretrained refuses a file that has such."""
+    """Names with stored tensors that cannot be fused; from_pretrained refuses such a file."""
     total: int
-    """Parameters of the model, tied ones counted once."""
+    """Number of parameters of the model, tied ones counted once."""
     from_file: int
-    """Those of them whose values come from the file."""
+    """Number of them loaded from the file."""
     rows: tuple[KeyRow, ...]
-    """Every name of the model in its order, then every key of the file that has no place."""
+    """Every name of the model in its order, then every unmatched key of the file."""
     shares: tuple[ComponentShare, ...]
-    """The same by component."""
+    """Parameters by component and origin."""
     repair: PrefixRepair | None
-    """The change of names after which most fits; None where none helps."""
+    """The most helpful change of prefix; None if none helps."""
     suggestion: str
-    """What it means and what to do, in words."""
+    """Explanation and advice."""
     stored_tensors: int
-    """Tensors in the file."""
+    """Number of tensors in the file."""
     stored_nbytes: int
-    """Bytes of their values, none of which was read."""
+    """Size of their values in bytes; none is read."""
     header_nbytes: int
-    """Bytes read for this report; 0 where the header came from the Hub."""
+    """Bytes read for this report; 0 for a header from the Hub."""
 
     @property
     def fraction_from_file(self) -> float:
-        """Share of the parameters whose values come from the file, 0 to 1."""
+        """Share of the parameters loaded from the file, 0 to 1."""
         return self.from_file / self.total if self.total else 0.0
 
 
 HeadMark = Literal["same", "added", "removed", "changed"]
-"""Whether the base model has it too; "changed" for a module that holds more or less than the base model's."""
+"""Relation to the base model: "changed" marks a module with more or fewer parameters than in the base model."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeadNode:
-    """One line of the module tree of a class with a task head, beside the base model."""
+    """One line of the module tree of a class with a task head, compared with the base model."""
 
     mark: HeadMark
-    """Whether the base model has it too."""
+    """Relation to the base model."""
     depth: int
-    """Levels below the model itself, which has 0."""
+    """Depth below the model, which has 0."""
     name: str
-    """Path in the class with the head; in the base model for what is removed."""
+    """Path in the class with the head; for removed modules, in the base model."""
     kind: str
-    """Class of the module, "12 × BertLayer" for equal layers folded, or "parameter"."""
+    """Class of the module, "12 × BertLayer" for folded equal layers, or "parameter"."""
     shape: tuple[int, ...] | None
     """Shape of a parameter; None for a module."""
     numel: int
-    """Parameters in it, tied ones counted once."""
+    """Number of parameters, tied ones counted once."""
     tied_to: str | None
-    """Name of the parameter that it shares its values with; None for its own."""
+    """Name of the parameter that it is tied to; None if independent."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeadDifference:
-    """What a task head adds to the base model, and what of the base the class leaves out."""
+    """Parameters that a task head adds to the base model, and parameters of the base that its class leaves out."""
 
     model: str
     """Name under which the model was requested."""
@@ -199,8 +199,8 @@ class HeadDifference:
     total: int
     """Parameters with the head, tied ones counted once."""
     added: int
-    """Parameters that only the class with the head has."""
+    """Parameters only in the class with the head."""
     removed: int
-    """Parameters that only the base model has; base_total - removed + added = total where no shape changes."""
+    """Parameters only in the base model; base_total - removed + added = total unless a shape changes."""
     nodes: tuple[HeadNode, ...]
-    """The tree of the class with the head, folded, then what is removed."""
+    """Folded tree of the class with the head, followed by the removed parameters."""

@@ -1,4 +1,4 @@
-"""List what a task head adds to the base model, from two classes on the meta device; no file is needed."""
+"""List the parameters that a task head adds to the base model, from two classes on the meta device without any file."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,28 +13,28 @@ from bertviz_core.parameters.results import Ledger, Parameter
 from bertviz_core.settings import Settings
 
 SAME_DEPTH = 2
-"""Levels down to which modules are listed that the base model has, too."""
+"""Depth down to which modules of the base model are listed."""
 
 
 def head_difference(name: str, task: str, settings: Settings, num_labels: int | None = None) -> HeadDifference:
-    """The difference between a task's class and the base model of a model by name.
+    """Compare a task's class with the base model, for a model by name.
 
-    The law: base_total - removed + added = total, where no shape changes between the two.
+    Law: base_total - removed + added = total, unless a shape changes.
 
     Args:
         name: a model's name (bertviz_core.models.sources).
         task: one of bertviz_core.models.skeleton.TASKS.
-        settings: what may be opened.
+        settings: settings of this instance.
         num_labels: outputs of a classification head; None for as many as the config names.
 
     Raises:
-        BertvizError: the model is not there, or has no class for the task or for the base model.
+        BertvizError: the model does not exist, or has no class for the task or for the base model.
     """
     return source_head_difference(resolve(name, settings), task, num_labels)
 
 
 def source_head_difference(source: ModelSource, task: str, num_labels: int | None = None) -> HeadDifference:
-    """The difference for a resolved model; see head_difference."""
+    """Compare the classes of a resolved model; see head_difference."""
     config = with_labels(source.config, task, num_labels)
     base, model = build_skeleton(source.name, source.config), build_skeleton(source.name, config, task)
     base_ledger = module_ledger(source.name, base, source="config")
@@ -76,13 +76,13 @@ class _Descendants:
                 self.marks.setdefault(path, set()).add(mark)
 
     def mark(self, path: str) -> HeadMark:
-        """What a module or parameter is beside the base model."""
+        """Return the relation of a module or parameter to the base model."""
         marks = self.marks[path]
         return next(iter(marks)) if len(marks) == 1 else "changed"
 
 
 def _images(base: Ledger, ledger: Ledger, prefix: str) -> dict[str, str]:
-    """Name in the base model -> name in the class with the head; "" where that has none."""
+    """Return name in the base model -> name in the class with the head; "" if that has none."""
     names = {row.name for row in ledger.parameters}
     images = {}
     for row in base.parameters:
@@ -92,7 +92,7 @@ def _images(base: Ledger, ledger: Ledger, prefix: str) -> dict[str, str]:
 
 
 def _below(module: "torch.nn.Module", path: str, depth: int, inside: _Descendants) -> Iterator[HeadNode]:
-    """The modules and parameters below one, in the order of the class; what the base model has only to a depth."""
+    """Yield modules and parameters in the order of the class; those of the base model only to a depth."""
     for name, child in module.named_children():
         at = f"{path}.{name}" if path else name
         if at not in inside.marks:
@@ -109,7 +109,7 @@ def _below(module: "torch.nn.Module", path: str, depth: int, inside: _Descendant
 
 
 def _kind(module: "torch.nn.Module") -> tuple[str, bool]:
-    """Class of a module, and whether it stands for equal layers, which are not listed one by one."""
+    """Return the class of a module, and whether it represents folded equal layers."""
     children = [child for child in module.children() if any(True for _ in child.parameters())]
     layers = module if isinstance(module, torch.nn.ModuleList) else children[0] if len(children) == 1 else None
     if isinstance(layers, torch.nn.ModuleList) and len(layers) > 1:
@@ -120,7 +120,7 @@ def _kind(module: "torch.nn.Module") -> tuple[str, bool]:
 
 
 def _removed(base: "transformers.PreTrainedModel", rows: list[Parameter]) -> Iterator[HeadNode]:
-    """The parameters of the base model that the class leaves out, each module above them once."""
+    """Yield the parameters of the base model that the class leaves out, and the modules above them once each."""
     names = {row.name for row in rows}
     tops: dict[str, list[Parameter]] = {}
     for row in rows:
@@ -141,7 +141,7 @@ def _parameter(row: Parameter, mark: HeadMark, depth: int) -> HeadNode:
 
 
 def _paths(name: str) -> Iterator[str]:
-    """A name and all modules above it."""
+    """Yield a name and the names of all modules above it."""
     yield name
     for position, letter in enumerate(name):
         if letter == ".":

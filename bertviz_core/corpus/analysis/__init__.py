@@ -1,1 +1,1 @@
-"""A corpus as a whole: its map, near duplicates, clusters, and what heads do on its sentences."""
+"""Analysis of a whole corpus: map, near duplicates, clusters, and head profiles."""

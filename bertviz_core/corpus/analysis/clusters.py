@@ -12,16 +12,15 @@ from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.sentences.store.vector_rows import Vectors
 
 MAX_FITTED: dict[ClusterMethod, int] = {"k-means": 50_000, "HDBSCAN": 5_000}
-"""Rows on which clusters are found: k-means takes some seconds of so many, HDBSCAN, whose time grows with the square,
-half a minute."""
+"""Maximum number of rows for clustering: k-means takes some seconds, HDBSCAN, with quadratic time, half a minute."""
 MAX_CLUSTERS, FEW_CLUSTERS = 200, 10
-"""Clusters of k-means at most, and where no count is named."""
+"""Maximum and default number of k-means clusters."""
 FEWEST_ROWS = 20
-"""Rows of HDBSCAN's smallest cluster where no count is named."""
+"""Default minimum cluster size of HDBSCAN."""
 STARTS = 3
-"""Times that k-means begins anew; the best of them counts."""
+"""Number of random starts of k-means; the best is used."""
 EXAMPLES = 5
-"""Rows listed as typical of a cluster."""
+"""Number of typical rows listed per cluster."""
 K_MEANS_NOTE = "k-means puts every row into one of {count} clusters, even if the rows do not form that many groups."
 HDBSCAN_NOTE = (
     "HDBSCAN (Campello et al. 2013) finds dense groups of at least {least} rows; the rest, {rest:.1%}, is in none."
@@ -43,19 +42,20 @@ def corpus_clusters(
 ) -> CorpusClusters:
     """Assign every row to a cluster of similar directions, the largest cluster first.
 
-    Vectors are brought to unit length, so that the Euclidean distances that both methods go by order pairs as their
-    cosines do. A centre is the mean direction of the rows on which its cluster was found.
+    Vectors are normalised to unit length, so that Euclidean distances order pairs like cosines. A centre is the mean
+    direction of the fitted rows of its cluster.
 
     Args:
-        vectors: all vectors, such as Corpus.vectors() opens them.
-        method: how clusters are found.
-        count: clusters of k-means.
-        least: least rows of a cluster of HDBSCAN.
-        seed: of the sample and of the starts of k-means.
-        progress: called as progress(rows done, rows) once clusters are found; may raise to stop the work.
+        vectors: all vectors, for example Corpus.vectors().
+        method: clustering method.
+        count: number of k-means clusters.
+        least: minimum cluster size of HDBSCAN.
+        seed: seed of the sample and of the starts of k-means.
+        progress: called as progress(rows done, rows) during the assignment; may raise to cancel.
 
     Raises:
-        CorpusError: fewer rows than clusters, a count that is not offered, or a vector with NaN or infinity.
+        CorpusError: there are fewer rows than clusters, the count is out of range, or a vector contains NaN or
+            infinity.
     """
     rows = len(vectors)
     if rows < 2:
@@ -91,7 +91,7 @@ def corpus_clusters(
 
 
 def _k_means(units: Float[np.ndarray, "sample dimensions"], count: int, seed: int) -> Int[np.ndarray, " sample"]:
-    """Labels by k-means (Lloyd), the best of several starts."""
+    """Label rows by k-means (Lloyd), the best of several starts."""
     from sklearn.cluster import KMeans
 
     labels: np.ndarray = KMeans(count, n_init=STARTS, random_state=seed).fit_predict(units)
@@ -99,7 +99,7 @@ def _k_means(units: Float[np.ndarray, "sample dimensions"], count: int, seed: in
 
 
 def _hdbscan(units: Float[np.ndarray, "sample dimensions"], least: int) -> Int[np.ndarray, " sample"]:
-    """Labels by HDBSCAN; -1 for noise."""
+    """Label rows by HDBSCAN; -1 for noise."""
     from sklearn.cluster import HDBSCAN
 
     labels: np.ndarray = HDBSCAN(min_cluster_size=least, copy=True).fit_predict(units)
@@ -109,7 +109,7 @@ def _hdbscan(units: Float[np.ndarray, "sample dimensions"], least: int) -> Int[n
 def _centres(
     units: Float[np.ndarray, "sample dimensions"], labels: Int[np.ndarray, " sample"]
 ) -> Float[np.ndarray, "clusters dimensions"]:
-    """Mean direction of every cluster's rows."""
+    """Return the mean direction of every cluster's rows."""
     count = int(labels.max(initial=-1)) + 1
     if not count:
         return np.zeros((0, units.shape[1]), dtype=np.float32)
@@ -121,7 +121,7 @@ def _own_scores(
     labels: Int[np.ndarray, " sample"],
     centres: Float[np.ndarray, "clusters dimensions"],
 ) -> Float[np.ndarray, " sample"]:
-    """Cosine of every row with its own centre; 0 for noise."""
+    """Return the cosine of every row with its own centre; 0 for noise."""
     if not len(centres):
         return np.zeros(len(labels), dtype=np.float32)
     scores = np.einsum("nd,nd->n", units, centres[labels])
@@ -136,7 +136,7 @@ def _ordered(
     seed: int,
     note: "_Note",
 ) -> CorpusClusters:
-    """Clusters by size, the largest first, with the rows nearest to each centre."""
+    """Sort clusters by descending size, with the rows nearest to each centre."""
     sizes = np.bincount(labels[labels >= 0], minlength=len(centres))
     order = np.argsort(-sizes, kind="stable")
     rank = np.full(len(centres) + 1, -1, dtype=np.int32)
@@ -153,12 +153,12 @@ def _ordered(
 
 
 class _Note(NamedTuple):
-    """How clusters were found."""
+    """Notes on the clustering."""
 
     fitted: int
-    """Rows that they were found on."""
+    """Number of fitted rows."""
     words: str
-    """The same, and what they mean, for the reader."""
+    """Explanation of the clusters."""
 
 
 def _note(

@@ -1,4 +1,4 @@
-"""Group the values of a column into few, for colours and partitions."""
+"""Group the values of a column into a few, for colours and partitions."""
 
 from dataclasses import dataclass
 
@@ -11,27 +11,27 @@ from bertviz_core.corpus.column_values import plain_values
 from bertviz_core.text import counted
 
 NAMED = 8
-"""Values of a column with a code of their own; all others share one."""
+"""Number of values of a column with a code of their own; all others share one."""
 OTHER, MISSING = "other", "no value"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnValues:
-    """Values of a column as codes into a short list."""
+    """Values of a column as indices into a short list."""
 
     names: tuple[str, ...]
-    """The values, the most frequent first; behind them one for all others and one for no value, where there are any."""
+    """The values, most frequent first; then one for all others and one for missing values, if any."""
     codes: Int[np.ndarray, " rows"]
-    """Place of every row's value."""
+    """Index of every row's value."""
 
 
 def column_values(column: pa.ChunkedArray, named: int = NAMED) -> ColumnValues:
     """Encode a column by its most frequent values, ties by name.
 
-    Numbers of more than `named` different values become as many ranges that hold equally many rows each.
+    Numbers with more than `named` distinct values are binned into as many ranges with equally many rows.
 
     Args:
-        column: whole, as a corpus gives it.
+        column: a whole column of a corpus.
         named: number of values with a code of their own.
     """
     missing = np.asarray(pc.is_null(column, nan_is_null=True).to_numpy(), dtype=np.bool_)
@@ -55,7 +55,7 @@ def column_values(column: pa.ChunkedArray, named: int = NAMED) -> ColumnValues:
 def _listed(
     names: list[str], order: Int[np.ndarray, " occurring"], codes: Int[np.ndarray, " rows"], known: int, named: int
 ) -> ColumnValues:
-    """Codes by frequency; after the named values one for the others and one for missing values."""
+    """Encode values by frequency, with one code for all others and one for missing values."""
     place_of = np.full(known + 1, -1, dtype=np.int64)
     place_of[order] = np.minimum(np.arange(len(order)), named)
     if len(order) > named:
@@ -67,7 +67,7 @@ def _listed(
 
 
 def _ranges(numbers: Float[np.ndarray, " rows"], missing: Bool[np.ndarray, " rows"], named: int) -> ColumnValues:
-    """Numbers binned into ranges of equally many rows."""
+    """Bin numbers into ranges with equally many rows."""
     known = numbers[~missing]
     edges = np.unique(np.quantile(known, np.linspace(0, 1, named + 1)))
     if len(edges) < 2:

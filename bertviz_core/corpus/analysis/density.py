@@ -1,4 +1,4 @@
-"""Count the points of a large map on a grid; few points are listed themselves."""
+"""Count the points of a large map on a grid, or list a small number of points."""
 
 import math
 
@@ -11,19 +11,19 @@ from bertviz_core.corpus.analysis.row_samples import sampled_rows
 from bertviz_core.hidden_states.geometry import inside_polygon
 
 LEAST, MOST = 38, 253
-"""Cells along the side of a square window: two or three pixels to a cell where points are many."""
+"""Minimum and maximum number of cells along a square window: two or three pixels per cell for many points."""
 STRETCHED = 4.0
-"""Of a window that is so many times longer than high, or more, the cells are no longer square."""
+"""Aspect ratio of a window from which on cells are not square."""
 MAX_CELLS = 250_000
-"""Most cells of a grid: counts and majorities of so many take 1.3 MB on their way to a browser."""
+"""Maximum number of cells: their counts and majorities take 1.3 MB in transfer to a browser."""
 MAX_POINTS = 20_000
-"""Points that are listed one by one."""
+"""Maximum number of individually listed points."""
 MARGIN = 0.02
-"""Share of the map's width and height that stays free beside the outermost points."""
+"""Margin around the outermost points, as a share of width and height."""
 
 
 def whole_window(points: Float[np.ndarray, "rows 2"]) -> MapWindow:
-    """The window of all points with a margin; one unit wide if they all coincide."""
+    """Return the window of all points with a margin; one unit wide if they all coincide."""
     if not len(points):
         return MapWindow(-1.0, 1.0, -1.0, 1.0)
     low, high = points.min(axis=0).astype(np.float64), points.max(axis=0).astype(np.float64)
@@ -41,18 +41,18 @@ def map_density(
 ) -> MapDensity:
     """Count the points in each cell of a window, and find the most frequent value there.
 
-    A cell holds its left and lower edge; the last of a row or column its outer edge too, so that the counts add up to
+    A cell includes its left and lower edge; the last of a row or column also its outer edge, so that the counts sum to
     the points in the window.
 
     Args:
         points: the map.
-        window: the part of it that the grid covers.
-        values: of a column, for each point; None for none.
-        across: cells from left to right; 0 for as many as suit the count of points, in square cells.
-        down: cells from bottom to top; 0 likewise.
+        window: the part of the map to cover.
+        values: value of a column for each point; None for none.
+        across: number of cells horizontally; 0 for square cells that suit the number of points.
+        down: number of cells vertically; 0 for square cells that suit the number of points.
 
     Raises:
-        ValueError: a window without an area, no cell, or more cells than MAX_CELLS.
+        ValueError: the window has no area, or there are no cells or more than MAX_CELLS.
     """
     suited = _suited(len(points), window)
     across, down = across or suited[0], down or suited[1]
@@ -76,17 +76,17 @@ def map_density(
 def map_points(
     points: Float[np.ndarray, "rows 2"], window: MapWindow, most: int = MAX_POINTS, seed: int = 0
 ) -> MapPoints:
-    """The points in a window; a random sample if there are more than `most`."""
+    """Return the points in a window; a random sample if there are more than `most`."""
     inside = rows_inside(points, window)
     rows = inside[sampled_rows(len(inside), most, seed)]
     return MapPoints(window, rows, points[rows], len(inside), seed)
 
 
 def rows_inside(points: Float[np.ndarray, "rows 2"], window: MapWindow) -> Int[np.ndarray, " inside"]:
-    """Rows whose points lie in a window, edges included, ascending.
+    """Return the rows with points in a window, edges included, ascending.
 
     Raises:
-        ValueError: a window without an area.
+        ValueError: the window has no area.
     """
     if not (window.left < window.right and window.bottom < window.top):
         raise ValueError(f"a window without an area: {window}")
@@ -100,14 +100,14 @@ def rows_inside(points: Float[np.ndarray, "rows 2"], window: MapWindow) -> Int[n
 def rows_in_outline(
     points: Float[np.ndarray, "rows 2"], outline: Float[np.ndarray, "corners 2"]
 ) -> Int[np.ndarray, " inside"]:
-    """Rows whose points lie inside an outline, ascending, by the even-odd rule.
+    """Return the rows with points inside a polygon, ascending, by the even-odd rule.
 
     Args:
         points: the map.
-        outline: its corners in their order; the last is joined to the first.
+        outline: corners of the polygon in order; the last is joined to the first.
 
     Raises:
-        ValueError: fewer than three corners, or corners on one level line.
+        ValueError: there are fewer than three corners, or all are on one horizontal line.
     """
     if len(outline) < 3:
         raise ValueError(f"an outline of {len(outline)} corners")
@@ -119,7 +119,7 @@ def rows_in_outline(
 
 
 def _suited(count: int, window: MapWindow) -> tuple[int, int]:
-    """Numbers of square cells across and down; fewer points get larger cells."""
+    """Return the numbers of square cells across and down; fewer points get larger cells."""
     side = min(max(1.9 * math.sqrt(count), LEAST), MOST)
     height = window.top - window.bottom
     shape = min(max((window.right - window.left) / height, 1 / STRETCHED), STRETCHED) if height > 0 else 1.0
@@ -127,7 +127,7 @@ def _suited(count: int, window: MapWindow) -> tuple[int, int]:
 
 
 def _places(numbers: Float[np.ndarray, " inside"], low: float, high: float, cells: int) -> Int[np.ndarray, " inside"]:
-    """Cell of each number between low and high."""
+    """Return the cell of each number between low and high."""
     shares = (numbers.astype(np.float64) - low) / (high - low)
     places: np.ndarray = np.minimum((shares * cells).astype(np.int64), cells - 1)
     return places

@@ -1,4 +1,4 @@
-"""Find near duplicates: groups of rows whose cosine reaches a threshold, compared block by block."""
+"""Find near duplicates: groups of rows with cosines of at least a threshold, compared block by block."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -11,36 +11,35 @@ from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.sentences.store.vector_rows import Vectors
 
 BLOCK_ROWS = 2_048
-"""Rows and columns of a block of cosines: 16 MiB at a time, whatever the count of rows."""
+"""Rows and columns of a block of cosines: 16 MiB at a time, for any number of rows."""
 LOWEST = 0.5
-"""Least threshold: below it pairs are nothing like duplicates, and there is no end of them."""
+"""Minimum threshold: below it pairs are not duplicates, and far too many."""
 MAX_PAIRS = 100_000
-"""Pairs that are listed; of more the most alike."""
+"""Maximum number of listed pairs, the most similar ones."""
 MAX_EDGES = 1_000_000
-"""Pairs after which groups are joined anew, so that not all pairs are in memory."""
+"""Number of pairs after which groups are merged, so that not all pairs are in memory."""
 ROUNDING = 1e-4
-"""Far more than the product of two unit vectors in float32 can be off; from so far below the threshold on a pair is
-computed in float64."""
+"""Upper bound of the float32 error of the product of two unit vectors; pairs this close below the threshold or above it
+are recomputed in float64."""
 DENSE = 64
-"""One pair in so many of a block from which on the whole block is computed in float64 at once."""
+"""Share of pairs, as one in this number, from which on a whole block is recomputed in float64."""
 
 
 def duplicate_groups(
     vectors: Float[Vectors, "rows dimensions"], threshold: float = 0.95, progress: Progress | None = None
 ) -> DuplicateGroups:
-    """All rows whose cosine with another reaches the threshold, as groups (connected components of these pairs).
+    """Group all rows with a cosine to another row of at least the threshold (connected components of these pairs).
 
-    Exact: every pair is compared. A cosine is computed in float64 from the stored vectors and rounded to float32
-    before it is held against the threshold, so that equal vectors have cosine 1; a zero vector is like none.
+    Exact: every pair is compared. Cosines are computed in float64 from the stored vectors and rounded to float32 before
+    the comparison, so that equal vectors have cosine 1; a zero vector is similar to none.
 
     Args:
-        vectors: all vectors, such as Corpus.vectors() opens them.
-        threshold: least cosine of a pair, 0.5 to 1.
-        progress: called as progress(pairs of blocks done, pairs of blocks); may raise to stop the work.
+        vectors: all vectors, for example Corpus.vectors().
+        threshold: minimum cosine of a pair, 0.5 to 1.
+        progress: called as progress(done, total) in pairs of blocks; may raise to cancel.
 
     Raises:
-        CorpusError: a threshold out of this range, more rows than are compared with each other, or a vector with NaN
-            or infinity.
+        CorpusError: the threshold is out of range, there are too many rows, or a vector contains NaN or infinity.
     """
     if not LOWEST <= threshold <= 1:
         raise CorpusError(f"The threshold {threshold:g} was asked for; give a cosine from {LOWEST:g} to 1.")
@@ -52,7 +51,7 @@ def duplicate_groups(
             others = unit(lower)
             scores = rows @ others.T
             first, second = np.nonzero(scores >= threshold - ROUNDING)
-            if left.start == 0:  # a block with itself: each pair once, no row with itself
+            if left.start == 0:  # a block with itself: each pair once, without the diagonal
                 first, second = first[first < second], second[first < second]
             exact = _exact(upper, lower, first, second)
             alike = exact >= np.float32(threshold)
@@ -64,11 +63,11 @@ def duplicate_groups(
 
 
 class _Pairs:
-    """Collects pairs: joined to groups, counted, the most similar kept."""
+    """Collects pairs: merged into groups, counted, the most similar listed."""
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
-        self._group = np.arange(rows, dtype=np.int32)  # of each row so far
+        self._group = np.arange(rows, dtype=np.int32)  # group of each row so far
         self._edges: list[tuple[np.ndarray, np.ndarray]] = []
         self._waiting, self._count = 0, 0
         nothing = np.zeros(0, dtype=np.int64)
@@ -90,14 +89,14 @@ class _Pairs:
         self._best = (best[0][order], best[1][order], best[2][order])
 
     def groups(self, threshold: float) -> DuplicateGroups:
-        """The groups of all pairs so far."""
+        """Return the groups of all pairs so far."""
         self._join()
         sizes = np.bincount(self._group, minlength=self._rows)
         members = np.flatnonzero(sizes[self._group] > 1)
         groups, lowest, place, counts = np.unique(
             self._group[members], return_index=True, return_inverse=True, return_counts=True
         )
-        largest_first = np.lexsort((lowest, -counts))  # equally large ones by their lowest row
+        largest_first = np.lexsort((lowest, -counts))  # ties by the lowest row
         rank = np.empty(len(groups), dtype=np.int64)
         rank[largest_first] = np.arange(len(groups))
         counts = counts[largest_first]
@@ -113,7 +112,7 @@ class _Pairs:
         )
 
     def _join(self) -> None:
-        """Union the groups of the paired rows."""
+        """Merge the groups of the paired rows."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
@@ -131,7 +130,7 @@ def _exact(
     first: Int[np.ndarray, " pairs"],
     second: Int[np.ndarray, " pairs"],
 ) -> Float[np.ndarray, " pairs"]:
-    """Cosines of some pairs of two blocks, computed in float64, as float32; 0 for a zero vector."""
+    """Compute cosines of some pairs of two blocks in float64, as float32; 0 for a zero vector."""
     if len(first) * DENSE > len(upper) * len(lower):
         cosines = (exact_units(upper) @ exact_units(lower).T)[first, second]
     else:

@@ -18,7 +18,7 @@ from bertviz_core.text import counted, quoted
 from bertviz_core.trace.tokenization import TextTokenizer
 
 TEXTS = 1_000
-"""Labelled texts of a sample."""
+"""Number of labelled texts of a sample."""
 
 
 def corpus_probe_scores(
@@ -31,24 +31,24 @@ def corpus_probe_scores(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> ProbeScores:
-    """How well a linear probe tells the values of a column apart from each layer's vectors of sampled texts.
+    """Score linear probes that predict the values of a column from each layer's vectors of sampled texts.
 
-    The texts are run once, for all layers at once; then a probe and its control task are fitted on each layer
+    The texts are run once for all layers; then a probe and its control task are fitted on each layer
     (bertviz_core.predictions.probing.fitting.probe_scores).
 
     Args:
-        corpus: whose texts and column are read.
-        loaded: any model; it need not be the one that made the corpus' vectors.
-        tokenizer: its tokenizer.
-        column: holds the labels.
-        pooling: how the tokens' vectors become one.
-        texts: how many rows with a text and a label are sampled.
-        seed: of the sample, of the held-out parts and of the shuffled labels.
-        progress: called as progress(texts run, texts), then as progress(fits done, fits); may raise to stop the work.
+        corpus: corpus with the texts and the column.
+        loaded: any model, not necessarily that of the corpus.
+        tokenizer: tokenizer of the model.
+        column: column of the labels.
+        pooling: pooling of the token vectors.
+        texts: number of sampled rows with a text and a label.
+        seed: seed of the sample, the folds and the shuffled labels.
+        progress: called as progress(texts run, texts), then as progress(fits done, fits); may raise to cancel.
 
     Raises:
-        CorpusError: the corpus keeps no texts, has no such column, or no text with a label in the sample.
-        TextError: the labels are one class or too many.
+        CorpusError: the corpus stores no texts, lacks the column, or has no text with a label in the sample.
+        TextError: there is a single class, or too many.
         UnsupportedModelError: the model has no such pooling.
     """
     labelled = labelled_sample(corpus, column, texts, seed)
@@ -57,13 +57,13 @@ def corpus_probe_scores(
 
 
 def labelled_sample(corpus: Corpus, column: str, texts: int = TEXTS, seed: int = 0) -> LabelledTexts:
-    """Texts of a corpus with labels from a column, drawn by the seed from the rows that have a label.
+    """Sample texts of a corpus with labels from a column, from the rows that have a label.
 
-    A class of which fewer than two texts were drawn is left out, and that is said.
+    A class with fewer than two sampled texts is left out, with a notice.
 
     Raises:
-        CorpusError: as corpus_probe_scores.
-        TextError: the labels are one class or too many.
+        CorpusError: the corpus stores no texts, lacks the column, or has no text with a label.
+        TextError: there is a single class, or too many.
     """
     if not 4 <= texts <= MAX_TEXTS:
         raise CorpusError(f"A sample of {texts:,} texts was asked for; give 4 to {MAX_TEXTS:,}.")

@@ -15,7 +15,7 @@ from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 
 SENTENCES = 200
-"""Sentences of a sample; the mean of so many changes little with more."""
+"""Number of sampled sentences, enough for a stable mean."""
 MAX_SENTENCES = 5_000
 
 
@@ -28,24 +28,23 @@ def head_profiles(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> HeadProfiles:
-    """Mean and standard deviation of every measure of every head over sampled sentences, and so for parts of them.
+    """Compute mean and standard deviation of every measure of every head over sampled sentences and parts of them.
 
-    Each sentence is traced by itself and counts alike, however long; means and spreads are those of the sentences'
-    own numbers (bertviz_core.attention.measures.head_profile), summed up one by one in float64 (Welford 1962), so that
-    memory does not grow with them.
+    Each sentence is traced separately and has equal weight; its measures (bertviz_core.attention.measures.head_profile)
+    are accumulated in float64 (Welford 1962), so that memory does not grow with the number of sentences.
 
     Args:
-        corpus: whose texts are read.
-        loaded: any model that has attention; it need not be the one that made the vectors.
-        tokenizer: its tokenizer.
-        sentences: how many are sampled.
-        column: a column whose most frequent values are the parts; "" for none.
-        seed: of the sample.
-        progress: called as progress(sentences done, sentences); may raise to stop the work.
+        corpus: corpus with the texts.
+        loaded: any model with attention, not necessarily that of the corpus.
+        tokenizer: tokenizer of the model.
+        sentences: number of sampled sentences.
+        column: column with the most frequent values as parts; "" for none.
+        seed: seed of the sample.
+        progress: called as progress(sentences done, sentences); may raise to cancel.
 
     Raises:
-        CorpusError: the corpus keeps no texts, the sample has none, or there is no such column.
-        UnsupportedModelError: this model's attention is not known.
+        CorpusError: the corpus stores no texts, the sample has none, or there is no such column.
+        UnsupportedModelError: the attention of this model cannot be recorded.
     """
     if not 1 <= sentences <= MAX_SENTENCES:
         raise CorpusError(f"A sample of {sentences:,} sentences was asked for; give 1 to {MAX_SENTENCES:,}.")
@@ -90,12 +89,12 @@ def head_profiles(
 
 
 class _Running:
-    """Running mean and spread over sentences."""
+    """Running mean and standard deviation over sentences."""
 
     def __init__(self, name: str) -> None:
         self.name, self.count = name, 0
         self._mean: np.ndarray = np.zeros(())
-        self._squares: np.ndarray = np.zeros(())  # sum of the squared distances from the mean
+        self._squares: np.ndarray = np.zeros(())  # sum of squared deviations from the mean
 
     def add(self, numbers: Float[np.ndarray, "measures layers heads"]) -> None:
         """Add one sentence's measures."""
@@ -105,6 +104,6 @@ class _Running:
         self._squares = self._squares + distance * (numbers - self._mean)
 
     def profile(self) -> HeadProfile:
-        """The profile of all sentences so far."""
+        """Return the profile of all sentences so far."""
         spread = np.sqrt(self._squares / self.count)
         return HeadProfile(self.name, self.count, self._mean.astype(np.float32), spread.astype(np.float32))

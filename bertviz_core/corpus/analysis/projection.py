@@ -1,4 +1,4 @@
-"""Project the rows of a corpus into a plane: principal components of all, or UMAP fitted on a sample."""
+"""Project the rows of a corpus into a plane: PCA of all rows, or UMAP fitted on a sample."""
 
 import numpy as np
 from jaxtyping import Float
@@ -12,9 +12,9 @@ from bertviz_core.sentences.results import MapMethod
 from bertviz_core.sentences.store.vector_rows import Vectors
 
 SUMMED_ROWS = 8_192
-"""Rows whose products are one sum in float32, before float64 sums those: so few that no digit is lost that counts."""
+"""Number of rows summed in float32 before the float64 sum, small enough for sufficient precision."""
 UMAP_BLOCK_ROWS = 5_000
-"""Rows that UMAP places at once; between two blocks the work can be ended."""
+"""Number of rows that UMAP transforms at once; the work can be cancelled between blocks."""
 SAMPLE_NOTE = "It was fitted on {fitted:,} of {rows:,} rows, drawn by seed {seed}; the others were placed among them."
 
 
@@ -24,21 +24,21 @@ def corpus_map(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> CorpusMap:
-    """Every row as a point, read block by block: memory grows with the points alone.
+    """Project every row to a point, block by block: memory grows only with the points.
 
-    PCA is of all rows: their products are taken in float32 and summed in float64, so that directions, shares and points
-    are those of scikit-learn's PCA on the whole, each direction signed so that its largest entry is positive. UMAP is
-    fitted on a sample of at most 10,000 rows and then places the others by what it has learned.
+    PCA uses all rows: products in float32 are summed in float64, so that directions, shares and points equal those of
+    scikit-learn's PCA, each direction with a positive largest entry. UMAP is fitted on a sample of at most 10,000 rows
+    and then transforms the others.
 
     Args:
-        vectors: all vectors, such as Corpus.vectors() opens them.
-        method: how the points are placed.
-        seed: of the sample for UMAP.
-        progress: called as progress(rows done, rows to do); may raise to stop the work. PCA goes over all rows twice.
+        vectors: all vectors, for example Corpus.vectors().
+        method: projection method.
+        seed: seed of the sample for UMAP.
+        progress: called as progress(rows done, rows to do); may raise to cancel. PCA reads all rows twice.
 
     Raises:
-        CorpusError: a vector holds NaN or infinity.
-        TextError: UMAP is not installed, or there are fewer rows than it can place.
+        CorpusError: a vector contains NaN or infinity.
+        TextError: UMAP is not installed, or there are too few rows for it.
     """
     return _principal(vectors, progress) if method == "pca" else _umap(vectors, seed, progress)
 
@@ -47,7 +47,7 @@ def _principal(vectors: Float[Vectors, "rows dimensions"], progress: Progress | 
     rows, dimensions = vectors.shape
     sums = torch.zeros(dimensions, dtype=torch.float64)
     products = torch.zeros((dimensions, dimensions), dtype=torch.float64)
-    # Taken off all rows, so that no digits are lost where the mean is far from zero.
+    # Subtracted from all rows to preserve precision if the mean is far from zero.
     shift = torch.from_numpy(np.asarray(vectors[:SUMMED_ROWS], dtype=np.float32).mean(axis=0))
     for place, block in blocks(vectors, SUMMED_ROWS):
         shifted = torch.from_numpy(block).sub_(shift)

@@ -20,148 +20,149 @@ class CorpusMap:
     points: Float[np.ndarray, "rows 2"]
     """Coordinates, in the order of the rows."""
     explained: Float[np.ndarray, "2"] | None
-    """Share of the variance along each axis, 0 to 1; None for a method whose axes have no such meaning."""
+    """Share of the variance along each axis, 0 to 1; None if the method has no such shares."""
     axes: Float[np.ndarray, "2 dimensions"] | None
-    """Directions of the two axes, unit vectors; None for a method that has none."""
+    """Directions of the two axes, unit vectors; None if the method has none."""
     method: MapMethod
-    """How the points were placed."""
+    """Projection method."""
     fitted: int
-    """Rows that the method was fitted on; the others were placed by what it had learned."""
+    """Number of fitted rows; the others were transformed by the fitted method."""
     note: str
-    """What the picture shows and what not, one sentence or two."""
+    """Explanation of the map, one or two sentences."""
 
 
 @dataclass(frozen=True, slots=True)
 class MapWindow:
-    """A part of a map."""
+    """A rectangular part of a map."""
 
     left: float
-    """Least first coordinate."""
+    """Minimum first coordinate."""
     right: float
-    """Greatest first coordinate."""
+    """Maximum first coordinate."""
     bottom: float
-    """Least second coordinate."""
+    """Minimum second coordinate."""
     top: float
-    """Greatest second coordinate."""
+    """Maximum second coordinate."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MapDensity:
-    """How many points lie in each cell of a grid over a window of a map."""
+    """Counts of points in each cell of a grid over a window of a map."""
 
     window: MapWindow
-    """The part of the map that the grid covers."""
+    """The covered part of the map."""
     counts: Int[np.ndarray, "down across"]
-    """Points of each cell; the first row is the lowest."""
+    """Number of points of each cell; the first row is the lowest."""
     total: int
-    """Points in the window."""
+    """Number of points in the window."""
     values: tuple[str, ...]
-    """Values of the column that the cells are coloured by, the most frequent first, the rest as one; () for none."""
+    """Values of the colour column, most frequent first, the rest combined; () for none."""
     value_counts: Int[np.ndarray, " values"]
-    """Points of each value in the window."""
+    """Number of points of each value in the window."""
     majority: Int[np.ndarray, "down across"] | None
-    """Place of the value that most points of a cell have, the first of equals, -1 for an empty cell; None for none."""
+    """Index of the most frequent value of each cell, the first of equals, -1 for an empty cell; None without a
+    column."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MapPoints:
-    """The points in a window of a map, or a sample of them where they are many."""
+    """Points in a window of a map, or a sample of them."""
 
     window: MapWindow
     """The part of the map."""
     rows: Int[np.ndarray, " points"]
     """Row of each point, ascending."""
     points: Float[np.ndarray, "points 2"]
-    """Their coordinates."""
+    """Coordinates of the points."""
     total: int
-    """Points that lie in the window; more than are listed where a sample was drawn."""
+    """Number of points in the window, which may exceed the listed sample."""
     seed: int
     """Seed of the sample."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DuplicateGroups:
-    """Rows that are alike, as groups: two rows of a group are joined by a chain of pairs above the threshold."""
+    """Groups of similar rows: two rows of a group are connected by pairs above the threshold."""
 
     threshold: float
-    """Least cosine of a pair."""
+    """Minimum cosine of a pair."""
     rows: Int[np.ndarray, " members"]
-    """Rows of all groups, one group after the other, the largest first; within a group ascending."""
+    """Rows of all groups, one group after another, the largest first; ascending within a group."""
     starts: Int[np.ndarray, " groups"]
-    """Place in `rows` at which each group begins."""
+    """Index in `rows` at which each group begins."""
     first: Int[np.ndarray, " pairs"]
-    """Lower row of each pair that is listed."""
+    """Lower row of each listed pair."""
     second: Int[np.ndarray, " pairs"]
-    """Higher row of the pair."""
+    """Higher row of each listed pair."""
     scores: Float[np.ndarray, " pairs"]
-    """Its cosine; the most alike pair stands first, of equals that of the lower rows."""
+    """Cosine of each pair, descending; ties by the lower rows."""
     pairs: int
-    """Pairs at or above the threshold; more than are listed where there are very many."""
+    """Number of pairs at or above the threshold, which may exceed the listed pairs."""
     searched: int
-    """Rows that were compared, each with each."""
+    """Number of rows compared with each other."""
 
     @property
     def sizes(self) -> Int[np.ndarray, " groups"]:
-        """Rows of every group."""
+        """Number of rows of every group."""
         return np.diff(np.append(self.starts, len(self.rows)))
 
     def group(self, place: int) -> Int[np.ndarray, " size"]:
-        """The rows of one group."""
+        """Return the rows of one group."""
         return np.split(self.rows, self.starts[1:])[place]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CorpusClusters:
-    """Every row of a corpus in a cluster, or in none."""
+    """Assignment of every row of a corpus to a cluster, or to none."""
 
     method: ClusterMethod
-    """How clusters were found."""
+    """Clustering method."""
     labels: Int[np.ndarray, " rows"]
-    """Cluster of every row, the largest is 0; -1 for a row of none (HDBSCAN)."""
+    """Cluster of every row, 0 for the largest; -1 for noise (HDBSCAN)."""
     sizes: Int[np.ndarray, " clusters"]
-    """Rows of every cluster."""
+    """Number of rows of every cluster."""
     centres: Float[np.ndarray, "clusters dimensions"]
-    """Mean direction of every cluster's rows: unit vectors."""
+    """Mean direction of every cluster's rows, unit vectors."""
     typical: Int[np.ndarray, "clusters examples"]
-    """Rows nearest to the centre, the nearest first; -1 where a cluster has fewer."""
+    """Rows nearest to the centre, nearest first; -1 if a cluster has fewer."""
     typical_scores: Float[np.ndarray, "clusters examples"]
-    """Cosine of each with the centre; NaN where there is none."""
+    """Cosine of each with the centre; NaN if missing."""
     fitted: int
-    """Rows on which clusters were found; the others went to the nearest centre."""
+    """Number of fitted rows; the others were assigned to the nearest centre."""
     seed: int
     """Seed of the sample and of the starts."""
     note: str
-    """What the clusters are, one sentence or two."""
+    """Explanation of the clusters, one or two sentences."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadProfile:
-    """What every head does over some sentences: mean and spread of each measure of attention."""
+    """Mean and standard deviation of each measure of every head's attention over some sentences."""
 
     name: str
-    """The value of the column that these sentences share; "" for all of them."""
+    """Column value of these sentences; "" for all sentences."""
     sentences: int
-    """How many there are."""
+    """Number of sentences."""
     mean: Float[np.ndarray, "measures layers heads"]
-    """Mean over the sentences of each measure, in its own unit."""
+    """Mean of each measure over the sentences, in its own unit."""
     spread: Float[np.ndarray, "measures layers heads"]
     """Standard deviation over the sentences, in the same unit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadProfiles:
-    """What every head does on a sample of a corpus, over all of it and for each value of a column."""
+    """Profiles of every head on a sample of a corpus, over all of it and for each value of a column."""
 
     corpus: str
     """Name of the corpus' folder."""
     model: str
     """Name of the model."""
     revision: str
-    """State of its files."""
+    """Revision of its files."""
     measures: tuple[HeadMeasure, ...]
-    """What is measured, in the order of the profiles' first axis."""
+    """Measures, in the order of the profiles' first axis."""
     overall: HeadProfile
-    """Over all sentences of the sample."""
+    """Profile of all sentences of the sample."""
     column: str
     """Column of the parts; "" for none."""
     parts: tuple[HeadProfile, ...]
@@ -171,4 +172,4 @@ class HeadProfiles:
     seed: int
     """Seed of the sample."""
     notices: tuple[str, ...]
-    """What a reader must know, one sentence each."""
+    """Notices, one sentence each."""

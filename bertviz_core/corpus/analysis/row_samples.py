@@ -12,20 +12,20 @@ from bertviz_core.sentences.store.vector_rows import Vectors
 from bertviz_core.text import quoted
 
 BLOCK_ROWS = 16_384
-"""Rows that are worked on at once: 48 MiB of float64 at 384 dimensions."""
+"""Number of rows per block: 48 MiB of float64 at 384 dimensions."""
 
 
 def blocks(
     vectors: Float[Vectors, "rows dimensions"], size: int = 0
 ) -> Iterator[tuple[slice, Float[np.ndarray, "block dimensions"]]]:
-    """Rows in float32 in blocks of this size (0 for BLOCK_ROWS), with their indices.
+    """Yield rows in float32 in blocks of this size (0 for BLOCK_ROWS), with their indices.
 
     Raises:
-        CorpusError: a vector holds NaN or infinity.
+        CorpusError: a vector contains NaN or infinity.
     """
     size = size or BLOCK_ROWS
     for start in range(0, len(vectors), size):
-        # PyTorch makes float32 of float16 ten times as fast as NumPy does.
+        # PyTorch converts float16 to float32 ten times as fast as NumPy.
         block = torch.from_numpy(np.array(vectors[start : start + size])).float().numpy()
         if not np.isfinite(block).all():
             row = start + int((~np.isfinite(block).all(axis=1)).argmax())
@@ -37,17 +37,17 @@ def blocks(
 
 
 def sampled_rows(count: int, most: int, seed: int) -> Int[np.ndarray, " sampled"]:
-    """A sorted random sample of rows without replacement; all rows if there are no more."""
+    """Draw a sorted random sample of rows without replacement; all rows if there are no more."""
     if count <= most:
         return np.arange(count)
     return np.sort(np.random.default_rng(seed).choice(count, most, replace=False))
 
 
 def texts_of(corpus: Corpus, rows: Int[np.ndarray, " sampled"]) -> list[str]:
-    """Texts of some rows; "" where there is none.
+    """Return the texts of some rows; "" if missing.
 
     Raises:
-        CorpusError: the corpus keeps no texts, or a shard cannot be read.
+        CorpusError: the corpus stores no texts, or a shard cannot be read.
     """
     if corpus.manifest.text_column is None:
         raise CorpusError(

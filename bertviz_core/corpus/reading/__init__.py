@@ -1,1 +1,1 @@
-"""The rows of an input, one file or many, here or elsewhere, read piece by piece."""
+"""Read the rows of an input in pieces, from one or several local or remote files."""

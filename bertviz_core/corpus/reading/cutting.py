@@ -1,4 +1,4 @@
-"""Cut the rows of an input into shards of limited rows and bytes."""
+"""Cut the rows of an input into shards with limits of rows and bytes."""
 
 from collections.abc import Sequence
 
@@ -11,15 +11,15 @@ from bertviz_core.corpus.results import InputRange, ShardRows
 class Cut:
     """Cuts rows into shards; a shard ends where another row would exceed the limits.
 
-    Where it ends depends on the rows alone, never on how they were handed over.
+    The cuts depend only on the rows, not on the chunks in which they arrive.
     """
 
     def __init__(self, most_rows: int, most_nbytes: int) -> None:
         """Start without rows.
 
         Args:
-            most_rows: most rows of a shard.
-            most_nbytes: most bytes of a shard; one row that has more is a shard of its own.
+            most_rows: maximum number of rows of a shard.
+            most_nbytes: maximum size of a shard in bytes; a larger row is a shard of its own.
         """
         self._most_rows, self._most_nbytes = most_rows, most_nbytes
         self._done: list[ShardRows] = []
@@ -30,9 +30,9 @@ class Cut:
         """Add consecutive rows.
 
         Args:
-            file: number of their file.
-            positions: where each begins, and behind that where the last one ends.
-            sizes: bytes of each.
+            file: index of their file.
+            positions: start of each row, and the end of the last.
+            sizes: size of each row in bytes.
         """
         ends, place = np.cumsum(sizes), 0
         while place < len(sizes):
@@ -51,7 +51,7 @@ class Cut:
                 self._end()
 
     def shards(self) -> tuple[ShardRows, ...]:
-        """All shards, the last with the remaining rows."""
+        """Return all shards, the last with the remaining rows."""
         if self._rows:
             self._end()
         return tuple(self._done)

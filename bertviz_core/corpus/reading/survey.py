@@ -1,4 +1,4 @@
-"""Survey an input before it is embedded: rows, types, texts that cannot be embedded, shards."""
+"""Survey an input before embedding: rows, types, unsuitable texts, shards."""
 
 from collections.abc import Iterator, Sequence
 
@@ -21,7 +21,7 @@ from bertviz_core.tables.row_groups import ParquetFiles
 from bertviz_core.text import counted, quoted
 
 MAX_SHARD_NBYTES = 64 * 1024**2
-"""Bytes of a shard's texts (of all its columns, where the input is no Parquet); it is in memory as a whole."""
+"""Maximum bytes of a shard's texts (of all columns, unless the input is Parquet), all of them in memory."""
 JSON_ENDINGS = (".jsonl", ".ndjson")
 Reader = LineFiles | ParquetFiles
 
@@ -30,10 +30,10 @@ def survey(address: str, column: str | None, rows_per_shard: int, max_characters
     """Survey an input and cut it into shards, in memory that does not grow with the rows.
 
     Args:
-        address: a path, a folder, a pattern, or an address that fsspec knows.
-        column: the column with the texts; None for the usual one, or the first of texts.
-        rows_per_shard: most rows of a shard.
-        max_characters: most characters of a text.
+        address: a path, a folder, a glob pattern, or an fsspec URL.
+        column: column of the texts; None for the default name, or the first column of texts.
+        rows_per_shard: maximum number of rows of a shard.
+        max_characters: maximum length of a text in characters.
 
     Raises:
         CorpusError: there is no such input or column, it cannot be read, has no row, or a row that cannot be embedded:
@@ -63,20 +63,20 @@ def survey(address: str, column: str | None, rows_per_shard: int, max_characters
 
 
 def reader_for(files: tuple[InputFile, ...]) -> Reader:
-    """The reader for files of this ending.
+    """Return the reader for files of this suffix.
 
     Raises:
-        CorpusError: they have several endings, or one that is not read.
+        CorpusError: they have several suffixes, or an unsupported one.
     """
     kind = ending(files)
     return ParquetFiles() if kind == ".parquet" else LineFiles(DELIMITERS.get(kind))
 
 
 def shard_table(survey: InputSurvey, shard: ShardRows) -> pa.Table:
-    """Rows of a shard with the input's columns, in the survey's types.
+    """Read the rows of a shard with the input's columns, in the survey's types.
 
     Raises:
-        CorpusError: the input is gone, cannot be read, or has changed since it was looked at.
+        CorpusError: the input is gone, cannot be read, or has changed since the survey.
     """
     reader, schema = reader_for(survey.files), survey.schema
     reader.text_column = survey.text_column
@@ -98,7 +98,7 @@ def shard_table(survey: InputSurvey, shard: ShardRows) -> pa.Table:
 
 
 def _first_schema(reader: Reader, places: Sequence[InputPlace]) -> pa.Schema:
-    """Columns of the first file with a row, or of the first file."""
+    """Return the columns of the first file with a row, or of the first file."""
     if isinstance(reader, ParquetFiles):
         return reader.schema(places[0])
     for where in places:
@@ -125,7 +125,7 @@ def _text_column(schema: pa.Schema, requested: str | None, path: str, notices: l
 
 
 def _batches(reader: Reader, where: InputPlace, most: int) -> "Iterator[tuple[list[int], pa.Table, pa.Schema]]":
-    """Places of rows; a table of them, of a Parquet file the column of texts alone; and the types of all columns."""
+    """Yield positions of rows, a table of them (only texts for Parquet), and the types of all columns."""
     if isinstance(reader, LineFiles):
         for positions in reader.positions(where, most):
             table = reader.table(where, positions[0], positions[-1])
@@ -145,7 +145,7 @@ def _batches(reader: Reader, where: InputPlace, most: int) -> "Iterator[tuple[li
 
 
 def _check_texts(table: pa.Table, name: str, path: str, before: int, most: int) -> None:
-    """Raise for a text that cannot be embedded, naming its row."""
+    """Check that all texts can be embedded; the error names the row."""
     if name not in table.column_names:
         raise CorpusError(f"Row {before + 1:,} of {quoted(path)} has no column {quoted(name)}.")
     column = table.column(name)
@@ -171,14 +171,14 @@ def _check_texts(table: pa.Table, name: str, path: str, before: int, most: int) 
 
 
 def _sizes(reader: Reader, positions: Sequence[int], table: pa.Table, name: str) -> np.ndarray:
-    """Bytes of every row: of all its columns, or of its text in a Parquet file."""
+    """Return the bytes of every row: of all its columns, or of its text in a Parquet file."""
     if isinstance(reader, LineFiles):
         return np.diff(np.asarray(positions, dtype=np.int64))
     return np.asarray(pc.binary_length(table.column(name)).to_numpy(), dtype=np.int64)
 
 
 def _columns(schema: pa.Schema, text_column: str, notices: list[str]) -> tuple[CorpusColumn, ...]:
-    """Columns besides the texts; one with a reserved name is renamed, with a notice."""
+    """Return the columns besides the texts; one with a reserved name is renamed, with a notice."""
     others = [field for field in schema if field.name != text_column]
     if len(others) > MAX_COLUMNS:
         raise CorpusError(

@@ -1,4 +1,4 @@
-"""Unify the types of a column over an input's files and parts."""
+"""Unify the types of a column over the files and parts of an input."""
 
 import pyarrow as pa
 
@@ -8,19 +8,18 @@ from bertviz_core.text import quoted
 
 
 def joined(first: pa.Schema, second: pa.Schema, path: str, as_text: bool) -> pa.Schema:
-    """Columns of both schemas, each with a common type.
+    """Merge the columns of two schemas, each with a common type.
 
-    Whole numbers and others become numbers, nothing becomes whatever the other is, and values of different kinds
-    become texts.
+    Integers and floats become floats, null becomes the other type, and values of different kinds become texts.
 
     Args:
         first: the columns so far.
-        second: those of the next part.
-        path: where that is from, for messages.
-        as_text: whether every value can be read as a text; those of JSON cannot, but for times.
+        second: the columns of the next part.
+        path: path of the next part, for messages.
+        as_text: whether every value can be read as a text; in JSON only times can.
 
     Raises:
-        CorpusError: no type holds the values of both.
+        CorpusError: there is no common type.
     """
     if first.equals(second):
         return first
@@ -38,12 +37,12 @@ def joined(first: pa.Schema, second: pa.Schema, path: str, as_text: bool) -> pa.
 
 
 def plain(schema: pa.Schema) -> pa.Schema:
-    """Columns with the types in which a corpus stores them; columns without values become texts."""
+    """Return the columns with their types in a corpus; columns without values become texts."""
     return pa.schema([(each.name, pa.string() if pa.types.is_null(each.type) else each.type) for each in schema])
 
 
 def _common_type(first: pa.DataType, second: pa.DataType, as_text: bool) -> pa.DataType | None:
-    """The common type of two; None if there is none."""
+    """Return the common type of two; None if there is none."""
     kinds = {column_kind(each) for each in (first, second) if not pa.types.is_null(each)}
     if len(kinds) > 1:
         return pa.string() if kinds == {"text", "time"} or (as_text and "other" not in kinds) else None

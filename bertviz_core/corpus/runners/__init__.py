@@ -1,1 +1,1 @@
-"""Where shards are made besides this process: in several on this machine, on a cluster; by the same function."""
+"""Runners that embed shards outside this process: in several local processes, or on a cluster."""

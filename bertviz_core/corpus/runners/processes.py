@@ -19,28 +19,28 @@ if TYPE_CHECKING:
     from multiprocessing.queues import SimpleQueue
 
 MOST_BREAKS = 3
-"""How often processes may be killed without a shard made in between."""
+"""Maximum number of killed processes without a completed shard in between."""
 WAITING_PER_PROCESS = 2
-"""Shards handed to the pool for each process: the next one waits there already."""
+"""Shards submitted to the pool per process, so that the next one is always waiting."""
 
 
 def processors() -> int:
-    """Number of processors that this process may use."""
+    """Return the number of processors available to this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run(work: ShardWork, shards: Sequence[ShardRows], count: int) -> Iterator[ShardOutcome]:
-    """Embed shards; yields outcomes as they complete, in no order.
+    """Embed shards; yield outcomes as they complete, in any order.
 
-    The shard of a process that was killed is made again by another.
+    The shard of a killed process is embedded again by another.
 
     Args:
-        work: what all shards share.
+        work: common data of all shards.
         shards: the shards.
-        count: processes; the processors are shared out among them, and the GPUs where there are some.
+        count: number of processes; processors and GPUs are divided among them.
 
     Raises:
-        CorpusError: processes are killed again and again.
+        CorpusError: processes are killed repeatedly.
     """
     left = {shard.index: shard for shard in shards}
     breaks = 0
@@ -61,7 +61,7 @@ def run(work: ShardWork, shards: Sequence[ShardRows], count: int) -> Iterator[Sh
 
 
 def _outcomes(work: ShardWork, shards: list[ShardRows], count: int) -> Iterator[ShardOutcome]:
-    context = multiprocessing.get_context("spawn")  # a fork would copy the locks of torch's threads as they are
+    context = multiprocessing.get_context("spawn")  # a fork would copy locks of torch's threads in their current state
     gpus: SimpleQueue[int] = context.SimpleQueue()
     for index in range(count):
         gpus.put(index)
@@ -87,11 +87,11 @@ def _outcomes(work: ShardWork, shards: list[ShardRows], count: int) -> Iterator[
 
 
 def _prepare(threads: int, numbers: "SimpleQueue[int]") -> None:
-    """Prepare a new process: its share of the processors, its GPU, and its end with the parent's."""
+    """Prepare a new process: its share of the processors, its GPU, and its end with the parent."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     os.environ["RAYON_NUM_THREADS"] = str(threads)
     torch.set_num_threads(threads)
     if gpus := torch.cuda.device_count():

@@ -1,7 +1,7 @@
 """Embed shards on a Ray cluster: Ray Data distributes them, a pool of actors keeps the model loaded.
 
-The corpus folder must be on storage that all machines share; what travels is where a shard's rows are, and what became
-of it.
+The corpus folder must be on storage shared by all machines; only the ranges of a shard's rows and its outcome are
+transferred.
 """
 
 import os
@@ -17,10 +17,10 @@ from bertviz_core.text import first_line, quoted
 
 
 class ShardActor:
-    """A worker that keeps the work, and through it the model."""
+    """A worker that caches the work, and through it the model."""
 
     def __init__(self, work: ShardWork) -> None:
-        """Keep the work."""
+        """Store the work."""
         self._work = work
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[bytes]]:
@@ -30,18 +30,18 @@ class ShardActor:
 
 
 def run(work: ShardWork, shards: Sequence[ShardRows], count: int | None, address: str | None) -> Iterator[ShardOutcome]:
-    """Embed shards; yields outcomes as they complete, in no order.
+    """Embed shards; yield outcomes as they complete, in any order.
 
     Args:
-        work: what all shards share.
+        work: common data of all shards.
         shards: the shards.
-        count: workers; None for one a GPU, or one a processor where there is none.
-        address: the cluster's address ("auto" for the one of this machine); None to start one here.
+        count: number of workers; None for one per GPU, or per processor without GPUs.
+        address: address of the cluster ("auto" for that of this machine); None to start a local one.
 
     Raises:
         CorpusError: Ray is not installed, the cluster cannot be reached, or its workers fail.
     """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster that is started here tells nobody
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage reports from a locally started cluster
     try:
         import ray
     except ImportError as error:

@@ -1,1 +1,1 @@
-"""Search in a corpus: exact, or by an index of neighbours whose recall was measured."""
+"""Search in a corpus: exact, or by an approximate index with measured recall."""

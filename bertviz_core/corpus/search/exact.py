@@ -1,6 +1,6 @@
 """Find the rows nearest to a query by comparing it with every row.
 
-The products are usearch's, which multiplies float16 as it lies in the file. NumPy and torch make float32 of it first:
+Products are computed by usearch, which multiplies float16 directly; NumPy and torch convert it to float32 first:
 over 1,000,000 x 384 on a busy machine they took 6.1 s and 4.3 s a query, usearch 0.34 s (medians, each by itself).
 """
 
@@ -14,15 +14,15 @@ from bertviz_core.errors import CorpusError
 from bertviz_core.sentences.store.vector_rows import VectorFile, Vectors
 
 BLOCK_ROWS = 131_072
-"""Rows that are compared in one call; those that a filter leaves are copied together, 100 MB at 384 dimensions."""
+"""Rows compared in one call; filtered rows are copied together, 100 MB at 384 dimensions."""
 EXACT_ROWS = 16_384
-"""Rows whose cosines are computed in float64 at once."""
+"""Number of rows whose cosines are computed in float64 at once."""
 SPARE = 64
-"""Rows that are looked at beyond those wanted, so that rounding cannot push a row out of the list."""
+"""Number of additional candidate rows, so that rounding cannot push a row out of the list."""
 MOST_SPARE = 8_192
-"""Rows of nearly one cosine beyond which the cosines of the whole block are computed."""
+"""Number of nearly equal candidates above which the cosines of the whole block are computed."""
 UNCERTAINTY = {"float16": 2e-3, "float32": 1e-4}
-"""Most by which a cosine of usearch's kernel may be off: in float16 the query itself is rounded, by up to 2^-11."""
+"""Maximum error of a cosine of usearch's kernel: in float16 the query itself is rounded, by up to 2^-11."""
 
 
 def nearest_rows(
@@ -31,27 +31,27 @@ def nearest_rows(
     count: int,
     mask: Bool[np.ndarray, " rows"] | None = None,
 ) -> RankedRows:
-    """Rows with the greatest cosine to a query; equal to brute force, ties by row.
+    """Find the rows with the greatest cosine to a query; equal to brute force, ties by row.
 
-    usearch's kernel compares the query with all rows in the vectors' own number format. The rows that could be among
-    those wanted, given its rounding, get their cosine anew in float64; it is rounded to float32 and decides the order.
-    A zero vector has cosine 0 to everything.
+    usearch's kernel compares the query with all rows in the vectors' own number format. The cosines of all candidates,
+    given its rounding, are recomputed in float64 and rounded to float32 for the order. A zero vector has cosine 0 to
+    everything.
 
     Args:
-        vectors: all vectors, such as Corpus.vectors() opens them.
-        query: what is looked for.
-        count: how many rows.
-        mask: which rows may be given; None for all.
+        vectors: all vectors, for example Corpus.vectors().
+        query: vector of the query.
+        count: number of rows.
+        mask: which rows may be returned; None for all.
 
     Raises:
-        CorpusError: the query or a vector holds NaN or infinity.
+        CorpusError: the query or a vector contains NaN or infinity.
     """
     if not np.isfinite(query).all():
         raise CorpusError("The query's vector holds NaN or infinity, so nothing is near it; try another text.")
     rows = None if mask is None else np.flatnonzero(mask)
     searched = len(vectors) if rows is None else len(rows)
     direction = exact_units(query[None])[0]
-    if not direction.any():  # everything is equally near
+    if not direction.any():  # all rows are equally near
         first = np.arange(min(count, searched)) if rows is None else rows[:count]
         return RankedRows(first, np.zeros(len(first), dtype=np.float32))
     ranked = RankedRows(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
@@ -67,10 +67,10 @@ def exact_cosines(
     query: Float[np.ndarray, " dimensions"],
     rows: Int[np.ndarray, " chosen"],
 ) -> Float[np.ndarray, " chosen"]:
-    """Cosines of some rows with a query, computed in float64 and rounded to float32; 0 for a zero vector.
+    """Compute cosines of some rows with a query in float64, rounded to float32; 0 for a zero vector.
 
     Raises:
-        CorpusError: a vector holds NaN or infinity.
+        CorpusError: a vector contains NaN or infinity.
     """
     direction, cosines = exact_units(query[None])[0], np.empty(len(rows), dtype=np.float32)
     for start in range(0, len(rows), EXACT_ROWS):
@@ -86,9 +86,9 @@ def exact_cosines(
 def _blocks(
     vectors: Float[Vectors, "rows dimensions"], rows: Int[np.ndarray, " chosen"] | None
 ) -> Iterator[tuple[int, Float[np.ndarray, "block dimensions"]]]:
-    """All rows, or those that pass a filter, block by block, each with its first index.
+    """Yield all rows, or those that pass a filter, block by block, each with its first index.
 
-    What is read of a file stands where the block before it stood: new memory for each took a quarter of a search.
+    Blocks read from a file reuse one buffer: new memory for each took a quarter of a search.
     """
     count = len(vectors) if rows is None else len(rows)
     room = np.empty((min(count, BLOCK_ROWS) if isinstance(vectors, VectorFile) else 0, vectors.shape[1]), vectors.dtype)
@@ -102,7 +102,7 @@ def _blocks(
 
 
 def exact_units(vectors: Float[np.ndarray, "rows dimensions"]) -> Float[np.ndarray, "rows dimensions"]:
-    """Vectors of unit length in float64; a zero vector stays zero."""
+    """Normalise vectors to unit length in float64; a zero vector stays zero."""
     exact = vectors.astype(np.float64)
     lengths = np.sqrt(np.einsum("nd,nd->n", exact, exact))[:, None]
     return np.asarray(exact / np.where(lengths == 0, 1.0, lengths))
@@ -111,7 +111,7 @@ def exact_units(vectors: Float[np.ndarray, "rows dimensions"]) -> Float[np.ndarr
 def _candidates(
     block: Float[np.ndarray, "block dimensions"], direction: Float[np.ndarray, " dimensions"], count: int
 ) -> Int[np.ndarray, " candidates"]:
-    """A superset of a block's nearest rows."""
+    """Return a superset of a block's nearest rows."""
     from usearch.compiled import MetricKind
     from usearch.index import search
 
@@ -123,7 +123,7 @@ def _candidates(
         if not np.isfinite(distances).all():
             break
         near = distances <= distances[count - 1] + width
-        if not near.all():  # what was left out is further away than any of those wanted can be
+        if not near.all():  # the rows left out are farther than any requested row can be
             return np.sort(np.asarray(matches.keys, dtype=np.int64)[near])
         wanted *= 4
     return np.arange(len(block))
@@ -132,7 +132,7 @@ def _candidates(
 def _merged(
     ranked: RankedRows, rows: Int[np.ndarray, " more"], scores: Float[np.ndarray, " more"], count: int
 ) -> RankedRows:
-    """The nearest of two sets of rows."""
+    """Merge two sets of nearest rows."""
     rows, scores = np.concatenate([ranked.rows, rows]), np.concatenate([ranked.scores, scores])
     order = np.lexsort((rows, -scores))[:count]
     return RankedRows(rows[order], scores[order])

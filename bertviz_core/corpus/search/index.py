@@ -1,13 +1,13 @@
 """Build and query a search index of a corpus (HNSW); its recall is measured and stored with it.
 
-Hierarchical navigable small worlds: Malkov & Yashunin 2018. A query follows the graph from row to row, so it looks at
-some thousand rows of a million. It may miss some of the nearest, for that and because it keeps every number in one byte
-(beside float16 that took 40 % less time to make and half the time to ask, at the same recall); what it gives gets its
-cosine from the corpus' own vectors.
+Hierarchical navigable small worlds: Malkov & Yashunin 2018. A query follows the graph and compares some thousand rows
+of a million. It may miss nearest rows, for that and because the index stores every number in one byte (compared with
+float16, 40 % less time to build and half the time to query, at the same recall); returned cosines are computed from the
+corpus' own vectors.
 
-A graph is native code's data and is not checked as it is followed, so a made-up one could end the process. That is why
-an index never lies beside the corpus, which may come from anyone: it is kept in the folder of this installation's
-vectors, to which it alone writes, and only indexes from there are read.
+Native code follows the graph without checks, so a forged one could crash the process. So an index is never stored
+beside the corpus, which may come from anyone, but in the vector folder of this installation, which nobody else writes
+to, and only indexes from there are read.
 """
 
 import hashlib
@@ -41,38 +41,38 @@ if TYPE_CHECKING:
 
 INDEX_FILE, FACTS_FILE = "index.usearch", "index.json"
 INDEXES_FOLDER = "search-indexes"
-"""Below the folder of kept vectors; holds a folder for each indexed corpus."""
+"""Subfolder of the folder of stored vectors, with one folder per indexed corpus."""
 FORMAT_VERSION = 1
 WORTHWHILE = 1_000_000
-"""Rows from which on an index is suggested: below, an exact search takes less than half a second."""
+"""Number of rows from which on an index is suggested: below, an exact search takes less than half a second."""
 CONNECTIVITY, EXPANSION_ADD = 16, 128
-"""Neighbours of a row, and rows looked at to find them: usearch's own defaults."""
+"""Neighbours per row, and rows compared to find them: defaults of usearch."""
 EXPANSIONS = (64, 128, 256, 512, 1024)
-"""Rows looked at for a query, tried in this order until the recall is reached."""
+"""Rows compared per query, increased in this order until the recall is reached."""
 RECALL = 0.95
-"""Recall that an index is to reach."""
+"""Target recall of an index."""
 QUERIES, COUNT, SEED = 100, 10, 0
-"""Rows held back as queries to measure it, nearest rows wanted of each, and the seed that draws them."""
+"""Number of held-out query rows for the recall, nearest rows requested for each, and seed of the sample."""
 SPARE = 16
-"""Rows taken beyond those wanted, whose cosines are computed anew with theirs."""
+"""Number of additional rows with recomputed cosines."""
 BLOCK_ROWS = 8_192
-"""Rows that are put into the graph between two reports of progress."""
+"""Number of rows added to the graph between two progress reports."""
 MAX_FACTS_NBYTES = 64 * 1024
 
 
 class IndexTrial(NamedTuple):
-    """Recall and speed of a graph on rows that were not in it."""
+    """Recall and speed of a graph on held-out rows."""
 
     queries: int
-    """Rows that were looked for."""
+    """Number of query rows."""
     wanted: int
-    """Nearest rows wanted of each."""
+    """Number of nearest rows per query."""
     recall: float
-    """Share of the truly nearest rows that it gave, 0 to 1."""
+    """Share of the true nearest rows that were found, 0 to 1."""
     expansion: int
-    """Rows looked at for a query."""
+    """Number of rows compared per query."""
     seconds_per_query: float
-    """Median duration of a query."""
+    """Median duration of a query in seconds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,30 +80,30 @@ class SearchIndex:
     """An opened index; its file is memory-mapped."""
 
     facts: IndexFacts
-    """What it is worth."""
+    """Facts about the index, such as its recall."""
     graph: "Index"
-    """usearch's index of all rows; a key is a row."""
+    """usearch index of all rows; keys are rows."""
 
 
 def index_folder(corpus: Corpus, settings: Settings) -> Path:
-    """Folder of this installation's index of a corpus; one per path of a corpus."""
+    """Return the folder of this installation's index of a corpus, by the path of the corpus."""
     path = str(corpus.path.resolve()).encode("utf-8", "surrogateescape")
     return settings.vector_store_dir / INDEXES_FOLDER / hashlib.blake2b(path, digest_size=16).hexdigest()
 
 
 def make_index(corpus: Corpus, settings: Settings, progress: Progress | None = None) -> IndexFacts:
-    """Build and store an index of all rows; it replaces an earlier one once it is complete.
+    """Build and store an index of all rows; it replaces an earlier one once complete.
 
-    Some rows are held back until the others are in the graph; looked for in it and by comparison with every row, they
-    give the recall. As many rows are then looked at for a query as the recall of 0.95 needs, if it can be reached.
+    The recall is measured with held-out rows, which are searched in the graph of the others and by exact comparison.
+    The number of rows compared per query is the smallest that reaches a recall of 0.95, if any does.
 
     Args:
         corpus: the corpus.
-        settings: name the folder of kept vectors and its limit; indexes unused the longest make room.
-        progress: called as progress(rows done, rows); may raise to stop the work, and nothing is written.
+        settings: settings with the folder of stored vectors and its limit; the least recently used indexes are evicted.
+        progress: called as progress(rows done, rows); may raise to cancel without writing.
 
     Raises:
-        CorpusError: a vector holds NaN or infinity, or the disk refuses.
+        CorpusError: a vector contains NaN or infinity, or the file cannot be written.
     """
     started = perf_counter()
     graph, trial = built_graph(corpus.vectors(), progress)
@@ -138,14 +138,14 @@ def make_index(corpus: Corpus, settings: Settings, progress: Progress | None = N
 def built_graph(
     vectors: Float[Vectors, "rows dimensions"], progress: Progress | None = None
 ) -> tuple["Index", IndexTrial]:
-    """The graph of all rows, and its trial on rows held out at first.
+    """Build the graph of all rows, and measure it on initially held-out rows.
 
     Args:
-        vectors: all vectors, such as Corpus.vectors() opens them.
-        progress: called as progress(rows done, rows); may raise to stop the work.
+        vectors: all vectors, for example Corpus.vectors().
+        progress: called as progress(rows done, rows); may raise to cancel.
 
     Raises:
-        CorpusError: a vector holds NaN or infinity.
+        CorpusError: a vector contains NaN or infinity.
     """
     from usearch.index import Index
 
@@ -168,10 +168,10 @@ def built_graph(
 
 
 def index_facts(corpus: Corpus, settings: Settings) -> IndexFacts | None:
-    """Facts about this installation's index of a corpus; None if there is none.
+    """Return facts about this installation's index of a corpus; None if there is none.
 
     Raises:
-        CorpusError: it was made of another state of the corpus, by another version, or is damaged.
+        CorpusError: the index belongs to another state of the corpus or another version, or is damaged.
     """
     try:
         with open_regular(index_folder(corpus, settings) / FACTS_FILE) as file:
@@ -199,17 +199,17 @@ def index_facts(corpus: Corpus, settings: Settings) -> IndexFacts | None:
 def open_index(corpus: Corpus, settings: Settings) -> SearchIndex | None:
     """Open this installation's index of a corpus; None if there is none.
 
-    Its file is compared with its digest when it is first opened, and again when it has changed.
+    The file is compared with its digest when it is first opened or has changed.
 
     Raises:
-        CorpusError: as index_facts; or its file is missing or damaged.
+        CorpusError: the index is outdated, or its file is missing or damaged.
     """
     facts, path = index_facts(corpus, settings), index_folder(corpus, settings) / INDEX_FILE
     if facts is None:
         return None
     try:
         state = path.stat()
-        with suppress(PermissionError):  # of another user's folder the time of use stays
+        with suppress(PermissionError):  # in another user's folder the time of use is not updated
             os.utime(path.parent)
         return _opened(path.absolute(), (state.st_size, state.st_mtime_ns, state.st_ino), facts)
     except (OSError, RuntimeError, ValueError) as error:
@@ -221,10 +221,10 @@ def open_index(corpus: Corpus, settings: Settings) -> SearchIndex | None:
 
 @lru_cache(maxsize=4)
 def _opened(path: Path, state: tuple[int, int, int], facts: IndexFacts) -> SearchIndex:
-    """The index in a file of this state."""
+    """Open the index in a file of this state."""
     from usearch.index import Index
 
-    if _digest(path) != facts.sha256:  # a file that was cut off would be read beyond its end
+    if _digest(path) != facts.sha256:  # a truncated file would be read beyond its end
         raise ValueError("another digest")
     graph = Index.restore(str(path), view=True)
     if graph is None or len(graph) != facts.rows or graph.ndim != facts.dimensions:
@@ -239,16 +239,16 @@ def nearest_in_index(
     query: Float[np.ndarray, " dimensions"],
     count: int,
 ) -> RankedRows:
-    """Nearest rows found by the graph, with exact cosines and in the order of an exact search.
+    """Find nearest rows by the graph, with exact cosines and in the order of an exact search.
 
     Args:
         index: the index.
-        vectors: all vectors of its corpus.
-        query: what is looked for.
-        count: how many rows.
+        vectors: all vectors of the corpus.
+        query: vector of the query.
+        count: number of rows.
 
     Raises:
-        CorpusError: the query holds NaN or infinity.
+        CorpusError: the query contains NaN or infinity.
     """
     if not np.isfinite(query).all():
         raise CorpusError("The query's vector holds NaN or infinity, so nothing is near it; try another text.")
@@ -258,7 +258,7 @@ def nearest_in_index(
 def _ranked(
     graph: "Index", vectors: Float[Vectors, "rows dimensions"], query: Float[np.ndarray, " dimensions"], count: int
 ) -> RankedRows:
-    wanted = min(2 * count + SPARE, len(graph))  # some more: the graph's own cosines are rounded
+    wanted = min(2 * count + SPARE, len(graph))  # more than requested: the graph's cosines are rounded
     rows = np.asarray(graph.search(unit(np.asarray(query, dtype=np.float32)), wanted).keys, dtype=np.int64)
     scores = exact_cosines(vectors, query, rows)
     order = np.lexsort((rows, -scores))[:count]
@@ -268,7 +268,7 @@ def _ranked(
 def _trial(
     graph: "Index", vectors: Float[Vectors, "rows dimensions"], held_back: Int[np.ndarray, " queries"], count: int
 ) -> IndexTrial:
-    """Recall with the smallest expansion that reaches RECALL."""
+    """Measure recall with the smallest expansion that reaches RECALL."""
     if not len(held_back):
         return IndexTrial(0, count, 1.0, EXPANSIONS[0], 0.0)
     queries = np.asarray(vectors[held_back], dtype=np.float32)
@@ -290,7 +290,7 @@ def _tried(
     count: int,
     expansion: int,
 ) -> IndexTrial:
-    """Recall and median seconds of queries with known nearest rows."""
+    """Measure recall and median seconds of queries with known nearest rows."""
     graph.expansion_search = expansion  # type: ignore[misc]  # as above
     hits, times = [], []
     for query, true in zip(*known, strict=True):
@@ -302,11 +302,11 @@ def _tried(
 
 
 def _write(path: Path, graph: "Index") -> None:
-    """Write the index's file atomically."""
+    """Write the file of the index atomically."""
 
     def save(file: BinaryIO) -> Any:
         try:
-            graph.save(file.name)  # usearch opens the file anew by its name
+            graph.save(file.name)  # usearch reopens the file by name
         except RuntimeError as error:
             raise OSError(0, str(error)) from error
 
@@ -314,7 +314,7 @@ def _write(path: Path, graph: "Index") -> None:
 
 
 def _make_room(current: Path, max_nbytes: int) -> None:
-    """Delete the least recently used indexes until all take at most so many bytes; this one stays."""
+    """Evict the least recently used indexes down to a size limit, but not the current one."""
     folders = [(folder.stat().st_mtime_ns, folder) for folder in current.parent.iterdir() if folder != current]
     nbytes = sum(file.stat().st_size for file in current.parent.glob("*/*"))
     for _, folder in sorted(folders):

@@ -1,4 +1,4 @@
-"""Search a corpus for a text, encoded as the corpus' own texts were."""
+"""Search a corpus for a text, encoded like the texts of the corpus."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -24,7 +24,7 @@ from bertviz_core.text import quoted
 from bertviz_core.trace.tokenization import TextTokenizer
 
 MAX_HITS = 1_000
-"""Rows that can be asked for."""
+"""Maximum number of requested rows."""
 
 
 def query_vector(
@@ -38,16 +38,16 @@ def query_vector(
     """Encode a text by the corpus' model, pooling, layer and prompt.
 
     Args:
-        corpus: what will be searched.
-        loaded: its model, in float32.
+        corpus: the corpus to search.
+        loaded: the model of the corpus, in float32.
         tokenizer: the model's tokenizer.
-        source: where the model is.
+        source: location of the model.
         settings: limits of the instance.
-        text: what will be looked for.
+        text: the query.
 
     Raises:
-        CorpusError: the text is empty, or these are not the weights that made the corpus.
-        BertvizError: as sentence_vectors.
+        CorpusError: the text is empty, or the weights are not those of the corpus.
+        BertvizError: the model cannot encode the text.
     """
     if not text.strip():
         raise CorpusError("There is nothing to look for; give a text.")
@@ -64,20 +64,20 @@ def query_vector(
 
 @lru_cache(maxsize=8)
 def _weights_of(folder: Path, revision: str) -> str:
-    """SHA-256 of a model's weights, computed once per revision."""
+    """Return the SHA-256 of a model's weights, computed once per revision."""
     return weights_sha256(folder)
 
 
 def check_weights(corpus: Corpus, name: str, weights_sha256: str) -> None:
-    """Raise if other weights made the corpus: cosines between two models' vectors mean nothing.
+    """Check that a corpus was made with these weights: cosines between vectors of two models are meaningless.
 
     Args:
-        corpus: what will be searched.
-        name: of the model at hand.
-        weights_sha256: of its weights, as a manifest has it.
+        corpus: the corpus to search.
+        name: name of the model.
+        weights_sha256: SHA-256 of its weights, as in a manifest.
 
     Raises:
-        CorpusError: the weights are other ones, whatever the model's name.
+        CorpusError: the weights differ, whatever the name of the model.
     """
     if weights_sha256 != corpus.manifest.weights_sha256:
         same = name == corpus.manifest.model
@@ -96,20 +96,20 @@ def search(
     where: str = "",
     index: SearchIndex | None = None,
 ) -> CorpusHits:
-    """Rows of a corpus nearest to a query, with their texts and columns.
+    """Find the rows of a corpus nearest to a query, with their texts and columns.
 
-    With a filter every row that it leaves is compared, index or not.
+    With a filter, all rows that pass it are compared exactly, even with an index.
 
     Args:
-        corpus: what is searched.
-        text: what is looked for.
-        vector: its vector, as query_vector makes it.
-        count: how many rows.
-        where: a filter, as Corpus.mask reads it; "" for none.
+        corpus: the corpus to search.
+        text: the query.
+        vector: vector of the query, from query_vector.
+        count: number of rows.
+        where: a filter, see Corpus.mask; "" for none.
         index: an index of the corpus; None compares every row.
 
     Raises:
-        CorpusError: a count that is not offered, a filter that cannot be read, or a shard that cannot.
+        CorpusError: the count is out of range, the filter is invalid, or a shard cannot be read.
     """
     if not 1 <= count <= MAX_HITS:
         raise CorpusError(f"{count:,} rows were asked for; give 1 to {MAX_HITS:,}.")
@@ -148,7 +148,7 @@ def search(
 
 
 def _hits(corpus: Corpus, ranked: RankedRows) -> tuple[CorpusHit, ...]:
-    """Texts and columns of the rows."""
+    """Read texts and columns of the rows."""
     own = [column.name for column in corpus.manifest.columns]
     has_text = corpus.manifest.text_column is not None
     table = corpus.read(ranked.rows.tolist(), [*own, TEXT_COLUMN] if has_text else own)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 SearchMethod = Literal["exact", "index"]
-"""Every row compared with the query, or those that a graph of neighbours leads to."""
+"""Exact comparison with every row, or an approximate search by an index."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -16,7 +16,7 @@ class RankedRows:
     """Rows nearest to a query in descending order, ties by row."""
 
     rows: Int[np.ndarray, " hits"]
-    """Row of each."""
+    """The rows."""
     scores: Float[np.ndarray, " hits"]
     """Cosine with the query, -1 to 1."""
 
@@ -28,31 +28,31 @@ class IndexFacts:
     format_version: int
     """Version of the two files."""
     fingerprint: str
-    """That of the corpus that the index was made of."""
+    """Fingerprint of the indexed corpus."""
     sha256: str
-    """Digest of the index's file."""
+    """SHA-256 of the index file."""
     rows: int
-    """Rows in it."""
+    """Number of rows."""
     dimensions: int
     """Length of a vector."""
     connectivity: int
-    """Neighbours that each row keeps in the graph."""
+    """Neighbours per row in the graph."""
     expansion_add: int
-    """Rows that were looked at to find the neighbours of one."""
+    """Rows compared to find the neighbours of a row."""
     expansion_search: int
-    """Rows that are looked at to answer a query."""
+    """Rows compared per query."""
     seed: int
-    """Seed of the queries that it was tried with."""
+    """Seed of the sample of queries."""
     queries: int
-    """How many there were: rows of the corpus, each looked for without itself."""
+    """Number of queries: rows of the corpus, searched without themselves."""
     count: int
-    """Nearest rows wanted of each."""
+    """Number of nearest rows per query."""
     recall: float
-    """Share of the truly nearest rows that were among those it gave, 0 to 1."""
+    """Share of the true nearest rows that were found, 0 to 1."""
     seconds_to_make: float
-    """Duration of making it."""
+    """Duration of the build in seconds."""
     seconds_per_query: float
-    """Median duration of a query, its scores computed anew among them."""
+    """Median duration of a query in seconds, the exact cosines included."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,38 +60,38 @@ class CorpusHit:
     """A row of a corpus found by a search."""
 
     row: int
-    """Its number, from 0."""
+    """Row number, from 0."""
     score: float
     """Cosine with the query, -1 to 1."""
     text: str | None
-    """Its text; None where the corpus keeps none."""
+    """Text; None if the corpus stores none."""
     columns: Mapping[str, Any]
-    """The user's columns of the row: name -> value."""
+    """The user's columns: name -> value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CorpusHits:
-    """Results of a search in a corpus, the nearest first."""
+    """Results of a search in a corpus, nearest first."""
 
     query: str
-    """The text that was looked for."""
+    """The query."""
     corpus: str
     """Name of the corpus' folder."""
     model: str
-    """Name of the model that made the vectors."""
+    """Name of the model of the vectors."""
     hits: tuple[CorpusHit, ...]
     """The rows."""
     method: SearchMethod
-    """How they were looked for."""
+    """Search method."""
     where: str
     """The filter, as column=value; "" for none."""
     searched: int
-    """Rows that the filter left."""
+    """Number of rows that pass the filter."""
     rows: int
-    """Rows of the corpus."""
+    """Number of rows of the corpus."""
     recall: float | None
-    """Of an index the recall that was measured, 0 to 1; None for an exact search, whose recall is 1."""
+    """Measured recall of the index, 0 to 1; None for an exact search, which has recall 1."""
     seconds: float
-    """Duration of the search, without the model's run."""
+    """Duration of the search in seconds, without the model's run."""
     notices: tuple[str, ...]
-    """What a reader must know, one sentence each."""
+    """Notices, one sentence each."""

@@ -1,4 +1,4 @@
-"""Draw rows of boxes joined by arrows and residual lines, with sizes and counts beside them."""
+"""Draw rows of boxes connected by arrows and residual lines, with sizes and counts beside them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape
 from bertviz_core.figures.base.text_width import text_width
 
 HEADING, FRAME, GAP, BLOCK_GAP, BETWEEN = 24, 9, 13, 21, 8
-"""Pixels: of a line of headings, from a frame to its boxes, between rows, before a block, between boxes."""
+"""Pixels: height of a heading, padding of a frame, distances between rows, before a block and between boxes."""
 SIDE, TAP, SPLIT, BESIDE = 34, 11, 7, 14
-"""Pixels: of the residual lines at the left, from where one leaves to the row, from a fork to the row, to a column."""
+"""Pixels: width for residual lines at the left, distances from a branch or fork to the row, and from a column."""
 SUM_SIZE = 13
-"""Height of the letters of what the layers add up to."""
+"""Font size of the totals of the layers."""
 SIGN = 18
-"""Pixels of a sign between two boxes."""
+"""Width in pixels of a sign between two boxes."""
 SHAPE_ROOM = 0.42
-"""Share of the width from which on the column of shapes is left out."""
+"""Share of the width above which the column of shapes is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +36,21 @@ class Row:
 
     boxes: tuple[Box, ...]
     count: int | None = None
-    """Parameters in the row."""
+    """Number of parameters in the row."""
     shape: str = ""
-    """Shape of what comes out."""
+    """Output shape."""
     group: str = ""
-    """Heading of the frame that it stands in; rows of one frame follow each other."""
+    """Heading of its frame; rows of one frame are adjacent."""
     begins: bool = False
-    """Whether a residual line leaves above it."""
+    """Whether a residual line branches off above it."""
     joins: bool = False
-    """Whether the residual line that left last is added here."""
+    """Whether the last residual line is added here."""
     passed: float = 1.0
-    """Share of the width that the boxes take; past them, at the right, go the values."""
+    """Share of the width of the boxes; the values pass at their right."""
     sign: str = ""
     """Sign between the boxes."""
     apart: bool = False
-    """Whether it stands beside the way of the tokens, so that no arrow leads to it."""
+    """Whether it is outside the main data flow, without an incoming arrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +60,15 @@ class Picture:
     rows: tuple[Row, ...]
     title: str
     enters: str
-    """What goes into the first row."""
+    """Input of the first row."""
     shapes: str = ""
     """Heading of the shapes."""
     counts: str = "parameters"
     """Heading of the counts."""
     sums: tuple[tuple[str, str], ...] = ()
-    """(heading of a frame, what stands beside it in the column of counts)."""
+    """(heading of a frame, its text in the column of counts)."""
     total: str = ""
-    """What stands below the counts."""
+    """Text below the counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def _fitted(row: Row, at: _Columns) -> list[Fitted]:
 
 
 def _edges(row: Row, at: _Columns) -> list[tuple[float, float]]:
-    """Left and right edge of every box of a row."""
+    """Return the left and right edges of every box of a row."""
     between = SIGN if row.sign else BETWEEN
     whole = (at.right - at.left) * row.passed - (BETWEEN if row.passed < 1 else 0)
     width = (whole - between * (len(row.boxes) - 1)) / len(row.boxes)
@@ -138,7 +138,7 @@ def _edges(row: Row, at: _Columns) -> list[tuple[float, float]]:
 
 
 def _places(rows: Sequence[Row], words: Sequence[Sequence[Fitted]]) -> tuple[list[float], list[float], float]:
-    """(top of each row, its height, end of the last)."""
+    """Return the top and height of each row, and the end of the last."""
     tops: list[float] = []
     heights = [LINE * max((each.lines for each in fitted), default=1) + 11.0 for fitted in words]
     y = float(HEADING)
@@ -177,7 +177,7 @@ def _draw_row(drawing: Drawing, row: Row, words: Sequence[Fitted], at: _Columns,
 def _arrows(
     drawing: Drawing, rows: Sequence[Row], tops: Sequence[float], heights: Sequence[float], index: int, at: _Columns
 ) -> None:
-    """Arrows into the boxes of a row: from the boxes above, the values past the scores."""
+    """Draw arrows into the boxes of a row: from the boxes above, the values past the scores."""
     row, top, middle = rows[index], tops[index], (at.left + at.right) / 2
     before = next((place for place in range(index - 1, -1, -1) if not rows[place].apart), None)
     above = None if before is None else rows[before]
@@ -205,7 +205,7 @@ def _arrows(
 
 
 def _frame(drawing: Drawing, picture: Picture, group: str, ends: tuple[float, float], at: _Columns) -> None:
-    """Frame of a group, its heading at the top left, its total beside it."""
+    """Draw the frame of a group, with its heading at the top left and its total beside it."""
     begins = next(row.begins for row in picture.rows if row.group == group)
     top, bottom = ends[0] - HEADING - (TAP if begins else FRAME / 2), ends[1] + FRAME
     left = at.left - FRAME - (SIDE - 6 if any(row.joins for row in picture.rows if row.group == group) else 0)

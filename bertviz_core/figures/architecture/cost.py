@@ -1,4 +1,4 @@
-"""Figures of a text's cost: multiply-adds by length, activation memory by batch and length."""
+"""Figures of the cost of a text: multiply-adds by length, activation memory by batch and length."""
 
 import math
 from functools import partial
@@ -16,9 +16,9 @@ LINES = (
     ("attention", "scores and mixing", "attention", "solid", 4),
 )
 REST, REST_DRAWN_FROM = ("other", "the rest", "other", "dash", 3), 0.02
-"""The line of all else, and its share of the sum from which on it is drawn."""
+"""Line of the remaining operations, and its minimum share of the total to be drawn."""
 UNITS = ((10**9, " (G: billion)"), (10**6, " (M: million)"), (10**3, " (k: thousand)"), (0, ""))
-"""(smallest number, how the axis shortens it)."""
+"""(smallest number, abbreviation on the axis)."""
 BINARY = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -30,15 +30,15 @@ def cost_curves(
     title: str,
     theme: Theme,
 ) -> go.Figure:
-    """Multiply-adds of each part by length, their crossing, and PyTorch's own count as circles.
+    """Draw multiply-adds of each part by length, their crossing, and PyTorch's count as circles.
 
     Args:
         costs: the formula for many lengths, or PyTorch's count for a few.
         counted: PyTorch's count for a few lengths.
-        crossing: where attention's own work reaches the feed-forward's.
-        limit: tokens that the model reads at most; None for no limit.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        crossing: length at which attention scores cost as much as the feed-forward blocks.
+        limit: maximum number of tokens of the model; None for no limit.
+        title: title of the figure.
+        theme: theme of the figure.
     """
     figure = go.Figure(layout=layout(theme, escape(title)))
     words = "%{x:,} tokens: %{y:,} multiply-adds<extra></extra>"
@@ -95,9 +95,9 @@ def _mark_limit(figure: go.Figure, limit: int | None, last: int, theme: Theme) -
 
 def _mark_crossing(figure: go.Figure, costs: MultiplyAdds, crossing: Crossover, last: int, theme: Theme) -> None:
     if crossing.tokens is None or crossing.tokens == 1 or crossing.tokens > last:
-        return  # from the first token on: the lines cross nowhere
+        return  # the lines do not cross
     height = float(np.interp(crossing.tokens, costs.lengths, costs.attention))
-    # Above it to the left, where no line is; near the axis there is room above it alone.
+    # Above to the left, where no line is; near the axis only above.
     place = {"ax": 0, "ay": -100, "xanchor": "left"} if crossing.tokens < last / 4 else {"ax": -70, "ay": -46}
     figure.add_annotation(
         x=crossing.tokens, y=height, text=f"<b>equal at {crossing.tokens:,} tokens</b>", showarrow=True, arrowhead=2,
@@ -106,12 +106,12 @@ def _mark_crossing(figure: go.Figure, costs: MultiplyAdds, crossing: Crossover, 
 
 
 def memory_map(memory: ActivationMemory, title: str, theme: Theme) -> go.Figure:
-    """Bytes by batch (rows) and length (columns), coloured by their logarithm, written in every cell."""
+    """Draw bytes by batch (rows) and length (columns), coloured by their logarithm, as text in every cell."""
     known = memory.nbytes > 0
     powers = np.where(known, np.log2(np.maximum(memory.nbytes, 1)), np.nan).astype(np.float32)
     low, high = (float(np.nanmin(powers)), float(np.nanmax(powers))) if known.any() else (20.0, 22.0)
     words = [[binary_bytes(int(each)) if each > 0 else "not run" for each in row] for row in memory.nbytes]
-    # Ends at round ticks, the lower one far enough below for the smallest to be seen on the paper.
+    # Ends at round ticks, the lower one low enough to distinguish the smallest value from the background.
     ends = 2 * math.floor(low / 2 - 0.3), 2 * math.ceil(high / 2)
     ticks = range(ends[0], ends[1] + 1, 2)
     scale = sequential(theme)
@@ -146,7 +146,7 @@ def memory_map(memory: ActivationMemory, title: str, theme: Theme) -> go.Figure:
 
 
 def _between(scale: list[list[float | str]], share: float) -> str:
-    """Colour at a share of an evenly spaced scale."""
+    """Return the colour at a share of an evenly spaced scale."""
     place = share * (len(scale) - 1)
     first = min(int(place), len(scale) - 2)
     ends = [[int(str(scale[step][1])[at : at + 2], 16) for at in (1, 3, 5)] for step in (first, first + 1)]
@@ -155,7 +155,7 @@ def _between(scale: list[list[float | str]], share: float) -> str:
 
 
 def binary_bytes(value: int) -> str:
-    """Bytes in the largest suitable binary unit, with three digits."""
+    """Format bytes in the largest suitable binary unit, with three digits."""
     size, power = float(value), 0
     while size >= 1000 and power < len(BINARY) - 1:
         size, power = size / 1024, power + 1
@@ -175,7 +175,7 @@ def cost_figure(
     model_name: str,
     by_formula: bool,
 ) -> FigureSpec:
-    """Multiply-adds by length; see bertviz_core.figures.architecture.cost.cost_curves."""
+    """Plot multiply-adds by length; see bertviz_core.figures.architecture.cost.cost_curves."""
     title = f"Multiply-adds of one text — {model_name}"
     at_most = f": {int(costs.whole[-1]):,} at {int(costs.lengths[-1]):,} tokens" if len(costs.lengths) else ""
     equal = ""
@@ -194,7 +194,7 @@ def cost_figure(
 
 @figure("memory", "architecture_memory", "memory of activations")
 def memory_figure(memory: ActivationMemory) -> FigureSpec:
-    """Bytes of activations by batch and length."""
+    """Plot activation memory by batch and length."""
     title = f"Memory of activations in {memory.holding} — {memory.model}"
     known = memory.nbytes[memory.nbytes > 0]
     ends = f", {binary_bytes(int(known.min()))} to {binary_bytes(int(known.max()))}" if known.size else ""

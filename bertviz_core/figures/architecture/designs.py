@@ -35,17 +35,17 @@ EXAMPLES: Mapping[DesignKind, Design] = {
     ),
     "decoder": Design("decoder", 0, 0, False, False, 0, "pre-norm", None, False, True, head=LM_HEAD, output=NEXT_TOKEN),
 }
-"""BERT, T5 and GPT-2, of no number of layers, for the places beside the model's own."""
+"""BERT, T5 and GPT-2 without numbers of layers, drawn beside the model's own design."""
 SHARES: Mapping[DesignKind, float] = {"encoder": 1.0, "encoder-decoder": 1.9, "decoder": 1.0}
-"""Widths of the three beside each other."""
+"""Relative widths of the three designs."""
 ALL_THREE = 680
-"""Pixels from which on all three are drawn; on less the model's own alone."""
+"""Width in pixels from which on all three designs are drawn, else only the model's own."""
 BOX, THIN, SMALL = 24.0, 15.0, 12
-"""Pixels: height of a box, of a norm or an addition, of small letters."""
+"""Pixels: height of a box, height of a norm or an addition, small font size."""
 STEP, HEAD, TIMES, FRAME, SIDE = 6.0, 44.0, 22.0, 6.0, 22.0
-"""Pixels: between boxes, of the headings, of the count of layers, from the frame to a box, of the residual lines."""
+"""Pixels: between boxes, of headings, of the number of layers, padding of a frame, width for residual lines."""
 TOKENS, CELL = 6, 9.0
-"""Tokens of the little masks, and pixels of a cell."""
+"""Number of tokens of the small masks, and cell size in pixels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +63,17 @@ class _Piece:
 
 
 def design_title(model: str, design: Design) -> str:
-    """A short name of a model's design."""
+    """Return a short name of a model's design."""
     return f"{model} is {NAMES[design.kind]}"
 
 
 def encoder_and_decoder(design: Design, model: str, theme: Theme) -> go.Figure:
-    """The three designs side by side; the one that the model has is marked and carries its own counts.
+    """Draw the three designs side by side; the model's own is marked and shows its numbers.
 
     Args:
-        design: which of the three it has, and what its layers and outputs are.
+        design: design of the model, with its layers and outputs.
         model: name of the model.
-        theme: colours and typeface.
+        theme: theme of the figure.
     """
     drawing = Drawing(theme)
     kinds = list(SHARES) if theme.pixels >= ALL_THREE else [design.kind]
@@ -88,7 +88,7 @@ def encoder_and_decoder(design: Design, model: str, theme: Theme) -> go.Figure:
         words = "<b>this model</b>" if kind == design.kind else SUCH_AS[kind]
         drawing.note((start + end) / 2, HEAD / 2, f"<b>{HEADINGS[kind]}</b><br>{words}", theme.text)
         ends.append(_stacks(drawing, drawn[kind], (start + 8, end - 8)))
-    for kind, (start, end) in places.items():  # all masks at one height, below the longest stack
+    for kind, (start, end) in places.items():  # all masks at one height, below the tallest stack
         bottoms.append(_masks(drawing, drawn[kind], (start + 8, end - 8), max(ends) + 2 * STEP))
     start, end = places[design.kind]
     drawing.ground((start, 0, end, max(bottoms)))
@@ -98,7 +98,7 @@ def encoder_and_decoder(design: Design, model: str, theme: Theme) -> go.Figure:
 
 
 def _stacks(drawing: Drawing, design: Design, at: tuple[float, float]) -> float:
-    """Draw the stacks of a design and their outputs; returns the lower end."""
+    """Draw the stacks of a design and their outputs; return the lower end."""
     if design.kind == "encoder":
         blocks, times = _encoder_blocks(design.mixes), design.encoder_layers
         return _output(drawing, at, _stack(drawing, at, "the whole text", times, blocks, design), design)
@@ -115,13 +115,13 @@ def _stacks(drawing: Drawing, design: Design, at: tuple[float, float]) -> float:
 
 
 def _halves(at: tuple[float, float]) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Places of an encoder and of the decoder beside it."""
+    """Return the positions of an encoder and of the decoder beside it."""
     middle = sum(at) / 2
     return (at[0], middle - 12), (middle + 12, at[1])
 
 
 def _masks(drawing: Drawing, design: Design, at: tuple[float, float], top: float) -> float:
-    """Draw the attention mask of each stack; returns the lower end of the words."""
+    """Draw the attention mask of each stack; return the lower end of the text."""
     window, near = design.window, design.local_layers
     if design.kind == "encoder-decoder":
         first, second = _halves(at)
@@ -148,7 +148,7 @@ def _own_masks(
     near: int,
     window: Window | None,
 ) -> float:
-    """The mask of a stack; two if some layers use a sliding window."""
+    """Draw the mask of a stack; two if some layers use a sliding window."""
     every = "itself and those before" if causal else "every token"
     if not near or window is None:
         return _mask(drawing, at, top, causal, f"each token sees {every}")
@@ -171,7 +171,7 @@ def _layers(count: int) -> str:
 
 
 def _reach(window: Window) -> str:
-    """How far a token attends, in a few words."""
+    """Describe which tokens a token attends to."""
     if window.before == window.after:
         return f"{_tokens(window.before)} to each side"
     return f"{_tokens(window.before)} before it" + (f" and {window.after:,} after it" if window.after else "")
@@ -188,7 +188,7 @@ def _decoder_blocks(cross: bool, mixes: bool = False) -> list[tuple[str, str]]:
 
 
 def _pieces(blocks: Sequence[tuple[str, str]], order: Order) -> list[_Piece]:
-    """Boxes of a layer in order, normalisations included."""
+    """Return the boxes of a layer in order, normalisations included."""
     pieces: list[_Piece] = []
     for words, part in blocks:
         if order == "post-norm":
@@ -211,7 +211,7 @@ def _stack(
     design: Design,
     decoder: bool = False,
 ) -> float:
-    """Draw embeddings, a framed layer and the final norm; returns the lower end."""
+    """Draw embeddings, a framed layer and the final norm; return the lower end."""
     theme, (left, right) = drawing.theme, at
     inner, middle = (left + SIDE + FRAME, right - FRAME - 2), (left + right + SIDE) / 2
     drawing.note(middle, HEAD + 11, enters, theme.muted, size=SMALL + 1)
@@ -250,7 +250,7 @@ def _box(drawing: Drawing, at: Edges, words: str, part: str) -> None:
 
 
 def _output(drawing: Drawing, at: tuple[float, float], end: float, design: Design) -> float:
-    """Draw pooler, head and output; returns the lower end."""
+    """Draw pooler, head and output; return the lower end."""
     left, right = at
     middle = (left + right + SIDE) / 2
     boxes = [("pooler", "pooler")] if design.pooler else []
@@ -294,7 +294,7 @@ def _mask(
     window: Window | None = None,
     colour: str = "attention",
 ) -> float:
-    """Draw a small attention mask, rows attend to columns; returns the lower end of its words."""
+    """Draw a small attention mask (queries by keys); return the lower end of its text."""
     left = sum(at) / 2 - TOKENS * CELL / 2
     before, after = (TOKENS, 0 if causal else TOKENS) if window is None else (_near(window.before), _near(window.after))
     seen: list[Edges] = []
@@ -314,13 +314,13 @@ def _mask(
 
 
 def _near(side: int | None) -> int:
-    """Cells to one side of the diagonal: a window that is wider than the little map is drawn as two."""
+    """Return the cells to one side of the diagonal: a window wider than the small mask is drawn as two."""
     return TOKENS if side is None else side if side < TOKENS - 1 else 2
 
 
 @figure("design", "architecture_encoder", "encoder, decoder or both (--task)")
 def design_figure(design: Design, class_ledger: Ledger) -> FigureSpec:
-    """The three designs, the model's own marked; the ledger is that of its class."""
+    """Plot the three designs, the model's own marked; the ledger is that of its class."""
     title = design_title(class_ledger.model, design)
     others = "; ".join(words for kind, words in SUCH_AS.items() if kind != design.kind)
     cross = ", with cross-attention" if design.cross_attention and design.kind == "decoder" else ""

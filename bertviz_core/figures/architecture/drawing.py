@@ -1,4 +1,4 @@
-"""Collect the shapes and words of a drawing, in pixels from the top left."""
+"""Collect the shapes and texts of a drawing, in pixels from the top left."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,13 +10,13 @@ from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, te
 from bertviz_core.figures.base.text_width import text_width
 
 SIZES = (TEXT_SIZE, 13, 12, 11)
-"""Heights of letters that are tried, the first that fits."""
+"""Font sizes; the first that fits is used."""
 BOLD = 1.06
-"""How much wider bold letters are."""
+"""Relative width of bold text."""
 LINE = 17
-"""Pixels of a line of words in a box."""
+"""Line height in a box in pixels."""
 PAD = 12
-"""Pixels of a box that its words leave free, both sides together."""
+"""Horizontal padding of a box in pixels, both sides together."""
 RADIUS = 6
 MARGIN_TOP, MARGIN = 48, 8
 Edges = tuple[float, float, float, float]
@@ -25,19 +25,19 @@ Edges = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """Words that fit a box."""
+    """Text that fits a box."""
 
     text: str
-    """With the figure's own markup."""
+    """Text with plotly markup."""
     size: int
-    """Height of its letters."""
+    """Font size."""
     lines: int
-    """How many lines it has."""
+    """Number of lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Collects shapes and words of one figure, since plotly validates all of them at each addition."""
+    """Collects shapes and annotations of one figure, since plotly validates all of them at each addition."""
 
     theme: Theme
     shapes: list[dict[str, Any]] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Drawing:
         return self.theme.pixels - 2 * MARGIN
 
     def box(self, at: Edges, text: str, colour: str, size: int = TEXT_SIZE) -> None:
-        """Add a filled box with words in black or white, by contrast."""
+        """Add a filled box with text in black or white, by contrast."""
         left, top, right, bottom = at
         path = {"type": "path", "path": _rounded(*at), "fillcolor": colour, "line": {"width": 0}, "layer": "below"}
         self.shapes.append(path)
@@ -86,12 +86,12 @@ class Drawing:
     def note(
         self, x: float, y: float, text: str, colour: str, anchor: str = "center", size: int = TEXT_SIZE, angle: int = 0
     ) -> None:
-        """Add words without a box."""
+        """Add text without a box."""
         place = {"x": x, "y": y, "xanchor": anchor, "textangle": angle, "borderpad": 0}
         self.notes.append({**place, "text": text, "showarrow": False, "font": {"size": size, "color": colour}})
 
     def figure(self, title: str, bottom: float) -> go.Figure:
-        """The finished figure of this height."""
+        """Build the figure with this height."""
         figure = go.Figure(layout=layout(self.theme, title))
         height = int(bottom) + MARGIN_TOP + MARGIN
         figure.update_layout(shapes=self.shapes, annotations=self.notes, height=height, dragmode=False)
@@ -100,9 +100,9 @@ class Drawing:
 
 
 def fitted_words(label: str, detail: str, width: float) -> Fitted:
-    """Words in bold and details behind or below them, in the first form and size that fits a box of this width.
+    """Format a bold label and details behind or below it, in the first form and size that fits a box of this width.
 
-    Where nothing fits the details are left out, and at last the words are broken into lines.
+    If nothing fits, the details are left out, and finally the label is broken into lines.
     """
     room, details = width - PAD, detail.split("\n") if detail else []
     for size in SIZES:
@@ -121,7 +121,7 @@ def fitted_words(label: str, detail: str, width: float) -> Fitted:
 
 
 def broken(text: str, room: float, size: float) -> list[str]:
-    """The words in as few lines as fit, no word broken."""
+    """Break text into the fewest lines that fit, without breaking words."""
     lines: list[str] = []
     for word in text.split(" "):
         longer = f"{lines[-1]} {word}" if lines else word
@@ -133,7 +133,7 @@ def broken(text: str, room: float, size: float) -> list[str]:
 
 
 def _rounded(left: float, top: float, right: float, bottom: float) -> str:
-    """Path of a box with round corners."""
+    """Return the path of a box with rounded corners."""
     r = RADIUS
     return (
         f"M {left + r},{top} L {right - r},{top} Q {right},{top} {right},{top + r} L {right},{bottom - r} "

@@ -1,4 +1,4 @@
-"""Rows of the drawing of one layer: a row per step, with its sizes and parameters."""
+"""Rows of the drawing of one layer: one row per step, with its sizes and parameters."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ MOST_EXTRAS = 2
 
 
 def flow_rows(flow: LayerFlow) -> list[Row]:
-    """The rows from top to bottom; one per step, in the order of the run, where no chain of blocks is known."""
+    """Return the rows from top to bottom; one per step, in the order of the run, if no chain of blocks is known."""
     drawn: list[Row] = []
     norms: set[str] = set()
     for block in flow.blocks:
@@ -28,7 +28,7 @@ def flow_rows(flow: LayerFlow) -> list[Row]:
 
 
 def _block_rows(flow: LayerFlow, block: Block, counted: set[str]) -> list[Row]:
-    """A block with its normalisations and its addition; the residual line leaves above its first row."""
+    """Return the rows of a block, its normalisations and its addition; the residual line branches above the first."""
     inside = [step for step in flow.steps if step.name in block.modules]
     around = (*block.norms_before, *block.norms_within, *block.norms_behind)
     own = [step for step in inside if step.name not in around]
@@ -51,7 +51,7 @@ def _block_rows(flow: LayerFlow, block: Block, counted: set[str]) -> list[Row]:
 
 
 def _norm_rows(words: str, flow: LayerFlow, names: Sequence[str], counted: set[str]) -> list[Row]:
-    """Normalisations; one that serves twice (X-MOD) is counted once."""
+    """Return the rows of normalisations; one that is used twice (X-MOD) is counted once."""
     rows = []
     for step in (step for name in names for step in flow.steps if step.name == name):
         count = None if step.name in counted else step.numel
@@ -85,7 +85,7 @@ def _attention_rows(flow: LayerFlow, steps: Sequence[FlowStep]) -> list[Row]:
 
 
 def scores_formula(flow: LayerFlow) -> str:
-    """Formula from scores to weights, with the scaling of the run."""
+    """Return the formula from scores to weights, with the scaling of the run."""
     factor = flow.scaling
     if factor is None:
         return "softmax(query · key)"
@@ -106,7 +106,7 @@ def _window(window: Window | None) -> str:
 
 
 def _terms(flow: LayerFlow) -> str:
-    """Further terms of the scores."""
+    """Return further terms of the scores."""
     relative = "plus terms for the distance" if "relative" in flow.positions else ""
     rotary = "query and key rotated by position" if "rotary" in flow.positions else ""
     unscaled = "not divided by √d" if flow.scaling is not None and isclose(flow.scaling, 1, rel_tol=1e-6) else ""
@@ -114,7 +114,7 @@ def _terms(flow: LayerFlow) -> str:
 
 
 def _lengths(steps: Sequence[FlowStep], part: str) -> int | None:
-    """Numbers of queries or keys; None if no step is known to make them."""
+    """Return the number of queries or keys; None if no known step computes them."""
     projections = [step for step in steps if step.kind == "projection" and step.part in (part, "query_key_value")]
     if not projections or not projections[0].leaves or len(projections[0].leaves) < 2:
         return None
@@ -126,7 +126,7 @@ def _channels_first(step: FlowStep) -> bool:
 
 
 def _projection_row(steps: Sequence[FlowStep]) -> Row:
-    """The projections to queries, keys and values, with what precedes them."""
+    """Return the row of the projections to queries, keys and values, with preceding steps."""
     order = ("query", "query_key_value", "key", "value")
     projections = sorted((step for step in steps if step.kind == "projection"), key=lambda step: order.index(step.part))
     extras = [step for step in steps if step.kind in ("attention_other", "norm")]
@@ -170,7 +170,7 @@ def _projection_name(step: FlowStep) -> str:
 
 
 def _sizes(step: FlowStep) -> str:
-    """Input and output width."""
+    """Return input and output width."""
     if not step.enters or not step.leaves or step.kind in ("norm", "activation"):
         return ""
     axis = -2 if _channels_first(step) and len(step.enters) > 1 else -1
@@ -182,12 +182,12 @@ def _shape(shape: Shape | None) -> str:
 
 
 def layer_title(flow: LayerFlow) -> str:
-    """A short title of the drawing."""
+    """Return a short title of the drawing."""
     return f"Layer {flow.layer} on {flow.seq:,} {'token' if flow.seq == 1 else 'tokens'} — {flow.model}"
 
 
 def layer_drawing(flow: LayerFlow, theme: Theme) -> go.Figure:
-    """One layer from its input to its output; residual lines only where the way through it is known."""
+    """Draw one layer from its input to its output; residual lines only if the data flow is known."""
     entering = "1 vector" if flow.vectors == 1 else f"{flow.vectors:,} vectors"
     enters = f"{entering} of {flow.hidden:,} numbers" if flow.hidden else entering
     total = f"{flow.total:,}"
@@ -197,7 +197,7 @@ def layer_drawing(flow: LayerFlow, theme: Theme) -> go.Figure:
 
 @figure("layer", "architecture_layer", "the way through one layer (--layer, --task), of a text")
 def layer_figure(flow: LayerFlow) -> FigureSpec:
-    """The way through one layer."""
+    """Plot the data flow through one layer."""
     title = layer_title(flow)
     steps = ", ".join(step.name for step in flow.steps)
     alt = f"{title}, top to bottom with the sizes of each step: {steps}"

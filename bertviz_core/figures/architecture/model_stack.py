@@ -26,7 +26,7 @@ def model_stack(architecture: Architecture, ledger: Ledger, theme: Theme) -> go.
 
 
 def stack_picture(architecture: Architecture, ledger: Ledger) -> Picture:
-    """Rows of the stack; order and data flow are those recorded in a run."""
+    """Return the rows of the stack; order and data flow are those recorded in a run."""
     facts = architecture.facts
     rows = [*_embedding_rows(facts, ledger)]
     sums = []
@@ -49,7 +49,7 @@ def _module(row: Parameter) -> str:
 
 
 def _embedding_rows(facts: ModelFacts | None, ledger: Ledger) -> list[Row]:
-    """Embedding tables that are added, then the modules behind the sum; without a run, unordered tables."""
+    """Return the rows of summed embedding tables and the modules after the sum; without a run, unordered tables."""
     rows = _counted(ledger, EMBEDDINGS)
     tables = [row for row in rows if len(row.shape) == 2]
     if facts is None:
@@ -66,7 +66,7 @@ def _embedding_rows(facts: ModelFacts | None, ledger: Ledger) -> list[Row]:
 
 
 def _owner(name: str, ledger: Ledger) -> str:
-    """The name under which a parameter is counted."""
+    """Return the name under which a parameter is counted."""
     return next((row.tied_to for row in ledger.parameters if row.name == name and row.tied_to), name)
 
 
@@ -80,7 +80,7 @@ def _tables_row(tables: Sequence[Parameter], roles: dict[str, str], apart: bool)
 def _module_rows(
     rows: Sequence[Parameter], order: Sequence[str] = (), group: str = "", apart: bool = False
 ) -> list[Row]:
-    """One row per module, in the order of the run; several beyond three are one."""
+    """Return one row per module, in the order of the run; more than MAX_TABLES modules share one."""
     modules = sorted({_module(row) for row in rows}, key=lambda path: order.index(path) if path in order else 0)
     if len(modules) > MAX_TABLES:
         return [Row((Box(f"{len(modules)} modules", "", "other"),), _sum(rows), group=group, apart=apart)]
@@ -96,7 +96,7 @@ def _module_rows(
 
 
 def _stack_rows(architecture: Architecture, ledger: Ledger, stack: str) -> tuple[list[Row], list[tuple[str, str]]]:
-    """(the rows of one layer of a stack and what follows the last, headings with what its layers add up to)."""
+    """Return the rows of a stack (one layer and the modules after the last), and headings with totals of its layers."""
     facts = architecture.facts
     layers = [row for row in ledger.layers if row.component == stack]
     outside = [row for row in _counted(ledger, stack) if row.layer is None]
@@ -124,7 +124,7 @@ def _heading(layers: Sequence[LayerCount], typical: LayerCount, equal: bool, nam
 def _layer_rows(
     architecture: Architecture, ledger: Ledger, count: LayerCount, layer_facts: LayerFacts | None, group: str
 ) -> list[Row]:
-    """One layer from top to bottom, with its residual connections; without an order, what it holds."""
+    """Return the rows of one layer with its residual connections; without an order, of its contents."""
     own = [row for row in _counted(ledger, count.component) if row.layer == count.layer]
     blocks = layer_facts.blocks if layer_facts else ()
     if not layer_facts or not layer_facts.order:
@@ -159,7 +159,7 @@ def _block_rows(
 
 
 def _block_count(own: Sequence[Parameter], kind: str, block: Block, blocks: Sequence[Block]) -> int:
-    """Parameters of a block, its normalisations aside; all of its part where there is one such block."""
+    """Return the parameters of a block without its normalisations; all of its part if it is the only such block."""
     parts = (*ATTENTION_PARTS,) if "attention" in kind else ("feed_forward",) if kind == "feed-forward" else ()
     alike = [each for each in blocks for other in each.kinds if ("attention" in other) == ("attention" in kind)]
     if parts and len(alike) == 1:
@@ -184,7 +184,7 @@ def _block_box(architecture: Architecture, kind: str, layer_facts: LayerFacts) -
 def _unordered_rows(
     architecture: Architecture, count: LayerCount, layer_facts: LayerFacts | None, group: str
 ) -> list[Row]:
-    """Contents of a layer without an order."""
+    """Return the rows of a layer's contents without an order."""
     gated = layer_facts or LayerFacts(count.component, count.layer, (), None, gated=False)
     parts = (
         (_block_box(architecture, "attention", gated) if count.attention else None, count.attention),
@@ -196,7 +196,7 @@ def _unordered_rows(
 
 
 def _beside_rows(facts: ModelFacts | None, ledger: Ledger) -> list[Row]:
-    """What stands outside the layers and not on the way of the tokens, such as a table of relative positions."""
+    """Return the rows of modules outside the layers and the main data flow, such as a table of relative positions."""
     drawn = () if facts is None else (*facts.before, *facts.encoder_behind, *facts.decoder_behind)
     tables = {_owner(table.name, ledger) for table in facts.tables} if facts else set()
     rest = [
@@ -224,7 +224,7 @@ def _top_rows(architecture: Architecture, ledger: Ledger) -> list[Row]:
 
 
 def _words(path: str) -> str:
-    """A module's name in words."""
+    """Return the name of a module in words."""
     names = [name for name in path.split(".") if not name.isdecimal()]
     return names[-1].replace("_", " ") if names else "model"
 
@@ -253,7 +253,7 @@ def _sum(rows: Sequence[Parameter]) -> int:
 
 @figure("overview", "overview_stack", "the stack of the model's blocks")
 def stack_figure(architecture: Architecture, ledger: Ledger) -> FigureSpec:
-    """The blocks of a model, from its token ids to its outputs."""
+    """Plot the blocks of a model, from its token ids to its outputs."""
     alt = f"Stack of {ledger.model}: embeddings, layers and outputs with their sizes"
     caption = f"{ledger.model}: {ledger.total:,} parameters."
     draw = partial(model_stack, architecture, ledger)

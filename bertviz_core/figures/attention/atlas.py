@@ -1,4 +1,4 @@
-"""Draw the attention of all heads as small maps, a row per layer and a column per head, on one scale."""
+"""Draw the attention of all heads as small maps, one row per layer and one column per head, on one scale."""
 
 from functools import partial
 
@@ -13,16 +13,16 @@ from bertviz_core.figures.base.style import Theme, escape, layout, sequential
 from bertviz_core.trace.results import Trace
 
 HEIGHT, MARGINS, WIDTH = 860, 130, 820
-"""Most pixels of the figure's height, those around its maps, and about those of its width inside."""
+"""Maximum height of the figure, margins around the maps, and approximate width of the plot, in pixels."""
 MOST_CELLS = 600_000
-"""Beyond, maps are max-pooled once more."""
+"""Maximum number of cells; larger maps are max-pooled again."""
 LIFTED = 48
-"""Longer texts have small weights: their shades go by the square root, as in the view on the page."""
+"""Length above which colours follow the square root, since weights are small, as in the attention view."""
 LEVELS = 255
 
 
 def atlas_heatmap(atlas: AttentionAtlas, title: str, theme: Theme) -> go.Figure:
-    """The maps of all heads on one scale, from 0 to the largest weight of all."""
+    """Draw the maps of all heads on one scale, from 0 to the largest weight."""
     maps = _pooled(atlas.thumbnails)
     layers, heads, rows, columns = maps.shape
     lifted = len(atlas.queries) > LIFTED
@@ -50,7 +50,7 @@ def atlas_heatmap(atlas: AttentionAtlas, title: str, theme: Theme) -> go.Figure:
 
 
 def _pooled(maps: Float[np.ndarray, "layers heads rows columns"]) -> Float[np.ndarray, "layers heads rows2 columns2"]:
-    """The maps, max-pooled if there are too many cells."""
+    """Max-pool the maps if there are too many cells."""
     layers, heads, rows, columns = maps.shape
     factor = 1
     while layers * heads * -(-rows // factor) * -(-columns // factor) > MOST_CELLS and factor < max(rows, columns):
@@ -64,14 +64,14 @@ def _pooled(maps: Float[np.ndarray, "layers heads rows columns"]) -> Float[np.nd
 def _side_by_side(
     maps: Float[np.ndarray, "layers heads rows columns"], top: float, lifted: bool
 ) -> UInt[np.ndarray, "high wide"]:
-    """All maps as one array of 256 shades."""
+    """Arrange all maps in one array of 256 shades."""
     layers, heads, rows, columns = maps.shape
     shares = np.clip(maps.transpose(0, 2, 1, 3).reshape(layers * rows, heads * columns) / np.float32(top), 0, 1)
     return ((np.sqrt(shares) if lifted else shares) * LEVELS).round().astype(np.uint8)
 
 
 def _middles(names: list[str], size: int) -> dict[str, object]:
-    """Ticks in the middle of every map; every k-th where they are many."""
+    """Return ticks at the centre of every map, thinned if there are many."""
     step = max(1, -(-len(names) // 24))
     return {
         "tickmode": "array",
@@ -82,7 +82,7 @@ def _middles(names: list[str], size: int) -> dict[str, object]:
 
 @figure("atlas", "attention_atlas", "what all heads look at (--words)")
 def atlas_figure(atlas: AttentionAtlas, trace: Trace) -> FigureSpec:
-    """All heads at a glance, a small map for each."""
+    """Plot all heads, one small map each."""
     layers, heads = atlas.thumbnails.shape[:2]
     title = all_heads_title(atlas.options, trace.model)
     alt = f"{title}: {layers} layers by {heads} heads, in each cell a map of queries by keys"

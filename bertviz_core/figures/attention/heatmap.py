@@ -17,36 +17,36 @@ from bertviz_core.figures.base.style import Theme, escape, layout, sequential
 from bertviz_core.trace.results import Trace
 
 EXACT_CELLS = 20_000
-"""Up to here every cell goes over the wire as float32; beyond, as one of 65,536 steps of the range."""
+"""Maximum number of cells sent as float32; larger maps use 65,536 steps of the range."""
 HEIGHT, PART_HEIGHT = 620, 480
 BESIDE, BELOW = (200, 120), 170
-"""Pixels beside a map, with its colour bar there and below it, and above and below it, for names, title and bar."""
+"""Pixels beside a map with its colour bar, and above and below it, for names, title and bar."""
 STACKED, APART = 340, 133
-"""Pixels of each reading where they stand below each other, and between two."""
+"""Height of each map stacked below another, and distance between two, in pixels."""
 ABREAST = 860
-"""Pixels below which four readings stand two by two."""
+"""Width in pixels below which four maps are drawn two by two."""
 READ = {
     "attention": "attention",
     "value-weighted": "value-weighted",
     "rollout": "rollout",
     "value-zeroing": "value zeroing",
 }
-"""Readings in a title."""
+"""Names of the readings in a title."""
 
 
 def attention_readings(
     maps: Sequence[AttentionMap], special: Collection[int], title: str, theme: Theme, second: int | None = None
 ) -> go.Figure:
-    """The same head in several readings, each on a scale of its own from 0 to its largest cell.
+    """Draw several readings of one head, each on its own scale from 0 to its largest cell.
 
-    They stand side by side, four of them two by two where it is narrow, and on a phone below each other.
+    They are side by side, four of them two by two in narrow places, and stacked on a phone.
 
     Args:
         maps: maps over the same tokens.
-        special: positions of special tokens, which stand in italics.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-        second: position of the first token of a pair's second text.
+        special: positions of special tokens, drawn in italics.
+        title: title of the figure.
+        theme: theme of the figure.
+        second: position of the first token of the second text, for a pair.
     """
     across = 1 if theme.narrow else 2 if theme.pixels < ABREAST and len(maps) == 4 else len(maps)
     down = -(-len(maps) // across)
@@ -71,14 +71,14 @@ def attention_readings(
 def attention_heatmap(
     attention_map: AttentionMap, special: Collection[int], title: str, theme: Theme, second: int | None = None
 ) -> go.Figure:
-    """A row per query, a column per key.
+    """Draw queries as rows and keys as columns.
 
     Args:
         attention_map: the map.
-        special: positions of special tokens, which stand in italics.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-        second: position of the first token of a pair's second text.
+        special: positions of special tokens, drawn in italics.
+        title: title of the figure.
+        theme: theme of the figure.
+        second: position of the first token of the second text, for a pair.
     """
     names = [axis_labels(axis, special) for axis in (attention_map.queries, attention_map.keys)]
     figure = _heatmap(attention_map.weights, UNITS[attention_map.options.weights], title, theme)
@@ -91,7 +91,7 @@ def attention_heatmap(
 
 
 def pooled_heatmap(pooled: PooledMap, title: str, theme: Theme, second: int | None = None) -> go.Figure:
-    """A map of a long text: every cell is the largest weight of its block, the axes are positions."""
+    """Draw a map of a long text: every cell is the largest weight of its block, the axes are positions."""
     figure = _heatmap(pooled.weights, "largest weight", title, theme)
     figure.data[0].update(x=pooled.column_starts.astype(np.int32), y=pooled.row_starts.astype(np.int32))
     figure.update_xaxes(title="position of the key")
@@ -100,12 +100,12 @@ def pooled_heatmap(pooled: PooledMap, title: str, theme: Theme, second: int | No
 
 
 def _within(starts: np.ndarray, second: int | None) -> int | None:
-    """Where the second text begins, if inside these blocks."""
+    """Return the start of the second text, if inside these blocks."""
     return second if second is not None and starts[0] < second <= starts[-1] else None
 
 
 def axis_labels(axis: Axis, special: Collection[int]) -> list[str]:
-    """One label per entry; special tokens in italics."""
+    """Return one label per entry; special tokens in italics."""
     return [
         f"<i>{token_text(label)}</i>" if positions[0] in special else token_text(label)
         for label, positions in zip(axis.labels, axis.positions, strict=True)
@@ -113,7 +113,7 @@ def axis_labels(axis: Axis, special: Collection[int]) -> list[str]:
 
 
 def _heatmap(weights: np.ndarray, unit: str, title: str, theme: Theme) -> go.Figure:
-    """A heatmap from 0 to the largest weight, with a colour bar in its unit."""
+    """Build a heatmap from 0 to the largest weight, with a colour bar in its unit."""
     top = float(weights.max(initial=0)) or 1.0
     exact = weights.size <= EXACT_CELLS
     full = top if exact else 65_535
@@ -131,13 +131,13 @@ def _heatmap(weights: np.ndarray, unit: str, title: str, theme: Theme) -> go.Fig
 
 @figure("attention", "attention_figure", "what one head looks at (--layer, --head, --words)")
 def attention_map_figure(attention_map: AttentionMap, trace: Trace) -> FigureSpec:
-    """One map of attention, queries by keys."""
+    """Plot one attention map, queries by keys."""
     return one_map(attention_heatmap, "queries by keys", attention_map, trace)
 
 
 @figure("readings", "attention_beside_chart", "raw, value-weighted, rollout, value zeroing (--layer, --head)")
 def readings_figure(reading_maps: Sequence[AttentionMap], trace: Trace) -> FigureSpec:
-    """The raw weights, the value-weighted ones, the rollout and value zeroing, side by side."""
+    """Plot raw weights, value-weighted attention, rollout and value zeroing, side by side."""
     first = reading_maps[0]
     names = ", ".join(READ[each.options.weights] for each in reading_maps)
     title = f"Layer {first.layer}, head {first.head or 0}: {names} — {trace.model}"
@@ -150,7 +150,7 @@ def readings_figure(reading_maps: Sequence[AttentionMap], trace: Trace) -> Figur
 
 @figure("long", "attention_long", "one head of a long text (--layer, --head)")
 def long_figure(pooled_map: PooledMap, trace: Trace) -> FigureSpec:
-    """One head of a long text, the largest weight of every block of cells."""
+    """Plot one head of a long text, with the largest weight of every block of cells."""
     title = f"Attention of layer {pooled_map.layer}, head {pooled_map.head} — {trace.model}"
     alt = f"{title}: positions of queries by positions of keys"
     return FigureSpec(title, alt, partial(pooled_heatmap, pooled_map, title, second=trace.tokens.second_start))

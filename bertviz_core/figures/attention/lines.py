@@ -15,24 +15,24 @@ from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 from bertviz_core.trace.results import Trace
 
 ROW, LEAST, MOST, AROUND = 24, 320, 1400, 120
-"""Pixels of a token's row, least and most of the figure's height, and those around the lines."""
+"""Pixels: height of a token's row, minimum and maximum height of the figure, and margins."""
 STEPS = 24
-"""Shades: lines of like weight are drawn together."""
+"""Number of shades: lines of similar weight are drawn together."""
 LONG_TEXT = 48
-"""Of more tokens weak lines are left out sooner, as in the view on the page."""
+"""Number of tokens above which more weak lines are left out, as in the attention view."""
 
 
 def attention_lines(
     attention_map: AttentionMap, special: Collection[int], title: str, theme: Theme, second: int | None = None
 ) -> go.Figure:
-    """A line per cell whose weight is more than a small share of the largest.
+    """Draw one line per cell with more than a small share of the largest weight.
 
     Args:
         attention_map: the map.
-        special: positions of special tokens, which stand in italics.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-        second: position of the first token of a pair's second text.
+        special: positions of special tokens, drawn in italics.
+        title: title of the figure.
+        theme: theme of the figure.
+        second: position of the first token of the second text, for a pair.
     """
     most = max(attention_map.weights.shape)
     top, least = float(attention_map.weights.max(initial=0)) or 1.0, 0.1 if most > LONG_TEXT else 0.02
@@ -40,7 +40,7 @@ def attention_lines(
     figure = go.Figure(layout=layout(theme, escape(title), height=height, showlegend=False))
     share = attention_map.weights / np.float32(top)
     steps = np.where(share > least, np.minimum(share * STEPS, STEPS - 1).astype(np.int64), -1)
-    first_hue = theme.colours["embeddings"]  # of the heads' hues the first, as this theme has it
+    first_hue = theme.colours["embeddings"]  # the first of the heads' hues in this theme
     for step in range(STEPS):
         queries, keys = np.nonzero(steps == step)
         if len(queries):
@@ -72,7 +72,7 @@ def attention_lines(
 
 
 def _run(queries: np.ndarray, keys: np.ndarray, strength: float, colour: str) -> dict[str, Any]:
-    """Lines of similar weight as one trace, separated by gaps."""
+    """Build one trace from lines of similar weight, separated by gaps."""
     gap = np.full(len(queries), np.nan, dtype=np.float32)
     return {
         "x": np.tile(np.array([0, 1, np.nan], dtype=np.float32), len(queries)),
@@ -86,5 +86,5 @@ def _run(queries: np.ndarray, keys: np.ndarray, strength: float, colour: str) ->
 
 @figure("lines", "attention_figure", "one head as lines (--layer, --head, --words)")
 def lines_figure(attention_map: AttentionMap, trace: Trace) -> FigureSpec:
-    """One map of attention as lines from queries to keys."""
+    """Plot one attention map as lines from queries to keys."""
     return one_map(attention_lines, "lines from queries to keys", attention_map, trace)

@@ -1,4 +1,4 @@
-"""Titles, units and colour bars that the figures of attention share."""
+"""Titles, units and colour bars of attention figures."""
 
 from collections.abc import Callable
 from functools import partial
@@ -32,11 +32,11 @@ KINDS: dict[Weights, str] = {
     "value-zeroing": "Value zeroing",
 }
 WHERE: dict[Weights, str] = {"rollout": "up to", "value-zeroing": "in"}
-"""How a title joins a reading of all heads together with its layer."""
+"""Connection of an attention map and its layer in a title, for readings that combine all heads."""
 
 
 def attention_title(attention_map: AttentionMap, model: str) -> str:
-    """Title of a map."""
+    """Return the title of a map."""
     kind = KINDS[attention_map.options.weights]
     if attention_map.head is None:
         return f"{kind} {WHERE[attention_map.options.weights]} layer {attention_map.layer} — {model}"
@@ -44,19 +44,19 @@ def attention_title(attention_map: AttentionMap, model: str) -> str:
 
 
 def all_heads_title(options: MapOptions, model: str) -> str:
-    """Title of the maps of all heads."""
+    """Return the title of the maps of all heads."""
     of = f"{WHERE[options.weights]} each layer" if options.weights in OF_LAYERS else "of all heads"
     return f"{KINDS[options.weights]} {of} — {model}"
 
 
 def one_map(draw: Callable[..., go.Figure], seen: str, attention_map: AttentionMap, trace: Trace) -> FigureSpec:
-    """A figure of one map.
+    """Build the figure of one map.
 
     Args:
-        draw: makes it of the map, the places of special tokens, a title and a theme.
-        seen: what is seen in it.
+        draw: draws a map, given the positions of special tokens, a title and a theme.
+        seen: alternative text.
         attention_map: the map.
-        trace: the run that it is of.
+        trace: run of the map.
     """
     title = attention_title(attention_map, trace.model)
     special = np.flatnonzero(trace.tokens.special).tolist()
@@ -65,13 +65,13 @@ def one_map(draw: Callable[..., go.Figure], seen: str, attention_map: AttentionM
 
 
 def attention_bar(unit: str, top: float, full: float, root: bool = False) -> dict[str, Any]:
-    """A bar with round ticks for cells that go from 0 to `full` and stand for 0 to `top`.
+    """Return a bar with round ticks for cells from 0 to `full` that represent 0 to `top`.
 
     Args:
-        unit: what the values are.
+        unit: unit of the values.
         top: largest value.
-        full: what a cell of the largest value holds.
-        root: whether cells hold the square root of their share.
+        full: cell value of the largest value.
+        root: whether cells contain the square root of their share.
     """
     bar = colour_bar(unit, 0, top, (0, full))
     if root:

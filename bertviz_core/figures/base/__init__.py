@@ -1,1 +1,1 @@
-"""What all figures share: style, axes, captions and export."""
+"""Shared parts of all figures: style, axes, captions and export."""

@@ -1,4 +1,4 @@
-"""Axes of tokens, sentences and numbers: labels, thinning, and one style for all axes of a figure."""
+"""Axes of tokens, sentences and numbers: labels, thinning, and a common style."""
 
 import html
 import itertools
@@ -33,34 +33,33 @@ def even_axes(figure: go.Figure, theme: Theme) -> go.Figure:
 
 
 LABEL_PIXELS, SMALL_LABEL_PIXELS = 19, 14
-"""Height of one label, the room that each takes along its axis when it stands across it; in the smallest letters that
-fitted() gives it in a place narrower than a page on a desk."""
+"""Space per label along an axis with perpendicular labels; in the smallest font of fitted() in narrow places."""
 LONGEST_TOKEN = 18
 BESIDE, BESIDE_SHORT, SHORT_NAME = 8, 2, 3
-"""Pixels between two names that stand beside each other, and between two of so few letters, such as those of heads."""
+"""Pixels between two adjacent labels, and between short ones, such as those of heads."""
 
 
 def token_labels(tokens: Tokens) -> list[str]:
-    """One label per token: escaped, controls made visible, special tokens in italics."""
+    """Return one label per token: escaped, control characters made visible, special tokens in italics."""
     shown = zip(tokens.tokens, tokens.special.tolist(), strict=True)
     return [f"<i>{token_text(token)}</i>" if special else token_text(token) for token, special in shown]
 
 
 def token_text(token: str) -> str:
-    """A token as text for a figure: markup escaped, invisible characters by code, cut when long."""
+    """Format a token for a figure: markup escaped, invisible characters by code, cut when long."""
     if len(token) > LONGEST_TOKEN:
         token = f"{token[: LONGEST_TOKEN - 1]}…"
     return isolated(escape(escape_controls(token) or "∅"))
 
 
 def token_axis(names: Sequence[str], pixels: int, first: int = 0, theme: Theme | None = None) -> dict[str, Any]:
-    """Settings of an axis whose ticks are tokens: every one, or every k-th where they would meet.
+    """Return settings of an axis with token labels: all, or every k-th if they would overlap.
 
     Args:
-        names: labels of the tokens drawn.
+        names: labels of the drawn tokens.
         pixels: length of the axis.
-        first: position of the first of them.
-        theme: where given, its width says whether the letters will be made smaller.
+        first: position of the first drawn token.
+        theme: theme with the width that determines the font size; None for the default size.
     """
     label = SMALL_LABEL_PIXELS if theme is not None and theme.pixels < WIDE else LABEL_PIXELS
     step = max(1, -(-len(names) * label // max(pixels, 1)))
@@ -69,25 +68,25 @@ def token_axis(names: Sequence[str], pixels: int, first: int = 0, theme: Theme |
         "tickmode": "array",
         "tickvals": [first + place for place in places],
         "ticktext": [names[place] for place in places],
-        "ticklabelstep": step,  # plotly heeds it on axes of numbers alone; name_thinned reads it
+        "ticklabelstep": step,  # plotly only uses it on numeric axes; name_thinned reads it
         "showgrid": False,
     }
 
 
 def name_columns(figure: go.Figure, names: Sequence[str], across: int, theme: Theme) -> None:
-    """Tokens below a map of so many pixels, turned where they have no room beside each other."""
+    """Label the columns of a map of this width with tokens, rotated if they do not fit side by side."""
     angle = -90 if len(names) * 60 > across else 0
     figure.update_xaxes(token_axis(names, across, theme=theme), range=[-0.5, len(names) - 0.5], tickangle=angle)
 
 
 MOST_THINNED = 2
-"""Axes of a figure whose titles say so: one of each direction."""
+"""Maximum number of axes whose titles mention thinning: one per direction."""
 
 
 def name_thinned(figure: go.Figure) -> None:
-    """Say in the titles of axes with names where only every k-th is written.
+    """Mention in the titles of axes that only every k-th label is shown.
 
-    Panels below each other have no room for a title each, and say nothing.
+    Stacked panels have no room for titles and do not mention it.
     """
     axes = (*figure.select_xaxes(), *figure.select_yaxes())
     thinned = [
@@ -101,12 +100,12 @@ def name_thinned(figure: go.Figure) -> None:
 
 
 def names_lie(axis: Any, unit: float, size: float) -> bool:
-    """Whether all labels of an axis fit beside each other without being turned.
+    """Return whether all labels of an axis fit side by side without rotation.
 
     Args:
-        axis: has places and labels.
-        unit: pixels of one place.
-        size: height of the letters in pixels.
+        axis: axis with ticks and labels.
+        unit: pixels per unit of the axis.
+        size: font size in pixels.
     """
     words, places = [str(each) for each in axis.ticktext], [float(each) for each in axis.tickvals]
     gap = BESIDE if max(len(plain(each)) for each in words) > SHORT_NAME else BESIDE_SHORT
@@ -116,33 +115,33 @@ def names_lie(axis: Any, unit: float, size: float) -> bool:
 
 
 def stride(axis: Any) -> float:
-    """Distance from one label to the next."""
+    """Return the distance between labels."""
     places = sorted(axis.tickvals)
     return float(min((after - before for before, after in itertools.pairwise(places)), default=1.0)) or 1.0
 
 
 LONGEST_SENTENCE = 30
-"""Characters of a sentence that stand beside a figure."""
+"""Maximum length of a sentence beside a figure, in characters."""
 NARROWEST_AXIS = 240
 """Pixels between the first and the last sentence in the narrowest plot."""
 HOVERED = 80
-"""Characters of a sentence that stand in a hover."""
+"""Maximum length of a sentence in a hover, in characters."""
 MEASURE_WORDS = {"cosine": "cosine", "dot": "dot product", "euclidean": "Euclidean distance"}
 
 
 def sentence_text(sentence: str, longest: int = LONGEST_SENTENCE) -> str:
-    """The beginning of a sentence as text for a figure: markup escaped, invisible characters by their code."""
+    """Format the beginning of a sentence for a figure: markup escaped, invisible characters by code."""
     cut = sentence if len(sentence) <= longest else f"{sentence[: longest - 1]}…"
     return escape(escape_controls(cut))
 
 
 def number_axis(numbers: Sequence[int], pixels: int = NARROWEST_AXIS) -> dict[str, Any]:
-    """An axis of sentence numbers, thinned for the narrowest plot."""
+    """Return an axis of sentence numbers, thinned for the narrowest plot."""
     return token_axis([str(number + 1) for number in numbers], pixels)
 
 
 def similarity_colours(measure: str, largest: float, theme: Theme) -> dict[str, Any]:
-    """Range, scale and colour bar of a measure: symmetric around 0, or from 0 for a distance."""
+    """Return range, scale and colour bar of a measure: symmetric around 0, or from 0 for a distance."""
     top = 1.0 if measure == "cosine" else largest or 1.0
     distance = measure == "euclidean"
     low = 0.0 if distance else -top
@@ -155,7 +154,7 @@ def similarity_colours(measure: str, largest: float, theme: Theme) -> dict[str, 
 
 
 LETTER, LINE, MARK = 8.0, 18.0, 4.5
-"""Pixels: width of a letter, height of a line, radius of a mark."""
+"""Pixels: width of a letter, line height, radius of a marker."""
 
 
 def same_scale(
@@ -164,16 +163,16 @@ def same_scale(
     plot: tuple[float, float],
     free: tuple[float, float],
 ) -> Float[np.ndarray, "2"]:
-    """Pixels between the outermost points of a map, across and down, once both its axes have the same scale.
+    """Return the pixels between the outermost points of a map, across and down, with equal scales on both axes.
 
-    A unit is as long on one axis as on the other, at every width of the figure and after every zoom; where the plot
-    has another shape than the points, its longer side shows more of the plane.
+    Units are equally long on both axes at every width and zoom; if the aspect ratios of plot and points differ, the
+    longer side shows more of the plane.
 
     Args:
-        figure: holds the map; its axes are changed.
-        points: all that must be seen.
-        plot: width and height of the plot in pixels, in the narrowest place for which it is drawn.
-        free: pixels beside the outermost points, on the left and right, and above and below.
+        figure: figure of the map; its axes are changed.
+        points: all points that must be visible.
+        plot: width and height of the plot in pixels, in the narrowest layout of its width class.
+        free: horizontal and vertical margin in pixels around the outermost points.
     """
     low, high = points.min(axis=0).astype(np.float64), points.max(axis=0).astype(np.float64)
     room = np.maximum(np.array(plot) - 2 * np.array(free), 1.0)
@@ -188,7 +187,7 @@ def same_scale(
 
 
 def tie_axes(figure: go.Figure) -> go.Figure:
-    """Give both axes the same scale; the range of one of them grows."""
+    """Give both axes the same scale by extending the range of one."""
     figure.update_xaxes(constrain="range")
     return figure.update_yaxes(scaleanchor="x", scaleratio=1, constrain="range")
 
@@ -199,13 +198,13 @@ def label_sides(
     plot: Float[np.ndarray, "2"],
     beside: float = math.inf,
 ) -> list[str]:
-    """For each end of a path the side on which its label stands; "" where it would cover another, an end or an edge.
+    """Return the side of the label of each end of a path; "" if it would overlap a label, an end or an edge.
 
     Args:
-        points: the paths; their ends are labelled.
-        names: of the ends.
+        points: paths with ends to label.
+        names: labels of the ends.
         plot: pixels between the outermost points in the narrowest plot, so that nothing overlaps in a wider one.
-        beside: pixels that are free at the left and right of the outermost points.
+        beside: free pixels at the left and right of the outermost points.
     """
     return [side for _, side in point_labels(points, [[name] for name in names], plot, beside)]
 
@@ -216,13 +215,13 @@ def point_labels(
     plot: Float[np.ndarray, "2"],
     beside: float = math.inf,
 ) -> list[tuple[str, str]]:
-    """For each end of a path its label, as long as there is room for it, and its side; ("", "") where it has no room.
+    """Return, for each end of a path, the longest label that fits and its side; ("", "") if none fits.
 
     Args:
-        points: the paths; their ends are labelled.
-        names: of each end, from the shortest to the longest form.
+        points: paths with ends to label.
+        names: labels of each end, from the shortest to the longest form.
         plot: pixels between the outermost points in the narrowest plot, so that nothing overlaps in a wider one.
-        beside: pixels that are free at the left and right of the outermost points.
+        beside: free pixels at the left and right of the outermost points.
     """
     low, high = points.min(axis=(0, 1)), points.max(axis=(0, 1))
     spots = ((points[-1] - low) / np.where(high > low, high - low, 1) * plot).tolist()
@@ -254,7 +253,7 @@ Box = tuple[float, float, float, float]
 
 
 def _label_boxes(spot: Sequence[float], name: str) -> dict[str, Box]:
-    """Side of a point -> box of its label there."""
+    """Return side of a point -> box of its label there."""
     (x, y), width = spot, LETTER * len(html.unescape(re.sub("<[^<>]*>", "", name)))
     corners = {
         "middle right": (x + MARK, y - LINE / 2),
@@ -266,5 +265,5 @@ def _label_boxes(spot: Sequence[float], name: str) -> dict[str, Box]:
 
 
 def _cover(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether two boxes (left, bottom, right, top) overlap."""
+    """Return whether two boxes (left, bottom, right, top) overlap."""
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

@@ -12,27 +12,27 @@ from bertviz_core.figures.base.colour_bars import scale_words, spacing
 from bertviz_core.text import digits, escape_controls
 
 LONGEST_TEXT = 120
-"""Characters of a text that stand in a caption."""
+"""Maximum length of a text in a caption, in characters."""
 SPELLED = 2
-"""Up to so many texts are spelled out; of more the first, and their number."""
+"""Maximum number of texts quoted in full; of more, the first and their number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caption:
-    """What a figure was made of, as plain text."""
+    """Sources of a figure, as plain text."""
 
     words: str
-    """What is seen; may be empty."""
+    """Description; may be empty."""
     models: tuple[tuple[str, str], ...]
-    """(name, revision) of every model; "" where it is unknown."""
+    """(name, revision) of every model; "" for an unknown revision."""
     texts: tuple[str, ...] = ()
-    """What the models read, where the figure depends on it."""
+    """Texts that the figure depends on."""
     colours: str = ""
-    """Unit and range of the colours, where they are numbers."""
+    """Unit and range of numeric colours."""
 
     @property
     def line(self) -> str:
-        """The caption as one line."""
+        """Return the caption as one line."""
         words = spelled(self.words).rstrip(". ")
         named = [
             f"{spelled(name)}, revision {spelled(revision)}" if revision else spelled(name)
@@ -47,20 +47,20 @@ class Caption:
 def caption_of(
     figure: go.Figure, words: str, models: Sequence[tuple[str, str]], texts: Sequence[str | None] = ()
 ) -> Caption:
-    """Caption of a figure; the colour range is read off the figure itself.
+    """Build the caption of a figure; the colour range is read from the figure.
 
     Args:
-        figure: the figure as it is drawn.
-        words: what is seen; the figure's own title and names of the models are left out of it.
-        models: (name, revision) of the models that it shows.
-        texts: what they read; empty ones and None are left out.
+        figure: the drawn figure.
+        words: description; the title of the figure and the names of the models are removed from it.
+        models: (name, revision) of the models.
+        texts: texts of the models; empty ones and None are left out.
     """
-    said = _beyond(words, _unescaped(figure.layout.title.text or ""), [name for name, _ in models])
-    return Caption(said, tuple(models), tuple(text for text in texts if text), colour_range(figure))
+    description = _beyond(words, _unescaped(figure.layout.title.text or ""), [name for name, _ in models])
+    return Caption(description, tuple(models), tuple(text for text in texts if text), colour_range(figure))
 
 
 def _beyond(words: str, title: str, models: Sequence[str]) -> str:
-    """What words say that title and models do not."""
+    """Remove title and models from a description."""
     bare, end = "".join(title.split()), 0
     for letter in bare:
         end += len(words[end:]) - len(words[end:].lstrip())
@@ -79,7 +79,7 @@ def _beyond(words: str, title: str, models: Sequence[str]) -> str:
 
 
 def colour_range(figure: go.Figure) -> str:
-    """Range of every colour scale of a figure, "cosine, −1 to 1"; "" without one."""
+    """Return the range of every colour scale of a figure, "cosine, −1 to 1"; "" without one."""
     ranges = [
         scale_words(" ".join(_unescaped(unit).split()), low, high, how) for unit, low, high, how in _scales(figure)
     ]
@@ -87,12 +87,12 @@ def colour_range(figure: go.Figure) -> str:
 
 
 def spelled(text: str) -> str:
-    """User text on one line, unprintable characters escaped."""
+    """Format user text on one line, with unprintable characters escaped."""
     return escape_controls(" ".join(text.split()))
 
 
 def texts_words(texts: Sequence[str]) -> str:
-    """The texts of a figure, 'Text: “...”'; "" if it depends on none."""
+    """Format the texts of a figure, 'Text: “...”'; "" if it depends on none."""
     if not texts:
         return ""
     if len(texts) > SPELLED:
@@ -106,7 +106,7 @@ def _quoted(text: str) -> str:
 
 
 def _scales(figure: go.Figure) -> Iterator[tuple[str, str, str, str]]:
-    """(unit, low, high, spacing) of every colour bar that is drawn."""
+    """Yield (unit, low, high, spacing) of every visible colour bar."""
     layout = figure.layout.to_plotly_json()
     for name, axis in layout.items():
         if name.startswith("coloraxis") and axis.get("colorbar"):
@@ -124,7 +124,7 @@ def _shows(scale: Any) -> bool:
 
 
 def _ends(bar: dict[str, Any], low: float | None, high: float | None, values: Any) -> tuple[str, str, str, str]:
-    """Ends of a scale, by the ticks of its bar or as numbers."""
+    """Return the ends of a scale, from the ticks of its bar or as numbers."""
     title = bar.get("title") or {}
     unit = ((title.get("text") if isinstance(title, dict) else str(title)) or "value").strip()
     ticks = bar.get("ticktext")
@@ -139,7 +139,7 @@ def _ends(bar: dict[str, Any], low: float | None, high: float | None, values: An
 
 
 def _ends_of_ticks(words: Sequence[str], places: Any, low: float | None, high: float | None) -> tuple[str, str, str]:
-    """What the ends of a bar are by the words of its ticks, which may stand within them and beside other numbers."""
+    """Return the ends of a bar from its tick labels, which may be inside the range and may not be numbers."""
     first, last = _minus(words[0]), _minus(words[-1])
     if low is None or high is None or places is None or places[0] == places[-1]:
         return first, last, ""
@@ -148,7 +148,7 @@ def _ends_of_ticks(words: Sequence[str], places: Any, low: float | None, high: f
         return _end(number(low)), _end(number(high)), how
     if np.allclose(sorted((places[0], places[-1])), (low, high), rtol=0, atol=1e-6 * (high - low)):
         return first, last, ""
-    return f"less than {first}", f"more than {last}", ""  # between uneven ticks nothing can be read off
+    return f"less than {first}", f"more than {last}", ""  # uneven ticks do not determine the ends
 
 
 def _end(number: float | None) -> str:
@@ -162,6 +162,6 @@ def _minus(number: str) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """The visible text of a label; W<sub>q</sub> is W_q."""
+    """Return the visible text of a label; W<sub>q</sub> becomes W_q."""
     text = text.replace("<sub>", "_").replace("</sub>", "").replace("\u2068", "").replace("\u2069", "")
     return text.replace("<br>", " ").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

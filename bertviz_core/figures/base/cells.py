@@ -1,4 +1,4 @@
-"""Heatmaps with their numbers in the cells, in black or white, where there is room."""
+"""Heatmaps with numbers in the cells, in black or white, if they fit."""
 
 import itertools
 import math
@@ -15,15 +15,15 @@ from bertviz_core.figures.base.style import text_on
 from bertviz_core.figures.base.text_width import text_width
 
 SIZES = (14, 13, 12, 11)
-"""Heights of the numbers in pixels, the largest that has room is taken."""
+"""Font sizes of the numbers in pixels; the largest that fits is used."""
 BESIDE, ABOVE = 6, 5
-"""Pixels that stay free in a cell."""
+"""Free pixels in a cell, horizontally and vertically."""
 MOST_NUMBERS = 600
-"""A map with more cells is looked at as a whole."""
+"""Maximum number of cells with numbers."""
 
 
 def colour_at(scale: Sequence[Sequence[float | str]], share: float) -> str:
-    """The colour of a scale at a share from 0 to 1 of its range, as plotly mixes it."""
+    """Return the colour of a scale at a share from 0 to 1 of its range, interpolated like plotly."""
     share = min(max(share, 0.0), 1.0)
     for (low, one), (high, other) in itertools.pairwise(scale):
         if share <= float(high):
@@ -34,12 +34,12 @@ def colour_at(scale: Sequence[Sequence[float | str]], share: float) -> str:
 
 
 def number_size(words: Sequence[Sequence[str]], across: float, down: float) -> int | None:
-    """Font size at which every number fits its cell; None if none is legible.
+    """Return the font size at which every number fits its cell; None if none is legible.
 
     Args:
-        words: the numbers, rows of columns.
-        across: width of all cells together in pixels.
-        down: their height.
+        words: formatted numbers, rows of columns.
+        across: total width of the cells in pixels.
+        down: total height of the cells in pixels.
     """
     rows, columns = len(words), max((len(row) for row in words), default=0)
     if not 0 < rows * columns <= MOST_NUMBERS:
@@ -50,7 +50,7 @@ def number_size(words: Sequence[Sequence[str]], across: float, down: float) -> i
 
 
 def _finer(form: str, values: Float[np.ndarray, "rows columns"]) -> str:
-    """The format with as many decimals as distinguish the numbers; counts stay whole."""
+    """Return the format with enough decimals to distinguish the numbers; counts stay integers."""
     fixed, finite = re.fullmatch(r"(.*\.)([1-9]\d*)f", form), values[np.isfinite(values)]
     spread = float(np.ptp(finite)) if finite.size else 0.0
     if fixed is None or spread == 0:
@@ -68,19 +68,19 @@ def cell_numbers(
     axes: tuple[str, str] = ("x", "y"),
     first_column: int = 0,
 ) -> go.Figure:
-    """Add the numbers to the cells of a map if all of them fit.
+    """Add numbers to the cells of a map if all of them fit.
 
-    The cells are those of a heatmap, one unit of an axis each, the first at 0. What is no number stays empty.
+    The cells are those of a heatmap, one unit of an axis each, the first at 0. NaN cells stay empty.
 
     Args:
-        figure: holds the map.
-        values: its numbers.
-        form: how one is written, such as ".2f"; where all are alike, with more digits, if there is room.
-        scale: its colours, from 0 to 1.
-        ends: numbers that have the first and the last colour.
-        room: width and height of the map in pixels, in the narrowest place for which it is drawn.
-        axes: names of its axes.
-        first_column: where its columns begin on their axis, if not at 0.
+        figure: figure of the map.
+        values: numbers of the map.
+        form: number format, such as ".2f"; more digits are used for nearly equal numbers if they fit.
+        scale: colour scale, from 0 to 1.
+        ends: numbers with the first and the last colour.
+        room: width and height of the map in pixels, in the narrowest layout of its width class.
+        axes: names of the axes.
+        first_column: position of the first column on its axis.
     """
     if values.size > MOST_NUMBERS:
         return figure
@@ -117,19 +117,19 @@ def add_cells(
     axes: tuple[str, str] = ("x", "y"),
     **settings: Any,
 ) -> go.Figure:
-    """Add a heatmap with a colour bar in its unit, and its numbers in the cells where all of them have room.
+    """Add a heatmap with a colour bar in its unit, and numbers in the cells if all of them fit.
 
     Args:
-        figure: gets the map.
-        values: its numbers; cells stand at 0, 1, 2 ... of both axes.
-        form: format of the numbers in the cells, as of `cell_numbers`.
-        scale: its colours, from 0 to 1.
-        ends: numbers that have the first and the last colour.
-        room: width and height of the map in pixels, in the narrowest place for which it is drawn.
-        unit: title of its colour bar.
-        hover: what a cell shows under the pointer, as plotly's hovertemplate.
-        axes: names of its axes.
-        settings: further settings of the heatmap, or others than the usual.
+        figure: figure to add the map to.
+        values: numbers of the map; cells are at 0, 1, 2 ... on both axes.
+        form: number format, see `cell_numbers`.
+        scale: colour scale, from 0 to 1.
+        ends: numbers with the first and the last colour.
+        room: width and height of the map in pixels, in the narrowest layout of its width class.
+        unit: title of the colour bar.
+        hover: plotly hovertemplate of the cells.
+        axes: names of the axes.
+        settings: settings of the heatmap that add to or override the defaults.
     """
     rows, columns = values.shape
     usual: dict[str, Any] = {"x": list(range(columns)), "y": list(range(rows)), "xgap": 1, "ygap": 1}
@@ -140,7 +140,7 @@ def add_cells(
 
 
 def _written(value: float, form: str) -> str:
-    """The formatted number with a real minus, none before 0; "" for NaN."""
+    """Format a number with a true minus sign, none for zero; "" for NaN."""
     if not np.isfinite(value):
         return ""
     written = f"{value:{form}}"

@@ -10,18 +10,18 @@ import numpy as np
 from bertviz_core.text import digits
 
 LIMITS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
-"""Round numbers of one power of ten, whose halves are round too."""
+"""Round numbers of one power of ten with round halves."""
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 """Round steps of one power of ten."""
 THICKNESS = 14
-"""Pixels."""
+"""Thickness of a colour bar in pixels."""
 
 
 def round_limit(limit: float) -> float:
-    """The smallest round number that is not smaller, as the end of a scale.
+    """Return the smallest round number that is at least the limit, as the end of a scale.
 
     Args:
-        limit: largest magnitude; 1 stands for it where it is 0 or no number.
+        limit: largest magnitude; 0 and NaN are replaced by 1.
     """
     if not math.isfinite(limit) or limit <= 0:
         return 1.0
@@ -30,12 +30,12 @@ def round_limit(limit: float) -> float:
 
 
 def round_ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Multiples of one round number from low to high, as many as there is room for.
+    """Return multiples of one round number from low to high, as many as allowed.
 
     Args:
         low: lower end of the scale.
         high: upper end.
-        most: ticks that may stand on it.
+        most: maximum number of ticks.
     """
     if not low < high:
         return [low]
@@ -48,7 +48,7 @@ def round_ticks(low: float, high: float, most: int = 5) -> list[float]:
 
 
 def tick_words(ticks: Sequence[float]) -> list[str]:
-    """Formatted ticks, all with the decimals that the finest needs."""
+    """Format ticks with the decimals that the finest needs."""
     if not ticks:
         return []
     if (
@@ -63,14 +63,14 @@ def tick_words(ticks: Sequence[float]) -> list[str]:
 def colour_bar(
     unit: str, low: float, high: float, drawn: tuple[float, float] | None = None, most: int = 5
 ) -> dict[str, Any]:
-    """Settings of a colour bar with round ticks.
+    """Return settings of a colour bar with round ticks.
 
     Args:
-        unit: what the colours mean, for its title.
+        unit: unit of the colours, for the title.
         low: lower end of the scale.
         high: upper end.
-        drawn: what stands for the two ends where cells are drawn as steps; None where they are drawn as they are.
-        most: ticks that may stand on it.
+        drawn: cell values of the two ends, for cells drawn as steps; None for cells with the numbers themselves.
+        most: maximum number of ticks.
     """
     ticks = round_ticks(low, high, most)
     start, stop = drawn or (low, high)
@@ -90,11 +90,11 @@ SPACINGS: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "log(1 + x)": (np.log1p, np.expm1),
     "by the square root": (np.sqrt, np.square),
 }
-"""How the numbers of a bar are spaced -> the function by which they are, and its inverse."""
+"""Spacing of the numbers of a bar -> its function and inverse."""
 
 
 def tick_number(word: str) -> float | None:
-    """The number of a tick; None for other words."""
+    """Parse the number of a tick; None for other text."""
     try:
         return float(word.replace("−", "-").replace(",", ""))
     except ValueError:
@@ -102,16 +102,16 @@ def tick_number(word: str) -> float | None:
 
 
 def spacing(words: Sequence[str], places: Sequence[float]) -> tuple[str, Callable[[float], float]] | None:
-    """How the ticks of a bar are spaced, one of SPACINGS, and which number each place of the bar stands for.
+    """Determine the spacing of a bar's ticks, one of SPACINGS, and the function from positions on the bar to numbers.
 
     A logarithmic bar may have a tick for 0 below all others.
 
     Args:
-        words: of the ticks.
-        places: where they stand.
+        words: labels of the ticks.
+        places: positions of the ticks.
 
     Returns:
-        None for ticks that are not numbers or are spaced in another way.
+        Spacing and function; None for ticks that are not numbers or have another spacing.
     """
     numbers = [tick_number(word) for word in words]
     values = [number for number in numbers if number is not None]
@@ -142,17 +142,17 @@ def _number_at(place: float, origin: float, start: float, slope: float, inverse:
 
 
 def scale_words(unit: str, low: str, high: str, how: str = "") -> str:
-    """The sentence of a scale, the same in a picture, its caption and its table: "weight, 0 to 0.946".
+    """Describe a scale, the same in a figure, its caption and its table: "weight, 0 to 0.946".
 
     Args:
-        unit: what the colours mean.
-        low: the lower end as it is written.
-        high: the upper end.
-        how: how numbers are spaced or what the ends are; empty for an even scale.
+        unit: unit of the colours.
+        low: the formatted lower end.
+        high: the formatted upper end.
+        how: spacing of the numbers or meaning of the ends; empty for a linear scale.
     """
     return f"{unit}, {low} to {high}{f', {how}' if how else ''}"
 
 
 def _exact(number: float) -> float:
-    """The number rounded to twelve digits."""
+    """Round the number to twelve digits."""
     return float(f"{number:.12g}")

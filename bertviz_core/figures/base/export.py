@@ -15,23 +15,23 @@ from bertviz_core.figures.base.style import FAMILY, FONT, Theme
 from bertviz_core.figures.base.text_width import wrapped
 
 CAPTION_SIZE, LINE, EDGE = 14, 20, 16
-"""Pixels: letters of a caption, its lines, the space around it."""
+"""Pixels: font size and line height of a caption, margin around it."""
 FONT_FILE = Path(__file__).with_name("fonts") / "source_sans.woff2"
 WIDTH, SCALE, LEAST = 1000, 2, 1600
-"""Pixels of a figure that no page gives a width; pixels of a PNG for each of them; least width of a PNG."""
+"""Default width of a figure, pixels of a PNG per pixel of the figure, minimum width of a PNG."""
 SELECTION = "selection"
-"""Name of a shape, and meta of a trace, that marks what a reader of the page has chosen; files are without it."""
+"""Name of shapes and meta of traces that mark a selection on the page; files omit them."""
 
 
 def standalone_html(figure: go.Figure, title: str, caption: Caption, theme: Theme, alt: str = "") -> str:
-    """One HTML page with the figure, its caption and plotly's own code; no request leaves it.
+    """Build one HTML page with the figure, its caption and plotly's code; it makes no request.
 
     Args:
-        figure: drawn in this theme; for print it stands still.
-        title: of the page.
-        caption: stands below the figure.
-        theme: colours and typeface.
-        alt: what is seen, for a reader who does not see it.
+        figure: figure drawn in this theme; static for print.
+        title: title of the page.
+        caption: caption below the figure.
+        theme: theme of the figure.
+        alt: alternative text.
     """
     config = {"showSendToCloud": False, "displaylogo": False, "responsive": True}
     config |= {"staticPlot": True, "displayModeBar": False} if theme.name == "print" else {}
@@ -49,7 +49,7 @@ def standalone_html(figure: go.Figure, title: str, caption: Caption, theme: Them
 
 
 def without_selection(figure: go.Figure) -> go.Figure:
-    """The figure without the marks of what is selected on the page."""
+    """Return the figure without the marks of a selection on the page."""
     still = go.Figure(figure)
     still.data = [trace for trace in still.data if trace.meta != SELECTION]
     still.layout.shapes = [shape for shape in still.layout.shapes if shape.name != SELECTION]
@@ -57,30 +57,30 @@ def without_selection(figure: go.Figure) -> go.Figure:
 
 
 def png_scale(width: float) -> float:
-    """Pixels of a PNG per pixel of the figure, for a sharp slide."""
+    """Return the pixels of a PNG per pixel of the figure, for a sharp slide."""
     return max(SCALE, LEAST / width)
 
 
 @lru_cache
 def font_face() -> str:
-    """CSS rule that embeds the typeface."""
+    """Return the CSS rule that embeds the typeface."""
     file = base64.b64encode(FONT_FILE.read_bytes()).decode("ascii")
     source = f"url(data:font/woff2;base64,{file}) format('woff2')"
     return f"@font-face{{font-family:'{FAMILY}';font-weight:200 900;src:{source}}}"
 
 
 def captioned_svg(drawing: str, title: str, caption: Caption, theme: Theme, alt: str = "") -> str:
-    """The drawing with its caption below, title and description inside; nothing in them is read as a tag.
+    """Add a caption below a drawing, title and description inside; all text is escaped.
 
     Args:
-        drawing: SVG as plotly writes it, with width and height in pixels.
-        title: what the drawing is.
-        caption: stands below, in as many lines as it needs.
-        theme: that of the drawing.
-        alt: what is seen.
+        drawing: SVG of plotly, with width and height in pixels.
+        title: title of the drawing.
+        caption: caption below, in as many lines as it needs.
+        theme: theme of the drawing.
+        alt: alternative text.
 
     Raises:
-        ValueError: the drawing states no size.
+        ValueError: the drawing has no size.
     """
     size = re.match(r"<svg\b[^>]*?\bwidth=\"([\d.]+)\"[^>]*?\bheight=\"([\d.]+)\"", drawing)
     if size is None:
@@ -102,12 +102,12 @@ def captioned_svg(drawing: str, title: str, caption: Caption, theme: Theme, alt:
 
 
 def description(alt: str, caption: Caption) -> str:
-    """Alternative text and caption in one line."""
+    """Combine alternative text and caption in one line."""
     return f"{spelled(alt).rstrip('.')}. {caption.line}" if alt else caption.line
 
 
 def framed(svg: str, theme: Theme) -> tuple[go.Figure, int, int]:
-    """A figure that shows this SVG alone, so that plotly can render it; its width and height."""
+    """Return a figure that contains only this SVG, so that plotly can render it; also its width and height."""
     size = re.match(r"<svg [^>]*?width=\"([\d.]+)\" height=\"([\d.]+)\"", svg)
     if size is None:
         raise ValueError("the picture states no size")
@@ -128,10 +128,10 @@ def framed(svg: str, theme: Theme) -> tuple[go.Figure, int, int]:
 
 
 def described_png(png: bytes, words: str) -> bytes:
-    """The PNG with an iTXt chunk "Description" behind its header (PNG specification, 11.3.4.5).
+    """Add an iTXt chunk "Description" to a PNG after its header (PNG specification, 11.3.4.5).
 
     Raises:
-        ValueError: these bytes are no PNG.
+        ValueError: the bytes are no PNG.
     """
     if not png.startswith(b"\x89PNG\r\n\x1a\n"):
         raise ValueError("these bytes are no PNG")

@@ -1,6 +1,6 @@
-"""Fit a figure to the width of its place: title, legend, colour bars and axis labels.
+"""Fit a figure to the available width: title, legend, colour bars and axis labels.
 
-Widths of words are reckoned, not measured, so that a figure is the same wherever it is drawn.
+Text widths are estimated, not measured, so that a figure is the same everywhere.
 """
 
 import math
@@ -15,42 +15,42 @@ from bertviz_core.figures.base.text_width import label_width, shortened_label, w
 
 TITLE_LINE, LEGEND_LINE = 1.3 * TITLE_SIZE, 1.3 * TEXT_SIZE + 4
 GAP, EDGE = 8, 12
-"""Pixels between title, legend and plot; pixels free beside a title."""
+"""Pixels between title, legend and plot, and beside a title."""
 CAPITALS = 0.7
-"""Height of capitals as a share of the letters' size: by so much plotly draws a title of several lines too high."""
+"""Height of capitals as a share of the font size; plotly draws multi-line titles too high by this amount."""
 MARK = 46
-"""Pixels of a legend's entry before its words and behind them."""
+"""Pixels of a legend entry before and after its text."""
 TOOLS, FEW_TOOLS = 190, 70
-"""Pixels that the tool bar takes at the right of a title, with and without the tools of axes."""
+"""Width in pixels of the tool bar at the right of a title, with and without the tools for axes."""
 USUAL_HEIGHT = 450
-"""Pixels of a figure that states no height."""
+"""Default height of a figure in pixels."""
 LENGTH = 0.86
-"""Share of the plots' width that a lying colour bar takes with its title."""
+"""Length of a horizontal colour bar with its title, as a share of the width of the plots."""
 USUAL_TICK = "0.00"
-"""Stands for the ticks that plotly chooses itself."""
+"""Placeholder for ticks chosen by plotly."""
 SPACE, SPACE_WIDTH = "\u00a0", 0.2
-"""Stands behind that title, often enough for the first tick's words, which reach to the left of their tick; its width
-in Source Sans as a share of the letters' height."""
+"""Character appended to a horizontal bar's title to make room for the first tick label; its width in Source Sans as a
+share of the font size."""
 UNIT = 0.36
-"""Of a figure's width, at most so much is left to that title."""
+"""Maximum share of the figure's width for that title."""
 LYING = 46
-"""Pixels below a plot that a lying colour bar takes, with its words."""
+"""Height in pixels of a horizontal colour bar below a plot, with its labels."""
 STANDING = 84
-"""Pixels beside a plot that a standing one takes."""
+"""Width in pixels of a vertical colour bar beside a plot."""
 LARGEST, LEAST_LYING, SMALLEST = TEXT_SIZE - 1, 12, 11
-"""Heights of the labels of an axis; lying ones are turned rather than smaller than the second."""
+"""Font sizes of axis labels; horizontal labels are rotated rather than made smaller than the second."""
 BETWEEN = 2
 """Pixels between two labels."""
 SHARE_OF_NAMES = 0.34
-"""Of a narrow figure's width, at most so much is left to the names of its rows."""
+"""Maximum share of a narrow figure's width for row names."""
 
 
 def fitted(figure: go.Figure, theme: Theme) -> go.Figure:
-    """Fit the figure to its place; changes and returns it.
+    """Fit the figure to the width of its theme; changes and returns it.
 
-    Wherever it stands: the title has as many lines as it needs, and the legend stands below it. On less than a whole
-    page: labels along the axes are turned, made smaller and at last thinned. On a phone: a colour bar lies below the
-    plot, names of rows are cut, and a finger on the figure moves the page. The layout's `meta` says for which width.
+    Always: the title has as many lines as it needs, and the legend is below it. On less than a full page: axis labels
+    are rotated, made smaller and finally thinned. On a phone: a colour bar is below the plot, row names are cut, and
+    touches scroll the page. The layout's `meta` contains the width class.
     """
     _name_logarithms(figure, theme)
     _even_titles(figure, theme)
@@ -71,7 +71,7 @@ def fitted(figure: go.Figure, theme: Theme) -> go.Figure:
 
 
 def _name_logarithms(figure: go.Figure, theme: Theme) -> None:
-    """Say in titles of axes and colour bars where the scale is not linear; a phone's bar has no room for it."""
+    """Mention nonlinear scales in titles of axes and colour bars, except on bars of a phone."""
     for axis in (*figure.select_xaxes(), *figure.select_yaxes()):
         if axis.type == "log" and axis.title.text:
             axis.title.text += ", logarithmic"
@@ -82,17 +82,17 @@ def _name_logarithms(figure: go.Figure, theme: Theme) -> None:
 
 
 def _even_titles(figure: go.Figure, theme: Theme) -> None:
-    """One font size for all titles; short titles of colour bars stand above them."""
+    """Set one font size for all titles; short titles of colour bars are placed above them."""
     for each in (*figure.select_xaxes(), *figure.select_yaxes(), *([] if theme.narrow else _bars(figure))):
         if each.title.text and each.title.font.size is None:
             each.title.font.size = TEXT_SIZE
-    for bar in _standing_bars(figure):  # beside a bar, a word reads as the unit of the middle tick alone
+    for bar in _standing_bars(figure):  # beside a bar, a word looks like the unit of the middle tick only
         if bar.title.text and label_width(bar.title.text, bar.title.font.size or TEXT_SIZE) <= STANDING - GAP:
             bar.title.side = "top"
 
 
 def _make_room_beside(figure: go.Figure) -> None:
-    """A right margin for the numbers behind horizontal bars."""
+    """Reserve a right margin for the numbers after horizontal bars."""
     words = [
         label_width(str(each), trace.textfont.size or TEXT_SIZE)
         for trace in figure.data
@@ -106,12 +106,12 @@ def _make_room_beside(figure: go.Figure) -> None:
 
 
 def _several(texts: Any) -> list[Any]:
-    """A trace's texts as a list."""
+    """Return the texts of a trace as a list."""
     return [] if texts is None else list(texts)
 
 
 def _fitted_title(title: str, theme: Theme, size: float, tools: float) -> list[str]:
-    """The title in lines; beside the first stands the tool bar."""
+    """Break the title into lines; the tool bar is beside the first."""
     room = theme.pixels - 2 * EDGE
     first, *others = title.split("<br>")
     lines = wrapped_label(first, room, size, 0 if theme.narrow else tools)
@@ -119,12 +119,12 @@ def _fitted_title(title: str, theme: Theme, size: float, tools: float) -> list[s
 
 
 def _tools_width(figure: go.Figure) -> float:
-    """Width of the tool bar in pixels."""
+    """Return the width of the tool bar in pixels."""
     return FEW_TOOLS if all(axis.fixedrange for axis in figure.select_xaxes()) else TOOLS
 
 
 def _make_room_above(figure: go.Figure, theme: Theme) -> None:
-    """Break the title, put the legend below it, and grow the figure by both."""
+    """Break the title, place the legend below it, and grow the figure accordingly."""
     _wrap_legend(figure, theme)
     title = figure.layout.title.text or ""
     size = figure.layout.title.font.size or TITLE_SIZE
@@ -142,7 +142,7 @@ def _make_room_above(figure: go.Figure, theme: Theme) -> None:
 
 
 def legend_height(figure: go.Figure, theme: Theme) -> float:
-    """Height of the legend above the plot, 0 without one."""
+    """Return the height of the legend above the plot, 0 without one."""
     layout = figure.layout
     legend = layout.legend
     names = list(dict.fromkeys(trace.name for trace in figure.data if _in_legend(trace)))
@@ -176,12 +176,12 @@ def _in_legend(trace: Any) -> bool:
 
 
 def plot_width(figure: go.Figure, theme: Theme) -> float:
-    """Pixels left for the plots beside row names and standing colour bars."""
+    """Return the pixels for the plots beside row names and vertical colour bars."""
     return theme.pixels - _names_width(figure) - (STANDING if _standing_bars(figure) else _margin(figure, "r"))
 
 
 def _names_width(figure: go.Figure) -> float:
-    """Pixels at the left of the plots: the widest label, the axis' own title, the margin that the figure states."""
+    """Return the pixels left of the plots: the widest label, the axis title and the margin."""
     widths = [_margin(figure, "l")]
     for axis in figure.select_yaxes():
         words = [label_width(str(each), axis.tickfont.size or TEXT_SIZE) for each in _several(axis.ticktext)]
@@ -191,12 +191,12 @@ def _names_width(figure: go.Figure) -> float:
 
 
 def _standing_bars(figure: go.Figure) -> list[Any]:
-    """Colour bars beside the plot."""
+    """Return the colour bars beside the plot."""
     return [bar for bar in _bars(figure) if bar.orientation != "h"]
 
 
 def _bars(figure: go.Figure) -> list[Any]:
-    """All colour bars."""
+    """Return all colour bars."""
     axes = [figure.layout[name] for name in figure.layout if name.startswith("coloraxis")]
     used = [axis for axis in axes if axis.showscale is not False and axis.colorscale is not None]
     own = [trace for trace in figure.data if trace.type in ("heatmap", "contour")]
@@ -211,13 +211,13 @@ def _lay_bars_down(figure: go.Figure, theme: Theme) -> None:
     if len(bars) != 1:
         return
     lines = wrapped_label(bars[0].title.text or "", UNIT * theme.pixels, TEXT_SIZE)
-    # The second line of a title stands as high as the ticks, which may then be turned.
+    # The second line of a title is at the height of the ticks, which may then be rotated.
     one = len(lines) == 1
     spaces = _spaces_behind_title(bars[0]) if one else 6 * SPACE
     title = "<br>".join(f"{line}{spaces}" for line in lines)
     bars[0].update(
         orientation="h",
-        # Its side puts the title in front of the bar; above it, plotly loses it in a container.
+        # This side places the title before the bar; above it, plotly drops it in a container.
         title={"text": title, "side": "right", "font": {"size": TEXT_SIZE} if one else {}},
         thickness=10,
         tickangle=0 if one else None,
@@ -229,14 +229,14 @@ def _lay_bars_down(figure: go.Figure, theme: Theme) -> None:
 
 
 def _spaces_behind_title(bar: Any) -> str:
-    """Spaces as wide as half the first tick of a lying bar and a gap."""
+    """Return spaces as wide as half the first tick label of a horizontal bar and a gap."""
     words = [str(each) for each in _several(bar.ticktext)] or [USUAL_TICK]
     pixels = label_width(words[0], bar.tickfont.size or TEXT_SIZE) / 2 + GAP
     return SPACE * math.ceil(pixels / (SPACE_WIDTH * TEXT_SIZE))
 
 
 def _thin_ticks(bar: Any, pixels: float) -> None:
-    """Every k-th tick of a horizontal bar; the two at its ends stay."""
+    """Show every k-th tick of a horizontal bar and both ends."""
     words = [str(each) for each in _several(bar.ticktext)]
     size = bar.tickfont.size or TEXT_SIZE
     room = pixels - label_width(bar.title.text or "", TEXT_SIZE) - GAP
@@ -257,20 +257,20 @@ def _wrap_axis_titles(figure: go.Figure, theme: Theme) -> None:
             words, size = axis.title.text, axis.title.font.size or TEXT_SIZE
             if words and label_width(words, size) > pixels * _share(axis):
                 lines = wrapped_label(words, pixels * _share(axis), size)
-                # Towards the plot, where the labels are: plotly reckons with one line only.
+                # Towards the plot, where the labels are: plotly assumes a single line.
                 axis.title.standoff = (axis.title.standoff or GAP) + (len(lines) - 1) * 1.3 * size * (axes is ys)
                 axis.title.text = "<br>".join(lines)
                 axis.automargin = True
 
 
 def _plot_height(figure: go.Figure) -> float:
-    """Pixels from the top of the highest plot to the bottom of the lowest, with labels of one line below."""
+    """Return the pixels from the top of the highest plot to the bottom of the lowest, with labels of one line below."""
     height = figure.layout.height or USUAL_HEIGHT
     return float(max(height - _margin(figure, "t") - max(_margin(figure, "b"), 3 * TEXT_SIZE), TEXT_SIZE))
 
 
 def _fit_rows(figure: go.Figure, theme: Theme) -> None:
-    """Cut row names on a narrow figure, then shrink and thin them where rows are low."""
+    """Cut row names on a narrow figure, then shrink and thin them if rows are low."""
     height = _plot_height(figure)
     for axis in figure.select_yaxes():
         if not _several(axis.ticktext):
@@ -285,7 +285,7 @@ def _fit_rows(figure: go.Figure, theme: Theme) -> None:
 
 
 def _fit_columns(figure: go.Figure, theme: Theme) -> None:
-    """Keep column names horizontal while they fit, else turn, shrink and thin them."""
+    """Keep column names horizontal if they fit, else rotate, shrink and thin them."""
     for axis in figure.select_xaxes():
         if not _several(axis.ticktext):
             continue
@@ -303,7 +303,7 @@ def _fit_columns(figure: go.Figure, theme: Theme) -> None:
 
 
 def _thin(axis: Any, unit: float) -> None:
-    """Letters of an axis as large as its labels have room below each other; every k-th label where none has."""
+    """Shrink the labels of an axis to fit below each other; show every k-th label if none fits."""
     room, own = unit * stride(axis) - BETWEEN, axis.tickfont.size or LARGEST
     size = max(SMALLEST, min(own, int(room)))
     axis.tickfont.size = size
@@ -313,14 +313,14 @@ def _thin(axis: Any, unit: float) -> None:
 
 
 def _units(axis: Any) -> float:
-    """Cells or places along an axis: of its range, where that is given, else from its first label to its last."""
+    """Return the number of units along an axis: of its range if set, else from its first label to its last."""
     if axis.range and all(isinstance(end, int | float) for end in axis.range):
         return float(abs(axis.range[1] - axis.range[0])) or 1.0
     return float(max(axis.tickvals) - min(axis.tickvals)) + stride(axis)
 
 
 def _share(axis: Any) -> float:
-    """Share of the figure along which an axis runs."""
+    """Return the share of the figure along which an axis runs."""
     low, high = axis.domain or (0, 1)
     return float(high - low)
 
@@ -331,7 +331,7 @@ def _margin(figure: go.Figure, side: str) -> float:
 
 
 def _grow(figure: go.Figure, side: str, pixels: float) -> None:
-    """Grow a margin, and the figure's height by as much."""
+    """Grow a margin and the height of the figure."""
     more = math.ceil(pixels)
     if more:
         figure.layout.margin[side] = _margin(figure, side) + more

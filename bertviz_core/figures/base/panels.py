@@ -1,4 +1,4 @@
-"""Draw maps of layers by heads beside or below each other, each with a colour bar of its own."""
+"""Draw maps of layers by heads side by side or stacked, each with its own colour bar."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,9 +14,9 @@ from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 
 MOST_HEADS, MOST_LAYERS = 16, 14
-"""Numbers that stand along an axis."""
+"""Maximum number of tick labels along an axis."""
 INSIDE = 0.9
-"""Share of a line's height that its cells' numbers have."""
+"""Height of cell numbers as a share of the row height."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,58 +24,58 @@ class Panel:
     """One map."""
 
     words: str
-    """What stands above it, in HTML."""
+    """Heading in HTML."""
     hover: str
-    """What it shows, in HTML, where a cell is pointed at."""
+    """Hover text in HTML."""
     cells: Float[np.ndarray, "layers heads"]
     """The numbers."""
     scale: Sequence[Sequence[float | str]]
-    """Colours of its scale."""
+    """Colour scale."""
     ends: tuple[float, float]
     """Numbers at the ends of the scale."""
     unit: str
-    """Of the numbers, for the colour bar."""
+    """Unit of the numbers, for the colour bar."""
     digits: str
-    """How the numbers in the cells are written, such as ".2f"."""
+    """Format of the numbers in the cells, such as ".2f"."""
     hover_unit: str = ""
-    """Behind the number of a cell that is pointed at."""
+    """Suffix of the number in a hover."""
     bar: Mapping[str, Any] = field(default_factory=dict)
-    """What its colour bar has beside, or instead of, the usual."""
+    """Settings of the colour bar that add to or override the defaults."""
     most_ticks: int = 5
-    """Numbers that fit at its colour bar."""
+    """Maximum number of ticks of the colour bar."""
 
 
 @dataclass(frozen=True, slots=True)
 class PanelGrid:
-    """Where maps stand; shares are of the plot's width and height."""
+    """Positions of maps; shares are of the plot's width and height."""
 
     columns: int
-    """Maps beside each other."""
+    """Number of maps side by side."""
     height: int
-    """Pixels of the figure."""
+    """Height of the figure in pixels."""
     rows: int
-    """Pixels of one line of maps."""
+    """Height of one row of maps in pixels."""
     tall: float
-    """Share of one line of maps."""
+    """Height of one row of maps as a share."""
     below: float
-    """Share between two lines of maps."""
+    """Distance between two rows of maps as a share."""
     between: float
-    """Share between two maps beside each other, for a colour bar."""
+    """Distance between two maps side by side, for a colour bar, as a share."""
     edges: int
     """Pixels beside all maps."""
     margin: Mapping[str, int]
     """Pixels around the plot."""
     every_line_named: bool = False
-    """Whether the axis of heads is named below each line of maps, and not below the last alone."""
+    """Whether the axis of heads has a title below each row of maps, or only below the last."""
     hung: bool = False
-    """Whether a colour bar hangs from the top of its map, and does not stand on its lower edge."""
+    """Whether colour bars are aligned with the top of their maps, or with the bottom."""
 
     def place(self, index: int, count: int) -> tuple[float, float, float]:
-        """Left edge, lower edge and width of a map.
+        """Return left edge, lower edge and width of a map.
 
         Args:
-            index: which map.
-            count: how many there are.
+            index: index of the map.
+            count: number of maps.
         """
         line, column = divmod(index, self.columns)
         width = (1 - (self.columns - 1) * self.between) / self.columns
@@ -83,13 +83,13 @@ class PanelGrid:
 
 
 def head_panels(panels: Sequence[Panel], grid: PanelGrid, title: str, theme: Theme) -> go.Figure:
-    """Maps of layers by heads.
+    """Draw maps of layers by heads.
 
     Args:
-        panels: the maps, line by line; of one size, and as many as the grid has places.
-        grid: where they stand.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        panels: the maps, row by row; all of one size, and as many as the grid has positions.
+        grid: positions of the maps.
+        title: title of the figure.
+        theme: theme of the figure.
     """
     figure = go.Figure(layout=layout(theme, escape(title), height=grid.height))
     for index, panel in enumerate(panels):
@@ -138,7 +138,7 @@ def _add_map(
 def _axes(
     panel: Panel, index: int, place: tuple[float, float, float], tall: float, named: str
 ) -> dict[str, dict[str, Any]]:
-    """Axes of heads and layers."""
+    """Return the axes of heads and layers."""
     number, (left, bottom, width), (layers, heads) = _number(index), place, panel.cells.shape
     return {
         f"xaxis{number}": {
@@ -166,22 +166,22 @@ def _number(index: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PairSizes:
-    """Sizes of two maps, side by side or on a phone below each other."""
+    """Sizes of two maps, side by side or stacked on a phone."""
 
     least: int
-    """Of all rows at least."""
+    """Minimum height of all rows in pixels."""
     edges: int
-    """Beside a map for its numbers and its colour bar."""
+    """Width beside a map for its labels and its colour bar in pixels."""
     between: float
-    """Between two maps, as a share of the width."""
+    """Distance between two maps, as a share of the width."""
 
 
 ROW, MOST, BELOW, ABOVE = 30, 420, 60, 84
-"""Of a pair of maps: pixels of a layer's row; of all rows at most; below a map for its axis; above the maps."""
+"""Pixels of a pair of maps: height of a layer's row, maximum height of all rows, axis below a map, margin above."""
 
 
 def pair_grid(layers: int, sizes: PairSizes, theme: Theme) -> PanelGrid:
-    """The grid of two maps with so many layers."""
+    """Return the grid of two maps with this number of layers."""
     rows = max(sizes.least, min(MOST, ROW * layers))
     lines = 2 if theme.slim else 1
     height = ABOVE + lines * (rows + BELOW)

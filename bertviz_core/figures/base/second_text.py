@@ -1,4 +1,4 @@
-"""Mark where the second text of a pair begins."""
+"""Mark the start of the second text of a pair."""
 
 from typing import Any
 
@@ -9,18 +9,18 @@ from bertviz_core.trace.results import Tokens
 
 LABEL = "second text"
 ROOM = 20
-"""Pixels that the words take beside the plot."""
+"""Width in pixels of the label beside the plot."""
 NEAR_THE_END = 0.25
-"""With less of the axis behind the line than this, the words stand before their end instead of behind the line."""
+"""Share of the axis after the line below which the label is right-aligned before the end of the axis."""
 
 
 def second_text_start(tokens: Tokens, first: int = 0, count: int | None = None) -> int | None:
-    """Index of the second text's first token among the tokens drawn; None if it is not among them.
+    """Return the index of the second text's first token among the drawn tokens; None if it is not among them.
 
     Args:
         tokens: the text, or the pair.
-        first: position of the first token drawn.
-        count: tokens drawn; all that follow by default.
+        first: position of the first drawn token.
+        count: number of drawn tokens; by default all that follow.
     """
     shown = tokens.sequence[first : None if count is None else first + count]
     place = next((place for place, sequence in enumerate(shown) if sequence == 1), 0)
@@ -37,16 +37,16 @@ def mark_second_text(
     *,
     inside: bool = False,
 ) -> go.Figure:
-    """Add a line where the second text begins, if there is one.
+    """Add a line at the start of the second text, if there is one.
 
     Args:
-        figure: has an axis of tokens, which stand at 0, 1, 2 ...
-        place: what second_text_start gave.
-        count: tokens drawn.
-        theme: colours and typeface.
-        axis: name of the axis of tokens: one from left to right begins with x, one from top to bottom with y.
-        across: name of the axis that stands across it.
-        inside: whether the words stand inside the plot, at its upper edge, because a legend stands above it.
+        figure: figure with an axis of tokens at 0, 1, 2 ...
+        place: output of second_text_start.
+        count: number of drawn tokens.
+        theme: theme of the figure.
+        axis: name of the axis of tokens; a horizontal one begins with x, a vertical one with y.
+        across: name of the perpendicular axis.
+        inside: whether the label is inside the plot, at its upper edge, since there is a legend above it.
     """
     if place is None:
         return figure
@@ -66,11 +66,11 @@ def mark_second_text(
         spot = {"y": start, "yref": axis, "yanchor": "top" if behind else "bottom", "textangle": 90}
         spot |= {"x": 1, "xref": f"{across} domain", "xanchor": "left"}
         figure.update_traces(selector=_has_bar, colorbar={"xpad": 10 + ROOM})
-        if theme.narrow:  # the bar will lie below
+        if theme.narrow:  # the bar will be horizontal
             figure.update_layout(margin={"r": max(figure.layout.margin.r or 0, ROOM)})
     return figure.add_shape(**line, **ends).add_annotation(**words, **spot)
 
 
 def _has_bar(trace: Any) -> bool:
-    """Whether a trace has a colour bar of its own beside the plot."""
+    """Return whether a trace has its own colour bar beside the plot."""
     return trace.type == "heatmap" and bool(trace.colorbar.to_plotly_json())

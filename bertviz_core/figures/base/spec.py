@@ -1,4 +1,4 @@
-"""Declare figures: their name, title, alternative text and drawing function."""
+"""Declare figures: name, title, alternative text and drawing function."""
 
 import re
 from collections.abc import Callable
@@ -16,30 +16,30 @@ PATTERNS = ("", "/", ".", "x", "-", "\\", "+", "|")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 FLATTEST, TALLEST = 0.85, 1.5
-"""How low and how high a figure is drawn that is to fill a place, as shares of its own height: rows keep their room."""
+"""Minimum and maximum height of a figure that fills a place, as shares of its own height."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FigureSpec:
-    """A figure of a page, file or command, drawn anew for each theme."""
+    """A figure of a page, file or command, drawn separately for each theme."""
 
     title: str
-    """Stands alone on a slide."""
+    """Title of the figure."""
     alt: str
-    """What is seen, for a reader who does not see it."""
+    """Alternative text."""
     draw: Callable[[Theme], go.Figure]
-    """Draws it; the colours are the theme's alone."""
+    """Draws the figure; colours come only from the theme."""
     caption: str = ""
-    """What stands below it in a file; the title where it is empty."""
+    """Caption in a file; "" for the title."""
     chart: str = ""
     """Key of its chart on its page."""
     key: tuple[object, ...] = ()
-    """Name of the declared figure and what it was made of; empty for one that is not declared."""
+    """Name of the declared figure and its inputs; empty for one that is not declared."""
     kept: dict[tuple[str, int, int], go.Figure] = field(default_factory=dict, repr=False)
-    """Theme, width and height of the place -> the figure, where it has been drawn."""
+    """Cache: theme, width and height -> drawn figure."""
 
     def drawn(self, theme: Theme) -> go.Figure:
-        """The figure in a theme and fitted to its width."""
+        """Draw the figure in a theme, fitted to its width."""
         key = (theme.name, theme.pixels, theme.tall)
         if key not in self.kept:
             figure = fitted(self.draw(theme), theme)
@@ -50,7 +50,7 @@ class FigureSpec:
         return self.kept[key]
 
     def _as_tall(self, theme: Theme, own: float) -> go.Figure:
-        """The figure with the height of its place, a legend below the plot included."""
+        """Return the figure with the height of its place, a legend below the plot included."""
         wanted = min(max(theme.tall, own * FLATTEST), own * TALLEST)
         figure = self.draw(theme)
         added = own - (figure.layout.height or USUAL_HEIGHT)
@@ -62,30 +62,30 @@ class DeclaredFigure(Generic[P]):
     """A named figure; calling it with results returns a FigureSpec."""
 
     def __init__(self, name: str, chart: str, description: str, make: Callable[P, FigureSpec]) -> None:
-        """A figure as `figure` declares it."""
+        """Create a figure declared by `figure`."""
         self.name, self.chart, self.description = name, chart, description
         self._make = make
         parameters = signature(make).parameters.values()
         self.inputs = tuple(each.name for each in parameters if each.default is each.empty)
-        """Names of the results that it cannot do without; the answer to its question holds each under this name."""
+        """Names of its required results; the answer to its question contains each under this name."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> FigureSpec:
-        """The figure of these results."""
+        """Build the figure of these results."""
         key = (self.name, *args, *sorted(kwargs.items()))
         return replace(self._make(*args, **kwargs), chart=self.chart, key=key)
 
 
 DECLARED: dict[str, DeclaredFigure[...]] = {}
-"""Name -> figure, of every module that has been imported; bertviz_core.questions.figures imports all."""
+"""Name -> figure, of every imported module; bertviz_core.questions.figures imports all."""
 
 
 def figure(name: str, chart: str, description: str) -> Callable[[Callable[P, FigureSpec]], DeclaredFigure[P]]:
     """Declare a figure for pages, downloads and the command `figure`.
 
     Args:
-        name: what the command calls it.
-        chart: key of its chart on its page, which begins with the page's name.
-        description: what it shows, and with which options, for `figure --list`.
+        name: name in the command.
+        chart: key of its chart, prefixed with the name of the page.
+        description: content and options, for `figure --list`.
     """
 
     def declared(make: Callable[P, FigureSpec]) -> DeclaredFigure[P]:
@@ -99,14 +99,14 @@ def figure(name: str, chart: str, description: str) -> Callable[[Callable[P, Fig
 
 
 def write_minus(figure: go.Figure) -> None:
-    """Format numbers in hovers with a real minus, as those of axes are.
+    """Format numbers in hovers with a true minus sign, like those of axes.
 
-    Plotly writes a number that the words under the pointer format themselves with a hyphen, and one that its axis or
-    trace formats with a minus; so the format moves there.
+    Plotly uses a hyphen for numbers formatted in a hovertemplate, and a minus sign for numbers formatted by an axis or
+    trace, so the format is moved there.
     """
     for trace in figure.data:
         words = trace.hovertemplate if "hovertemplate" in trace else None
-        if not isinstance(words, str) or ("base" in trace and trace.base is not None):  # what is labelled is base + bar
+        if not isinstance(words, str) or ("base" in trace and trace.base is not None):  # the label is base + bar
             continue
         formats = {axis: set(re.findall(rf"%\{{{axis}:([^}}]*\.\d[^}}]*)\}}", words)) for axis in "xyz"}
         for axis, found in formats.items():
@@ -118,12 +118,12 @@ def write_minus(figure: go.Figure) -> None:
 
 
 def printed(figure: go.Figure, theme: Theme) -> go.Figure:
-    """The figure for paper: without hover and clicks; bars hatched, lines dashed."""
+    """Return the figure for paper: without hover and clicks; bars hatched, lines dashed."""
     figure.update_layout(hovermode=False, dragmode=False)
     figure.update_traces(selector={"type": "treemap"}, pathbar={"visible": False})
     bars = [trace for trace in figure.data if trace.type == "bar" and trace.name]
     lines = [trace for trace in figure.data if trace.type == "scatter" and trace.name and "lines" in (trace.mode or "")]
-    # One hatching or dash per name: a name that stands in two plots looks the same in both.
+    # One hatching or dash per name: a name in two plots looks the same in both.
     for traces, mark in ((bars, _hatched), (lines, _dashed)):
         names = list(dict.fromkeys(trace.name for trace in traces))
         for trace in traces if len(names) > 1 else ():

@@ -1,6 +1,6 @@
-"""Colours and type of all figures: one colour means one thing in every figure, view and page.
+"""Colours and typography of all figures; a colour has one meaning in all figures, views and pages.
 
-Hues from Okabe and Ito's set for colour-blind readers (2008); labels and order always say the same as the colour.
+Hues from Okabe and Ito's set for colour-blind readers (2008); labels or order always repeat the meaning of a colour.
 """
 
 from collections.abc import Mapping
@@ -10,58 +10,58 @@ from typing import Any
 import plotly.graph_objects as go
 
 FAMILY = "Source Sans"
-"""Typeface of the page, of figures and of files, which carry it with them."""
+"""Typeface of the page, the figures and the files, which embed it."""
 FONT = f"{FAMILY}, Source Sans Pro, Helvetica, Arial, DejaVu Sans, sans-serif"
-"""With what stands in for it where a program does not read a file's own typeface."""
+"""Typeface with fallbacks for programs that ignore embedded typefaces."""
 TEXT_SIZE = 15
 TITLE_SIZE = 18
 TITLE_WEIGHT = 600
-"""As the attention view and the page's own headings have it."""
+"""Weight of titles, as in the attention view and the headings of the page."""
 WIDTHS = (320, 355, 400, 480, 520, 680, 860, 980)
-"""Pixels of the places for which figures are drawn: each serves all that are as wide or wider, up to the next."""
+"""Width classes of figures in pixels: each applies up to the next larger one."""
 WIDE = WIDTHS[-1]
-"""Pixels of a page on a desk, and of files."""
+"""Width in pixels of a desktop page, and of files."""
 TITLE_TOP = 11
 """Pixels above a title."""
 SIDE_BY_SIDE = 600
-"""Pixels below which plots stand below each other."""
+"""Width in pixels below which plots are stacked."""
 PHONE = 400
-"""Pixels below which a figure is stacked, turned or simplified."""
+"""Width in pixels below which a figure is stacked, rotated or simplified."""
 
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """Colours for a background, and the width of the figure's place."""
+    """Colours for a background, and the width class of the figure."""
 
     name: str
     """"light", "dark", or "print"."""
     paper: str
-    """Ground of the figure, the same as the page's."""
+    """Background of the figure, the same as the page's."""
     text: str
-    """Words and numbers."""
+    """Text and numbers."""
     muted: str
-    """Words of second rank, lines of axes."""
+    """Secondary text and axis lines."""
     grid: str
-    """Lines of the grid."""
+    """Grid lines."""
     neutral: str
-    """Surface of what has no colour of its own, such as a module that spans several parts."""
+    """Surface without a colour of its own, such as a module that spans several parts."""
     edge: str
     """Line between two surfaces."""
     colours: Mapping[str, str]
     """Colour of every component and part."""
     pixels: int = WIDE
-    """Width for which the figure is drawn, one of WIDTHS: its place is as wide or wider."""
+    """Width class of the figure, one of WIDTHS: the available width is at least this."""
     tall: int = 0
-    """Height of the place that it is to fill, as far as it can be drawn so; 0 where it has the height of its own."""
+    """Height to fill, if possible; 0 for the figure's own height."""
 
     @property
     def narrow(self) -> bool:
-        """Whether the place is a phone's."""
+        """Whether the width is that of a phone."""
         return self.pixels < PHONE
 
     @property
     def slim(self) -> bool:
-        """Whether the place is too narrow for plots with axes and colour bars side by side."""
+        """Whether the width is too small for plots with axes and colour bars side by side."""
         return self.pixels < SIDE_BY_SIDE
 
 
@@ -118,7 +118,7 @@ PRINT = Theme(
     grid="#D5D9DE",
     neutral="#E9ECF0",
     edge="#000000",
-    # What stands side by side differs in lightness, not in hue alone: a copying machine keeps the parts apart.
+    # Adjacent parts differ in lightness, not only in hue, so that they are distinct in greyscale.
     colours={
         **LIGHT.colours,
         "embeddings": "#004C80", "encoder": "#E9ECF0", "decoder": "#C3CAD4",
@@ -131,7 +131,7 @@ PRINT = Theme(
 THEMES: Mapping[str, Theme] = {"light": LIGHT, "dark": DARK, "print": PRINT}
 
 HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A929C", "#7F5AB6")
-"""Lines of one figure that have no meaning of their own, in this order."""
+"""Colours of lines without a fixed meaning, in this order."""
 
 INPUT_COLOURS: Mapping[str, tuple[str, float]] = {
     "word": ("embeddings", 0.0),
@@ -141,8 +141,8 @@ INPUT_COLOURS: Mapping[str, tuple[str, float]] = {
     "sum": ("embeddings", 0.55),
     "after layer norm": ("layer_norm", 0.0),
 }
-"""Part of a token's input -> the part whose colour it has, and how far that is mixed with the text's colour, or where
-negative with the paper's: all embeddings are tints of one hue."""
+"""Part of a token's input -> part with its base colour, and the amount mixed with the text colour, or if negative with
+the paper: all embeddings are tints of one hue."""
 
 WORDS: Mapping[str, str] = {
     "query_key_value": "query, key, value (fused)",
@@ -151,27 +151,27 @@ WORDS: Mapping[str, str] = {
     "feed_forward": "feed-forward",
     "layer_norm": "layer norm",
 }
-"""Parts whose name in prose is not their name in the data."""
+"""Display names of parts, if different from the names in the data."""
 
 
 def theme_named(name: str, pixels: int = WIDE) -> Theme:
-    """The theme of this name (light for an unknown one) for a place of this width."""
+    """Return the theme of this name (light for an unknown one) for this width."""
     theme = THEMES.get(name, LIGHT)
     return theme if pixels == theme.pixels else replace(theme, pixels=pixels)
 
 
 def width_class(pixels: float) -> int:
-    """The entry of WIDTHS that serves a place of so many pixels."""
+    """Return the entry of WIDTHS for a width in pixels."""
     return max((width for width in WIDTHS if width <= pixels), default=WIDTHS[0])
 
 
 def words(part: str) -> str:
-    """Name of a part or component in prose."""
+    """Return the display name of a part or component."""
     return WORDS.get(part, part)
 
 
 def sequential(theme: Theme) -> list[list[float | str]]:
-    """Colour scale of probabilities, counts and lengths: 0 is the background."""
+    """Return the colour scale of probabilities, counts and lengths; 0 is the background."""
     steps = (
         ("#123A57", "#1F6391", "#4FA3D6", "#D6EEFB")
         if theme.name == "dark"
@@ -181,9 +181,9 @@ def sequential(theme: Theme) -> list[list[float | str]]:
 
 
 def diverging(theme: Theme) -> list[list[float | str]]:
-    """Symmetric colour scale: negative blue, 0 the background, positive vermilion.
+    """Return a symmetric colour scale: negative blue, 0 the background, positive vermilion.
 
-    In print from dark to bright with a grey 0, after Nunez, Anderton and Renslow's cividis (2018), since blue and
+    In print it goes from dark to bright with a grey 0, after cividis (Nunez, Anderton and Renslow 2018), since blue and
     vermilion are the same grey on paper.
     """
     if theme.name == "print":
@@ -200,12 +200,12 @@ def _even(*colours: str) -> list[list[float | str]]:
 
 
 def escape(text: str) -> str:
-    """Escape text for plotly, which knows these three entities alone."""
+    """Escape text for plotly, which supports only these three entities."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def text_on(colour: str) -> str:
-    """Black or white, whichever has more contrast with a colour: at least 4.5 to 1 (WCAG 2.2)."""
+    """Return black or white, whichever has more contrast with a colour: at least 4.5 to 1 (WCAG 2.2)."""
     channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
@@ -213,21 +213,21 @@ def text_on(colour: str) -> str:
 
 
 def faint(colour: str, share: float) -> str:
-    """A translucent colour."""
+    """Return a translucent colour."""
     red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {share})"
 
 
 def layout(theme: Theme, title: str, **more: Any) -> go.Layout:
-    """Base layout of every figure, with its own template, since importing streamlit changes plotly's."""
+    """Return the base layout of every figure, with its own template, since importing streamlit changes plotly's."""
     axis = {
         "gridcolor": theme.grid,
         "linecolor": theme.muted,
         "zeroline": False,
         "automargin": True,
         "separatethousands": True,
-        "exponentformat": "none",  # 0.0005 and 30,000, no prefix such as µ or k
-        "ticklabeloverflow": "allow",  # margins hold all labels; to look for those outside takes time
+        "exponentformat": "none",  # 0.0005 and 30,000, without prefixes such as µ or k
+        "ticklabeloverflow": "allow",  # margins contain all labels; the check for labels outside is slow
         "title": {"font": {"size": TEXT_SIZE}, "standoff": 12},
         "tickfont": {"size": TEXT_SIZE - 1},
     }
@@ -238,7 +238,7 @@ def layout(theme: Theme, title: str, **more: Any) -> go.Layout:
             "text": title,
             "font": {"size": TITLE_SIZE, "weight": TITLE_WEIGHT},
             **{"x": 0.008, "xref": "container", "xanchor": "left"},
-            # At the very top, so that a legend finds its place below it.
+            # At the very top, so that a legend fits below it.
             **{"y": 1, "yref": "container", "yanchor": "top", "pad": {"t": TITLE_TOP}},
         },
         paper_bgcolor=theme.paper,

@@ -5,39 +5,39 @@ import re
 import unicodedata
 
 NARROW, WIDE, USUAL, JOINED = 0.34, 1.0, 0.56, 0.8
-"""Widths of letters as shares of the letter's height, of Source Sans and, where that is wider, of Helvetica; JOINED of
-Arabic letters, the widest of which are twice as wide as most."""
+"""Widths of letters as shares of the font size, the maximum of Source Sans and Helvetica; JOINED for Arabic letters,
+the widest of which are twice as wide as most."""
 CAPITAL = 0.76
 MARKUP = re.compile(r"<[^<>]*>")
 
 
 def text_width(text: str, size: float) -> float:
-    """Upper bound of the width of a line of plain text, in pixels.
+    """Return an upper bound of the width of a line of plain text, in pixels.
 
     Args:
         text: one line.
-        size: height of the letters in pixels.
+        size: font size in pixels.
     """
     return size * sum(_letter(each) for each in text)
 
 
 def label_width(label: str, size: float) -> float:
-    """Upper bound of the width of a label, in pixels: markup excluded, of several lines the longest."""
+    """Return an upper bound of the width of a label in pixels, without markup; the longest of several lines."""
     return max(text_width(plain(line), size) for line in label.split("<br>"))
 
 
 def plain(label: str) -> str:
-    """The visible text of a label's line."""
+    """Return the visible text of a label's line."""
     return html.unescape(MARKUP.sub("", label))
 
 
 def wrapped(text: str, pixels: float, size: float) -> list[str]:
-    """The text in lines that fit a width; long words are broken.
+    """Break text into lines of a width; long words are broken.
 
     Args:
         text: one line.
         pixels: width of the lines.
-        size: height of the letters in pixels.
+        size: font size in pixels.
     """
     lines, room = [""], pixels
     for word in text.split(" "):
@@ -60,15 +60,15 @@ def wrapped(text: str, pixels: float, size: float) -> list[str]:
 
 
 def wrapped_label(label: str, pixels: float, size: float, beside: float = 0.0) -> list[str]:
-    """A label in lines that fit a width; words are broken only after dots, slashes and underscores.
+    """Break a label into lines of a width; words are broken only after dots, slashes and underscores.
 
-    Markup stays whole.
+    Markup is preserved.
 
     Args:
-        label: one line, its markup around whole words or parts of them.
+        label: one line with markup around words or parts of words.
         pixels: width of the lines.
-        size: height of the letters in pixels.
-        beside: pixels of the first line that something else takes.
+        size: font size in pixels.
+        beside: occupied pixels of the first line.
     """
     lines, room = [""], pixels - beside
     for word in re.findall(r"(?:<[^<>]*>|[^ ])+", label):
@@ -84,13 +84,13 @@ def wrapped_label(label: str, pixels: float, size: float, beside: float = 0.0) -
 
 
 def lined_label(label: str, pixels: float, size: float, most: int = 2) -> str:
-    """A label in at most so many lines; the last is cut.
+    """Break a label into at most this number of lines; the last is cut.
 
     Args:
         label: one line.
         pixels: width of the lines.
-        size: height of the letters in pixels.
-        most: lines that have room.
+        size: font size in pixels.
+        most: maximum number of lines.
     """
     lines = wrapped_label(label, pixels, size)
     lines = lines if len(lines) <= most else [*lines[: most - 1], " ".join(lines[most - 1 :])]
@@ -98,7 +98,7 @@ def lined_label(label: str, pixels: float, size: float, most: int = 2) -> str:
 
 
 def shortened_label(label: str, pixels: float, size: float) -> str:
-    """A one-line label cut to a width; italics and a number at its end are kept."""
+    """Cut a one-line label to a width; italics and a trailing number are preserved."""
     if label_width(label, size) <= pixels:
         return label
     slanted = label.startswith("<i>") and label.endswith("</i>")

@@ -1,4 +1,4 @@
-"""Figures of two checkpoints: one tensor's values in both, and their difference on one text."""
+"""Figures of two checkpoints: values of one tensor in both, and differences of the models on one text."""
 
 import math
 from collections.abc import Sequence
@@ -24,20 +24,20 @@ from bertviz_core.figures.base.style import Theme, escape, layout, sequential
 from bertviz_core.figures.checkpoints.weights import PLACES, tensor_map
 
 ROW_HEIGHT, LEAST_ROWS, MOST_ROWS, AROUND = 30, 190, 380, 130
-"""Pixels: a row of a map, all its rows at least and at most, title and axis around them."""
+"""Pixels: height of a row of a map, minimum and maximum height of all rows, margins for title and axis."""
 BESIDE_MAP = 150
-"""Pixels that names and colour bar take."""
+"""Pixels for names and colour bar."""
 GAP = 0.12
 STANDOFF = 22
-"""Pixels between the numbers of the layers and the title of their axis."""
+"""Pixels between the layer numbers and the axis title."""
 LEAST_DISTANCE = 1e-3
-"""Of the ends of a scale of cosines: what is nearer to 1 is rounding."""
+"""Minimum distance of the ends of a cosine scale: values nearer to 1 are rounding errors."""
 MOST_GAPS = 64
-"""Columns up to which a line parts them; more would be more line than colour."""
+"""Maximum number of columns separated by gaps; with more, gaps would dominate."""
 
 
 def histogram_pair(histograms: ChangeHistograms, models: tuple[str, str], title: str, theme: Theme) -> go.Figure:
-    """One tensor in two checkpoints: values on the left, differences on the right."""
+    """Draw one tensor in two checkpoints: values on the left, differences on the right."""
     figure = go.Figure(layout=layout(theme, escape(title), height=380, bargap=0))
     for model, histogram, colour, dash in zip(
         models,
@@ -77,7 +77,7 @@ def histogram_pair(histograms: ChangeHistograms, models: tuple[str, str], title:
 
 
 def divergence_map(divergences: Float[np.ndarray, "layers heads"], title: str, theme: Theme) -> go.Figure:
-    """Jensen-Shannon divergence of every head, on a scale from 0 to the largest."""
+    """Draw the Jensen-Shannon divergence of every head, on a scale from 0 to the largest."""
     layers, heads = divergences.shape
     rows = min(ROW_HEIGHT * layers, MOST_ROWS)
     top = float(divergences.max(initial=0)) or float(np.log(2))
@@ -92,16 +92,16 @@ def divergence_map(divergences: Float[np.ndarray, "layers heads"], title: str, t
 
 
 def state_names(states: int) -> list[str]:
-    """Names of the hidden states: embeddings, then the output of each layer."""
+    """Return the names of the hidden states: embeddings, then the output of each layer."""
     return ["embeddings", *(f"after layer {layer}" for layer in range(states - 1))]
 
 
 def token_cosine_map(
     cosines: Float[np.ndarray, "states seq"], names: Sequence[str], title: str, theme: Theme
 ) -> go.Figure:
-    """Cosine of every token's vectors in two models, a row per entry of hidden_states; the scale ends at 1.
+    """Draw the cosine of every token's vectors in two models, one row per entry of hidden_states.
 
-    It begins at a round number below the smallest there is: two models of one origin differ by little.
+    The scale begins at a round number below the smallest cosine, since related models differ little, and ends at 1.
     """
     states, seq = cosines.shape
     rows = max(min(ROW_HEIGHT * states, MOST_ROWS), LEAST_ROWS)
@@ -122,14 +122,14 @@ def token_cosine_map(
 
 
 def _outline(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
-    """Upper outline of a histogram as a line."""
+    """Return the upper outline of a histogram as a line."""
     x = np.repeat(histogram.edges, 2)
     return x, np.concatenate([[0], np.repeat(histogram.counts, 2), [0]])
 
 
 @figure("changes", "checkpoint_changes", "how far each tensor moved to another checkpoint")
 def changes_figure(change_grid: TensorGrid, comparison: CheckpointComparison, logarithmic: bool) -> FigureSpec:
-    """How far each tensor moved."""
+    """Plot the change of each tensor."""
     title = f"Relative change — {comparison.first} to {comparison.second}"
     draw = partial(tensor_map, change_grid, title, "relative change", logarithmic=logarithmic)
     return FigureSpec(title, f"{title}: {PLACES}", draw)
@@ -139,7 +139,7 @@ def changes_figure(change_grid: TensorGrid, comparison: CheckpointComparison, lo
 def change_figure(
     value_histograms: ChangeHistograms, tensor_change: TensorChange, comparison: CheckpointComparison
 ) -> FigureSpec:
-    """One tensor in both checkpoints."""
+    """Plot one tensor in both checkpoints."""
     title = f"{tensor_change.name} — {comparison.first} and {comparison.second}"
     names = (f"first: {comparison.first}", f"second: {comparison.second}")
     alt = f"{title}: values in both, and their differences"
@@ -147,7 +147,7 @@ def change_figure(
 
 
 def most_changed(comparison: CheckpointComparison) -> str:
-    """The default tensor: the one with the largest change."""
+    """Return the default tensor: the one with the largest change."""
     parameters = [each for each in comparison.tensors if not each.location.is_buffer]
     finite = [each for each in parameters if math.isfinite(each.relative_change) and each.first_norm > 0]
     return max(finite or parameters or comparison.tensors, key=lambda each: each.relative_change).name
@@ -155,10 +155,10 @@ def most_changed(comparison: CheckpointComparison) -> str:
 
 @figure("cosines", "checkpoint_cosines", "two models' hidden states of a text")
 def cosines_figure(state_behaviour: Behaviour) -> FigureSpec:
-    """Cosine of both models' hidden states, token by token.
+    """Plot the cosine of both models' hidden states, token by token.
 
     Raises:
-        ValueError: there are none.
+        ValueError: the comparison contains none.
     """
     if state_behaviour.cosines is None:
         raise ValueError("no cosines")
@@ -169,10 +169,10 @@ def cosines_figure(state_behaviour: Behaviour) -> FigureSpec:
 
 @figure("divergences", "checkpoint_divergences", "two models' attention on a text")
 def divergences_figure(attention_behaviour: Behaviour) -> FigureSpec:
-    """Divergence of both models' attention, head by head.
+    """Plot the divergence of both models' attention, head by head.
 
     Raises:
-        ValueError: there are none.
+        ValueError: the comparison contains none.
     """
     if attention_behaviour.divergences is None:
         raise ValueError("no divergences")

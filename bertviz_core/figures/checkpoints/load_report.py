@@ -1,4 +1,4 @@
-"""Draw where a model's parameters would come from: a bar per component, its texture shows the status."""
+"""Draw the sources of a model's parameters: one bar per component, with textures by status."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -10,13 +10,13 @@ from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 
 STATES = (("matched", "from the file", ""), ("new", "new", "/"), ("wrong_shape", "wrong shape", "x"))
-"""Field of a share, words, texture of the bar: "" is solid."""
+"""Field of ComponentShare, label, texture of the bar; "" is solid."""
 BAR, LINE = 24, 21
-"""Pixels: height of a bar, of a line of words above it."""
+"""Pixels: height of a bar, and of a line of text above it."""
 
 
 def share_bars(shares: Sequence[ComponentShare], title: str, theme: Theme) -> go.Figure:
-    """One bar per component of the model, cut by where its parameters come from; counts and what is unused above it."""
+    """Draw one bar per component of the model, divided by the source of its parameters; counts are above it."""
     words = [_counts(share) for share in shares]
     slot = BAR + 8 + LINE * max((len(lines) for lines in words), default=1)
     figure = go.Figure(layout=layout(theme, escape(title), barmode="stack"))
@@ -35,7 +35,7 @@ def share_bars(shares: Sequence[ComponentShare], title: str, theme: Theme) -> go
             hovertemplate=f"{state}: %{{customdata[0]}} parameters, %{{x:.2f}} %<extra>%{{customdata[1]}}</extra>",
         )
         first = next((theme.colours[share.name] for share in shares if getattr(share, field)), None)
-        if first is not None and mixed:  # the words above the bars say it where all are alike
+        if first is not None and mixed:  # labels above the bars suffice if all are alike
             figure.add_bar(y=[None], x=[None], name=state, orientation="h", marker=_marker([first], texture, theme))
     figure.update_layout(
         annotations=[_above(place - BAR / slot / 2, "<br>".join(lines), theme) for place, lines in enumerate(words)]
@@ -50,17 +50,17 @@ def share_bars(shares: Sequence[ComponentShare], title: str, theme: Theme) -> go
 
 
 def _marker(colours: Sequence[str], texture: str, theme: Theme) -> dict[str, object]:
-    """Solid, or hatched in the colour, so that the status shows without colour."""
+    """Return a solid or hatched marker, so that the status is visible without colour."""
     if not texture:
         return {"color": list(colours), "line": {"color": theme.edge, "width": 1}}
-    # The encoder is neutral ground for its parts: too pale for lines.
+    # The encoder is a neutral background for its parts, too pale for lines.
     colours = [theme.muted if colour == theme.colours["encoder"] else colour for colour in colours]
     pattern = {"shape": texture, "fgcolor": list(colours), "bgcolor": theme.paper, "size": 9, "solidity": 0.4}
     return {"color": theme.paper, "pattern": pattern, "line": {"color": list(colours), "width": 2}}
 
 
 def _counts(share: ComponentShare) -> list[str]:
-    """Lines above a bar."""
+    """Return the lines of text above a bar."""
     lines = []
     if share.total and share.matched in (0, share.total):
         lines.append(f"{share.total:,} {'from the file' if share.matched else 'not from the file'}")
@@ -79,13 +79,13 @@ def _above(y: float, text: str, theme: Theme) -> dict[str, object]:
 
 
 TREE_LINE, INDENT = 25, 3.0
-"""Pixels of a line; hundredths of the width by which a module stands to the right of the one around it."""
+"""Line height in pixels; indentation per level, in hundredths of the width."""
 MAX_LINES = 60
 SIGNS: dict[HeadMark, str] = {"same": "", "changed": "", "added": "+", "removed": "−"}
 
 
 def head_tree(difference: HeadDifference, title: str, theme: Theme) -> go.Figure:
-    """One line per module and parameter: name, class or shape, count; + is added, − the base model alone has."""
+    """Draw one line per module and parameter: name, class or shape, count; + is added, − only in the base model."""
     nodes = difference.nodes[:MAX_LINES]
     places = list(range(len(nodes)))
     figure = go.Figure(layout=layout(theme, escape(title)))
@@ -147,7 +147,7 @@ def _band(place: int, mark: HeadMark, theme: Theme) -> dict[str, object]:
 
 @figure("load-report", "checkpoint_report", "what loads from the file (--task)")
 def report_figure(report: LoadReport) -> FigureSpec:
-    """What of each component comes from the file."""
+    """Plot the parameters of each component that are loaded from the file."""
     title = f"What {report.architecture} takes from the file — {report.model}"
     alt = f"Bars of the components of {report.model} by what comes from the file"
     caption = f"{title}: {report.matched:,} of {report.wanted:,} tensors"
@@ -156,7 +156,7 @@ def report_figure(report: LoadReport) -> FigureSpec:
 
 @figure("task-head", "checkpoint_head", "what a task's head adds (--task)")
 def task_head_figure(head_difference: HeadDifference) -> FigureSpec:
-    """The tree of a class with a head beside that of the base model."""
+    """Plot the module tree of a class with a head, compared with the base model."""
     difference = head_difference
     title = f"{difference.architecture} beside {difference.base_architecture} — {difference.model}"
     alt = f"Module tree of {difference.architecture}, the lines of the head marked"

@@ -1,4 +1,4 @@
-"""Colour scales of maps of numbers: linear or logarithmic, robust to outliers."""
+"""Colour scales of number maps: linear or logarithmic, robust to outliers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from bertviz_core.text import digits
 DECADES = 4
 """Powers of ten that a logarithmic scale covers below the largest value."""
 FAINTEST = 0.12
-"""Place on a logarithmic scale of the smallest value that is not 0, so that it is seen beside 0."""
+"""Position on a logarithmic scale of the smallest nonzero value, so that it is distinct from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,12 @@ class NumberScale:
     axis: dict[str, Any]
     """Settings of the colour axis."""
     largest: float
-    """Largest magnitude of all numbers that are finite, round on a logarithmic scale; infinity is drawn as this."""
+    """Largest finite magnitude, rounded on a logarithmic scale; infinity is drawn as this."""
     logarithmic: bool
-    """Whether colours count powers of ten."""
+    """Whether the scale is logarithmic."""
 
     def drawn(self, values: Float[np.ndarray, "rows columns"]) -> Float32[np.ndarray, "rows columns"]:
-        """Heatmap values: the numbers, or their positions on a logarithmic scale from 0 to 1."""
+        """Return heatmap values: the numbers, or their positions on a logarithmic scale from 0 to 1."""
         if self.logarithmic:
             with np.errstate(divide="ignore"):
                 places = 1 + np.log10(np.abs(values) / self.largest) / DECADES
@@ -38,7 +38,7 @@ class NumberScale:
         return np.where(np.isinf(values), np.sign(values) * self.largest, values).astype(np.float32)
 
     def colours(self, values: Float[np.ndarray, "rows columns"]) -> list[list[str]]:
-        """The colour of each cell."""
+        """Return the colour of each cell."""
         low, high = self.axis["cmin"], self.axis["cmax"]
         shares = np.nan_to_num((self.drawn(values) - low) / (high - low))
         return [[colour_at(self.axis["colorscale"], share) for share in row] for row in shares.tolist()]
@@ -47,17 +47,17 @@ class NumberScale:
 def number_scale(
     numbers: Sequence[float], unit: str, theme: Theme, signed: bool = False, logarithmic: bool = False
 ) -> NumberScale:
-    """Choose the scale of these numbers.
+    """Choose the scale of some numbers.
 
-    An even one ends at Tukey's fence, the third quartile and one and a half times the distance of the quartiles (1977,
-    Exploratory Data Analysis), where a number lies far beyond: the bar then says "and more".
+    A linear scale ends at Tukey's fence, the third quartile plus one and a half times the interquartile range (1977,
+    Exploratory Data Analysis), if a number lies far beyond; the bar then says "and more".
 
     Args:
-        numbers: all that are drawn.
-        unit: what they are, for the colour bar.
-        theme: colours and typeface.
+        numbers: all drawn numbers.
+        unit: unit of the numbers, for the colour bar.
+        theme: theme of the figure.
         signed: whether the scale is symmetric around 0.
-        logarithmic: whether it counts powers of ten; for numbers from 0 on.
+        logarithmic: whether the scale is logarithmic; for nonnegative numbers.
     """
     sizes = np.abs(np.array([number for number in numbers if np.isfinite(number)], dtype=np.float64))
     largest = float(sizes.max(initial=0)) or 1.0
@@ -87,7 +87,7 @@ def number_scale(
 
 
 def _fence(sizes: Float[np.ndarray, " numbers"]) -> float:
-    """Upper end of a linear scale: the maximum, or the outlier fence if that is far below."""
+    """Return the upper end of a linear scale: the maximum, or the outlier fence if that is far below."""
     largest = float(sizes.max(initial=0))
     some = sizes[sizes > 0]
     if len(some) < 4:

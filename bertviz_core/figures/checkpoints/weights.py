@@ -21,11 +21,11 @@ from bertviz_core.text import digits
 
 MOST_LETTERS = 34
 SAY_LITTLE = ("dense", "LayerNorm", "layer_norm", "norm", "linear", "decoder", "0", "1", "2")
-"""Modules whose name says little without that of the module around them."""
+"""Uninformative module names, which need the name of the parent module."""
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Endings of dotted names, long enough to be distinct and to name a telling module."""
+    """Return endings of dotted names, long enough to be distinct and informative."""
     split = [name.split(".") for name in names]
     lengths = [min(3 if parts[-2:][0] in SAY_LITTLE else 2, len(parts)) for parts in split]
     while True:
@@ -39,39 +39,39 @@ def short_names(names: Sequence[str]) -> list[str]:
 
 
 def label(name: str) -> str:
-    """A name escaped for a figure, its beginning cut if it is long."""
+    """Escape a name for a figure; the beginning of a long name is cut."""
     return escape(name if len(name) <= MOST_LETTERS else f"…{name[1 - MOST_LETTERS :]}")
 
 
 ROW, BETWEEN, AROUND = 21, 22, 96
-"""Pixels of a row, between the two blocks of rows, and of title and axis."""
+"""Pixels: height of a row, distance between the two blocks of rows, margins for title and axis."""
 MOST_LAYERS = 32
-"""Numbers of layers that fit side by side."""
+"""Maximum number of layer numbers side by side."""
 CAP = 2.2
-"""A curve higher than so many times the highest bar is cut off at the top."""
+"""Maximum height of the curve, as a multiple of the highest bar."""
 SIDE_BY_SIDE = 860
-"""Pixels of a figure in which the tensors outside the layers stand beside the others."""
+"""Width in pixels from which on the tensors outside the layers are drawn beside the others."""
 BAR_ROOM = 90
-"""Pixels of a colour bar with its numbers."""
+"""Width in pixels of a colour bar with its labels."""
 NAME_SIZE = TEXT_SIZE - 1
-"""Pixels of the letters of a row's name."""
+"""Font size of row names in pixels."""
 
 
 def tensor_map(
     grid: TensorGrid, title: str, unit: str, theme: Theme, signed: bool = False, logarithmic: bool = False
 ) -> go.Figure:
-    """A cell per tensor: places in a layer by layers, and a column of those outside the layers.
+    """Draw one cell per tensor: modules of a layer by layers, and a column of tensors outside the layers.
 
-    That column stands beside the map where there is room, else above it. A click in it gives the column -1. What is
-    grey is no tensor; what has the colour of the paper is 0. Numbers stand in the cells where they have room.
+    That column is beside the map if there is room, else above it; a click in it returns column -1. Grey marks missing
+    tensors, the colour of the paper 0. Numbers are drawn in the cells if they fit.
 
     Args:
         grid: the numbers.
-        title: stands alone on a slide.
-        unit: what the numbers are, for the colour bar.
-        theme: colours and typeface.
+        title: title of the figure.
+        unit: unit of the numbers, for the colour bar.
+        theme: theme of the figure.
         signed: whether the scale is symmetric around 0.
-        logarithmic: whether the scale counts powers of ten; for numbers from 0 on.
+        logarithmic: whether the scale is logarithmic; for nonnegative numbers.
     """
     scale = number_scale(
         [*grid.values.reshape(-1).tolist(), *grid.outside_values.tolist()], unit, theme, signed, logarithmic
@@ -92,9 +92,9 @@ def tensor_map(
         across = (1 - cell / width, 1.0) if beside else (0.0, min(cell / width, 1.0))
         _add_cells(figure, grid.outside_values[:, None], [-1], [[name] for name in grid.outside], scale, cell)
         bare = {"range": [-1.5, -0.5], "showticklabels": False, "ticks": "", "showgrid": False}
-        said = {"title": "outside<br>layers"} if beside else {}
+        axis_title = {"title": "outside<br>layers"} if beside else {}
         figure.update_layout(
-            xaxis={**bare, **said, "domain": across, "anchor": "y"},
+            xaxis={**bare, **axis_title, "domain": across, "anchor": "y"},
             yaxis={**_rows(grid.outside, (1 - ROW * outside / pixels, 1), theme), "anchor": "x"},
         )
     if inside:
@@ -113,22 +113,22 @@ def tensor_map(
 
 
 def _names_width(names: Sequence[str], theme: Theme) -> float:
-    """Pixels beside an axis of these names."""
+    """Return the width in pixels beside an axis of these names."""
     return 16 + max((label_width(name, NAME_SIZE) for name in _row_names(names, theme)), default=0.0)
 
 
 def weight_histogram(
     histogram: Histogram, deviation: float | None, numel: int, title: str, theme: Theme, colour: str = "embeddings"
 ) -> go.Figure:
-    """Histogram of a tensor's values, with the curve of its initialisation.
+    """Draw the histogram of a tensor's values, with the density of its initialisation.
 
     Args:
         histogram: the values.
-        deviation: standard deviation of the normal distribution that is drawn; None for no curve.
-        numel: count of the tensor's numbers, which the curve is drawn for.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-        colour: whose colour the bars have.
+        deviation: standard deviation of the initial normal distribution; None for no curve.
+        numel: number of values of the tensor, the scale of the curve.
+        title: title of the figure.
+        theme: theme of the figure.
+        colour: key of the colour of the bars.
     """
     edges = histogram.edges
     middles, width = (edges[1:] + edges[:-1]) / 2, float(edges[1] - edges[0])
@@ -163,11 +163,11 @@ SHORTER = {
     "attention": "attn", "output": "out", "intermediate": "inter", "LayerNorm": "LN", "layer_norm": "LN",
     "embeddings": "emb", "position": "pos", "dense.": "", "weight": "w", "bias": "b",
 }  # fmt: skip
-"""Words of names as they stand on a phone, where longer ones would be cut to the same beginning."""
+"""Abbreviations in names on a phone, where longer names would be cut to the same beginning."""
 
 
 def _row_names(names: Sequence[str], theme: Theme) -> list[str]:
-    """The names beside the rows, apart from each other; on a phone with their usual words shortened."""
+    """Return distinct row names; usual words are abbreviated on a phone."""
     shown = short_names(names)
     if theme.narrow:
         for word, shorter in SHORTER.items():
@@ -177,13 +177,13 @@ def _row_names(names: Sequence[str], theme: Theme) -> list[str]:
 
 
 def _rows(names: Sequence[str], domain: tuple[float, float], theme: Theme) -> dict[str, Any]:
-    """An axis with a name at every row, the first on top."""
+    """Return an axis with a name at every row, the first on top."""
     ticks = {"tickvals": list(range(len(names))), "ticktext": _row_names(names, theme)}
     return {**ticks, "domain": domain, "range": [len(names) - 0.5, -0.5], "showgrid": False}
 
 
 def _layers(names: Sequence[str]) -> dict[str, Any]:
-    """An axis of layer numbers, thinned if there are many."""
+    """Return an axis of layer numbers, thinned if there are many."""
     every = max(1, -(-len(names) // MOST_LAYERS))
     ticks = {"tickvals": list(range(0, len(names), every)), "ticktext": list(names[::every])}
     return {**ticks, "title": "layer", "range": [-0.5, len(names) - 0.5], "showgrid": False}
@@ -233,7 +233,7 @@ def _add_cells(
 
 
 def number_word(value: float) -> str:
-    """A number with two significant digits; "" for none."""
+    """Format a number with two significant digits; "" for NaN."""
     if math.isnan(value):
         return ""
     if value == 0 or math.isinf(value):
@@ -249,9 +249,9 @@ STATISTICS = {
     "zeros": ("zeros", "share of zeros", False),
     "not finite": ("not_finite", "share of NaN and infinity", False),
 }
-"""Name of a choice -> field, words, whether it has a sign."""
+"""Name of a statistic -> field, label, whether it is signed."""
 SHOWN_SPREADS = 6
-"""Standard deviations around the mean that a histogram covers."""
+"""Range of a histogram in standard deviations around the mean."""
 PLACES = "places in a layer by layers, and what is outside the layers"
 
 
@@ -259,7 +259,7 @@ PLACES = "places in a layer by layers, and what is outside the layers"
 def statistic_figure(
     statistic_grid: TensorGrid, statistic: str, model_name: str, statistic_logarithmic: bool
 ) -> FigureSpec:
-    """One number of every tensor; statistic is a key of STATISTICS."""
+    """Plot one statistic of every tensor; statistic is a key of STATISTICS."""
     _, words, signed = STATISTICS[statistic]
     title = f"{words.capitalize()} of every tensor — {model_name}"
     powers = statistic_logarithmic and not signed
@@ -268,7 +268,7 @@ def statistic_figure(
 
 
 def statistic_numbers(statistics: CheckpointStatistics, statistic: str) -> list[float]:
-    """One statistic of every tensor."""
+    """Return one statistic of every tensor."""
     field = STATISTICS[statistic][0]
     if field == "zeros":
         return [each.zeros / max(each.numel, 1) for each in statistics.tensors]
@@ -281,26 +281,26 @@ def statistic_numbers(statistics: CheckpointStatistics, statistic: str) -> list[
 def tensor_values_figure(
     histogram: Histogram, initial_deviation: float | None, tensor: TensorStatistics, model_name: str
 ) -> FigureSpec:
-    """The values of one tensor; the deviation is that of its initialisation, None for no curve."""
+    """Plot the values of one tensor; the deviation is that of its initialisation, None for no curve."""
     title = f"{tensor.name} — {model_name}"
     alt = f"{title}: {tensor.numel:,} numbers in {len(histogram.counts)} bins"
     return FigureSpec(title, alt, partial(weight_histogram, histogram, initial_deviation, tensor.numel, title))
 
 
 def first_matrix(statistics: CheckpointStatistics) -> str:
-    """The default tensor: a matrix of the first layer if there is one."""
+    """Return the default tensor: a matrix of the first layer if there is one."""
     matrices = [each for each in statistics.tensors if each.location.layer is not None and len(each.shape) > 1]
     return (matrices or statistics.tensors)[0].name
 
 
 def drawn_deviation(statistics: CheckpointStatistics, tensor: TensorStatistics) -> float | None:
-    """Standard deviation of the initialisation that a tensor is compared with; None if there is none."""
+    """Return the standard deviation of a tensor's initialisation; None if there is none."""
     matrix = len(tensor.shape) > 1 and not tensor.location.is_buffer
     return statistics.standard_deviations[0] if matrix else None
 
 
 def drawn_range(tensor: TensorStatistics, deviation: float | None) -> tuple[float, float]:
-    """Range of a histogram: six standard deviations around the mean, at most to the last value or curve."""
+    """Return the range of a histogram: six standard deviations around the mean, cut after the last value or curve."""
     spread = SHOWN_SPREADS * tensor.std
     curve = 3 * deviation if deviation is not None else 0.0
     low = max(tensor.minimum, tensor.mean - spread)

@@ -16,11 +16,11 @@ from bertviz_core.text import counted
 
 HEIGHT = 560
 STEPS = 255
-"""Shades of a density map: one byte to a cell on its way to the browser."""
+"""Number of shades of a density map: one byte per cell in transfer to the browser."""
 
 
 def density_map(density: MapDensity, axes: Sequence[str], title: str, theme: Theme) -> go.Figure:
-    """Points per cell, coloured by log(1 + points)."""
+    """Draw the points per cell, coloured by log(1 + points)."""
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
     most = int(density.counts.max(initial=0))
     top = float(np.log1p(most)) or 1.0
@@ -39,14 +39,14 @@ def density_map(density: MapDensity, axes: Sequence[str], title: str, theme: The
 
 
 def majority_map(density: MapDensity, column: str, axes: Sequence[str], title: str, theme: Theme) -> go.Figure:
-    """The most frequent value in each cell, one colour per value.
+    """Draw the most frequent value in each cell, one colour per value.
 
     Args:
         density: counts of a window with the values of a column.
-        column: its name.
+        column: name of the column.
         axes: titles of the two axes.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        title: title of the figure.
+        theme: theme of the figure.
 
     Raises:
         ValueError: the density was counted without a column.
@@ -67,7 +67,7 @@ def majority_map(density: MapDensity, column: str, axes: Sequence[str], title: s
                 hoverinfo="skip",
                 **_places(density),
             )
-        figure.add_scatter(  # the legend: a heatmap has none
+        figure.add_scatter(  # legend entries: a heatmap has none
             x=[None],
             y=[None],
             mode="markers",
@@ -80,13 +80,13 @@ def majority_map(density: MapDensity, column: str, axes: Sequence[str], title: s
 
 
 def value_colours(count: int, theme: Theme) -> list[str]:
-    """One colour per value; those beyond the hues are muted."""
+    """Return one colour per value; those beyond the available hues are muted."""
     return [HUES[place] if place < len(HUES) else theme.muted for place in range(count)]
 
 
 @figure("corpus-map", "corpus_map", "all rows of a corpus in a plane, as density or coloured by a column (FOLDER)")
 def corpus_map_figure(corpus_map: CorpusMap, map_density: MapDensity, map_column: str, corpus_name: str) -> FigureSpec:
-    """Where the rows of a corpus lie, or which value of a column most of them have there."""
+    """Plot the density of a corpus map, or of the most frequent value of a column."""
     what = f"{map_column} of most rows of each cell" if map_column else "density"
     title = f"Map of {counted(len(corpus_map.points), 'row')}, {what} — {corpus_name}"
     axes, draw = axis_titles(corpus_map), partial(density_map, map_density)
@@ -99,7 +99,7 @@ def corpus_map_figure(corpus_map: CorpusMap, map_density: MapDensity, map_column
 
 
 def axis_titles(corpus_map: CorpusMap) -> tuple[str, str]:
-    """Titles of the two axes."""
+    """Return the titles of the two axes."""
     if corpus_map.explained is None:
         return "first axis", "second axis"
     first, second = (f"{share:.1%} of the variance" for share in corpus_map.explained.tolist())
@@ -107,7 +107,7 @@ def axis_titles(corpus_map: CorpusMap) -> tuple[str, str]:
 
 
 def _places(density: MapDensity) -> dict[str, Any]:
-    """Position of the first cell and the step to the next."""
+    """Return the position of the first cell and the step to the next."""
     down, across = density.counts.shape
     window = density.window
     dx, dy = (window.right - window.left) / across, (window.top - window.bottom) / down

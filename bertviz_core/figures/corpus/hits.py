@@ -1,4 +1,4 @@
-"""Draw the hits of a search in a corpus as bars of their cosine."""
+"""Draw the hits of a search in a corpus as bars of their cosines."""
 
 from functools import partial
 
@@ -14,17 +14,17 @@ from bertviz_core.figures.sentences.labels import name_rows, sentence_names
 from bertviz_core.text import counted, quoted
 
 ROW = 34
-"""Pixels of a hit."""
+"""Height of a hit in pixels."""
 AROUND = 104
-"""Pixels of title and axis."""
+"""Margins for title and axis in pixels."""
 DRAWN = 25
-"""Hits that are drawn; the table has all."""
+"""Maximum number of drawn hits; the table contains all."""
 LONGEST_QUERY = 40
-"""Characters of the query in the title; the caption has more."""
+"""Maximum length of the query in the title in characters; the caption contains more."""
 
 
 def hit_bars(corpus_hits: CorpusHits, title: str, theme: Theme) -> go.Figure:
-    """A bar for each hit, the nearest at the top, with its text and the number of its row."""
+    """Draw one bar per hit, nearest at the top, with its text and row number."""
     hits = corpus_hits.hits[:DRAWN]
     texts, plot = [_words(hit) for hit in hits], ROW * max(len(hits), 3)
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + plot))
@@ -37,7 +37,7 @@ def hit_bars(corpus_hits: CorpusHits, title: str, theme: Theme) -> go.Figure:
 
 @figure("corpus-search", "corpus_search", "rows of a corpus nearest to a query (FOLDER 'TEXT')")
 def hits_figure(corpus_hits: CorpusHits) -> FigureSpec:
-    """The rows of a corpus that are nearest to a text."""
+    """Plot the rows of a corpus nearest to a text."""
     near = quoted(corpus_hits.query, LONGEST_QUERY)
     title = f"Nearest to {near} among {counted(corpus_hits.searched, 'row')} — {corpus_hits.corpus}"
     listed = ", ".join(f"row {hit.row} {hit.score:.4f}" for hit in corpus_hits.hits[:DRAWN]) or "none"
@@ -48,7 +48,7 @@ def hits_figure(corpus_hits: CorpusHits) -> FigureSpec:
 
 
 def _words(hit: CorpusHit) -> str:
-    """Label of a hit: its text, or its columns if the corpus stores none."""
+    """Return the label of a hit: its text, or its columns if the corpus stores none."""
     if hit.text is not None:
         return hit.text
     return ", ".join(f"{name}: {value}" for name, value in hit.columns.items()) or "no text kept"

@@ -24,16 +24,16 @@ MEASURE_NAMES: dict[HeadMeasure, tuple[str, str]] = {
     "next_share": ("share on the next token", "share"),
     "diagonal_share": ("share on the token itself", "share"),
 }
-"""Measure of a head -> its name and its unit."""
+"""Measure of a head -> name and unit."""
 SIZES = PairSizes(least=120, edges=110, between=0.14)
 FINE = 0.1
-"""Greatest number of a map below which its cells have three digits."""
+"""Maximum of a map below which its cells show three digits."""
 
 
 def profile_maps(
     profile: HeadProfile, measures: tuple[HeadMeasure, ...], chosen: HeadMeasure, title: str, theme: Theme
 ) -> go.Figure:
-    """Mean of a measure and its spread over the sentences: two maps of layers by heads, each with a scale from 0."""
+    """Draw mean and standard deviation of a measure over the sentences: two maps of layers by heads, from 0."""
     place, unit = measures.index(chosen), MEASURE_NAMES[chosen][1]
     maps = (("mean", profile.mean[place]), ("standard deviation", profile.spread[place]))
     panels = []
@@ -50,7 +50,7 @@ def profile_maps(
     "corpus-heads", "corpus_heads", "what every head does over sentences of a corpus (FOLDER; --set measure=entropy)"
 )
 def profiles_figure(head_profiles: HeadProfiles, profile_part: HeadProfile, profile_measure: HeadMeasure) -> FigureSpec:
-    """Mean and spread of a measure of every head, over all sampled sentences or those of one value of a column."""
+    """Plot mean and spread of a measure of every head, over all sampled sentences or those of one column value."""
     name, unit = MEASURE_NAMES[profile_measure]
     part = f", {head_profiles.column}: {profile_part.name}" if profile_part.name else ""
     title = f"Attention {name} of every head{part} — {head_profiles.model}"
@@ -71,7 +71,7 @@ def profiles_figure(head_profiles: HeadProfiles, profile_part: HeadProfile, prof
     "accuracy of a linear probe on every layer, labels from a column of a corpus (FOLDER; --set probe_labels=COLUMN)",
 )
 def corpus_probe_figure(corpus_probe_scores: ProbeScores, best_layer: int) -> FigureSpec:
-    """From which layer on the values of a column can be read, beside baseline and control task."""
+    """Plot probes for a column's values by layer, beside baseline and control task."""
     scores = corpus_probe_scores
     title = f"Which layer tells the {len(scores.classes)} values of {scores.texts} apart? — {scores.model}"
     texts = f"linear probes on {int(scores.counts.sum()):,} texts"

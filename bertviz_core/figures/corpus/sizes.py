@@ -15,17 +15,17 @@ from bertviz_core.figures.sentences.labels import name_rows, sentence_names
 from bertviz_core.text import counted
 
 HEIGHT, ROW, AROUND = 360, 42, 104
-"""Pixels of bars over sizes; of one cluster's bar; of title and axis around clusters."""
+"""Pixels: height of the bars of sizes, of one cluster's bar, margins for title and axis around clusters."""
 BAR = 0.1
-"""Width of a bar beside few others, as a share of the room for one."""
+"""Width of a bar among few, as a share of its slot."""
 POWERS_FROM, ONE_BY_ONE = 50, 6
-"""Groups of one size from which their axis goes by powers of ten; up to which it has a tick for each."""
+"""Number of groups of one size above which the axis is logarithmic; number up to which it has a tick for each."""
 DRAWN = 30
-"""Clusters that are drawn; the table has all."""
+"""Maximum number of drawn clusters; the table contains all."""
 
 
 def group_sizes(sizes: Int[np.ndarray, " groups"], title: str, theme: Theme) -> go.Figure:
-    """How many groups have so many rows: sizes from left to right, many groups by powers of ten."""
+    """Draw the number of groups by size; large numbers on a logarithmic axis."""
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
     known_sizes, groups = np.unique(sizes, return_counts=True)
     figure.add_bar(
@@ -39,12 +39,12 @@ def group_sizes(sizes: Int[np.ndarray, " groups"], title: str, theme: Theme) -> 
     most = int(groups.max(initial=0))
     figure.update_yaxes(title="groups", type="log" if most > POWERS_FROM else "linear", rangemode="tozero")
     if most > POWERS_FROM or most <= ONE_BY_ONE:
-        figure.update_yaxes(dtick=1)  # powers of ten alone, or whole groups alone
+        figure.update_yaxes(dtick=1)  # only powers of ten, or only whole groups
     return even_axes(figure, theme)
 
 
 def cluster_bars(clusters: CorpusClusters, examples: Sequence[str], title: str, theme: Theme) -> go.Figure:
-    """Rows of every cluster, the largest at the top, with its most typical sentence beside it."""
+    """Draw the size of every cluster, largest at the top, with its most typical sentence."""
     count = min(len(clusters.sizes), DRAWN)
     sizes, texts = clusters.sizes[:count], list(examples[:count])
     plot = ROW * max(count, 3)
@@ -68,7 +68,7 @@ def cluster_bars(clusters: CorpusClusters, examples: Sequence[str], title: str, 
 
 @figure("corpus-duplicates", "corpus_duplicates", "sizes of groups of near duplicates of a corpus (FOLDER)")
 def duplicates_figure(duplicate_groups: DuplicateGroups, corpus_name: str) -> FigureSpec:
-    """How many groups of near duplicates there are of each size."""
+    """Plot the number of groups of near duplicates by size."""
     count, members = len(duplicate_groups.starts), len(duplicate_groups.rows)
     threshold = f"cosine ≥ {duplicate_groups.threshold:g}"
     title = f"Near duplicates, {threshold}: {counted(count, 'group')} — {corpus_name}"
@@ -79,7 +79,7 @@ def duplicates_figure(duplicate_groups: DuplicateGroups, corpus_name: str) -> Fi
 
 @figure("corpus-clusters", "corpus_clusters", "clusters of a corpus by size (FOLDER)")
 def clusters_figure(corpus_clusters: CorpusClusters, typical_texts: Sequence[str], corpus_name: str) -> FigureSpec:
-    """Clusters by size, each with its most typical sentence."""
+    """Plot clusters by size, each with its most typical sentence."""
     title = f"{counted(len(corpus_clusters.sizes), 'cluster')} of {len(corpus_clusters.labels):,} rows — {corpus_name}"
     sizes = ", ".join(f"{size:,}" for size in corpus_clusters.sizes[:DRAWN].tolist())
     draw = partial(cluster_bars, corpus_clusters, typical_texts, title)

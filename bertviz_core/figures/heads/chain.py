@@ -9,12 +9,12 @@ from bertviz_core.figures.base.style import TEXT_SIZE, Theme, text_on
 from bertviz_core.heads.results import CellBreakdown, ScoreBreakdown
 
 WIDTH, ROW, DOWN = 0.9, 0.86, 0.76
-"""Of a box, in columns and rows of the chain; of one in a chain that runs down, along its way."""
+"""Size of a box, in columns and rows of the chain; of one in a vertical chain, along its direction."""
 STEP = 82
-"""Pixels of a step of a chain that runs down."""
+"""Height in pixels of a step of a vertical chain."""
 AXES = {"xref": "x3", "yref": "y3"}
 LONGEST_WORD = 7
-"""Letters of a token that fit a box of a narrow page."""
+"""Maximum length of a token in a box of a narrow page."""
 ADDED = {"relative position": "position", "mask": "mask"}
 
 
@@ -24,16 +24,16 @@ class _Box(NamedTuple):
 
 
 def add_chain(figure: go.Figure, cell: CellBreakdown, names: Sequence[str], bottom: float, theme: Theme) -> None:
-    """Two rows of boxes, query above key, that run together into the score and end in the weight.
+    """Draw two rows of boxes, query above key, that join at the score and end at the weight.
 
-    On a phone the chain runs down, the query's boxes to the left of the key's.
+    On a phone the chain is vertical, with the query's boxes left of the key's.
 
     Args:
-        figure: what it is drawn into, on its third pair of axes.
-        cell: the arithmetic.
+        figure: figure to draw into, on its third pair of axes.
+        cell: breakdown of the attention weight.
         names: labels of the tokens.
-        bottom: where it begins, as a share of the figure's height.
-        theme: colours and typeface.
+        bottom: lower end of the chain, as a share of the figure's height.
+        theme: theme of the figure.
     """
     columns, down = _columns(cell, names, theme), theme.narrow
     along, across = [-0.5, len(columns) - 0.5], [-0.5, 1.5]
@@ -42,7 +42,7 @@ def add_chain(figure: go.Figure, cell: CellBreakdown, names: Sequence[str], bott
         xaxis3={"domain": [0, 1], "range": ranges[0], "visible": False, "anchor": "y3"},
         yaxis3={"domain": [bottom, 1], "range": ranges[1], "visible": False, "anchor": "x3"},
     )
-    # Axes without a trace are not drawn, nor is what stands on them.
+    # Axes without a trace are not drawn, nor are annotations on them.
     figure.add_scatter(x=[0], y=[0], mode="markers", marker={"opacity": 0}, hoverinfo="skip", xaxis="x3", yaxis="y3")
     length = DOWN if down else WIDTH
     boxes, notes = [], []
@@ -54,22 +54,22 @@ def add_chain(figure: go.Figure, cell: CellBreakdown, names: Sequence[str], bott
             stop = start if len(column) == 2 else 0.5
             ends = _spot(place - 1 + length / 2, start, down), _spot(place - length / 2, stop, down)
             notes.append(_arrow(*ends, theme))
-    # All at once: plotly looks through all of them anew at each one added.
+    # All at once: plotly validates all of them at each addition.
     figure.update_layout(shapes=boxes, annotations=notes)
 
 
 def chain_steps(cell: CellBreakdown) -> int:
-    """Steps of the chain, from the vectors to the weight."""
+    """Return the number of steps of the chain, from the vectors to the weight."""
     return 8 if cell.score.added_name else 7
 
 
 def _spot(place: float, row: float, down: bool) -> tuple[float, float]:
-    """Position of a step of the chain."""
+    """Return the position of a step of the chain."""
     return (1 - row, -place) if down else (place, row)
 
 
 def signed(value: float) -> str:
-    """A number with four significant digits and a true minus sign."""
+    """Format a number with four significant digits and a true minus sign."""
     if value == float("-inf"):
         return "−∞"
     return f"{value:.4g}".replace("-", "−")
@@ -112,12 +112,12 @@ def _turned(score: ScoreBreakdown) -> tuple[str, ...]:
 
 
 def _cut(name: str) -> str:
-    """A label short enough for a box; labels with markup are left alone."""
+    """Cut a label to fit a box; labels with markup are unchanged."""
     return name if len(name) <= LONGEST_WORD or "&" in name or "<" in name else f"{name[: LONGEST_WORD - 1]}…"
 
 
 def _rows(column: Sequence[_Box]) -> tuple[float, ...]:
-    """Heights of a column's boxes: two stand apart, one stands in the middle."""
+    """Return the rows of a column's boxes: two are apart, one is in the middle."""
     return (1.0, 0.0) if len(column) == 2 else (0.5,)
 
 

@@ -19,14 +19,14 @@ from bertviz_core.heads.results import BLOCKS, Block, FusedVsPerHead
 from bertviz_core.trace.results import Tokens
 
 MOST_NAMES = 14
-"""Names of heads that fit side by side."""
+"""Maximum number of head names side by side."""
 ROW, MOST_ROWS = 26, 250
-"""Pixels of a layer's row, and of all of them in one map."""
+"""Height of a layer's row, and maximum height of a map, in pixels."""
 EDGES = (46, 56)
-"""Pixels at the left and at the right of the maps."""
+"""Pixels at the left and right of the maps."""
 BETWEEN, BELOW = 0.1, 88
-"""Space between two of the four maps: beside each other for a colour bar, as a share of the width; pixels below each
-other for the lower map's name and the upper one's labels and title."""
+"""Distance between maps: side by side for a colour bar, as a share of the width; stacked for titles and labels, in
+pixels."""
 ABOVE = (84, 40)
 """Pixels above and below all maps."""
 
@@ -34,7 +34,7 @@ ABOVE = (84, 40)
 def product_maps(
     products: FusedVsPerHead, names: Sequence[str], second_text: int | None, title: str, theme: Theme
 ) -> go.Figure:
-    """All heads' vectors of all tokens twice: above from one product, below from one per head, on one scale."""
+    """Draw all heads' vectors of all tokens twice: from one product above, from one per head below, on one scale."""
     heads, seq, dim = products.fused.shape
     limit = scale_limit(products.fused.reshape(-1, dim))
     figure = go.Figure(layout=layout(theme, subscripted(escape(title)), height=HEIGHT))
@@ -51,7 +51,7 @@ def product_maps(
         _note("<b>one product, cut into heads</b>", 0, 1.06, theme.text, "left"),
         _note(f"<b>{heads} products, side by side</b>", 0, 0.45, theme.text, "left"),
     ]
-    # All at once: plotly looks through all of them anew at each one added.
+    # All at once: plotly validates all of them at each addition.
     figure.update_layout(shapes=_cut_lines(heads, dim, theme), annotations=[*notes, *_head_names(heads, dim, theme)])
     title_below = "row of the matrix: dimension of the output"
     figure.update_xaxes(title=title_below, range=[-0.5, heads * dim - 0.5], showgrid=False, anchor="y2")
@@ -63,7 +63,7 @@ def product_maps(
 
 
 def norm_maps(norms: Float[np.ndarray, "layers heads blocks"], title: str, theme: Theme) -> go.Figure:
-    """Four maps of layers by heads, each on a scale from 0: the norm of every head's block of W_q, W_k, W_v, W_o."""
+    """Draw four maps of layers by heads, each from 0: norms of every head's block of W_q, W_k, W_v, W_o."""
     columns = 1 if theme.slim else 2
     lines, rows = len(BLOCKS) // columns, max(120, min(MOST_ROWS, ROW * len(norms)))
     height = sum(ABOVE) + lines * rows + (lines - 1) * BELOW
@@ -71,7 +71,7 @@ def norm_maps(norms: Float[np.ndarray, "layers heads blocks"], title: str, theme
     tall = (1 - (lines - 1) * below) / lines
     margin = {"t": ABOVE[0], "b": ABOVE[1], "r": EDGES[1], "l": EDGES[0]}
     grid = PanelGrid(columns, height, rows, tall, below, BETWEEN, sum(EDGES), margin, every_line_named=True, hung=True)
-    ticks = min(5, int(rows - 3 * TEXT_SIZE) // (2 * TEXT_SIZE))  # below the bar's title
+    ticks = min(5, int(rows - 3 * TEXT_SIZE) // (2 * TEXT_SIZE))  # below the title of the bar
     bar = {"title": {"text": "norm", "side": "top"}}
     panels = [
         Panel(
@@ -91,7 +91,7 @@ def norm_maps(norms: Float[np.ndarray, "layers heads blocks"], title: str, theme
 
 
 def _highest(values: Float[np.ndarray, "layers heads"]) -> float:
-    """Largest norm of a map; 1 if there is none above 0."""
+    """Return the largest norm of a map; 1 if there is none above 0."""
     return float(values[np.isfinite(values)].max(initial=0.0)) or 1.0
 
 
@@ -119,7 +119,7 @@ def _note(words: str, x: float, y: float, colour: str, anchor: str) -> dict[str,
 def products_figure(
     products: FusedVsPerHead, tokens: Tokens, layer: int, multiplied: Block, model_name: str
 ) -> FigureSpec:
-    """One product that is cut beside one product per head."""
+    """Plot one split product beside one product per head."""
     heads, seq, dim = products.fused.shape
     title = f"x times {SYMBOLS[multiplied]} of layer {layer}: one product, and {heads} products — {model_name}"
     alt = f"{title}: two maps of {seq} tokens by {heads * dim} numbers, equal to the last digits"
@@ -129,6 +129,6 @@ def products_figure(
 
 @figure("heads", "heads_norms", "norms of the heads' blocks of all layers")
 def head_norms_figure(head_norms: Float[np.ndarray, "layers heads blocks"], model_name: str) -> FigureSpec:
-    """Norms of the blocks of all heads of all layers."""
+    """Plot the norms of the blocks of all heads of all layers."""
     title = f"How large each head's weights are: norms in {len(head_norms)} layers — {model_name}"
     return FigureSpec(title, f"{title}: four maps of layers by heads", partial(norm_maps, head_norms, title))

@@ -1,4 +1,4 @@
-"""Quantise large signed maps to steps of a symmetric range, a quarter of the bytes of float32."""
+"""Quantise large signed maps to steps of a symmetric range, with a quarter of the bytes of float32."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from bertviz_core.figures.base.style import Theme, diverging
 
 Matrix = Float[np.ndarray, "rows columns"]
 MOST_CELLS = 650_000
-"""A map with more is drawn by squares of cells, each by its number of largest magnitude."""
+"""Maximum number of cells; larger maps show the value of largest magnitude of each square of cells."""
 SHARE_IN_RANGE = 99.8
-"""Percentage of the cells that the scale covers; a few outliers would make all others pale."""
+"""Percentage of the cells within the scale, which limits the effect of outliers."""
 STEPS = 127
 
 
 def pool_step(cells: int, most: int = MOST_CELLS) -> int:
-    """Side of the pooling squares for a map of so many cells; 1 for no pooling."""
+    """Return the side of the pooling squares for a map of this size; 1 for no pooling."""
     step = 1
     while cells / step**2 > most:
         step += 1
@@ -25,7 +25,7 @@ def pool_step(cells: int, most: int = MOST_CELLS) -> int:
 
 
 def pooled(matrix: Matrix, step: int) -> Float[np.ndarray, "squares_down squares_across"]:
-    """The number of largest magnitude in each square, with its sign."""
+    """Return the value of largest magnitude in each square, with its sign."""
     if step == 1:
         return matrix
     rows, columns = (-(-size // step) * step for size in matrix.shape)
@@ -38,7 +38,7 @@ def pooled(matrix: Matrix, step: int) -> Float[np.ndarray, "squares_down squares
 
 
 def scale_limit(matrix: Matrix) -> float:
-    """Round magnitude at which the colour scale ends."""
+    """Return the round magnitude at which the colour scale ends."""
     sizes = np.abs(matrix[np.isfinite(matrix)])
     if not sizes.size:
         return 1.0
@@ -46,13 +46,13 @@ def scale_limit(matrix: Matrix) -> float:
 
 
 def steps(cells: Matrix, limit: float) -> Int8[np.ndarray, "rows columns"]:
-    """Cells as integer steps from -limit to limit; NaN as 0."""
+    """Quantise cells to integer steps from -limit to limit; NaN as 0."""
     stepped: np.ndarray = (np.clip(np.nan_to_num(cells / limit), -1, 1) * STEPS).round().astype(np.int8)
     return stepped
 
 
 def signed_axis(limit: float, title: str, theme: Theme) -> dict[str, Any]:
-    """A colour axis for such steps, with ticks in real units."""
+    """Return a colour axis for such steps, with ticks in real units."""
     shares = (-1, -0.5, 0, 0.5, 1)
     words = tick_words([share * limit for share in shares])
     words[0], words[-1] = f"≤ {words[0]}", f"≥ {words[-1]}"

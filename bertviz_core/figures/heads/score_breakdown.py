@@ -1,4 +1,4 @@
-"""Draw how one attention weight is computed: the chain of its arithmetic, its products, its row."""
+"""Draw the computation of one attention weight: chain of operations, products, and row of weights."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -19,26 +19,26 @@ from bertviz_core.trace.results import Trace
 
 HEIGHT = 490
 HEADROOM = 1.3
-"""Height of the row of weights, as a multiple of the largest: the chosen key's name stands above all bars."""
+"""Axis range of the row of weights, as a multiple of the largest, with room for the name of the chosen key."""
 CHART = 260
-"""Pixels of a bar chart on a phone, with what stands above and below it."""
+"""Height in pixels of a bar chart on a phone, and of the space above and below it."""
 CHAIN = 0.54
-"""Where the chain begins, as a share of the height; the bars stand below it."""
+"""Lower end of the chain as a share of the height; the bars are below it."""
 
 
 def cell_arithmetic(
     cell: CellBreakdown, names: Sequence[str], second_text: int | None, title: str, theme: Theme
 ) -> go.Figure:
-    """From two vectors to one weight: above the steps with their shapes and numbers, below the products and the row.
+    """Draw the computation of a weight: the steps with shapes and numbers above, the products and the row below.
 
-    On a phone all of it stands one below the other.
+    On a phone everything is stacked.
 
     Args:
-        cell: the arithmetic.
+        cell: breakdown of the attention weight.
         names: labels of the tokens.
-        second_text: place of the second text's first token; None where there is none.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        second_text: index of the first token of the second text; None for a single text.
+        title: title of the figure.
+        theme: theme of the figure.
     """
     places = _places(cell, theme)
     figure = go.Figure(layout=layout(theme, escape(title), height=places.height, showlegend=False))
@@ -99,7 +99,7 @@ class _Places(NamedTuple):
 
     height: int
     chain: float
-    """Where the chain begins; it ends at the top."""
+    """Lower end of the chain, which extends to the top."""
     products_across: list[float]
     products_down: list[float]
     row_across: list[float]
@@ -128,7 +128,7 @@ def _name_bar(figure: go.Figure, cell: CellBreakdown, names: Sequence[str], them
 
 
 def head_output(cell: CellBreakdown, title: str, theme: Theme) -> go.Figure:
-    """Behind the weights: the mix of values, what the head hands on, and how long that is beside the other heads'."""
+    """Draw the weighted values, the output of the head, and its norm beside the other heads'."""
     mix, narrow = cell.output, theme.slim
     figure = go.Figure(layout=layout(theme, escape(title), height=760 if narrow else 340, showlegend=False))
     heads = np.arange(len(mix.head_norms))
@@ -163,14 +163,14 @@ def head_output(cell: CellBreakdown, title: str, theme: Theme) -> go.Figure:
 
 
 def signs(values: np.ndarray, theme: Theme) -> list[str]:
-    """Colours of the diverging scale: positive and negative numbers."""
+    """Return the colours of positive and negative numbers in the diverging scale."""
     scale = diverging(theme)
     return [str(scale[3][1] if value >= 0 else scale[1][1]) for value in values.tolist()]
 
 
 @figure("cell", "heads_cell", "one cell by hand (--layer, --head)")
 def cell_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
-    """From two vectors to one weight."""
+    """Plot the computation of one weight from two vectors."""
     query, key = cell.query_position, cell.key_position
     looking, looked = (
         shortened(escape_controls(trace.tokens.tokens[place]), LONGEST_IN_TITLE) for place in (query, key)
@@ -184,12 +184,12 @@ def cell_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
 
 @figure("mix", "heads_mix", "the output of a head (--layer, --head)")
 def mix_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
-    """What a head hands on for one query."""
+    """Plot the output of a head for one query."""
     title = f"Output of the head: {mix_place(cell, trace)} — {trace.model}"
     alt = f"{title}: mix of values, its way through W_o, lengths of all heads' parts"
     return FigureSpec(title, alt, partial(head_output, cell, title))
 
 
 def mix_place(cell: CellBreakdown, trace: Trace) -> str:
-    """Layer, head and query in words."""
+    """Describe layer, head and query."""
     return f"layer {cell.layer}, head {cell.head}, query {cell.query_position}"

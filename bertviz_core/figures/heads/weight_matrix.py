@@ -1,4 +1,4 @@
-"""Draw a projection's weight matrix: whole, cut into heads, or its blocks pulled apart."""
+"""Draw a projection's weight matrix: whole, divided into heads, or its blocks apart."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -18,13 +18,13 @@ Cut = Literal["whole", "cut", "apart"]
 SYMBOLS: dict[Block, str] = {"query": "W_q", "key": "W_k", "value": "W_v", "output": "W_o"}
 HEIGHT = 480
 GAP = 0.4
-"""Space between two blocks that are pulled apart, as a share of a block."""
+"""Distance between two separated blocks, as a share of a block."""
 MOST_NAMES, MOST_NUMBERS = 24, 32
-"""Labels of heads that fit one below the other, and numbers that fit side by side."""
+"""Maximum number of head labels in a column, and of numbers in a row."""
 BARS, BETWEEN = 0.14, 0.03
-"""Share of the figure that the bars of the heads' norms take beside the matrix, and of the space before them."""
+"""Share of the figure for the bars of the heads' norms beside the matrix, and for the space before them."""
 BAR_NUMBER = 44
-"""Pixels of a number at the end of a bar that stands among others."""
+"""Height in pixels of a number at the end of a bar among others."""
 
 
 class _Part(NamedTuple):
@@ -33,26 +33,26 @@ class _Part(NamedTuple):
     low: int
     high: int
     domain: tuple[float, float]
-    """Where it stands along the figure, from the top or the left."""
+    """Position along the figure, from the top or the left."""
 
 
 def projection_heatmap(
     matrix: Matrix, block: Block, heads: int, size: int, head: int, cut: Cut, title: str, theme: Theme
 ) -> go.Figure:
-    """A projection's weights, rows being what comes out: W_q, W_k, W_v belong to heads by rows, W_o by columns.
+    """Draw a projection's weights with outputs as rows: W_q, W_k, W_v are divided into heads by rows, W_o by columns.
 
-    Nothing in the numbers shows where a head ends. Where the cuts are drawn, bars beside the blocks say how large each
-    head's weights are.
+    The numbers do not show the boundaries of heads. With drawn boundaries, bars beside the blocks show the norm of each
+    head's weights.
 
     Args:
         matrix: the whole matrix.
-        block: which of the four it is.
-        heads: blocks that it consists of.
-        size: rows (or columns) of a block; what is left over belongs to no head.
-        head: the block that is outlined.
-        cut: whether it is drawn whole, with the cuts, or its blocks by themselves.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        block: name of the projection.
+        heads: number of blocks.
+        size: rows (or columns) of a block; the remainder belongs to no head.
+        head: index of the outlined block.
+        cut: whether to draw the matrix whole, with boundaries, or with separate blocks.
+        title: title of the figure.
+        theme: theme of the figure.
     """
     by_rows = block != "output"
     limit, step = scale_limit(matrix), pool_step(matrix.size)
@@ -81,13 +81,13 @@ def projection_heatmap(
 
 
 def head_norms(matrix: Matrix, heads: int, size: int, by_rows: bool) -> Float[np.ndarray, " heads"]:
-    """Frobenius norm of each head's rows, or columns."""
+    """Return the Frobenius norm of each head's rows or columns."""
     owned = matrix if by_rows else matrix.T
     return np.asarray(np.linalg.norm(owned[: heads * size].reshape(heads, -1).astype(np.float64), axis=1))
 
 
 def _places(parts: Sequence[_Part], heads: int, size: int) -> list[float]:
-    """The middle of each head's block along the figure, from the top or the left."""
+    """Return the centre of each head's block along the figure, from the top or the left."""
     whole = parts[0] if len(parts) == 1 else None
     if whole is not None:
         return [(each + 0.5) * size / whole.high for each in range(heads)]
@@ -102,7 +102,7 @@ def _add_norms(
     by_rows: bool,
     theme: Theme,
 ) -> None:
-    """Bars of the heads' norms on axes of their own, each beside its block."""
+    """Add bars of the heads' norms on their own axes, each beside its block."""
     colours = [theme.colours["attention"] if each == head else theme.muted for each in range(len(norms))]
     along = [1 - place if by_rows else place for place in places]
     room = BAR_NUMBER if not by_rows else TEXT_SIZE + 4
@@ -134,13 +134,13 @@ def _add_norms(
 
 
 def subscript(symbol: str) -> str:
-    """W_q with a plotly subscript."""
+    """Format W_q with a plotly subscript."""
     letter, _, below = symbol.partition("_")
     return f"{letter}<sub>{below}</sub>" if below else letter
 
 
 def subscripted(title: str) -> str:
-    """A title whose first symbol of a matrix has a real subscript."""
+    """Format the first matrix symbol of a title with a subscript."""
     for symbol in SYMBOLS.values():
         before, found, behind = title.partition(f"{symbol} ")
         if found and " — " not in before:
@@ -149,7 +149,7 @@ def subscripted(title: str) -> str:
 
 
 def _parts(total: int, heads: int, size: int, cut: Cut) -> list[_Part]:
-    """What is drawn on an axis of its own: everything, or each head's block and what belongs to none."""
+    """Return the parts with their own axes: everything, or each head's block and the remainder."""
     if cut != "apart":
         return [_Part(0, total, (0.0, 1.0))]
     bounds = [(head * size, (head + 1) * size) for head in range(heads)]
@@ -190,7 +190,7 @@ def _part_axis(figure: go.Figure, part: _Part, index: int, ticks: dict[str, Any]
 
 
 def _ticks(part: _Part, heads: int, size: int, head: int, cut: Cut, by_rows: bool) -> dict[str, Any]:
-    """Numbers of rows or columns for the whole matrix, names of the heads where it is cut."""
+    """Return row or column numbers for the whole matrix, or head names for a divided one."""
     if cut == "whole":
         return {"title": "row: dimension of the output" if by_rows else "column: dimension of the input"}
     every = -(-heads // (MOST_NAMES if by_rows else MOST_NUMBERS))
@@ -217,7 +217,7 @@ def _name(each: int, size: int, head: int, by_rows: bool) -> str:
 def _lines(
     parts: Sequence[_Part], heads: int, size: int, head: int, by_rows: bool, theme: Theme
 ) -> list[dict[str, Any]]:
-    """Cuts between the heads, and an outline of the chosen one."""
+    """Return boundaries between the heads, and an outline of the chosen one."""
     across = "x domain" if by_rows else "y domain"
     along = "y" if by_rows else "x"
 
@@ -236,14 +236,14 @@ def _lines(
 
 
 CUTS: dict[str, Cut] = {"cut into heads": "cut", "pulled apart": "apart", "one matrix": "whole"}
-"""Words for a matrix's drawing -> how it is drawn."""
+"""Label of a way to draw a matrix -> its key."""
 CUT_TITLES: dict[Cut, str] = {"cut": "{heads} heads in it", "apart": "{heads} heads", "whole": "one matrix"}
 LONGEST_IN_TITLE = 18
 
 
 @figure("matrix", "heads_matrix", "weights of a projection (--layer, --head)")
 def matrix_figure(projections: HeadProjections, layer: int, head: int, block: Block, cut: Cut) -> FigureSpec:
-    """One projection of a layer, the rows or columns of one head marked."""
+    """Plot one projection of a layer, with the rows or columns of one head marked."""
     blocks, matrix = projections.blocks(block), projections.matrix(block)
     place, size = block_place(projections, head, block), blocks.shape[2 if block == "output" else 1]
     title = f"{SYMBOLS[block]} of layer {layer}: {CUT_TITLES[cut].format(heads=len(blocks))} — {projections.model}"
@@ -252,5 +252,5 @@ def matrix_figure(projections: HeadProjections, layer: int, head: int, block: Bl
 
 
 def block_place(parts: HeadProjections, head: int, block: Block) -> int:
-    """Index of a head's block; several heads may share one."""
+    """Return the index of a head's block; several heads may share one."""
     return head // (parts.num_heads // len(parts.blocks(block)))

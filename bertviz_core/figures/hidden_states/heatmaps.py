@@ -19,34 +19,34 @@ from bertviz_core.hidden_states.results import state_name
 from bertviz_core.trace.results import Trace
 
 EXACT_CELLS = 100_000
-"""Up to here every cell goes over the wire as float32; beyond, as int16 steps of the range."""
+"""Maximum number of cells sent as float32; larger maps use int16 steps of the range."""
 HEIGHT = 470
 BESIDE, LONGEST = 100, 160
-"""Pixels beside a map for its colour bar and edges; most pixels of a label at its left."""
+"""Pixels beside a map for its colour bar and margins; maximum width of a row label."""
 MOST_STATES = 16
-"""Names of hidden states that stand one below the other."""
+"""Maximum number of names of hidden states in a column."""
 
 
 class CodedValues(NamedTuple):
-    """Values as they are sent to the browser."""
+    """Values as sent to the browser."""
 
     cells: Float[np.ndarray, "seq window"]
-    """float32, or int16 where there are many."""
+    """float32, or int16 for many cells."""
     top: float
-    """The cell that stands for the end of the scale, which goes from its negative to it."""
+    """Cell value of the upper end of the symmetric scale."""
     limit: float
-    """The number at that end: the least round one that no value is beyond."""
+    """Number at that end: the smallest round one that bounds all values."""
     ticks: dict[str, Any]
-    """Of the colour bar, in real units."""
+    """Ticks of the colour bar, in real units."""
 
 
 def bytes_per_cell(cells: int) -> int:
-    """4 for float32 cells, 2 where there are too many for that."""
+    """Return 4 for float32 cells, 2 for int16 cells."""
     return 4 if cells <= EXACT_CELLS else 2
 
 
 def coded_values(values: Float[np.ndarray, "seq window"]) -> CodedValues:
-    """Hidden states as a heatmap draws them, with the settings of their scale."""
+    """Encode hidden states for a heatmap, with the settings of their scale."""
     limit = round_limit(float(np.abs(values).max(initial=0)))
     exact = bytes_per_cell(values.size) == 4
     top = limit if exact else 32767.0
@@ -63,15 +63,15 @@ def values_heatmap(
     title: str,
     theme: Theme,
 ) -> go.Figure:
-    """Hidden states of one entry, tokens by dimensions, 0 at the middle of a symmetric scale.
+    """Draw one entry of the hidden states, tokens by dimensions, on a scale symmetric around 0.
 
     Args:
         values: one row per token.
         names: labels of the tokens.
-        first: number of the first dimension drawn.
-        second_text: place of the second text's first token; None where there is none.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        first: index of the first drawn dimension.
+        second_text: index of the first token of the second text; None for a single text.
+        title: title of the figure.
+        theme: theme of the figure.
     """
     seq, window = values.shape
     coded = coded_values(values)
@@ -89,7 +89,7 @@ def values_heatmap(
     )
     figure.update_xaxes(title="dimension", showgrid=False)
     figure.update_yaxes(token_axis(names, HEIGHT - 130), autorange="reversed")
-    # Margins given, not measured: measuring lays the picture out twice, and this one is redrawn at every switch.
+    # Margins are set explicitly: measuring lays the figure out twice, and this one is redrawn at every switch.
     left = 16 + _label_room(names)
     figure.update_layout(margin={"l": left, "r": 16, "b": 56}, xaxis_automargin=False)
     room = (float(theme.pixels - BESIDE - _label_room(names)), float(figure.layout.height - 130))
@@ -107,16 +107,16 @@ def layer_map(
     unit: str,
     theme: Theme,
 ) -> go.Figure:
-    """One number per token and layer, the first layer on top; cosines on a scale that ends at 1, others from 0.
+    """Draw one number per token and layer, the first layer on top; cosines on a scale up to 1, others from 0.
 
     Args:
         values: a row per layer, or per hidden state.
         names: labels of the tokens.
-        rows: names of the rows.
-        second_text: place of the second text's first token; None where there is none.
-        title: stands alone on a slide.
-        unit: of the numbers; "cosine" for cosines.
-        theme: colours and typeface.
+        rows: labels of the rows.
+        second_text: index of the first token of the second text; None for a single text.
+        title: title of the figure.
+        unit: unit of the numbers; "cosine" for cosines.
+        theme: theme of the figure.
     """
     count, seq = values.shape
     finite = values[np.isfinite(values)]
@@ -138,14 +138,14 @@ def layer_map(
 def similarity_heatmap(
     cosines: Float[np.ndarray, "seq seq"], names: Sequence[str], second_text: int | None, title: str, theme: Theme
 ) -> go.Figure:
-    """Cosine of every token to every other, on a scale from -1 to 1.
+    """Draw the cosine of all pairs of tokens, on a scale from -1 to 1.
 
     Args:
         cosines: a row and a column per token.
         names: labels of the tokens.
-        second_text: place of the second text's first token; None where there is none.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        second_text: index of the first token of the second text; None for a single text.
+        title: title of the figure.
+        theme: theme of the figure.
     """
     seq = len(cosines)
     exact = bytes_per_cell(cosines.size) == 4
@@ -175,7 +175,7 @@ def similarity_heatmap(
 
 
 def similarity_cells(cosines: Float[np.ndarray, "seq seq"]) -> np.ndarray:
-    """Cosines as they go over the wire: float32, or int16 steps of the range where there are many."""
+    """Encode cosines for transfer: float32, or int16 steps of the range for many cells."""
     if bytes_per_cell(cosines.size) == 4:
         return cosines.astype(np.float32)
     return np.asarray((cosines * 32767).round().astype(np.int16))
@@ -191,19 +191,19 @@ def _label_room(names: Sequence[str]) -> int:
 
 CHANGE, LENGTH = "change in each layer", "vector length"
 BEFORE, INPUT = "cosine to the layer before", "cosine to its own input"
-"""What one number per token and layer can be."""
+"""Keys of measures per token and layer."""
 WORDS = {
     CHANGE: ("How much each layer changes each token", "cosine distance"),
     BEFORE: ("Cosine of each token's vector before and after each layer", "cosine"),
     INPUT: ("Cosine of each token's vector to its own input embedding", "cosine"),
     LENGTH: ("Length of each token's vector, layer by layer", "norm"),
 }
-"""Title and unit of each."""
+"""Title and unit of each measure."""
 
 
 @figure("hidden", "representations_values", "hidden states of one entry (--layer, --first, --window)")
 def values_figure(trace: Trace, state: int, first_dimension: int, window: int) -> FigureSpec:
-    """Hidden states of one entry, a window of dimensions wide."""
+    """Plot one entry of the hidden states, for a window of dimensions."""
     values = trace.hidden_states[state][:, first_dimension : first_dimension + window]
     last = first_dimension + values.shape[1] - 1
     title = f"Hidden states, {state_name(state)}, dimensions {first_dimension} to {last} — {trace.model}"
@@ -214,10 +214,10 @@ def values_figure(trace: Trace, state: int, first_dimension: int, window: int) -
 
 @figure("norms", "representations_change", "one number per token and layer (--map length, change, before, input)")
 def change_figure(token_measures: Float[np.ndarray, "rows seq"], trace: Trace, measure: str) -> FigureSpec:
-    """One number per token and layer.
+    """Plot one number per token and layer.
 
     Args:
-        token_measures: the numbers; a row per layer of what a layer does, else a row per hidden state.
+        token_measures: the numbers; one row per layer for changes by a layer, else per hidden state.
         trace: the run.
         measure: CHANGE, LENGTH, BEFORE or INPUT.
     """
@@ -230,7 +230,7 @@ def change_figure(token_measures: Float[np.ndarray, "rows seq"], trace: Trace, m
 
 
 def measure_rows(measure: str, count: int) -> list[str]:
-    """Names of the rows of a measure: layers for what a layer does, else hidden states."""
+    """Return the row names of a measure: layers for changes by a layer, else hidden states."""
     if measure in (CHANGE, BEFORE):
         return [f"layer {layer}" for layer in range(count)]
     return [state_name(entry) for entry in range(count)]
@@ -240,13 +240,13 @@ def measure_rows(measure: str, count: int) -> list[str]:
 def token_similarity_figure(
     token_cosines: Float[np.ndarray, "states seq seq"], trace: Trace, first_token: int, state: int
 ) -> FigureSpec:
-    """Every token against every other in one entry of the hidden states.
+    """Plot the cosines of all pairs of tokens in one entry of the hidden states.
 
     Args:
-        token_cosines: of a run of tokens, at every entry.
+        token_cosines: cosines of consecutive tokens, at every entry.
         trace: the run.
-        first_token: position of the first of them.
-        state: the entry.
+        first_token: position of the first token.
+        state: entry of the hidden states.
     """
     count = token_cosines.shape[1]
     names = token_labels(trace.tokens)[first_token : first_token + count]

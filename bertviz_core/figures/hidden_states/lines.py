@@ -19,17 +19,17 @@ from bertviz_core.text import decimals
 from bertviz_core.trace.results import Trace
 
 SYMBOLS = ("circle", "diamond")
-"""Marks of the first and of the second text."""
+"""Markers of the first and the second text."""
 MOST_NAMED = 13
-"""Hidden states that a colour bar names."""
+"""Maximum number of hidden states named by a colour bar."""
 BESIDE, LOWEST = (210, 70), 300
-"""Pixels at the sides of the paths' plot, with its bar beside and below it; height of the plot at least."""
+"""Pixels beside the plot of the paths, with its bar beside and below it; minimum height of the plot."""
 OUTSIDE = (0.06, 18.0)
-"""Free beside the outermost points of the paths: share of the plot's width on either side, pixels above and below."""
+"""Margin around the outermost points of the paths: share of the plot's width on either side, pixels above and below."""
 NUMBER_PIXELS = 62
-"""Room of one number above a point."""
+"""Width in pixels of one number above a point."""
 FAR_OUT = 6.0
-"""Standard deviations of a vector's numbers from which one of them is named."""
+"""Number of standard deviations from which on a value of a vector is labelled."""
 
 
 def path_lines(
@@ -40,18 +40,18 @@ def path_lines(
     title: str,
     theme: Theme,
 ) -> go.Figure:
-    """Every token's way over the layers in the plane of largest variance, each in a colour and dash of its own.
+    """Draw every token's path over the layers in the plane of largest variance, with distinct colours and dashes.
 
-    The legend names all of them; a name stands at the end of a line where it covers nothing. Marks darken from the
-    embeddings to the last layer, as the bar beside them says.
+    The legend names all tokens; a label is at the end of a path if it fits. Markers darken from the embeddings to the
+    last layer, as in the colour bar.
 
     Args:
-        paths: points of the tokens drawn.
-        names: their labels.
-        positions: their places in the text.
-        second_text: place of the second text's first token among them; None where they are all of one text.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        paths: points of the drawn tokens.
+        names: labels of the tokens.
+        positions: positions of the tokens in the text.
+        second_text: index among them of the first token of the second text; None for a single text.
+        title: title of the figure.
+        theme: theme of the figure.
     """
     states = len(paths.points)
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT - 40))
@@ -85,13 +85,13 @@ def path_lines(
 
 
 def _state_scale(theme: Theme) -> list[list[float | str]]:
-    """From the last layer to the embeddings, which are still seen on the paper."""
+    """Return a scale from the last layer to the embeddings, which remain visible on the paper."""
     colours = [colour for _, colour in sequential(theme)][:0:-1]
     return [[place / (len(colours) - 1), colour] for place, colour in enumerate(colours)]
 
 
 def _state_bar(states: int) -> dict[str, Any]:
-    """A bar that tells the marks' colours, the embeddings on top."""
+    """Return a bar for the marker colours, the embeddings on top."""
     every = -(-states // MOST_NAMED)
     shown = [*range(0, states - 1, every), states - 1]
     words = {"tickvals": [-state for state in shown], "ticktext": [state_name(state) for state in shown]}
@@ -106,7 +106,7 @@ def embedding_norms(
     title: str,
     theme: Theme,
 ) -> go.Figure:
-    """Lengths of the vectors that make each token's input, side by side."""
+    """Draw the norms of the vectors that form each token's input, side by side."""
     figure = go.Figure(layout=layout(theme, escape(title), barmode="group", height=HEIGHT - 20))
     for name, values in lengths.items():
         figure.add_bar(
@@ -126,15 +126,15 @@ def embedding_norms(
 
 
 def _input_colour(part: str, theme: Theme) -> str:
-    """The colour of a part of the input, by what it is."""
+    """Return the colour of a part of the input."""
     owner, share = INPUT_COLOURS["after layer norm" if part.startswith("after ") else part]  # after any class of norm
     return colour_at([[0, theme.colours[owner]], [1, theme.text if share > 0 else theme.paper]], abs(share))
 
 
 def pooler_bars(check: PoolerCheck, first_token: str, title: str, theme: Theme) -> go.Figure:
-    """The first token's last vector above, the pooler's output below, each on a scale of its own.
+    """Draw the first token's last vector above and the pooler's output below, each on its own scale.
 
-    What stands out in the vector is named; through tanh all of the pooler's output lies between -1 and 1.
+    Outstanding values of the vector are labelled; the pooler's output is between -1 and 1 by tanh.
     """
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT, showlegend=False))
     rows = ((f"{first_token} after the last layer", check.cls), ("pooler output", check.output))
@@ -174,7 +174,7 @@ def pooler_bars(check: PoolerCheck, first_token: str, title: str, theme: Theme) 
 
 
 def word_curve(comparison: WordComparison, title: str, theme: Theme) -> go.Figure:
-    """Cosine of one word's two occurrences in every hidden state, beside the same row of the word table."""
+    """Draw the cosine of a word's two occurrences in every hidden state, beside the same row of the word table."""
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT - 20, showlegend=False))
     curve = comparison.cosine
     table = comparison.static_cosine is not None
@@ -203,7 +203,7 @@ def word_curve(comparison: WordComparison, title: str, theme: Theme) -> go.Figur
 
 @figure("word", "representations_word", "one word in two texts, layer by layer")
 def word_figure(word_comparison: WordComparison, word: str, model_name: str) -> FigureSpec:
-    """One word in two texts, layer by layer."""
+    """Plot one word in two texts, layer by layer."""
     title = f"“{word}” in two texts — {model_name}"
     alt = f"{title}: cosine of the two occurrences in every hidden state"
     return FigureSpec(title, alt, partial(word_curve, word_comparison, title))
@@ -211,12 +211,12 @@ def word_figure(word_comparison: WordComparison, word: str, model_name: str) -> 
 
 @figure("paths", "representations_paths", "the tokens' paths over the layers")
 def paths_figure(token_paths: TokenPaths, trace: Trace, picked_tokens: Sequence[int]) -> FigureSpec:
-    """The ways of some tokens through the layers in the plane of largest variance.
+    """Plot the paths of some tokens through the layers in the plane of largest variance.
 
     Args:
         token_paths: points of these tokens.
         trace: the run.
-        picked_tokens: their positions.
+        picked_tokens: positions of the tokens.
     """
     labels = token_labels(trace.tokens)
     names = [labels[position] for position in picked_tokens]
@@ -229,9 +229,9 @@ def paths_figure(token_paths: TokenPaths, trace: Trace, picked_tokens: Sequence[
 
 
 def embedding_lengths(parts: EmbeddingSum, shown: slice) -> dict[str, Float[np.ndarray, " seq"]]:
-    """Name -> lengths of the vectors that are added, of their sum, and of what the normalisation makes of it.
+    """Return name -> norms of the summed vectors, of their sum, and of the sum after the normalisation.
 
-    There is no sum where one vector stands alone, and nothing after a normalisation that the family lacks.
+    The sum is omitted for a single vector, and the normalisation for families without one.
     """
     vectors = parts.parts
     if len(vectors) > 1:
@@ -243,7 +243,7 @@ def embedding_lengths(parts: EmbeddingSum, shown: slice) -> dict[str, Float[np.n
 
 @figure("input", "representations_embedding", "what each token's input is made of")
 def input_figure(input_lengths: Mapping[str, Float[np.ndarray, " seq"]], trace: Trace, first_token: int) -> FigureSpec:
-    """Lengths of the vectors that make the tokens' input; first_token is the first one's position."""
+    """Plot the norms of the vectors that form the tokens' input; first_token is the position of the first."""
     count = len(next(iter(input_lengths.values())))
     names = token_labels(trace.tokens)[first_token : first_token + count]
     title = f"What each token's input is made of — {trace.model}"
@@ -254,7 +254,7 @@ def input_figure(input_lengths: Mapping[str, Float[np.ndarray, " seq"]], trace: 
 
 @figure("pooler", "representations_pooler", "the first token's vector and the pooler's output")
 def pooler_figure(pooler_check: PoolerCheck, trace: Trace) -> FigureSpec:
-    """The first token's last vector, and what the pooler makes of it."""
+    """Plot the first token's last vector and the pooler's output."""
     title = f"First token and pooler output — {trace.model}"
     draw = partial(pooler_bars, pooler_check, token_labels(trace.tokens)[0], title)
     return FigureSpec(title, f"{title}, dimension by dimension", draw)

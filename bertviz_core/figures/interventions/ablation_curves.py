@@ -1,4 +1,4 @@
-"""Draw a target, or the accuracy, as heads are removed one after the other in several orders."""
+"""Draw a target, or the accuracy, as heads are ablated one after another in several orders."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -13,7 +13,7 @@ from bertviz_core.text import decimals
 
 HEIGHT = 400
 COLOURS = {"greedy": "attention", "gradient": "task head", "random": "layer_norm"}
-"""Order -> the part whose colour of the theme it has."""
+"""Order -> part with its colour in the theme."""
 
 
 @figure(
@@ -22,10 +22,10 @@ COLOURS = {"greedy": "attention", "gradient": "task head", "random": "layer_norm
     "a target as heads are removed one after the other: greedy, by the gradient estimate, and at random",
 )
 def removal_figure(ablation_curves: Sequence[AblationCurve]) -> FigureSpec:
-    """One number as heads go, in several orders; a random one as the band of its orders.
+    """Plot a target as heads are ablated in several orders; random orders as a band.
 
     Args:
-        ablation_curves: of one number, each of another order.
+        ablation_curves: curves of one target, one per order.
     """
     curves = tuple(ablation_curves)
     title = f"{curves[0].title[:1].upper()}{curves[0].title[1:]} as heads are removed"
@@ -38,7 +38,7 @@ def removal_figure(ablation_curves: Sequence[AblationCurve]) -> FigureSpec:
 
 
 def removal_lines(curves: Sequence[AblationCurve], title: str, theme: Theme) -> go.Figure:
-    """A line for each order; for several random ones their mean, and a band from the least to the greatest."""
+    """Draw one line per order; for several random ones their mean, and a band from minimum to maximum."""
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
     for curve in curves:
         steps, colour = list(range(curve.values.shape[1])), theme.colours[COLOURS[curve.order]]

@@ -1,4 +1,4 @@
-"""Draw which words speak for and against each class or tag, as a map of words by classes."""
+"""Draw the contributions of words to each class or tag, as a map of words by classes."""
 
 from functools import partial
 
@@ -16,8 +16,8 @@ from bertviz_core.text import decimals
 
 MOST_WORDS = 40
 ROW, AROUND, STANDING, BESIDE = 26, 170, 100, 200
-"""Pixels of a word's row, of what is above and below the map, of class names that stand upright, and of colour bar and
-words beside the map."""
+"""Pixels: height of a word's row, margins above and below the map, height of vertical class names, width for colour bar
+and words."""
 
 
 @figure(
@@ -26,7 +26,7 @@ words beside the map."""
     "which words speak for and against each class of a classifier or a probe, or each tag of a token (TEXT)",
 )
 def word_classes_figure(class_attributions: ClassAttributions) -> FigureSpec:
-    """The share of every word in every class; the class's clean value stands beside its name."""
+    """Plot the share of every word in every class; the clean value of a class is beside its name."""
     result = class_attributions
     title = f"Which words speak for and against each {result.noun} ({result.measure}) — {result.model}"
     phrases = "; ".join(class_words(result, place) for place in range(len(result.labels)))
@@ -40,7 +40,7 @@ def word_classes_figure(class_attributions: ClassAttributions) -> FigureSpec:
 
 
 def class_words(result: ClassAttributions, place: int) -> str:
-    """One phrase: a class, its clean value, the strongest word for it and the strongest against it."""
+    """Describe a class: its clean value, the strongest word for it and the strongest against it."""
     parts = [
         f"{result.words[word]} {sign} {decimals(float(result.shares[word, place]), 3)}"
         for word, sign in zip(result.strongest(place), ("for it", "against it"), strict=True)
@@ -52,7 +52,7 @@ def class_words(result: ClassAttributions, place: int) -> str:
 
 
 def classes_map(result: ClassAttributions, title: str, theme: Theme) -> go.Figure:
-    """Words from top to bottom in the order of the text, classes from left to right, on one scale around 0."""
+    """Draw words in text order from top to bottom, classes from left to right, on one scale around 0."""
     strength = np.abs(result.shares).max(axis=1)
     drawn = np.sort(np.argsort(-strength, kind="stable")[:MOST_WORDS])
     shares, names = result.shares[drawn], [token_text(result.words[word]) for word in drawn.tolist()]
@@ -60,7 +60,7 @@ def classes_map(result: ClassAttributions, title: str, theme: Theme) -> go.Figur
     values = [decimals(float(value), 3) for value in result.clean]
     room = theme.pixels - BESIDE
     upright = any(text_width(text, TEXT_SIZE) > room / len(labels) - 8 for text in (*result.labels, *values))
-    # Upright, the value stands first: what has no room is cut at the end, and bold letters with it.
+    # In vertical names the value comes first: long ones are cut at the end, and bold letters with it.
     heads = [
         f"{value} {label}" if upright else f"{label}<br><b>{value}</b>"
         for label, value in zip(labels, values, strict=True)

@@ -16,11 +16,11 @@ from bertviz_core.interventions.results import AblationEffects, ActivationPatchi
 from bertviz_core.text import decimals
 
 KIND_WORDS: dict[EffectKind, str] = {"zero": "taken away", "mean": "at its mean", "gradient": "estimated by gradients"}
-"""What was done to a part, in a title."""
+"""Description of the ablation in a title."""
 ROW, AROUND, BESIDE = 34, 150, 190
-"""Pixels of a layer's row, of what is above and below a map, and of colour bar and layer names beside it."""
+"""Pixels: height of a layer's row, margins above and below a map, width for colour bar and layer names."""
 LEAST, MOST = 260, 640
-"""Pixels of a map's height."""
+"""Minimum and maximum height of a map in pixels."""
 
 
 @figure(
@@ -29,11 +29,11 @@ LEAST, MOST = 260, 640
     "change of a target with each head, feed-forward block and layer taken away, at its mean, and estimated",
 )
 def effects_figure(effect_comparison: EffectComparison, place: tuple[int, int] | None = None) -> FigureSpec:
-    """The effect of every head, feed-forward block and layer, all kinds on one scale.
+    """Plot the effect of every head, feed-forward block and layer, all kinds on one scale.
 
     Args:
-        effect_comparison: one result for each kind.
-        place: layer and head that is marked; None for that of the largest effect.
+        effect_comparison: one result per kind.
+        place: layer and head to mark; None for those of the largest effect.
     """
     first = effect_comparison.effects[0]
     layer, head, largest = first.ranked()[0]
@@ -50,18 +50,18 @@ def effects_figure(effect_comparison: EffectComparison, place: tuple[int, int] |
 
 
 def effects_limit(comparison: EffectComparison) -> float:
-    """End of the scale on which the effects of all heads can be read, a round number."""
+    """Return a round upper end of the scale that suits the effects of all heads."""
     return round_limit(max(float(np.nanmax(np.abs(each.heads), initial=0)) for each in comparison.effects))
 
 
 def _beyond(comparison: EffectComparison) -> bool:
-    """Whether a block's or layer's effect is beyond the end of the scale."""
+    """Return whether the effect of a block or layer exceeds the scale."""
     limit = effects_limit(comparison)
     return any(bool((np.abs(effect_columns(each)[0]) > limit).any()) for each in comparison.effects)
 
 
 def effect_columns(effects: AblationEffects) -> tuple[Float[np.ndarray, "layers columns"], list[str]]:
-    """The effects as one matrix and the names of its columns: heads, feed-forward block, whole layer."""
+    """Return the effects as one matrix and its column names: heads, feed-forward block, whole layer."""
     columns, names = [effects.heads], [str(head) for head in range(effects.heads.shape[1])]
     for values, name in ((effects.feed_forward, "FF"), (effects.layers, "all")):
         if values is not None:
@@ -71,7 +71,7 @@ def effect_columns(effects: AblationEffects) -> tuple[Float[np.ndarray, "layers 
 
 
 def effects_map(comparison: EffectComparison, place: tuple[int, int], title: str, theme: Theme) -> go.Figure:
-    """The kinds side by side, on a narrow page below each other: layers from the first one at the top, heads beside."""
+    """Draw the kinds side by side, stacked on a narrow page: layers from top to bottom, heads from left to right."""
     values, names = effect_columns(comparison.effects[0])
     (layers, columns), kinds = values.shape, len(comparison.effects)
     offsets = [(kind * (layers + 2), 0) if theme.slim else (0, kind * (columns + 1)) for kind in range(kinds)]
@@ -124,10 +124,10 @@ def effects_map(comparison: EffectComparison, place: tuple[int, int], title: str
     "what each hidden state of the text brings back of a target, copied into the run of a second text",
 )
 def patched_states_figure(patches: ActivationPatching) -> FigureSpec:
-    """What each hidden state of the clean text brings back, layer by position.
+    """Plot the effect of patching each hidden state of the clean text, layer by position.
 
     Raises:
-        ValueError: the family has no module of a whole layer.
+        ValueError: the family has no module for a whole layer.
     """
     if patches.states is None:
         raise ValueError("no states were patched")
@@ -139,7 +139,7 @@ def patched_states_figure(patches: ActivationPatching) -> FigureSpec:
 
 
 def patched_states_map(patches: ActivationPatching, title: str, theme: Theme) -> go.Figure:
-    """Layers by positions; 0 changes nothing, 1 gives the clean text's number."""
+    """Draw layers by positions; 0 changes nothing, 1 restores the clean target."""
     values = np.zeros((1, 1), dtype=np.float32) if patches.states is None else patches.states
     figure = _signed_map(values, round_limit(float(np.abs(values).max())), "share", title, theme)
     figure.update_traces(
@@ -160,7 +160,7 @@ def patched_states_map(patches: ActivationPatching, title: str, theme: Theme) ->
     "what each head of the text brings back of a target, copied into the run of a second text",
 )
 def patched_heads_figure(patches: ActivationPatching) -> FigureSpec:
-    """What each head's output of the clean text brings back, layer by head."""
+    """Plot the effect of patching each head's output of the clean text, layer by head."""
     title = f"Share of the {patches.title} that a copied head brings back — {patches.model}"
     layer, head = np.unravel_index(np.nanargmax(np.abs(patches.heads)), patches.heads.shape)
     alt = f"{title}: the largest share, {decimals(float(patches.heads[layer, head]), 2)}, layer {layer}, head {head}"
@@ -168,7 +168,7 @@ def patched_heads_figure(patches: ActivationPatching) -> FigureSpec:
 
 
 def patched_heads_map(patches: ActivationPatching, title: str, theme: Theme) -> go.Figure:
-    """Layers by heads, all positions of a head copied; 0 changes nothing, 1 gives the clean text's number."""
+    """Draw layers by heads, patched at all positions; 0 changes nothing, 1 restores the clean target."""
     limit = round_limit(float(np.nanmax(np.abs(patches.heads))))
     figure = _signed_map(patches.heads, limit, "share", title, theme)
     figure.update_traces(selector={"type": "heatmap"}, hovertemplate="layer %{y}, head %{x}: %{z:.3f}<extra></extra>")
@@ -186,7 +186,7 @@ def _patched_caption(title: str, patches: ActivationPatching) -> str:
 def _signed_map(
     values: Float[np.ndarray, "layers columns"], limit: float, unit: str, title: str, theme: Theme, more: int = 0
 ) -> go.Figure:
-    """A map of layers with a scale around 0, and its numbers in the cells where they have room."""
+    """Draw a map of layers with a scale around 0, and numbers in the cells if they fit."""
     layers = len(values)
     height = min(MOST + ROW * more, max(LEAST, AROUND + ROW * layers))
     figure = go.Figure(layout=layout(theme, escape(title), height=height))

@@ -1,4 +1,4 @@
-"""Figures over many texts: mean and spread of head effects, and the accuracy as heads are removed."""
+"""Figures over many texts: mean and spread of head effects, and the accuracy as heads are ablated."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -24,7 +24,7 @@ SIZES = PairSizes(least=150, edges=120, between=0.15)
     "mean and standard deviation of each head's effect over texts (by default some of the example set)",
 )
 def effect_spread_figure(effect_spread: EffectSpread) -> FigureSpec:
-    """Mean and standard deviation of the effect of every head over texts, side by side."""
+    """Plot mean and standard deviation of every head's effect over texts, side by side."""
     kind, texts = KIND_WORDS[effect_spread.kind], counted(effect_spread.texts, "sentence")
     title = f"Change of the {effect_spread.title} with one head {kind}, over {texts} — {effect_spread.model}"
     layer, head = np.unravel_index(np.nanargmax(np.abs(effect_spread.mean)), effect_spread.mean.shape)
@@ -37,7 +37,7 @@ def effect_spread_figure(effect_spread: EffectSpread) -> FigureSpec:
 
 
 def spread_maps(spread: EffectSpread, title: str, theme: Theme) -> go.Figure:
-    """The mean on a scale around 0 and the standard deviation on one from 0, on a phone below each other."""
+    """Draw the mean on a scale around 0 and the standard deviation from 0, stacked on a phone."""
     high, wide = (round_limit(float(np.nanmax(np.abs(each), initial=0))) for each in (spread.mean, spread.spread))
     panels = [
         Panel(f"<b>{name}</b>", name, cells, scale, ends, spread.unit, ".3f")
@@ -55,10 +55,10 @@ def spread_maps(spread: EffectSpread, title: str, theme: Theme) -> go.Figure:
     "the share of right answers to labelled texts as heads are removed (TEXT, tab, label; by default the example set)",
 )
 def accuracy_figure(accuracy_curves: Sequence[AblationCurve]) -> FigureSpec:
-    """The share of right answers as heads go, in several orders; a random one as the band of its orders.
+    """Plot the accuracy as heads are ablated in several orders; random orders as a band.
 
     Args:
-        accuracy_curves: of one list, each of another order.
+        accuracy_curves: curves of one list, one per order.
     """
     curves = tuple(accuracy_curves)
     title = f"Share of {curves[0].title} as heads are removed"

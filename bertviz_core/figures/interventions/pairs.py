@@ -1,4 +1,4 @@
-"""Draw which words make two texts alike, as a map of the tokens of one by those of the other."""
+"""Draw the contributions of words to the similarity of two texts, as a map of tokens by tokens."""
 
 from functools import partial
 
@@ -15,9 +15,9 @@ from bertviz_core.hidden_states.results import state_name
 from bertviz_core.text import decimals, digits
 
 ROW, AROUND, BESIDE = 28, 190, 200
-"""Pixels of a token's row, of what is above and below the map, and of colour bar and tokens beside it."""
+"""Pixels: height of a token's row, margins above and below the map, width for colour bar and tokens."""
 LEAST, MOST = 300, 760
-"""Pixels of the map's height."""
+"""Minimum and maximum height of the map in pixels."""
 
 
 @figure(
@@ -26,7 +26,7 @@ LEAST, MOST = 300, 760
     "which words make two texts alike: the cosine by pairs of tokens (TEXT --pair TEXT --layer L)",
 )
 def pair_ledger_figure(pair_attributions: PairAttributions) -> FigureSpec:
-    """The share of every pair of tokens in the cosine of two texts; the caption says what the references add."""
+    """Plot the share of token pairs in the cosine of two texts; the caption has the reference terms."""
     result = pair_attributions
     title = f"Which words make the two texts alike — {result.model}, states: {state_name(result.layer)}"
     row, column = np.unravel_index(np.abs(result.shares).argmax(), result.shares.shape)
@@ -44,7 +44,7 @@ def pair_ledger_figure(pair_attributions: PairAttributions) -> FigureSpec:
 
 
 def ledger_map(ledger: PairAttributions, title: str, theme: Theme) -> go.Figure:
-    """Tokens of the first text from top to bottom, of the second from left to right, on one scale around 0."""
+    """Draw tokens of the first text from top to bottom, of the second from left to right, on one scale around 0."""
     names, others = token_labels(ledger.first), token_labels(ledger.second)
     height = min(MOST, max(LEAST, AROUND + ROW * len(names)))
     limit = round_limit(float(np.abs(ledger.shares).max()))

@@ -14,13 +14,13 @@ from bertviz_core.figures.base.style import HUES, Theme, escape, faint, layout
 from bertviz_core.text import decimals
 
 HEIGHT, STACKED = 400, 720
-"""Pixels with the two plots side by side, and one below the other on a phone."""
+"""Height in pixels with the two plots side by side, and stacked on a phone."""
 METHOD_NAMES: dict[ShareMethod, str] = {
     "leave-one-out": "leave-one-out",
     "integrated-gradients": "integrated gradients",
     "gradient-x-input": "gradient x input",
 }
-"""Method -> its name in a legend."""
+"""Method -> name in a legend."""
 COLOURS: dict[ShareMethod, str] = {
     "leave-one-out": HUES[0],
     "integrated-gradients": HUES[1],
@@ -35,7 +35,7 @@ RANDOM = "random order"
     "a target without its strongest words and with them alone, beside 20 random orders (TEXT --pair TEXT)",
 )
 def word_curves_figure(word_curves: WordCurves) -> FigureSpec:
-    """Two plots: the strongest words removed, and the strongest words kept; the caption says both areas."""
+    """Plot two panels: the strongest words removed, and only the strongest words; the caption has both areas."""
     title = f"The {word_curves.title} without the strongest words, and with them alone — {word_curves.model}"
     areas = "; ".join(
         f"{name}: {decimals(without, 3)} and {decimals(alone, 3)}" for name, without, alone in curve_areas(word_curves)
@@ -48,7 +48,7 @@ def word_curves_figure(word_curves: WordCurves) -> FigureSpec:
 
 
 def curve_areas(result: WordCurves) -> tuple[tuple[str, float, float], ...]:
-    """Of each method, and of the mean random order: its name, its comprehensiveness and its sufficiency."""
+    """Return name, comprehensiveness and sufficiency of each method, and of the mean random order."""
     found = [
         (METHOD_NAMES[curve.method], float(result.area(curve.without)), float(result.area(curve.alone)))
         for curve in result.curves
@@ -58,7 +58,7 @@ def curve_areas(result: WordCurves) -> tuple[tuple[str, float, float], ...]:
 
 
 def curve_plots(result: WordCurves, title: str, theme: Theme) -> go.Figure:
-    """Both plots on one scale: lines of the methods, the band of the random orders from least to greatest."""
+    """Draw both plots on one scale: lines of the methods, band of the random orders from minimum to maximum."""
     rows, columns = (2, 1) if theme.narrow else (1, 2)
     figure = make_subplots(rows, columns, shared_yaxes="all", horizontal_spacing=0.06, vertical_spacing=0.2)
     figure.update_layout(layout(theme, escape(title), height=STACKED if theme.narrow else HEIGHT))

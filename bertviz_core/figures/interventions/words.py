@@ -16,27 +16,27 @@ from bertviz_core.text import decimals, digits
 from bertviz_core.trace.results import TextPieces
 
 BAR = 92
-"""Pixels of the colour bar; a phone's figure does without, since the numbers stand in the boxes."""
+"""Height in pixels of the colour bar; omitted on a phone, where the boxes contain the numbers."""
 STEPS = 12
-"""Shades of each sign, so that tokens alike share an outline."""
+"""Shades of each sign, so that similar tokens share an outline."""
 MOST_BARS = 40
 ROW, AROUND = 22, 130
-"""Pixels of a bar with its distance, and of what is above and below all of them."""
+"""Pixels: height of a bar with its distance, margins above and below the bars."""
 METHOD_WORDS: dict[ShareMethod, str] = {
     "leave-one-out": "each word left out in turn",
     "integrated-gradients": "by integrated gradients",
     "gradient-x-input": "by gradient times input",
 }
-"""How the shares were found, in a title."""
+"""Description of the method in a title."""
 
 
 @figure("word-shares", "words_shares", "a text coloured by what each word adds to a target (TEXT --pair TEXT)")
 def word_shares_figure(word_attributions: WordAttributions, word_pieces: TextPieces) -> FigureSpec:
-    """The text in its tokens, coloured by the share of each token's word; special tokens have none.
+    """Plot the text as tokens, coloured by the share of each token's word; special tokens have none.
 
     Args:
-        word_attributions: of the text.
-        word_pieces: the text in its tokens.
+        word_attributions: attributions of the text.
+        word_pieces: tokens of the text.
     """
     title = _title(word_attributions)
     draw = partial(shares_strip, word_attributions, word_pieces, title)
@@ -45,7 +45,7 @@ def word_shares_figure(word_attributions: WordAttributions, word_pieces: TextPie
 
 @figure("word-bars", "words_bars", "the words that add most to a target or take most from it (TEXT --pair TEXT)")
 def word_bars_figure(word_attributions: WordAttributions) -> FigureSpec:
-    """The words with the largest shares of either sign, the one that raises the target most at the top."""
+    """Plot the words with the largest shares of either sign, the largest positive share at the top."""
     title, draw = _title(word_attributions), partial(shares_bars, word_attributions, _title(word_attributions))
     caption = _caption(word_attributions, title)
     if len(word_attributions.words) > MOST_BARS:
@@ -54,7 +54,7 @@ def word_bars_figure(word_attributions: WordAttributions) -> FigureSpec:
 
 
 def shares_strip(result: WordAttributions, pieces: TextPieces, title: str, theme: Theme) -> go.Figure:
-    """The coloured text with its scale."""
+    """Draw the coloured text with its scale."""
     values = result.per_token()
     scale, limit = diverging(theme), round_limit(float(np.nanmax(np.abs(values))))
     known = {place: value for place, value in enumerate(values.tolist()) if not np.isnan(value)}
@@ -70,7 +70,7 @@ def shares_strip(result: WordAttributions, pieces: TextPieces, title: str, theme
 
 
 def shares_bars(result: WordAttributions, title: str, theme: Theme) -> go.Figure:
-    """A bar for each word."""
+    """Draw one bar per word."""
     strongest = set(np.argsort(-np.abs(result.shares), kind="stable")[:MOST_BARS].tolist())
     order = [index for index in result.ranked() if index in strongest]
     shares = result.shares[order].tolist()

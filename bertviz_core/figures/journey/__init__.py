@@ -1,1 +1,1 @@
-"""The drawing of a journey: its message, its layout and drawing in the browser, and a file that needs nothing else."""
+"""The drawing of a journey: its message, its code for the browser, and a self-contained file."""

@@ -1,4 +1,4 @@
-"""The drawing's code and style, and a file that needs nothing else: it opens without a network and still unfolds."""
+"""Code and style of the drawing, and a self-contained file of it that works offline."""
 
 import base64
 import html
@@ -34,10 +34,10 @@ p {{ color: {muted}; }}
 
 
 def journey_html(payload: bytes, title: str, caption: str) -> str:
-    """One HTML page with the drawing of this message (payload.journey_payload); no request leaves it.
+    """Build one HTML page with the drawing of a message (payload.journey_payload); it makes no request.
 
-    The message stands in it as base64, so that no token of a text can be read as markup, and the page's own policy
-    lets nothing run or load but the code and the style that it carries.
+    The message is embedded as base64, so that no token is read as markup, and the content security policy of the page
+    allows only its own code and style.
     """
     length = int.from_bytes(payload[:4], "little")
     look = json.loads(payload[4 : 4 + length])["look"]
@@ -64,13 +64,13 @@ def _digest(text: str) -> str:
 
 @cache
 def script() -> str:
-    """The drawing's code, its files one behind the other, without lines of comment."""
+    """Return the drawing's code: its files concatenated, without comment lines."""
     return "\n".join(_code(f"js/{part}.js") for part in PARTS)
 
 
 @cache
 def style() -> str:
-    """The drawing's style sheet."""
+    """Return the drawing's style sheet."""
     return _code("journey.css")
 
 

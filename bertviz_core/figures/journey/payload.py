@@ -1,6 +1,6 @@
-"""One message for the drawing of a journey: u32 length of the header, JSON header, then raw arrays, each at 4 bytes.
+"""One message for the drawing of a journey: u32 length of the header, JSON header, raw arrays aligned to 4 bytes.
 
-Strips travel as whole numbers of a scale that the header states; every other number is a float32.
+Strips are integers on a scale in the header; all other numbers are float32.
 """
 
 import json
@@ -23,20 +23,20 @@ MEASURES = {
     "length": ("length of the vector", "Euclidean length after the layer", 2),
     "entropy": ("entropy of the attention", "nats, mean over the heads", 3),
 }
-"""Field of a Journey -> what it is, its unit, decimals."""
+"""Field of a Journey -> description, unit, decimals."""
 LEVELS = {np.dtype(np.int8): 127, np.dtype(np.int16): 32_767}
 EXACT_TOKENS = 80
-"""Tokens up to which a strip's values travel in 16 bits."""
+"""Maximum number of tokens for which strips have 16-bit values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """What is chosen and open."""
+    """Current selection in the drawing."""
 
     token: int = 0
-    """Position of the token whose ribbons are drawn."""
+    """Position of the token with drawn ribbons."""
     open: str = ""
-    """"embeddings", the number of a layer, or "" for nothing."""
+    """Opened stage: "embeddings", the number of a layer, or "" for none."""
     head: int | None = None
     """Head of that layer."""
     key: int | None = None
@@ -45,31 +45,31 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The number at the end of the drawing, and what it rests on."""
+    """The number at the end of the drawing, and its attribution."""
 
     title: str
-    """What the number is."""
+    """Title of the number."""
     value: float
-    """It."""
+    """The number."""
     unit: str = ""
-    """Its unit."""
+    """Unit of the number."""
     layers: Float[np.ndarray, " layers"] | None = None
     """Change of the number without each layer."""
     heads: Float[np.ndarray, "layers heads"] | None = None
-    """Change of the number without each head; NaN where there is none."""
+    """Change of the number without each head; NaN if there is none."""
     tokens: Float[np.ndarray, " seq"] | None = None
     """Share of each token in the number."""
 
 
 class _Arrays:
-    """The arrays behind the header, and where each begins."""
+    """Arrays after the header, with their offsets."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
         self._end = 0
 
     def add(self, array: Shaped[np.ndarray, "..."]) -> dict[str, Any]:
-        """Put an array behind the others; how the browser finds it."""
+        """Append an array; return its description for the browser."""
         known = np.ascontiguousarray(array, dtype=np.float32 if array.dtype.kind == "f" else array.dtype)
         data = known.tobytes()
         place = {"at": self._end, "type": known.dtype.name, "shape": list(known.shape)}
@@ -80,7 +80,7 @@ class _Arrays:
 
 
 def identity(journey: Journey) -> str:
-    """Name of a journey by what it is of: the browser keeps what it has received under this name."""
+    """Return the identifier of a journey, under which the browser caches received arrays."""
     tokens = journey.tokens
     digest = blake2b(repr((journey.model, journey.revision, journey.labels)).encode("utf-8", "replace"), digest_size=12)
     if tokens is not None:
@@ -102,18 +102,18 @@ def journey_payload(
     said: int = 0,
     links: Mapping[str, str] | None = None,
 ) -> bytes:
-    """The message that the drawing is made of.
+    """Build the message for the drawing.
 
     Args:
-        journey: the text's way.
-        theme: colours and typeface.
-        path: what is chosen and open.
+        journey: the journey to draw.
+        theme: theme of the figure.
+        path: current selection.
         colour: key of MEASURES.
         ribbon: "attention" or "weighted".
-        openings: parts that the browser may lack.
+        openings: details that the browser may lack.
         ending: the number at the end.
-        said: number of the last thing that the browser said, for which this is the answer.
-        links: name of a place in the drawing -> address of the page that explains it.
+        said: number of the last message of the browser, which this one answers.
+        links: name of a part of the drawing -> address of the page that explains it.
     """
     arrays, tokens = _Arrays(), journey.tokens
     special = [] if tokens is None else np.flatnonzero(tokens.special).tolist()
@@ -227,7 +227,7 @@ def _part(opening: EmbeddingOpening | LayerOpening | HeadOpening, arrays: _Array
 
 
 def _colours(theme: Theme) -> dict[str, Any]:
-    """Every colour that the drawing uses."""
+    """Return all colours of the drawing."""
     parts = ("embeddings", "attention", "feed_forward", "layer_norm", "pooler", "task head", "decoder")
     return {
         "name": theme.name,

@@ -1,4 +1,4 @@
-"""Draw parameters as bars: each layer by part, one model by component, several models side by side."""
+"""Draw parameters as bars: layers by part, one model by component, several models side by side."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -30,9 +30,9 @@ LAYER_PARTS = (
 
 
 def layer_bars(ledger: Ledger, title: str, theme: Theme) -> go.Figure:
-    """Bars, layer 0 at the top: the parameters of each layer by part, its total behind it.
+    """Draw one bar per layer, layer 0 at the top: parameters by part, with the total after the bar.
 
-    A shared layer says how often it runs; one that differs from most says by how much.
+    A shared layer shows how often it runs; an unusual layer shows its difference.
     """
     rows = ledger.layers
     whole = sum(row.total for row in rows) or 1
@@ -75,20 +75,20 @@ def layer_bars(ledger: Ledger, title: str, theme: Theme) -> go.Figure:
 
 
 BAR_HEIGHT, TALLEST_BARS, AROUND_BARS = 46, 330, 120
-"""Pixels: a bar with the space to the next, all bars of a figure, title and axis around them."""
+"""Pixels: height of a bar with its distance, maximum height of all bars, margins for title and axis."""
 BESIDE_PLOT, LEAST_PLOT = 110, 140
-"""Pixels that the names of bars take, and that the longest bar has at least."""
+"""Pixels for bar names, and minimum length of the longest bar."""
 INSIDE_SIZE = TEXT_SIZE - 2
-"""Pixels of a number in a part of a bar."""
+"""Font size of a number inside a bar."""
 
 
 def _inside(count: int, width: float, height: float) -> str:
-    """The number in a part of a bar, where there is room for it."""
+    """Format the number inside a part of a bar; "" if it does not fit."""
     return f"{count:,}" if fits((f"{count:,}",), width, height, INSIDE_SIZE) else ""
 
 
 def _write_behind(figure: go.Figure, totals: Sequence[int], notes: Sequence[str], theme: Theme) -> float:
-    """A note behind the end of each bar; the axis becomes as long as they need. What comes back is pixels a number."""
+    """Add a note after each bar, extend the axis for the notes, and return the pixels per number."""
     for place, note in enumerate(notes):
         font = {"size": TEXT_SIZE, "color": theme.text}
         figure.add_annotation(x=totals[place], y=place, text=f" {note}", showarrow=False, xanchor="left", font=font)
@@ -101,21 +101,21 @@ def _write_behind(figure: go.Figure, totals: Sequence[int], notes: Sequence[str]
 
 
 def _unlike(total: int, usual: int, times: int) -> str:
-    """By how much a layer differs from the size that most layers have; "" where it does not, or none is usual."""
+    """Describe the difference of a layer from the most common size; "" if there is none or no common size."""
     if total == usual or times < 2:
         return ""
     return f" ({abs(total - usual):,} {'more' if total > usual else 'fewer'})"
 
 
 def model_bars(ledgers: Sequence[Ledger], title: str, theme: Theme) -> go.Figure:
-    """Several models side by side: horizontal bars, stacked by component, the total behind each."""
+    """Draw several models side by side: horizontal bars, stacked by component, with totals."""
     figure = _component_bars(ledgers, title, theme, {})
     _write_behind(figure, [each.total for each in ledgers], [f"{each.total:,}" for each in ledgers], theme)
     return figure
 
 
 def _component_bars(ledgers: Sequence[Ledger], title: str, theme: Theme, written: Mapping[str, str]) -> go.Figure:
-    """A bar for each model, stacked by component; written says what stands in a component's part."""
+    """Draw one bar per model, stacked by component; `written` formats the labels inside."""
     figure = go.Figure(layout=layout(theme, escape(title), barmode="stack", height=150 + 46 * len(ledgers)))
     names = [escape(ledger.model) for ledger in ledgers]
     for component in ("embeddings", "encoder", "decoder", "pooler", "task head"):
@@ -143,9 +143,9 @@ def _component_bars(ledgers: Sequence[Ledger], title: str, theme: Theme, written
 
 
 def component_bar(ledger: Ledger, theme: Theme) -> go.Figure:
-    """One model as one bar, each component with its share; a part too narrow for it has it in the legend alone.
+    """Draw one model as one bar with the share of each component; narrow parts are labelled in the legend only.
 
-    An arc joins the two ends of every tie, whose parameters are counted once.
+    An arc connects the two ends of every tie, whose parameters are counted once.
     """
     whole = ledger.total or 1
     shares = {part.name: share(part.total, whole) for part in ledger.components}
@@ -199,7 +199,7 @@ def _layer_tick(component: str, layer: int, applications: int) -> str:
 
 @figure("layers", "parameters_layers", "parameters of each layer by part (--task)")
 def layers_figure(layered_ledger: Ledger) -> FigureSpec:
-    """The layers of a model as stacked bars."""
+    """Plot the layers of a model as stacked bars."""
     title = f"Parameters of each layer — {layered_ledger.model}"
     alt = f"Stacked bars of the parameters of each layer of {layered_ledger.model}"
     return FigureSpec(title, alt, partial(layer_bars, layered_ledger, title))
@@ -207,7 +207,7 @@ def layers_figure(layered_ledger: Ledger) -> FigureSpec:
 
 @figure("components", "parameters_components", "the model as one bar of components (--task)")
 def components_figure(ledger: Ledger) -> FigureSpec:
-    """A model as one bar, cut into its components."""
+    """Plot a model as one bar, divided into components."""
     title = _components_title(ledger)
     alt = f"One bar of {ledger.model}, cut into its components"
     return FigureSpec(title, alt, partial(component_bar, ledger))
@@ -215,6 +215,6 @@ def components_figure(ledger: Ledger) -> FigureSpec:
 
 @figure("models", "parameters_compare", "several models side by side, named behind the first")
 def models_figure(ledgers: Sequence[Ledger]) -> FigureSpec:
-    """Several models side by side."""
+    """Plot several models side by side."""
     title = "Parameters by component"
     return FigureSpec(title, "Bars of several models by component", partial(model_bars, ledgers, title))

@@ -16,17 +16,17 @@ from bertviz_core.parameters.results import Ledger, TreeNode
 
 TreeForm = Literal["sunburst", "treemap", "icicle"]
 ROOT_ID = "/"
-"""Id of the whole model in a figure, where plotly takes no empty one; no module is called so."""
+"""Id of the root in a figure, since plotly does not accept an empty one; no module has this name."""
 
 
 def parameter_tree_figure(nodes: Sequence[TreeNode], title: str, form: TreeForm, theme: Theme) -> go.Figure:
-    """The module tree; the area of every module is its share of the parameters, its colour what it is for.
+    """Draw the module tree; areas are shares of the parameters, colours are components.
 
     Args:
-        nodes: parents before children, children adding up to their parent (bertviz_core.parameters.tree).
-        title: stands alone on a slide.
-        form: rings, nested boxes, or steps.
-        theme: colours and typeface.
+        nodes: parents before children, with children that sum to their parent (bertviz_core.parameters.tree).
+        title: title of the figure.
+        form: sunburst, treemap or icicle.
+        theme: theme of the figure.
     """
     total = nodes[0].numel
     parents = {node.id: node.numel for node in nodes}
@@ -64,19 +64,19 @@ def parameter_tree_figure(nodes: Sequence[TreeNode], title: str, form: TreeForm,
 
 
 SMALLEST = 11
-"""Letters of a tree that are smaller than so many pixels are left out."""
+"""Minimum font size of a tree in pixels; smaller labels are left out."""
 TREE_HEIGHT, PLOT_WIDTH, PLOT_HEIGHT = 470, 460.0, 408.0
-"""Pixels: height of the figure of a tree, and its plot's sides beside a table on a wide screen."""
+"""Pixels: height of the figure of a tree, and size of its plot beside a table on a wide screen."""
 LINE, SPARE = 14.0, 4.0
-"""Pixels of the smallest letters: height of a line, room around a word."""
+"""Pixels at the smallest font size: line height, margin around a word."""
 MOST_LINES, MOST_PARTS, CENTRE = 3, 12, 0.9
-"""Lines of the name in a sunburst's centre; capitals of a name that is broken; share of the diameter that it takes."""
+"""Maximum lines of the name in a sunburst's centre; capitals of a broken name; share of the diameter it may use."""
 
 
 def _fitting_words(nodes: Sequence[TreeNode], form: TreeForm, pixels: int) -> list[str]:
-    """For each node the longest of its labels that fits its place; the longest of all where none does.
+    """Choose the longest label of each node that fits; the longest of all if none does.
 
-    Those are hidden, until a click makes the place larger. The name in a sunburst's centre is broken into lines.
+    Other labels are hidden until a click enlarges their area. The name in a sunburst's centre is broken into lines.
     """
     side, width = min(PLOT_HEIGHT, float(pixels)), min(PLOT_WIDTH, float(pixels))
     levels: dict[str, int] = {}
@@ -103,11 +103,11 @@ def _fitting_words(nodes: Sequence[TreeNode], form: TreeForm, pixels: int) -> li
 
 
 def centre_lines(name: str, diameter: float) -> tuple[str, ...]:
-    """The name of a class in the fewest lines that leave the rim of a circle free, broken before its capitals.
+    """Break the name of a class before its capitals into the fewest lines that fit into a circle.
 
     Args:
         name: such as GPT2LMHeadModel.
-        diameter: of the circle, in pixels.
+        diameter: diameter of the circle in pixels.
     """
     parts = re.findall(r"[A-Z]+[^A-Z]*|[^A-Z]+", name)
     parts = parts if 0 < len(parts) <= MOST_PARTS else [name]
@@ -116,35 +116,35 @@ def centre_lines(name: str, diameter: float) -> tuple[str, ...]:
 
 
 def _even_lines(parts: Sequence[str], count: int) -> tuple[str, ...]:
-    """The parts in so many lines, the longest as short as can be."""
+    """Join the parts into this number of lines, minimising the longest."""
     cuts = ((0, *inner, len(parts)) for inner in itertools.combinations(range(1, len(parts)), count - 1))
     broken = [tuple("".join(parts[start:end]) for start, end in itertools.pairwise(cut)) for cut in cuts]
     return min(broken, key=_diagonal)
 
 
 def _diagonal(lines: Sequence[str]) -> float:
-    """Pixels from corner to corner of lines in a figure's usual letters: by it plotly fits words into a circle."""
+    """Return the diagonal of lines at the default font size in pixels, by which plotly fits text into a circle."""
     return math.hypot(max(text_width(line, TEXT_SIZE) for line in lines), 1.3 * TEXT_SIZE * len(lines))
 
 
 def _ring_place(share: float, level: int, ring: float) -> tuple[tuple[float, float], ...]:
-    """Width and height of the words' place in a ring of this breadth: along the radius, and along the ring."""
+    """Return width and height for text in a ring of this breadth: along the radius, and along the ring."""
     arc = min(2 * math.pi * share, math.pi) * level * ring
     return (ring, arc), (arc, ring)
 
 
 def fits(lines: Sequence[str], width: float, height: float, size: int = SMALLEST) -> bool:
-    """Whether these lines, in letters of this size, have room in a place of so many pixels."""
+    """Return whether lines of this font size fit into a rectangle."""
     return max(text_width(line, size) for line in lines) + SPARE <= width and LINE * len(lines) <= height
 
 
 def share(part: int, whole: int) -> str:
-    """A part of a whole as a percentage."""
+    """Format a part of a whole as a percentage."""
     return f"{part / whole:.1%}" if whole else "0.0%"
 
 
 def _explain_colours(figure: go.Figure, nodes: Sequence[TreeNode], theme: Theme) -> None:
-    """A legend of the colours drawn; plotly gives trees none, so that empty traces stand for them."""
+    """Add a legend of the colours; plotly gives trees none, so it consists of empty traces."""
     drawn: dict[str, list[str]] = {}
     for node in nodes[1:]:
         name = words(node.part if node.part in theme.colours else node.component or "several components")
@@ -182,13 +182,13 @@ SOURCES = {
 
 
 def ledger_source(ledger: Ledger) -> str:
-    """Where the numbers come from, in words."""
+    """Describe the source of the numbers."""
     return f"{ledger.architecture}, counted {SOURCES[ledger.source]}"
 
 
 @figure("parameters", "parameters_tree", "the tree of modules by parameters (--form, --depth, --task)")
 def tree_figure(ledger: Ledger, nodes: Sequence[TreeNode], form: TreeForm) -> FigureSpec:
-    """The module tree of a model."""
+    """Plot the module tree of a model."""
     title = f"{ledger.total:,} parameters — {ledger.model}"
     alt = f"{form} of the modules of {ledger.model} by parameters"
     tensors = f"{ledger.total:,} parameters in {ledger.tensors:,} tensors"

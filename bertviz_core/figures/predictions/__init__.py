@@ -1,1 +1,1 @@
-"""What a task head answers, drawn."""
+"""Figures of the predictions of task heads."""

@@ -17,18 +17,18 @@ from bertviz_core.predictions.results import AnswerPrediction, AnswerSpan
 from bertviz_core.text import decimals, escape_controls, shortened
 
 AROUND = 30
-"""Words of the context that are drawn before the first answer and behind the last."""
+"""Number of words of context drawn before the first answer and after the last."""
 FLOOR = -12.0
 """Log-probability below which all spans have the colour of the paper: about one in 160,000."""
 EXACT_CELLS = 20_000
-"""Up to here every cell goes over the wire with its number; beyond, as one of 255 steps."""
+"""Maximum number of cells sent with their numbers; larger maps use 255 steps."""
 ROW, SMALLEST, LARGEST = 26, 330, 620
 BLANK = 0
-"""Step of a span that is no answer."""
+"""Step of a span that cannot be an answer."""
 
 
 def apart(answers: Sequence[AnswerSpan]) -> list[int]:
-    """Places of the answers that share no character with a better one, the best first."""
+    """Return the indices of answers that share no character with a better one, best first."""
     kept: list[int] = []
     for place, each in enumerate(answers):
         if all(each.end <= answers[other].start or each.start >= answers[other].end for other in kept):
@@ -37,10 +37,10 @@ def apart(answers: Sequence[AnswerSpan]) -> list[int]:
 
 
 def answer_stretches(prediction: AnswerPrediction, colour: str) -> list[Stretch]:
-    """The context in stretches: answers that overlap no better one, darker the likelier they are, the best one edged.
+    """Split the context into spans: non-overlapping answers, darker if more likely, the best one outlined.
 
-    Below each stand its number and its score. Answers of one place, a word longer or shorter, are one mark: their boxes
-    would lie on each other, and all but the best would have no room for their names.
+    The number and score of an answer are below it. Overlapping answers share the mark of the best one, since their
+    boxes and labels would overlap.
     """
     context, stretches, at = prediction.context, [], 0
     answers = prediction.answers
@@ -61,7 +61,7 @@ def answer_stretches(prediction: AnswerPrediction, colour: str) -> list[Stretch]
 
 
 def _around(stretches: list[Stretch]) -> list[Stretch]:
-    """The same without most of what is far from every answer."""
+    """Return the spans without most of the text far from every answer."""
     marked = [place for place, each in enumerate(stretches) if each.colour]
     if not marked:
         return stretches
@@ -75,7 +75,7 @@ def _around(stretches: list[Stretch]) -> list[Stretch]:
 
 
 def _cut(text: str, first: int, last: int) -> str:
-    """The first and the last words of a text, and how many are left out between them."""
+    """Return the first and the last words of a text, and the number of words omitted between them."""
     words = text.split()
     left = len(words) - first - last
     if left <= 0:
@@ -89,21 +89,21 @@ def _listed(place: int, answer: AnswerSpan) -> str:
 
 
 def answer_text(parts: Sequence[tuple[str, AnswerPrediction]], title: str, theme: Theme) -> go.Figure:
-    """Contexts with their answers, one below the other.
+    """Draw contexts with their answers, one below another.
 
     Args:
-        parts: heading of a context, "" for none, and the answers in it.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        parts: heading of a context, "" for none, and its answers.
+        title: title of the figure.
+        theme: theme of the figure.
     """
     colour = theme.colours["task head"]
     return marked_text([(name, answer_stretches(each, colour)) for name, each in parts], title, theme)
 
 
 def span_logs(prediction: AnswerPrediction, window: int, longest: int) -> Float[np.ndarray, "start end"]:
-    """Sums ln p(start) + ln p(end) of all spans of the context's tokens in one window, as AnswerSpan.score has them.
+    """Compute ln p(start) + ln p(end) of all spans of context tokens in one window, see AnswerSpan.score.
 
-    NaN where the end stands before the start, or the span is longer than the longest answer.
+    NaN if the end precedes the start, or the span exceeds the maximum length of an answer.
     """
     logs = []
     for name in ("start_logits", "end_logits"):
@@ -118,7 +118,7 @@ def span_logs(prediction: AnswerPrediction, window: int, longest: int) -> Float[
 
 
 def answer_map(prediction: AnswerPrediction, window: int, longest: int, title: str, theme: Theme) -> go.Figure:
-    """The spans of one window: a row for each first token, a column for each last one, dark for likely."""
+    """Draw the spans of one window: first tokens as rows, last tokens as columns, dark for likely ones."""
     part = prediction.windows[window]
     places = np.flatnonzero(part.context)
     logs, names = span_logs(prediction, window, longest), [token_text(part.tokens[place]) for place in places]
@@ -148,13 +148,13 @@ def answer_map(prediction: AnswerPrediction, window: int, longest: int, title: s
 
 
 def _steps(logs: Float[np.ndarray, "start end"]) -> np.ndarray:
-    """The cells as whole steps from 1 at FLOOR to 255; BLANK for what is no answer."""
+    """Quantise the cells to steps from 1 at FLOOR to 255; BLANK for spans that cannot be answers."""
     shares = np.clip((logs - FLOOR) / -FLOOR, 0, 1)
     return np.where(np.isnan(logs), BLANK, 1 + np.round(254 * np.nan_to_num(shares))).astype(np.uint8)
 
 
 def _add_best(figure: go.Figure, prediction: AnswerPrediction, window: int, places: np.ndarray, theme: Theme) -> None:
-    """A frame around the cell of every listed answer that was found in this window."""
+    """Outline the cells of all listed answers found in this window."""
     rows = {int(place): row for row, place in enumerate(places)}
     for each in prediction.answers:
         if each.window == window:
@@ -165,7 +165,7 @@ def _add_best(figure: go.Figure, prediction: AnswerPrediction, window: int, plac
 
 @figure("answers", "predictions_answers", "answers in their context (TEXT the question, --pair)")
 def answers_figure(answer_prediction: AnswerPrediction) -> FigureSpec:
-    """The context with the best answers to the question marked in it."""
+    """Plot the context with the best answers marked."""
     title = f"{question_line(answer_prediction)} — {answer_prediction.model}"
     draw = partial(answer_text, (("", answer_prediction),), title)
     caption = (
@@ -176,7 +176,7 @@ def answers_figure(answer_prediction: AnswerPrediction) -> FigureSpec:
 
 @figure("answer-map", "predictions_answer_map", "all spans of a context, start by end")
 def answer_map_figure(answer_prediction: AnswerPrediction, answer_window: int, longest_answer: int) -> FigureSpec:
-    """How likely every span of a part of the context is as the answer."""
+    """Plot the probability of every span of a window as the answer."""
     count = len(answer_prediction.windows)
     part = f", window {answer_window + 1} of {count}" if count > 1 else ""
     title = f"Spans as answers, first token by last{part} — {answer_prediction.model}"
@@ -186,7 +186,7 @@ def answer_map_figure(answer_prediction: AnswerPrediction, answer_window: int, l
 
 
 def _hidden(prediction: AnswerPrediction) -> str:
-    """Which of the listed answers have no mark of their own, behind a semicolon; "" where all have one."""
+    """Describe the listed answers without their own mark, after a semicolon; "" if there are none."""
     marked = apart(prediction.answers)
     rest = [str(place + 1) for place in range(len(prediction.answers)) if place not in marked]
     if not rest:
@@ -197,10 +197,10 @@ def _hidden(prediction: AnswerPrediction) -> str:
 
 
 def question_line(prediction: AnswerPrediction) -> str:
-    """The question as a title has it."""
+    """Format the question for a title."""
     return escape_controls(shortened(" ".join(prediction.question.split()), 70))
 
 
 def listed_answers(prediction: AnswerPrediction) -> str:
-    """The answers with their scores in plain words."""
+    """List the answers with their scores."""
     return "; ".join(_listed(place, each) for place, each in enumerate(prediction.answers))

@@ -33,12 +33,12 @@ from bertviz_core.text import decimals, shortened
 
 BEFORE, AFTER = "The text", "Edited"
 PAIR_ROW, ONE_ROW, LEGEND = 52, 34, 30
-"""Pixels of two bars, of one, and of the legend."""
+"""Pixels: height of two bars, of one bar, and of the legend."""
 ROUNDING = 1e-7
-"""Differences of probabilities that say nothing: float32 has 24 binary digits."""
+"""Rounding error of probabilities: float32 has 24 binary digits."""
 LONGEST = 24
 EDITED = ("edited", "edited_pair")
-"""Names that --set takes of every figure of an edit."""
+"""Inputs of figures of an edit that can be set by --set."""
 
 
 def paired_bars(
@@ -50,18 +50,18 @@ def paired_bars(
     whole: bool,
     theme: Theme,
 ) -> go.Figure:
-    """Two bars for every name, of the text and of its edited version, with the difference; one where none differs.
+    """Draw two bars per name, for the text and its edited version, with the difference; one bar if all are equal.
 
-    Without a difference the largest number stands at the top, else rows keep their order.
+    Without differences, rows are sorted by descending number, else they keep their order.
 
     Args:
-        names: of the rows, from top to bottom.
+        names: labels of the rows, from top to bottom.
         before: numbers of the text.
         after: numbers of the edited text.
-        scoring: what they are.
-        title: stands alone on a slide.
-        whole: whether the axis of probabilities goes to 1.
-        theme: colours and typeface.
+        scoring: meaning of the numbers.
+        title: title of the figure.
+        whole: whether the axis of probabilities extends to 1.
+        theme: theme of the figure.
     """
     edited = not np.array_equal(before, after)
     if not edited:
@@ -83,13 +83,13 @@ def paired_bars(
 
 
 def signed(change: float) -> str:
-    """A difference with its sign; one below what float32 tells of a probability is 0, which has none."""
+    """Format a signed difference; one below the precision of float32 is 0 without a sign."""
     return "0" if abs(change) < ROUNDING else f"{'+' if change > 0 else '−'}{decimals(abs(change), 3)}"
 
 
 @figure("classes-change", "predictions_classes_change", "classes before and after an edit (--set edited=TEXT)")
 def classes_change_figure(class_prediction: ClassPrediction, edited_classes: ClassPrediction) -> FigureSpec:
-    """The classes of a text and of its edited version, the largest change first."""
+    """Plot the classes of a text and of its edited version, largest change first."""
     first, second = class_numbers(class_prediction), class_numbers(edited_classes)
     rows = [int(row) for row in np.argsort(-np.abs(second - first), kind="stable")[:MOST]]
     names = [class_prediction.labels[row] for row in rows]
@@ -105,7 +105,7 @@ def classes_change_figure(class_prediction: ClassPrediction, edited_classes: Cla
     "words-change", "predictions_words_change", "words at a mask before and after an edit (--set edited=TEXT, guess)"
 )
 def words_change_figure(word_shift: WordShift, guessed_token: str, model_name: str) -> FigureSpec:
-    """The words at one masked position of a text and of its edited version, the largest change first."""
+    """Plot the words at one masked position of a text and of its edited version, largest change first."""
     where = f'the mask at "{shortened(guessed_token, LONGEST)}", position {word_shift.position}'
     title = f"Words at {where}, before and after the edit — {model_name}"
     numbers = zip(word_shift.words, word_shift.before.tolist(), word_shift.after.tolist(), strict=True)
@@ -121,7 +121,7 @@ def tags_change_figure(
     edited_tags: TagPrediction,
     edited_entities: Sequence[Entity],
 ) -> FigureSpec:
-    """The entities of a text and of its edited version, one below the other."""
+    """Plot the entities of a text and of its edited version, one below the other."""
     title = f"Entities before and after the edit — {tag_prediction.model}"
     parts = tagged_parts(tag_prediction, tag_entities, BEFORE)
     read = [(each.tokens.text, each.tokens.pair) for each in (tag_prediction, edited_tags)]
@@ -137,7 +137,7 @@ def tags_change_figure(
     "answers before and after an edit (--set edited=TEXT, edited_pair=TEXT)",
 )
 def answers_change_figure(answer_prediction: AnswerPrediction, edited_answers: AnswerPrediction) -> FigureSpec:
-    """The answers to a question and to its edited version, one below the other."""
+    """Plot the answers to a question and to its edited version, one below the other."""
     title = f"Answers before and after the edit — {answer_prediction.model}"
     both = [(BEFORE, answer_prediction), (AFTER, edited_answers)]
     read = [(each.question, each.context) for _, each in both]

@@ -15,38 +15,38 @@ from bertviz_core.text import decimals, escape_controls
 
 ClassOrder = Literal["by size", "as in the model"]
 ORDERS: tuple[ClassOrder, ...] = ("by size", "as in the model")
-"""Whether the greatest class stands first, or the first of the model."""
+"""Order by descending number, or by class index."""
 MOST = 30
-"""Classes that are drawn; the table has all."""
+"""Maximum number of drawn classes; the table contains all."""
 ROW, AROUND, FEWEST = 34, 116, 2
-"""Pixels of a bar, and of title and axis; bars that there is room for, so that the axis has room for its words."""
+"""Pixels: height of a bar, margins for title and axis; minimum number of bars, so that axis labels fit."""
 GAP = 0.3
-"""Share of a row that its bars leave free."""
+"""Gap between rows, as a share of a row."""
 HALF, NEAR, ROUND = 0.5, 0.01, 1e-6
-"""Probability from which on a class is taken to hold; how near to its line words count as crossed; no length at all."""
+"""Probability threshold of a class; margin within which labels count as crossing its line; numerical zero."""
 NAMES = 0.32
-"""Share of the width that names of classes take at most."""
+"""Maximum share of the width for class names."""
 SAYS: dict[Scoring, str] = {
     "softmax": "probability (softmax: all together make 1)",
     "sigmoid": "probability of each class by itself (sigmoid)",
     "number": "value (a regression: no probability)",
 }
-"""What the axis says of the numbers."""
+"""Axis title for each scoring."""
 
 
 def class_numbers(prediction: ClassPrediction) -> Float[np.ndarray, " labels"]:
-    """What is drawn of each class: its probability, or the output itself where that is none."""
+    """Return the drawn number of each class: its probability, or the output itself for a regression."""
     return prediction.logits if prediction.probabilities is None else prediction.probabilities
 
 
 def class_rows(prediction: ClassPrediction, order: ClassOrder) -> list[int]:
-    """Indices of the classes that are drawn, at most the MOST greatest, in this order."""
+    """Return the indices of the drawn classes, at most the MOST greatest, in this order."""
     greatest = np.argsort(-class_numbers(prediction), kind="stable")[:MOST].tolist()
     return [int(row) for row in (greatest if order == "by size" else sorted(greatest))]
 
 
 def class_bars(prediction: ClassPrediction, order: ClassOrder, title: str, theme: Theme) -> go.Figure:
-    """A bar for every class, its number behind it."""
+    """Draw one bar per class, followed by its number."""
     rows = class_rows(prediction, order)
     values = class_numbers(prediction)[rows]
     figure = go.Figure(
@@ -60,15 +60,15 @@ def class_bars(prediction: ClassPrediction, order: ClassOrder, title: str, theme
 def add_lying_bars(
     figure: go.Figure, values: Float[np.ndarray, " rows"], words: list[str], colour: str, name: str, theme: Theme
 ) -> None:
-    """Bars from top to bottom with words behind them.
+    """Add bars from top to bottom, followed by text.
 
     Args:
-        figure: gets the bars.
-        values: their lengths.
-        words: what stands behind each.
-        colour: of all of them.
-        name: in the legend.
-        theme: colour of the words.
+        figure: figure to add the bars to.
+        values: lengths of the bars.
+        words: text after each.
+        colour: colour of all bars.
+        name: name in the legend.
+        theme: theme with the colour of the text.
     """
     figure.add_bar(
         x=values.astype(np.float32),
@@ -93,16 +93,16 @@ def name_bars(
     theme: Theme,
     whole: bool = True,
 ) -> go.Figure:
-    """The figure with the names of its rows, and an axis on which the words behind the bars have room.
+    """Label the rows of a figure, and extend the axis for the text after the bars.
 
     Args:
-        figure: holds the bars.
-        names: of the rows, from top to bottom.
+        figure: figure with the bars.
+        names: labels of the rows, from top to bottom.
         values: lengths of all bars.
-        words: what stands behind them.
-        scoring: what the numbers are.
-        theme: its width is that of the figure.
-        whole: whether the axis of probabilities goes to 1.
+        words: text after them.
+        scoring: meaning of the numbers.
+        theme: theme with the width of the figure.
+        whole: whether the axis of probabilities extends to 1.
     """
     ticks: dict[str, Any] = {"nticks": 3 if theme.slim else 6}
     low, high = 0.0, 1.0
@@ -128,12 +128,12 @@ def name_bars(
 def clear_stretches(
     starts: Float[np.ndarray, " bars"], ends: Float[np.ndarray, " bars"], rows: int
 ) -> list[tuple[float, float]]:
-    """Stretches of the axis of rows, from top to bottom, along which a line at HALF crosses no words.
+    """Return the intervals of the row axis, from top to bottom, in which a line at HALF crosses no text.
 
     Args:
-        starts: where the words behind each bar begin; of all rows' first bars, then of all their second ones.
-        ends: where they end.
-        rows: count of rows.
+        starts: start of the text after each bar; first bars of all rows, then second bars.
+        ends: end of each text.
+        rows: number of rows.
     """
     bars = max(len(starts) // max(rows, 1), 1)
     thick = (1 - GAP) / bars
@@ -147,24 +147,24 @@ def clear_stretches(
 
 
 def _line(name: str) -> str:
-    """A stranger's name as a label of one line."""
+    """Format an untrusted name as a label of one line."""
     return escape(escape_controls(" ".join(name.split())))
 
 
 def number_words(value: float, scoring: Scoring) -> str:
-    """A number as it stands behind its bar."""
+    """Format the number after a bar."""
     return decimals(value, 4 if scoring == "number" else 3)
 
 
 def class_words(prediction: ClassPrediction, row: int) -> str:
-    """A class and its number in plain words."""
+    """Describe a class and its number."""
     name = escape_controls(" ".join(prediction.labels[row].split()))
     return f"{name} {number_words(float(class_numbers(prediction)[row]), prediction.scoring)}"
 
 
 @figure("classes", "predictions_classes", "classes of a text or pair (--pair, --task)")
 def classes_figure(class_prediction: ClassPrediction, class_order: ClassOrder) -> FigureSpec:
-    """What a classifier says of a text or a pair, class by class."""
+    """Plot a text classifier's prediction, class by class."""
     what = "pair" if class_prediction.tokens.pair is not None else "text"
     many = f", the {MOST} greatest of {count:,}" if (count := len(class_prediction.labels)) > MOST else ""
     head = "Value" if class_prediction.scoring == "number" else "Classes"
@@ -174,7 +174,7 @@ def classes_figure(class_prediction: ClassPrediction, class_order: ClassOrder) -
 
 @figure("next-sentence", "predictions_next", "whether the second text follows the first (--pair, --task)")
 def next_sentence_figure(class_prediction: ClassPrediction) -> FigureSpec:
-    """What the next-sentence head says of a pair."""
+    """Plot the next-sentence prediction for a pair."""
     return _of_one(class_prediction, "as in the model", f"Does the second text follow? — {class_prediction.model}")
 
 

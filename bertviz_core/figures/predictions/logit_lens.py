@@ -23,7 +23,7 @@ from bertviz_core.text import decimals
 
 LensMeasure = Literal["probability", "rank of the original", "entropy", "KL to the last layer"]
 MEASURES: tuple[LensMeasure, ...] = ("probability", "rank of the original", "entropy", "KL to the last layer")
-"""What the colours can be: probability of the best word in the cell first."""
+"""Measures for the colours, the default first: probability of the best word."""
 TITLES: Mapping[LensMeasure, tuple[str, str]] = {
     "probability": ("probability of the best word", "probability"),
     "rank of the original": ("rank of the original token", "rank"),
@@ -32,27 +32,27 @@ TITLES: Mapping[LensMeasure, tuple[str, str]] = {
 }
 """Words for the title, unit of the scale."""
 SIZES, LEAST_LETTERS = (15, 13, 11), 3
-"""Pixels of the words in the cells, the largest in which nearly all fit; of a word that does not, so many letters."""
+"""Font sizes in the cells, the largest at which nearly all words fit is used; minimum letters of a cut word."""
 NEARLY = 0.9
-"""Share of the words that fit."""
+"""Required share of words that fit."""
 BESIDE, FREE = 100, 6
-"""Pixels for the colour bar and edges; pixels that stay free in a cell."""
+"""Pixels for the colour bar and margins; free pixels in a cell."""
 OTHERWISE = 150
-"""Pixels of the figure's height for all but the map."""
+"""Height in pixels of everything except the map."""
 TURNED_ROW, TALLEST = 23, 800
-"""Where tokens stand below each other: pixels of each, and of the highest map that is turned so."""
+"""For a transposed map: height of each token's row, and maximum height of the map, in pixels."""
 HOVERED_WORDS = 3
-"""Words that a hover tells."""
+"""Number of words in a hover."""
 SHORT = 14
-"""Characters of each."""
+"""Maximum length of each in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class LensColours:
-    """What the cells are coloured by."""
+    """Colours of the cells."""
 
     cells: Float[np.ndarray, "states seq"]
-    """NaN where the text has no original token."""
+    """Values of the cells; NaN if the text has no original token."""
     low: float
     high: float
     scale: list[list[float | str]]
@@ -61,10 +61,10 @@ class LensColours:
 
 @figure("lens", "predictions_lens", "the best word of every layer (--set mask=2,5, lens)")
 def lens_figure(logit_lens: LogitLens, lens_words: Sequence[Sequence[Sequence[str]]], lens_measure: str) -> FigureSpec:
-    """The best word of every layer and position.
+    """Plot the best word of every layer and position.
 
     Args:
-        logit_lens: of the text.
+        logit_lens: logit lens of the text.
         lens_words: spelling of the best words of each cell, states by positions, best first.
         lens_measure: one of MEASURES.
     """
@@ -77,7 +77,7 @@ def lens_figure(logit_lens: LogitLens, lens_words: Sequence[Sequence[Sequence[st
 
 
 def lens_colours(lens: LogitLens, measure: LensMeasure, theme: Theme) -> LensColours:
-    """Numbers of the cells and their scale; a rank by its power of ten, 1 furthest from the paper."""
+    """Return the numbers of the cells and their scale; ranks are logarithmic, with 1 furthest from the paper."""
     scale, unit = sequential(theme), TITLES[measure][1]
     if measure == "rank of the original":
         ranks = np.where(lens.rank > 0, lens.rank, np.nan)
@@ -97,7 +97,7 @@ def lens_colours(lens: LogitLens, measure: LensMeasure, theme: Theme) -> LensCol
 def lens_map(
     lens: LogitLens, words: Sequence[Sequence[Sequence[str]]], measure: LensMeasure, title: str, theme: Theme
 ) -> go.Figure:
-    """The map, the embeddings on top (at the left where it is turned), with the best word in every cell with room."""
+    """Draw the map, embeddings on top (at the left if transposed), with the best word in every cell that fits it."""
     states, seq = lens.rank.shape
     colours, names = lens_colours(lens, measure, theme), token_labels(lens.tokens)
     rows = [state_name(entry) for entry in range(states)]
@@ -139,7 +139,7 @@ def lens_map(
 
 
 def _across(names: Sequence[str], theme: Theme) -> int:
-    """Pixels beside the names of the rows."""
+    """Return the pixels beside the names of the rows."""
     left = max(label_width(name, TEXT_SIZE - 1) for name in names)
     if theme.narrow:
         left = min(left, SHARE_OF_NAMES * theme.pixels)
@@ -149,7 +149,7 @@ def _across(names: Sequence[str], theme: Theme) -> int:
 def _is_turned(
     words: Sequence[Sequence[Sequence[str]]], names: Sequence[str], room: tuple[float, float], theme: Theme
 ) -> bool:
-    """Whether the tokens stand below each other: in a narrow place whose cells have room for words in that way only."""
+    """Return whether to transpose: in a narrow place whose cells fit words only with tokens as rows."""
     if not theme.slim or len(names) * TURNED_ROW > TALLEST:
         return False
     best = [cell[0] for row in words for cell in row]
@@ -158,7 +158,7 @@ def _is_turned(
 
 
 def _hover_texts(lens: LogitLens, words: Sequence[Sequence[Sequence[str]]]) -> list[list[str]]:
-    """What a hover says of every cell: the best words with their probability."""
+    """Return the hover text of every cell: the best words with their probabilities."""
     shares = np.exp(lens.top_log_probability[..., :HOVERED_WORDS])
     return [
         [
@@ -181,7 +181,7 @@ def _add_words(
     theme: Theme,
     turned: bool,
 ) -> None:
-    """The best word in every cell that has room for it, cut where it is long; black or white by its colour."""
+    """Add the best word to every cell that fits it, long words cut, in black or white by contrast."""
     across, down = room
     size = _size([cell[0] for row in words for cell in row], across, down)
     if size is None:
@@ -202,14 +202,14 @@ def _add_words(
 
 
 def _size(words: Sequence[str], across: float, down: float) -> int | None:
-    """Height of the letters; None where the cells have no room for any."""
+    """Return the font size; None if the cells are too small for text."""
     sizes = [size for size in SIZES if size <= down and text_width("m" * LEAST_LETTERS, size) <= across]
     fit = (size for size in sizes if sum(text_width(word, size) <= across for word in words) >= NEARLY * len(words))
     return next(fit, sizes[-1] if sizes else None)
 
 
 def _fitted(word: str, size: int, room: float) -> str:
-    """The word, or its beginning where it is too long for its cell; "" where too little of it would be left."""
+    """Return the word, its beginning if it is too long, or "" if too little would remain."""
     if text_width(word, size) <= room:
         return word
     beginning = word

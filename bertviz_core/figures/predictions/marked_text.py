@@ -1,4 +1,4 @@
-"""Draw a running text in rows, with labelled stretches on a coloured ground."""
+"""Draw running text in rows, with labelled spans on a coloured background."""
 
 import itertools
 import re
@@ -13,44 +13,45 @@ from bertviz_core.figures.base.text_width import text_width
 from bertviz_core.text import escape_controls, is_right_to_left
 
 SIZES = (26, 22, 19, 16)
-"""Pixels of the letters: the largest in which a text takes at most FEW rows."""
+"""Font sizes in pixels: the largest at which a text takes at most FEW rows is used."""
 FEW = 4
 EDGES, PAD = 16, 6
-"""Pixels of a picture's place that are no part of the plot, and around a mark."""
+"""Horizontal margins of the plot, and padding of a mark, in pixels."""
 BLANK, WIDE_BLANK = 0.38, 0.7
-"""A blank as a share of the letters; between words from right to left, whose letters are joined at any width."""
+"""Width of a space as a share of the font size, and of one between right-to-left words, which have joined letters of
+any width."""
 ANCHOR = 3
-"""Pixels by which plotly sets a text off from its point."""
+"""Distance in pixels that plotly keeps between a text and its point."""
 SMALL = TEXT_SIZE - 2
 DRAWN = 500
-"""Most words of a part that are drawn."""
+"""Maximum number of drawn words per part."""
 LONGEST = 28
-"""Letters of a name below a mark."""
+"""Maximum length of a label below a mark."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Neighbouring characters of a text with one mark, or with none."""
+    """Consecutive characters of a text with one mark, or none."""
 
     text: str
-    """The characters, blanks included."""
+    """Characters, spaces included."""
     label: str = ""
-    """What stands below them; "" for nothing."""
+    """Label below the text; "" for none."""
     colour: str = ""
-    """Of their ground; "" for none."""
+    """Background colour; "" for none."""
     strength: float = 0.3
-    """Share of that colour, 0 to 1."""
+    """Opacity of the colour, 0 to 1."""
     hover: str = ""
-    """What a hover says."""
+    """Hover text."""
     line: str = ""
     """"under" or "through" for a line, "" for none."""
     edged: bool = False
-    """Whether a line goes around it."""
+    """Whether it is outlined."""
 
 
 @dataclass(frozen=True, slots=True)
 class _WordBox:
-    """A word where it is drawn, in pixels from the left of its row."""
+    """A drawn word, in pixels from the left of its row."""
 
     text: str
     stretch: int
@@ -60,7 +61,7 @@ class _WordBox:
 
 
 class _Rows:
-    """The words of some parts laid out in rows, every part under its heading."""
+    """The words of several parts arranged in rows, each part below its heading."""
 
     def __init__(self, size: int, width: float) -> None:
         self.size, self.width = size, width
@@ -74,7 +75,7 @@ class _Rows:
         return self.row + 1 - len(self.headings)
 
     def add(self, heading: str, part: Sequence[Stretch]) -> None:
-        """Another text below what is there."""
+        """Add another text below the existing ones."""
         if heading:
             self.row += 1
             self.headings[self.row] = heading
@@ -109,7 +110,7 @@ class _Rows:
             self.boxes[first:] = [replace(box, left=self.width - box.left - box.width) for box in self.boxes[first:]]
 
     def _word(self, word: str, pad: int, least: float = 0.0) -> None:
-        """A word, in the next row where this one has no room for it or the name below it; cut where no row has."""
+        """Add a word, in the next row if it or its label does not fit; cut it if no row fits."""
         for text in _cut(_shown(word), self.size, self.width / 3):
             width = text_width(text, self.size)
             if self.used > pad and self.used + max(width, least) + pad > self.width:
@@ -118,7 +119,7 @@ class _Rows:
             self.used += width
 
     def _widen(self, more: float, pad: int) -> None:
-        """Room at the right of a mark, and for the name below it."""
+        """Extend a mark to the right for its label."""
         if self.boxes and self.boxes[-1].stretch == len(self.stretches) - 1:
             last = self.boxes[-1]
             self.boxes[-1] = replace(last, width=last.width + more)
@@ -126,12 +127,12 @@ class _Rows:
 
 
 def marked_text(parts: Sequence[tuple[str, Sequence[Stretch]]], title: str, theme: Theme) -> go.Figure:
-    """Texts with their marks, one below the other, each under its name.
+    """Draw texts with their marks, one below another, each below its name.
 
     Args:
-        parts: heading of a text, "" for none, and the text in stretches.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        parts: heading of a text, "" for none, and its spans.
+        title: title of the figure.
+        theme: theme of the figure.
     """
     rows = _laid_out(parts, theme.pixels - EDGES - 2 * (PAD + ANCHOR))
     tops, labelled = _tops(rows), any(stretch.label for stretch in rows.stretches)
@@ -151,7 +152,7 @@ def marked_text(parts: Sequence[tuple[str, Sequence[Stretch]]], title: str, them
 
 
 def cut_label(label: str, most: int = LONGEST) -> str:
-    """A name as it stands below a mark: one line, its beginning where it is long."""
+    """Format a label for a mark: one line, cut if long."""
     line = escape_controls(" ".join(label.split()))
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
@@ -167,7 +168,7 @@ def _laid_out(parts: Sequence[tuple[str, Sequence[Stretch]]], width: float) -> _
 
 
 def _tops(rows: _Rows) -> list[float]:
-    """Top of every row in pixels, and the end of the last; a row without a name below it is lower."""
+    """Return the top of every row in pixels, and the end of the last; rows without labels are lower."""
     named = {box.row for box in rows.boxes if rows.stretches[box.stretch].label}
     tops, y = [], 0.0
     for row in range(rows.row + 1):
@@ -180,7 +181,7 @@ def _tops(rows: _Rows) -> list[float]:
 def _add_mark(
     figure: go.Figure, stretch: Stretch, boxes: Sequence[_WordBox], tops: Sequence[float], tall: float, theme: Theme
 ) -> None:
-    """The ground of what one row has of a stretch, and the point that a hover finds."""
+    """Add the background of a span's part in one row, and a point for its hover."""
     if stretch.colour:
         edge = {"color": stretch.colour, "width": 1}
         _outline(figure, boxes, tops, tall, fillcolor=faint(stretch.colour, stretch.strength), line=edge, layer="below")
@@ -196,13 +197,13 @@ def _add_mark(
 
 
 def _outline(figure: go.Figure, boxes: Sequence[_WordBox], tops: Sequence[float], tall: float, **look: Any) -> None:
-    """A rectangle around neighbouring words of a row."""
+    """Draw a rectangle around neighbouring words of a row."""
     ends = {"x0": min(box.left for box in boxes) - PAD, "x1": max(box.left + box.width for box in boxes) + PAD}
     figure.add_shape(type="rect", **ends, y0=tops[boxes[0].row], y1=tops[boxes[0].row] + tall, **look)
 
 
 def _add_words(figure: go.Figure, rows: _Rows, tops: Sequence[float], tall: float, theme: Theme) -> None:
-    """The words, what stands below and above them, and what a hover tells."""
+    """Add the words, labels and headings, and hover texts."""
     figure.add_scatter(
         x=[box.left - ANCHOR for box in rows.boxes],
         y=[tops[box.row] + tall / 2 for box in rows.boxes],
@@ -248,7 +249,7 @@ def _shown(word: str) -> str:
 
 
 def _cut(word: str, size: float, room: float) -> list[str]:
-    """The word, or parts of it that fit a width."""
+    """Return the word, or parts of it that fit a width."""
     parts, used = [""], 0.0
     for letter in word:
         width = text_width(letter, size)

@@ -21,7 +21,7 @@ MASKED = "masked"
 
 @figure("masked-text", "predictions_text", "the text with its masks (--set mask=2,5, position)")
 def masked_text_figure(word_prediction: WordPrediction, text_pieces: TextPieces, word_position: int) -> FigureSpec:
-    """The text in its tokens: masked ones filled, below each the probability of the original token there."""
+    """Plot the tokens of a text: masked ones filled, with probabilities of the original tokens below."""
     title = f"The text and its masks — {word_prediction.model}"
     probabilities = np.exp(word_prediction.log_probability).tolist()
     notes = ["?" if np.isnan(each) else decimals(each, 3) for each in probabilities]
@@ -48,13 +48,13 @@ def words_figure(
     word_position: int,
     compared_word: ComparedWord | None,
 ) -> FigureSpec:
-    """The best words at a position, the original token and a word of one's own among them, by their probability.
+    """Plot the best words at a position, the original token and a compared word, by probability.
 
     Args:
-        word_prediction: of the text.
+        word_prediction: predictions for the text.
         best_words: spelling of the best words there, best first.
         word_position: the position.
-        compared_word: a word of one's own there; None for none.
+        compared_word: score of another word there; None for none.
     """
     rows = word_rows(word_prediction, best_words, word_position, compared_word)
     token = shortened(escape_controls(word_prediction.tokens.tokens[word_position]), LONGEST)
@@ -66,13 +66,13 @@ def words_figure(
 
 
 WordRow = tuple[str, str, float, int | None]
-"""A word, what it is here ("" for one of the best), its probability and its rank among all."""
+"""Word, its role ("" for one of the best), probability, and rank among all words."""
 
 
 def word_rows(
     prediction: WordPrediction, best_words: Sequence[str], position: int, compared: ComparedWord | None
 ) -> list[WordRow]:
-    """The best words, then the original token and a word of one's own where they are not among these."""
+    """Return the best words, followed by the original token and the compared word unless already included."""
     own = prediction.tokens.tokens[position]
     known = not prediction.typed[position]
     values = np.exp(prediction.top_log_probability[position]).tolist()
@@ -91,7 +91,7 @@ def word_rows(
 
 
 def word_bars(rows: Sequence[WordRow], title: str, theme: Theme) -> go.Figure:
-    """Horizontal bars of probabilities, the best word on top."""
+    """Draw horizontal bars of probabilities, the best word on top."""
     figure = go.Figure(layout=layout(theme, escape(title), height=104 + 25 * max(len(rows), 4)))
     hover, names = [], []
     for word, kind, _, rank in rows:

@@ -19,14 +19,14 @@ from bertviz_core.text import escape_controls
 
 HEIGHT = 400
 MOST_NAMED = 30
-"""Classes that are named beside a confusion matrix; of more, every second or third."""
+"""Maximum number of class names beside a confusion matrix; of more, every second or third is shown."""
 FEW = 5
 ROW, AROUND, BAR, LONGEST = 34, 170, 170, 130
-"""Pixels of a row of the matrix, of what is around it, of colour bar and axis title, and of a class's name."""
+"""Pixels: height of a row of the matrix, margins, width of colour bar and axis title, maximum width of a class name."""
 
 
 def accuracy_lines(scores: ProbeScores, layer: int, title: str, theme: Theme) -> go.Figure:
-    """Accuracy, macro-F1 and the control task over the layers, each with its spread over the held-out parts."""
+    """Draw accuracy, macro-F1 and control task over the layers, with their spread over the folds."""
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
     accuracy, other = theme.colours["task head"], theme.colours["layer_norm"]
     for name, values, colour, dash, symbol in (
@@ -70,7 +70,7 @@ def accuracy_lines(scores: ProbeScores, layer: int, title: str, theme: Theme) ->
     "accuracy of a linear probe on every layer (--pooling, --set seed=; texts: 'LABEL<tab>TEXT' or none)",
 )
 def probe_figure(probe_scores: ProbeScores, probed_layer: int) -> FigureSpec:
-    """How well the classes of some texts can be read off each layer's vectors, beside baseline and control task."""
+    """Plot probe accuracy on each layer's vectors, beside baseline and control task."""
     pooling = POOLING_WORDS[probe_scores.pooling]
     title = f"Which layer tells {len(probe_scores.classes)} classes apart? {pooling.capitalize()} pooling — "
     title += probe_scores.model
@@ -79,14 +79,14 @@ def probe_figure(probe_scores: ProbeScores, probed_layer: int) -> FigureSpec:
 
 
 def accuracy_spec(scores: ProbeScores, layer: int, title: str, noun: str, probes: str) -> FigureSpec:
-    """The figure of a probe's accuracy by layer.
+    """Build the figure of probe accuracy by layer.
 
     Args:
-        scores: of every layer.
-        layer: entry of the hidden states that is chosen.
-        title: stands alone on a slide.
-        noun: what is classified, such as "class".
-        probes: beginning of the caption: which probes on which texts.
+        scores: scores of every layer.
+        layer: chosen entry of the hidden states.
+        title: title of the figure.
+        noun: name of the labels, such as "class".
+        probes: beginning of the caption, which describes probes and texts.
     """
     means = zip(scores.layers, scores.accuracy.mean(axis=1).tolist(), strict=True)
     accuracies = ", ".join(f"{state_name(state)} {value:.1%}" for state, value in means)
@@ -96,7 +96,7 @@ def accuracy_spec(scores: ProbeScores, layer: int, title: str, noun: str, probes
 
 
 def confusion_map(scores: GoldScores, title: str, theme: Theme) -> go.Figure:
-    """The confusion matrix: a row for each gold label, a column for each answer, counts of texts in the cells."""
+    """Draw the confusion matrix: gold labels as rows, answers as columns, numbers of texts in the cells."""
     count = len(scores.classes)
     names = [shortened_label(escape(escape_controls(name) or "∅"), LONGEST, TEXT_SIZE - 1) for name in scores.classes]
     beside = max(text_width(name, TEXT_SIZE) for name in names)
@@ -104,7 +104,7 @@ def confusion_map(scores: GoldScores, title: str, theme: Theme) -> go.Figure:
     cells = scores.confusion.astype(np.float32)
     most = float(cells.max())
     bar = colour_bar("texts", 0, most)
-    if most <= FEW:  # there is no half of a text
+    if most <= FEW:  # integer ticks: counts have no fractions
         bar |= {"tickvals": list(range(int(most) + 1)), "ticktext": [str(each) for each in range(int(most) + 1)]}
     room = (theme.pixels - beside - BAR, float(ROW * count)) if count <= MOST_NAMED else (0.0, 0.0)
     hover = "gold label %{y}, answer %{x}: %{z:,.0f} texts"
@@ -118,7 +118,7 @@ def confusion_map(scores: GoldScores, title: str, theme: Theme) -> go.Figure:
 
 @figure("confusion", "predictions_confusion", "gold labels against answers (texts: 'LABEL<tab>TEXT' each)")
 def confusion_figure(gold_scores: GoldScores, model_name: str) -> FigureSpec:
-    """How many texts of each gold label got which answer."""
+    """Plot the number of texts by gold label and answer."""
     title = f"Gold labels and answers of {len(gold_scores.compared):,} texts — {model_name}"
     right = f"accuracy {gold_scores.accuracy:.1%}, macro-F1 {gold_scores.macro_f1:.3f}"
     return FigureSpec(title, f"{title}: {right}", partial(confusion_map, gold_scores, title), f"{title}: {right}")

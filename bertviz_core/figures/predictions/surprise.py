@@ -14,16 +14,16 @@ from bertviz_core.predictions.results import PseudoLikelihood
 from bertviz_core.trace.results import TextPieces
 
 BAR = 92
-"""Pixels of the colour bar; a phone's figure does without, since the numbers stand in the boxes."""
+"""Height in pixels of the colour bar; omitted on a phone, where the boxes contain the numbers."""
 LONGEST_BAR = 320
-"""Pixels of the colour bar of a long text, at the text's beginning."""
+"""Height in pixels of the colour bar of a long text, at its beginning."""
 STEPS = 24
-"""Shades, so that tokens alike share an outline."""
+"""Number of shades, so that similar tokens share an outline."""
 
 
 @figure("surprise", "predictions_surprise", "every token coloured by its surprise when it alone is masked")
 def surprise_figure(pseudo_likelihood: PseudoLikelihood, text_pieces: TextPieces) -> FigureSpec:
-    """The text in its tokens, coloured by -log p(token | all others); special tokens have none."""
+    """Plot the tokens of a text, coloured by -log p(token | all others); special tokens have none."""
     title = f"Surprise of every token — {pseudo_likelihood.model}"
     values = pseudo_likelihood.surprise.tolist()
     listed = ", ".join(
@@ -37,7 +37,7 @@ def surprise_figure(pseudo_likelihood: PseudoLikelihood, text_pieces: TextPieces
 
 
 def surprise_strip(result: PseudoLikelihood, pieces: TextPieces, title: str, theme: Theme) -> go.Figure:
-    """The coloured text with its scale."""
+    """Draw the coloured text with its scale."""
     scale, limit = sequential(theme), round_limit(float(np.nanmax(result.surprise)))
     values = dict(enumerate(result.surprise.tolist()))
     fills = {

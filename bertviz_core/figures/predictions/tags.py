@@ -1,4 +1,4 @@
-"""Draw a text with its tagged stretches coloured and named."""
+"""Draw a text with coloured and labelled entities."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -18,19 +18,19 @@ JOINED = {
     "average": "a word has the tag of its pieces' mean",
     "max": "a word has the tag of its surest piece",
 }
-"""transformers' aggregation_strategy in words."""
+"""Description of transformers' aggregation_strategy."""
 
 
 def tag_hues(labels: Sequence[str]) -> dict[str, str]:
-    """Name of an entity -> its colour, the same in every text: by the order of the model's labels."""
+    """Return name of an entity -> colour, fixed by the order of the model's labels."""
     names = dict.fromkeys(_bare(label) for label in labels if label != OUTSIDE)
     return {name: HUES[place % len(HUES)] for place, name in enumerate(names)}
 
 
 def tagged_stretches(prediction: TagPrediction, entities: Sequence[Entity], sequence: int) -> list[Stretch]:
-    """A text, or its pair (sequence 1), in stretches: entities with their colour and name, and what is between them.
+    """Split a text, or its pair (sequence 1), into spans: labelled entities, and the text between them.
 
-    Where the tokenizer knows no places in the text, it is written as its tokens with blanks between them.
+    If the tokenizer returns no character offsets, the tokens are joined by spaces.
     """
     hues = tag_hues(prediction.labels)
     own = sorted((each for each in entities if each.sequence == sequence), key=lambda each: each.first)
@@ -71,14 +71,14 @@ def _marked(entity: Entity, text: str, hues: dict[str, str]) -> Stretch:
 
 
 def _bare(label: str) -> str:
-    """A tag without the mark of its place, as groups of tokens are called."""
+    """Return a tag without its position mark, the name of grouped tokens."""
     return label.split("-", 1)[-1]
 
 
 def tagged_parts(
     prediction: TagPrediction, entities: Sequence[Entity], name: str = ""
 ) -> list[tuple[str, list[Stretch]]]:
-    """The text and its pair in stretches, each under its heading; a text alone under the name that is given."""
+    """Return the spans of the text and its pair, each with its heading; a single text gets the given name."""
     if prediction.tokens.pair is None:
         return [(name, tagged_stretches(prediction, entities, 0))]
     return [
@@ -88,14 +88,14 @@ def tagged_parts(
 
 
 def listed_entities(entities: Sequence[Entity]) -> str:
-    """Entities with tag and score in plain words."""
+    """List entities with tag and score."""
     named = [f"{shortened(each.text, 60)} {each.label} {each.score:.3f}" for each in entities]
     return escape_controls("; ".join(named)) or "nothing is tagged"
 
 
 @figure("tags", "predictions_tags", "the text coloured by its entities")
 def tags_figure(tag_prediction: TagPrediction, tag_entities: Sequence[Entity], tag_strategy: Strategy) -> FigureSpec:
-    """The text in place, its entities on coloured ground with tag and score."""
+    """Plot the text with coloured entities, their tags and scores."""
     entities = "1 entity" if len(tag_entities) == 1 else f"{len(tag_entities):,} entities"
     listed = counted(len(tag_entities), "token") if tag_strategy == "none" else entities
     title = f"Tags of the text: {listed} — {tag_prediction.model}"

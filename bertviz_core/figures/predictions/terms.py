@@ -1,4 +1,4 @@
-"""Draw the weighted words of a SPLADE head, and what each word adds to a pair's score."""
+"""Draw the weighted words of a SPLADE head, and each word's contribution to a pair's score."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -15,16 +15,16 @@ from bertviz_core.predictions.results import TermLedger, TermWeights
 from bertviz_core.text import counted
 
 ROW, NARROW_ROW = 25, 38
-"""Pixels of a bar; on a phone, where its tokens stand below its word."""
+"""Height of a bar in pixels; on a phone, with its tokens below its word."""
 
 
 @figure("terms", "predictions_terms", "a text as weighted words (--set shown)")
 def terms_figure(term_weights: TermWeights, term_words: Sequence[str]) -> FigureSpec:
-    """The heaviest words of a text, each with the token that its weight comes from.
+    """Plot the heaviest words of a text, each with the token that its weight comes from.
 
     Args:
-        term_weights: of the text.
-        term_words: spelling of as many of its words as are drawn, heaviest first.
+        term_weights: term weights of the text.
+        term_words: spelling of the drawn words, heaviest first.
     """
     title = f"Heaviest {len(term_words)} of {counted(len(term_weights.ids), 'expanded term')} — {term_weights.model}"
     tokens = term_weights.tokens.tokens
@@ -43,13 +43,13 @@ def terms_figure(term_weights: TermWeights, term_words: Sequence[str]) -> Figure
 def score_figure(
     term_ledger: TermLedger, ledger_words: Sequence[str], term_weights: TermWeights, second_weights: TermWeights
 ) -> FigureSpec:
-    """The words that give most to the score of two texts, each with its two tokens.
+    """Plot the words with the largest contributions to the score of two texts, each with its two tokens.
 
     Args:
-        term_ledger: of the two texts.
-        ledger_words: spelling of as many of its words as are drawn.
-        term_weights: of the first text.
-        second_weights: of the second.
+        term_ledger: decomposed score of the two texts.
+        ledger_words: spelling of the drawn words.
+        term_weights: term weights of the first text.
+        second_weights: term weights of the second text.
     """
     title = f"Score {term_ledger.score:.2f} by word — {term_weights.model}"
     names = [
@@ -65,7 +65,7 @@ def score_figure(
 
 
 def ledger_tokens(ledger: TermLedger, first: TermWeights, second: TermWeights) -> list[tuple[str, str]]:
-    """The tokens of both texts that each word's weights come from."""
+    """Return the tokens of both texts that each word's weights come from."""
     places = zip(ledger.first_positions.tolist(), ledger.second_positions.tolist(), strict=True)
     return [(first.tokens.tokens[one], second.tokens.tokens[other]) for one, other in places]
 
@@ -73,14 +73,14 @@ def ledger_tokens(ledger: TermLedger, first: TermWeights, second: TermWeights) -
 def term_bars(
     names: Sequence[str], values: Float[np.ndarray, " rows"], unit: str, title: str, theme: Theme
 ) -> go.Figure:
-    """Horizontal bars, the largest on top.
+    """Draw horizontal bars, the largest on top.
 
     Args:
-        names: labels, escaped.
-        values: what is drawn.
-        unit: of the values, for the axis.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        names: escaped labels.
+        values: lengths of the bars.
+        unit: unit of the values, for the axis.
+        title: title of the figure.
+        theme: theme of the figure.
     """
     if theme.narrow:  # the tokens below their word
         names = [name.replace(" <i>", "<br><i>", 1) for name in names]

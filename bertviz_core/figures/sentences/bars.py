@@ -1,4 +1,4 @@
-"""Horizontal bars of scores that may be negative, with the number at the right of each."""
+"""Horizontal bars of scores that may be negative, with the numbers at their right."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from bertviz_core.text import decimals
 
 NUMBER_SIZE = TEXT_SIZE - 1
 PLOT = 0.5
-"""Share of the figure's width that the plot has at least."""
+"""Minimum share of the figure's width for the plot."""
 
 
 def add_score_bars(
@@ -23,15 +23,15 @@ def add_score_bars(
     theme: Theme,
     places: int = 4,
 ) -> go.Figure:
-    """Bars from the first score at the top to the last.
+    """Add bars from the first score at the top to the last.
 
     Args:
-        figure: gets the bars and the range of their axis.
-        scores: what is drawn.
-        hover: hover text of each, escaped; its score follows.
-        colour: of the bars.
-        theme: colour of the numbers; its width is that of the figure.
-        places: digits behind the point of a score.
+        figure: figure to add the bars and the range of their axis to.
+        scores: lengths of the bars.
+        hover: escaped hover text of each bar, followed by its score.
+        colour: colour of the bars.
+        theme: theme with the colour of the numbers and the width of the figure.
+        places: decimals of a score.
     """
     rows, values = np.arange(len(scores), dtype=np.int32), np.asarray(scores, dtype=np.float32)
     words = [decimals(value, places) for value in values.tolist()]

@@ -1,4 +1,4 @@
-"""Label axes with sentences: a number, and as much text as there is room for."""
+"""Label axes with sentences: a number, and as much text as fits."""
 
 from collections.abc import Sequence
 
@@ -10,28 +10,28 @@ from bertviz_core.figures.base.text_width import label_width, shortened_label, w
 
 SIZE = TEXT_SIZE - 1
 LONGEST = 200
-"""Characters of a sentence that are looked at."""
+"""Maximum number of characters of a sentence to consider."""
 SHARE = 0.36
-"""Of the figure's width, at most so much is left to the sentences."""
+"""Maximum share of the figure's width for sentences."""
 BESIDE = 16
 """Pixels between a sentence and the plot."""
 LINE, APART = 17, 6
-"""Pixels of a line of a sentence, and between the sentences of two rows."""
+"""Line height of a sentence, and distance between the sentences of two rows, in pixels."""
 COLUMN = 15
-"""Characters of a sentence that stand below a column."""
+"""Maximum length of a sentence below a column, in characters."""
 WORDED = 12
-"""Up to so many columns have words beside their number."""
+"""Maximum number of columns with words beside their number."""
 
 
 def sentence_names(numbers: Sequence[int | str], sentences: Sequence[str], theme: Theme, row: float) -> list[str]:
-    """The sentences in as many lines as a row has room for, cut where they are longer, each with its number behind it.
+    """Break sentences into as many lines as fit a row, cut if longer, each followed by its number.
 
-    A dot parts them: a sentence may end in a number of its own.
+    A dot separates them, since a sentence may end in a number.
 
     Args:
-        numbers: what stands behind each.
-        sentences: as they were given.
-        theme: its width is that of the figure.
+        numbers: number after each sentence.
+        sentences: the sentences.
+        theme: theme with the width of the figure.
         row: height of a row in pixels.
     """
     room, most = SHARE * theme.pixels - BESIDE, 1 if theme.narrow else max(1, int((row - APART) // LINE))
@@ -39,14 +39,14 @@ def sentence_names(numbers: Sequence[int | str], sentences: Sequence[str], theme
 
 
 def name_rows(figure: go.Figure, names: Sequence[str], pixels: float) -> float:
-    """Names of rows from top to bottom; what comes back is the margin that they take.
+    """Label rows from top to bottom; return the margin for the labels.
 
-    The margin is given, since measuring would lay the picture out twice.
+    The margin is set explicitly, since measuring would lay the figure out twice.
 
     Args:
-        figure: has a row for each name at 0, 1, 2 ...
-        names: one for each row.
-        pixels: height of all rows.
+        figure: figure with a row per name at 0, 1, 2 ...
+        names: labels of the rows.
+        pixels: total height of the rows.
     """
     left = BESIDE + max((label_width(name, SIZE) for name in names), default=0.0)
     figure.update_yaxes(token_axis(names, round(pixels)), range=[len(names) - 0.5, -0.5], automargin=False)
@@ -56,13 +56,13 @@ def name_rows(figure: go.Figure, names: Sequence[str], pixels: float) -> float:
 
 
 def number_columns(figure: go.Figure, numbers: Sequence[int], sentences: Sequence[str], theme: Theme) -> int:
-    """Columns by the numbers of their sentences, with the first words where there is room; the margin that they take.
+    """Label columns with the numbers of their sentences, and first words if they fit; return the margin.
 
     Args:
-        figure: has a column for each sentence at 0, 1, 2 ...
-        numbers: places of the sentences, from 0.
-        sentences: those of the columns.
-        theme: its width is that of the figure.
+        figure: figure with a column per sentence at 0, 1, 2 ...
+        numbers: indices of the sentences, from 0.
+        sentences: sentences of the columns.
+        theme: theme with the width of the figure.
     """
     figure.update_xaxes(number_axis(numbers), range=[-0.5, len(numbers) - 0.5])
     if len(numbers) > WORDED or theme.pixels < WIDE:
@@ -73,7 +73,7 @@ def number_columns(figure: go.Figure, numbers: Sequence[int], sentences: Sequenc
 
 
 def _name(number: str, sentence: str, room: float, most: int) -> str:
-    """A sentence in lines, its number at the end of the last."""
+    """Break a sentence into lines, with its number at the end of the last."""
     text = sentence_text(" ".join(sentence.split()), LONGEST)
     lines = wrapped_label(text, room, SIZE)
     behind = f" ·  {number}" if text and number.isdigit() else f"  {number}"

@@ -17,17 +17,17 @@ from bertviz_core.text import counted
 
 HEIGHT = 430
 BESIDE, BELOW = 100, 120
-"""Pixels beside the plot and above and below it: numbers and title of its axis, title and margins."""
+"""Pixels beside the plot, and above and below it, for axis labels and titles."""
 ROOM, EDGE = 0.18, 20
-"""Share of the width that the labels of the outermost points need on either side; pixels beside points alone."""
+"""Share of the width on either side for labels of the outermost points; margin without labels in pixels."""
 LENGTHS = (24, 32, 40, 52, 64, 80)
-"""Characters of a sentence beside its point: as many as there is room for."""
+"""Label lengths in characters; the longest that fits is used."""
 LABELLED = 40
-"""Up to so many points have their sentence beside them."""
+"""Maximum number of points with labels."""
 DRAWN = 5_000
-"""Of more points every second, third and so on is drawn: a browser without a graphics card shows these quickly."""
+"""Maximum number of drawn points, above which only every second, third etc. is drawn: fast without a graphics card."""
 GROUPS = 7
-"""Values of a column that have a colour of their own; the rest share one."""
+"""Number of column values with their own colour; the rest share one."""
 
 
 def sentence_scatter(
@@ -38,15 +38,15 @@ def sentence_scatter(
     column: str = "",
     values: Sequence[Any] | None = None,
 ) -> go.Figure:
-    """Every sentence as a point; its index travels along as customdata, so that a selection can be listed.
+    """Draw every sentence as a point; its index is its customdata, so that a selection can be listed.
 
     Args:
         placed: the points.
-        sentences: their sentences.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-        column: name of what the colour is.
-        values: one per sentence, numbers or words; None for one colour.
+        sentences: sentences of the points.
+        title: title of the figure.
+        theme: theme of the figure.
+        column: name of the colour column.
+        values: number or word per sentence; None for a single colour.
     """
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
     numbers = drawn_points(len(sentences))
@@ -88,14 +88,14 @@ def sentence_scatter(
 
 
 def drawn_points(count: int) -> np.ndarray:
-    """Indices of the points that are drawn, evenly over the list."""
+    """Return the indices of the drawn points, evenly spaced over the list."""
     return np.arange(0, count, -(-count // DRAWN) or 1)
 
 
 def _groups(
     numbers: np.ndarray, values: Sequence[Any] | None, column: str, theme: Theme
 ) -> list[tuple[str, np.ndarray, dict[str, Any]]]:
-    """(name, indices, marker) of every trace: one per word, or one whose colour is the number."""
+    """Return (name, indices, marker) of every trace: one per word, or one for numbers."""
     if values is None:
         return [("", numbers, {"color": HUES[0]})]
     array = np.asarray([values[index] for index in numbers.tolist()])
@@ -118,7 +118,7 @@ def _groups(
 def sentence_map_figure(
     sentence_map: SentenceMap, vectors: SentenceVectors, column: str = "", values: Sequence[Any] | None = None
 ) -> FigureSpec:
-    """Every sentence as a point; coloured by the values of a column where there is one."""
+    """Plot every sentence as a point, coloured by a column if there is one."""
     title = f"Map of {counted(len(vectors.sentences), 'sentence')}, {pooling_and_layer(vectors)}"
     draw = partial(sentence_scatter, sentence_map, vectors.sentences, title, column=column, values=values)
     return FigureSpec(title, f"{title}: a point per sentence", draw)

@@ -1,4 +1,4 @@
-"""Draw the similarity and spread of the same sentences under every pooling and layer."""
+"""Draw mean and spread of the similarity of the same sentences under every pooling and layer."""
 
 from functools import partial
 from typing import Any
@@ -27,11 +27,11 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 SYMBOLS = ("circle", "square", "diamond", "x", "cross")
 HEIGHT = 400
 COLUMNS, FEW = 7, 3
-"""Most hidden states that have a column of small maps, on a page and in a narrow place."""
+"""Maximum number of hidden states with small maps, on a page and in a narrow place."""
 
 
 def pooling_lines(comparison: PoolingComparison, title: str, theme: Theme) -> go.Figure:
-    """Mean and spread of the cosines of all pairs, a line per pooling over the layers."""
+    """Draw mean and spread of the cosines of all pairs, one line per pooling over the layers."""
     lines, slots = (2, 1) if theme.slim else (1, 2)
     figure = make_subplots(rows=lines, cols=slots, horizontal_spacing=0.1, vertical_spacing=0.2)
     figure.update_layout(layout(theme, escape(title), height=HEIGHT * (1 + 0.7 * theme.slim)))
@@ -63,10 +63,10 @@ def pooling_lines(comparison: PoolingComparison, title: str, theme: Theme) -> go
 
 
 def pooling_maps(comparison: PoolingComparison, title: str, theme: Theme) -> go.Figure:
-    """Small maps of all pairs: a row per pooling, a column for some of the layers; what does not exist is left out.
+    """Draw small maps of all pairs: poolings as rows, some of the layers as columns; undefined ones are left out.
 
     Raises:
-        ValueError: the comparison holds no matrices.
+        ValueError: the comparison contains no matrices.
     """
     if comparison.matrices is None:
         raise ValueError("the comparison holds no matrices")
@@ -101,20 +101,20 @@ def pooling_maps(comparison: PoolingComparison, title: str, theme: Theme) -> go.
 
 
 def shown_columns(layers: int, most: int = COLUMNS) -> list[int]:
-    """Places of the hidden states that have a column: all, or every second, third and so on back from the last."""
+    """Return the indices of the drawn hidden states: all, or every k-th back from the last."""
     step = -(-(layers - 1) // (most - 1)) or 1
     return sorted({0, *range(layers - 1, 0, -step)})
 
 
 def pooling_word(pooling: Pooling, first_token: str | None) -> str:
-    """A pooling in words; that of the first token by the token's own spelling, such as [CLS]."""
+    """Describe a pooling; the first-token pooling by the token's spelling, such as [CLS]."""
     if pooling == "cls" and first_token:
         return shortened(escape_controls(first_token), 20)
     return POOLING_WORDS[pooling]
 
 
 def _state_ticks(comparison: PoolingComparison) -> dict[str, Any]:
-    """Settings of an axis of hidden states: the embeddings, then the layers by their numbers."""
+    """Return settings of an axis of hidden states: the embeddings, then the layer numbers."""
     step = max(1, len(comparison.layers) // 12)
     places = comparison.layers[::step]
     return {
@@ -124,7 +124,7 @@ def _state_ticks(comparison: PoolingComparison) -> dict[str, Any]:
 
 
 def _plain_axes(figure: go.Figure, theme: Theme) -> None:
-    """The second pair of axes looks as the first: the layout that figures start from names one pair only."""
+    """Style the second pair of axes like the first, since the base layout only covers one pair."""
     for axes in (figure.update_xaxes, figure.update_yaxes):
         axes(
             gridcolor=theme.grid,
@@ -138,13 +138,13 @@ def _plain_axes(figure: go.Figure, theme: Theme) -> None:
 
 
 def pooling_and_layer(vectors: SentenceVectors) -> str:
-    """Pooling, layer and model, for a title."""
+    """Describe pooling, layer and model for a title."""
     return f"{pooling_word(vectors.pooling, vectors.first_token)}, {state_name(vectors.layer)} — {vectors.model}"
 
 
 @figure("poolings", "sentences_poolings", "sentences under every pooling and layer")
 def poolings_figure(pooling_comparison: PoolingComparison, model_name: str) -> FigureSpec:
-    """Mean and spread of all cosines over the layers, a line per pooling."""
+    """Plot mean and spread of all cosines over the layers, one line per pooling."""
     title = f"{len(pooling_comparison.sentences)} sentences under every pooling — {model_name}"
     alt = f"{title}: mean and spread, a line per pooling over the layers"
     return FigureSpec(title, alt, partial(pooling_lines, pooling_comparison, title))
@@ -152,7 +152,7 @@ def poolings_figure(pooling_comparison: PoolingComparison, model_name: str) -> F
 
 @figure("pooling-maps", "sentences_pooling_maps", "the same cosines as small maps")
 def pooling_maps_figure(pooling_comparison: PoolingComparison, model_name: str) -> FigureSpec:
-    """The cosines of all pairs, a small map for every pooling and layer."""
+    """Plot the cosines of all pairs, one small map per pooling and layer."""
     title = f"Cosines by pooling and layer — {model_name}"
     alt = f"{title}: small maps, a row per pooling, a column per layer"
     return FigureSpec(title, alt, partial(pooling_maps, pooling_comparison, title))

@@ -1,4 +1,4 @@
-"""Draw similarities of sentences: every pair, with a tree, as blocks, and the nearest to a query."""
+"""Draw similarities of sentences: all pairs, with a dendrogram, as blocks, and the nearest to a query."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -19,9 +19,9 @@ from bertviz_core.figures.sentences.poolings import pooling_and_layer
 from bertviz_core.sentences.results import BlockSummary, ClusterOrder, Measure, Neighbours, SentenceVectors
 
 ROW, SMALLEST, LARGEST = 34, 120, 470
-"""Pixels: height of a sentence's row, of all rows of the smallest and of the largest map."""
+"""Pixels: height of a sentence's row, minimum and maximum height of all rows."""
 TREE = 72
-"""Pixels that the tree above a map takes."""
+"""Height in pixels of the dendrogram above a map."""
 
 
 def similarity_heatmap(
@@ -32,15 +32,15 @@ def similarity_heatmap(
     theme: Theme,
     clusters: ClusterOrder | None = None,
 ) -> go.Figure:
-    """Every sentence against every other; with clusters, in their order and below their tree.
+    """Draw all pairs of sentences; with clusters, in their order and below their dendrogram.
 
     Args:
-        similarity: by the measure, in the order of the sentences.
-        sentences: the sentences as given.
-        measure: what the cells are.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-        clusters: an order in which similar sentences stand together; None for the order given.
+        similarity: similarity matrix, in the order of the sentences.
+        sentences: the sentences.
+        measure: measure of the cells.
+        title: title of the figure.
+        theme: theme of the figure.
+        clusters: order in which similar sentences are adjacent; None for the original order.
     """
     count = len(sentences)
     order = np.arange(count) if clusters is None else clusters.order
@@ -73,7 +73,7 @@ def similarity_heatmap(
 
 
 def _add_tree(figure: go.Figure, clusters: ClusterOrder, theme: Theme, plot: int) -> None:
-    """The tree above the map: every join at its distance, which is 1 - cosine."""
+    """Draw the dendrogram above the map: every merge at its distance, 1 - cosine."""
     x, y = tree_lines(clusters.order, clusters.linkage)
     figure.add_scatter(
         x=x,
@@ -105,7 +105,7 @@ def _add_tree(figure: go.Figure, clusters: ClusterOrder, theme: Theme, plot: int
 def tree_lines(
     order: Int[np.ndarray, " sentences"], linkage: Float[np.ndarray, "merges 4"]
 ) -> tuple[list[float | None], list[float | None]]:
-    """The tree's lines: for each join up from one cluster, across, and down to the other; None parts them."""
+    """Return the lines of the dendrogram: for each merge up, across and down, separated by None."""
     count = len(order)
     place, level = np.zeros(2 * count - 1), np.zeros(2 * count - 1)
     place[order] = np.arange(count)
@@ -121,7 +121,7 @@ def tree_lines(
 
 
 def blocks_heatmap(summary: BlockSummary, sentences: Sequence[str], title: str, theme: Theme) -> go.Figure:
-    """Many sentences as blocks of similar ones: every cell is the mean cosine of the pairs between two blocks."""
+    """Draw many sentences as blocks of similar ones; cells are mean cosines of the pairs between two blocks."""
     count = len(summary.starts)
     plot = max(SMALLEST, min(LARGEST, 22 * count))
     figure = go.Figure(layout=layout(theme, escape(title), height=plot + 104))
@@ -143,7 +143,7 @@ def blocks_heatmap(summary: BlockSummary, sentences: Sequence[str], title: str, 
 
 
 def neighbour_bars(neighbours: Neighbours, sentences: Sequence[str], title: str, theme: Theme) -> go.Figure:
-    """The sentences nearest to a query, the nearest at the top, as bars of their score."""
+    """Draw the sentences nearest to a query, nearest at the top, as bars of their scores."""
     numbers = neighbours.index.tolist()
     shown, plot = [sentences[number] for number in numbers], ROW * max(len(numbers), 3)
     figure = go.Figure(layout=layout(theme, escape(title), height=104 + plot))
@@ -160,7 +160,7 @@ def vectors_heatmap(
     title: str,
     theme: Theme,
 ) -> go.Figure:
-    """Sentence vectors as rows of numbers, on a scale symmetric around 0."""
+    """Draw sentence vectors as rows of numbers, on a scale symmetric around 0."""
     rows, columns = vectors.shape
     limit = float(np.abs(vectors).max(initial=0)) or 1.0
     plot = max(SMALLEST, min(LARGEST, ROW * rows))
@@ -187,7 +187,7 @@ def pairs_figure(
     similarity_measure: Measure,
     clusters: ClusterOrder | None,
 ) -> FigureSpec:
-    """Every sentence against every other."""
+    """Plot all pairs of sentences."""
     word = MEASURE_WORDS[similarity_measure]
     title = f"{word[0].upper()}{word[1:]} of sentences, {pooling_and_layer(vectors)}"
     alt = f"{title}: a row and a column per sentence"
@@ -196,14 +196,14 @@ def pairs_figure(
 
 
 EVERY_PAIR = 150
-"""Lists longer than this are drawn as blocks."""
+"""Maximum number of sentences for a map of all pairs; longer lists are drawn as blocks."""
 BLOCKS, NEIGHBOURS, ROWS = 24, 10, 40
-"""Blocks of a long list, sentences nearest to a query, and vectors that are drawn at once."""
+"""Number of blocks of a long list, of nearest sentences, and of vectors drawn at once."""
 
 
 @figure("blocks", "sentences_blocks", "many sentences as blocks (--pooling, --layer)")
 def blocks_figure(block_summary: BlockSummary, vectors: SentenceVectors) -> FigureSpec:
-    """Many sentences, similar ones put into blocks."""
+    """Plot many sentences, grouped into blocks of similar ones."""
     title = f"Sentence blocks, {pooling_and_layer(vectors)}"
     alt = f"{title}: a row and a column per block"
     return FigureSpec(title, alt, partial(blocks_heatmap, block_summary, vectors.sentences, title))
@@ -211,7 +211,7 @@ def blocks_figure(block_summary: BlockSummary, vectors: SentenceVectors) -> Figu
 
 @figure("query", "sentences_query", "sentences nearest to a query (--pooling, --layer)")
 def query_figure(neighbours: Neighbours, vectors: SentenceVectors, query: str) -> FigureSpec:
-    """The sentences of a list that are nearest to a query."""
+    """Plot the sentences of a list nearest to a query."""
     title = f"Nearest to the query, {pooling_and_layer(vectors)}"
     alt = f"{title}: a bar per sentence, the nearest at the top"
     draw = partial(neighbour_bars, neighbours, vectors.sentences, title)
@@ -220,7 +220,7 @@ def query_figure(neighbours: Neighbours, vectors: SentenceVectors, query: str) -
 
 @figure("vectors", "sentences_vectors", "vectors of sentences (--pooling, --layer)")
 def vectors_figure(vectors: SentenceVectors, first_row: int) -> FigureSpec:
-    """Some of the vectors as rows of numbers; first_row is the place of the first of them."""
+    """Plot some vectors as rows of numbers; first_row is the index of the first."""
     title = f"Sentence vectors, {pooling_and_layer(vectors)}"
     alt = f"{title}: a row per sentence, a column per dimension, symmetric scale"
     shown = slice(first_row, first_row + ROWS)

@@ -21,11 +21,11 @@ from bertviz_core.sentences.results import TokenPairShares
 Unit = Literal["tokens", "words"]
 ROW, SMALLEST, LARGEST = 26, 330, 470
 TOTALS = 0.16
-"""Share of the picture that the totals beside the cells take."""
+"""Share of the figure for the totals beside the cells."""
 
 
 def pair_heatmap(shares: TokenPairShares, unit: Unit, title: str, theme: Theme) -> go.Figure:
-    """What every pair of tokens, or of words, adds to the cosine; totals of rows and columns stand beside them."""
+    """Draw the contribution of every pair of tokens, or words, to the cosine, with totals of rows and columns."""
     if unit == "tokens":
         cells, rows, columns = shares.cells, shares.first_tokens, shares.second_tokens
         row_totals, column_totals = shares.first_totals, shares.second_totals
@@ -65,7 +65,7 @@ def pair_heatmap(shares: TokenPairShares, unit: Unit, title: str, theme: Theme) 
 def _add_totals(
     figure: go.Figure, names: Sequence[str], totals: Float[np.ndarray, " names"], way: Literal["h", "v"], theme: Theme
 ) -> None:
-    """Bars beside the rows (h) or above the columns (v): sums of the cells."""
+    """Add bars of sums beside the rows (h) or above the columns (v)."""
     places, sums = np.arange(len(names), dtype=np.int32), totals.astype(np.float32)
     across = way == "h"
     figure.add_bar(
@@ -82,7 +82,7 @@ def _add_totals(
 
 @figure("pair", "sentences_pair", "why two sentences are alike (--pooling, --layer)")
 def token_pairs_figure(pair_shares: TokenPairShares, unit: Unit, model_name: str) -> FigureSpec:
-    """The cosine of two sentences as a sum over pairs of their tokens or words."""
+    """Plot the cosine of two sentences as a sum over pairs of their tokens or words."""
     shares = pair_shares
     pooling = pooling_word(shares.pooling, shares.first_tokens[0] if shares.first_tokens else None)
     where = f"{pooling}, {state_name(shares.layer)}"

@@ -1,1 +1,1 @@
-"""Figures of a text in its tokens and of the rows of the embedding table."""
+"""Figures of a text as tokens, and of the rows of the embedding table."""

@@ -1,4 +1,4 @@
-"""Lay out the boxes of a text's tokens in rows."""
+"""Arrange the boxes of a text's tokens in rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,25 +11,25 @@ from bertviz_core.trace.results import Piece, PieceRun, TextPieces
 
 Below = Literal["id", "token", "position"]
 BELOW: tuple[Below, ...] = ("id", "token", "position")
-"""What can stand below a token."""
+"""Annotations below a token."""
 Notes = Below | Sequence[str]
-"""What stands below the tokens: one of these, or words for each by its position."""
+"""Annotations below the tokens: one of these, or text for each by its position."""
 SIZES = (32, 26, 22, 19, 16)
-"""Pixels of the letters: the largest in which a text takes at most FEW rows."""
+"""Font sizes in pixels: the largest at which a text takes at most FEW rows is used."""
 FEW = 3
 EDGES = 16
-"""Pixels of a picture's place that are no part of the plot."""
+"""Horizontal margins of the plot in pixels."""
 PAD, APART, JOINED, LEAST = 9, 12, 2, 30
-"""Pixels: around the letters of a box, between words, between the pieces of one, and width of the narrowest box."""
+"""Pixels: padding of a box, distance between words, between the pieces of one, minimum width of a box."""
 DRAWN = 600
-"""Most tokens that are drawn."""
+"""Maximum number of drawn tokens."""
 LONGEST = 44
 PARTS = ("First text", "Second text")
 
 
 @dataclass(frozen=True, slots=True)
 class TokenBox:
-    """A token where it is drawn, in pixels from the left and from the top."""
+    """A drawn token, in pixels from the left and from the top."""
 
     piece: Piece
     run: PieceRun
@@ -40,7 +40,7 @@ class TokenBox:
 
 @dataclass(frozen=True, slots=True)
 class StripLabel:
-    """Words between the boxes: a part's name, or characters that are no token."""
+    """Text between the boxes: the name of a part, or characters that are no token."""
 
     text: str
     left: float
@@ -50,10 +50,10 @@ class StripLabel:
 
 
 class TokenRows:
-    """The boxes laid out in rows of one size of letters."""
+    """Boxes arranged in rows at one font size."""
 
     def __init__(self, size: int, below: Notes, width: int) -> None:
-        """No rows yet, for letters of a size and a plot of a width, both in pixels."""
+        """Start without rows, for a font size and a plot width in pixels."""
         self.size, self.below, self.width = size, below, width
         self.boxes: list[TokenBox] = []
         self.labels: list[StripLabel] = []
@@ -62,7 +62,7 @@ class TokenRows:
         self.left = 0
 
     def add(self, name: str, pieces: TextPieces) -> None:
-        """Another text below what is there."""
+        """Add another text below the existing ones."""
         first_box, first_label = len(self.boxes), len(self.labels)
         if name:
             self._heading(name)
@@ -89,12 +89,12 @@ class TokenRows:
 
     @property
     def count(self) -> int:
-        """Rows of boxes."""
+        """Number of rows of boxes."""
         return len(self.headings) - sum(self.headings)
 
     def _part(self, part: int) -> None:
-        """The first or the second text begins on a row of its own, with its name above."""
-        if part == 0 and self.used:  # what the tokenizer puts in front of all stands in the first text's row
+        """Start a new row for the first or second text, with its name above."""
+        if part == 0 and self.used:  # leading special tokens are in the row of the first text
             place = len(self.headings) - 1
             self.headings.insert(place, True)
             self.boxes = [replace(box, row=box.row + (box.row >= place)) for box in self.boxes]
@@ -114,7 +114,7 @@ class TokenRows:
         self.used = 0.0
 
     def _word(self, run: PieceRun) -> None:
-        """The boxes of a word; it moves to the next row as a whole where it fits one."""
+        """Add the boxes of a word; it moves to the next row as a whole if it fits there."""
         widths = [self._across(piece) for piece in run.pieces]
         whole = sum(widths) + JOINED * (len(widths) - 1)
         if self.used and self.used + whole > self.width:
@@ -143,12 +143,12 @@ class TokenRows:
 
 
 def shown(piece: Piece, size: float, room: float) -> str:
-    """The characters of a token as they stand in its box, in letters of a size, as many as fit the room in pixels."""
+    """Return the characters of a token in its box, at a font size, as many as fit."""
     return _fitted(piece.text, size, room - text_width(piece.mark, size * 0.7))
 
 
 def note(piece: Piece, below: Notes, room: float) -> str:
-    """What stands below a token, as much of it as fits the room in pixels."""
+    """Return the annotation below a token, as much of it as fits."""
     if not isinstance(below, str):
         return _fitted(escape_controls(below[piece.position]), TEXT_SIZE, room)
     if below == "token":
@@ -157,7 +157,7 @@ def note(piece: Piece, below: Notes, room: float) -> str:
 
 
 def _fitted(text: str, size: float, room: float) -> str:
-    """As many of the first letters as fit; what is cut off leaves its mark."""
+    """Return as many leading characters as fit, with a mark if cut."""
     if len(text) <= LONGEST and text_width(text, size) <= room:
         return text
     shown = text[: LONGEST - 1]
@@ -167,7 +167,7 @@ def _fitted(text: str, size: float, room: float) -> str:
 
 
 def _within(runs: Sequence[PieceRun], most: int) -> list[PieceRun]:
-    """The runs up to so many pieces."""
+    """Return the runs up to this number of pieces."""
     shown, left = [], most
     for run in runs:
         if left <= 0:
@@ -178,12 +178,12 @@ def _within(runs: Sequence[PieceRun], most: int) -> list[PieceRun]:
 
 
 def token_rows(parts: Sequence[tuple[str, TextPieces]], below: Notes, width: int) -> TokenRows:
-    """The rows in the largest letters in which the texts take few of them.
+    """Arrange the tokens in rows, at the largest font size that needs few of them.
 
     Args:
-        parts: name of a tokenizer, "" for none, and what it makes of the text.
-        below: what stands below each token.
-        width: of the plot in pixels.
+        parts: name of a tokenizer, "" for none, and its tokens of the text.
+        below: annotation below each token.
+        width: width of the plot in pixels.
     """
     for size in SIZES:
         rows = TokenRows(size, below, width)

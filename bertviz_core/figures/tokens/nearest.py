@@ -16,14 +16,14 @@ from bertviz_core.text import escape_controls, shortened
 
 
 def neighbour_bars(names: Sequence[str], cosines: np.ndarray, norms: np.ndarray, title: str, theme: Theme) -> go.Figure:
-    """Horizontal bars of cosines, the nearest row on top, each with its number.
+    """Draw horizontal bars of cosines, nearest row on top, each with its number.
 
     Args:
-        names: labels of the rows, already escaped (bertviz_core.figures.base.axes.visible).
+        names: escaped labels of the rows (bertviz_core.figures.base.axes.visible).
         cosines: cosine of each row to the chosen row, in the order of the names.
-        norms: length of each row.
-        title: stands alone on a slide.
-        theme: colours and typeface.
+        norms: norm of each row.
+        title: title of the figure.
+        theme: theme of the figure.
     """
     figure = go.Figure(layout=layout(theme, html.escape(title, quote=False), height=104 + 25 * max(len(names), 4)))
     hover = [f"<b>{name}</b>, norm {norm:.4f}, cosine" for name, norm in zip(names, norms.tolist(), strict=True)]
@@ -38,7 +38,7 @@ LONGEST = 24
 
 @figure("nearest", "tokens_neighbours", "rows of the vocabulary nearest to a token's")
 def nearest_figure(nearest_rows: NearestRows, spelled: Sequence[str], token: str, model_name: str) -> FigureSpec:
-    """The rows of the embedding table that are nearest to a token's."""
+    """Plot the rows of the embedding table nearest to a token's."""
     title = f'Tokens nearest to "{shortened(escape_controls(token), LONGEST)}" — {model_name}'
     names = [label(each) for each in spelled]
     alt = f"{title}: a bar of the cosine for each"

@@ -1,4 +1,4 @@
-"""Draw a text cut into its tokens, with ids, spellings or positions below."""
+"""Draw a text as tokens, with ids, spellings or positions below."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -28,7 +28,7 @@ PAIR_HUES = (HUES[0], HUES[7])
 """Colours of the first and of the second text."""
 NO_FILLS: Mapping[int, str] = {}
 EDGE_LINE = 1
-"""Pixels around the boxes, so that the outer half of their lines is drawn."""
+"""Pixels around the boxes, so that the outer half of their lines is visible."""
 
 
 def token_strip(
@@ -40,16 +40,16 @@ def token_strip(
     fills: Mapping[int, str] = NO_FILLS,
     beside: int = 0,
 ) -> go.Figure:
-    """Texts in their tokens, one below the other, each under its name.
+    """Draw texts as tokens, one below another, each below its name.
 
     Args:
-        parts: name of a tokenizer, "" for none, and what it makes of the text.
-        below: what stands below each token.
-        title: stands alone on a slide.
-        theme: colours and typeface.
-        chosen: position of the token that is looked at, in all of them.
-        fills: position -> colour of its box, where it says something; on it the word is black or white.
-        beside: pixels at the right that are kept for a colour bar.
+        parts: name of a tokenizer, "" for none, and its tokens of the text.
+        below: annotation below each token.
+        title: title of the figure.
+        theme: theme of the figure.
+        chosen: position of the selected token, in all texts.
+        fills: position -> colour of its box; the text on it is black or white.
+        beside: pixels reserved at the right for a colour bar.
     """
     rows = token_rows(parts, below, theme.pixels - EDGES - beside)
     size = rows.size
@@ -71,14 +71,14 @@ def token_strip(
 
 
 def hover(piece: Piece) -> str:
-    """A token in a line, as a hover says it."""
+    """Format a token in one line for a hover."""
     kind = "special token" if piece.special else "not in the vocabulary" if piece.unknown else ""
     spelling = escape(escape_controls(shortened(piece.spelling, LONGEST)))
     return ", ".join(filter(None, (f"position {piece.position}", spelling, f"id {piece.token_id}", kind)))
 
 
 def _add_boxes(figure: go.Figure, boxes: Sequence[TokenBox], tops: Sequence[float], tall: float, theme: Theme) -> None:
-    """The boxes as few outlines: one for each look."""
+    """Draw the boxes with few outlines: one per style."""
     looks: dict[tuple[str, int, int], list[TokenBox]] = {}
     for box in boxes:
         kind = "special" if box.piece.special else "unknown" if box.piece.unknown else "known"
@@ -98,7 +98,7 @@ def _add_boxes(figure: go.Figure, boxes: Sequence[TokenBox], tops: Sequence[floa
 
 
 def _add_chosen(figure: go.Figure, boxes: Sequence[TokenBox], tops: Sequence[float], tall: float, theme: Theme) -> None:
-    """A thick edge around the token that is looked at."""
+    """Draw a thick outline around the selected token."""
     if boxes:
         line: dict[str, object] = {"color": theme.text, "width": 3}
         _outline(figure, boxes, tops, tall, fillcolor="rgba(0, 0, 0, 0)", line=line, meta=SELECTION)
@@ -127,7 +127,7 @@ def _outline(
 def _add_words(
     figure: go.Figure, rows: TokenRows, tops: Sequence[float], below: Notes, theme: Theme, fills: Mapping[int, str]
 ) -> None:
-    """What is written in the boxes and between them, and the points by which a token is hovered over and chosen."""
+    """Add the text in and between the boxes, and the points for hovering and selecting tokens."""
     boxes, size = rows.boxes, rows.size
     middles = [box.left + box.width / 2 for box in boxes]
     own, second = size * 0.7 + 5, size * 1.4 + TEXT_SIZE * 0.65 + 6
@@ -172,14 +172,14 @@ def _add_words(
         customdata=[box.piece.position for box in boxes],
         hovertext=[hover(box.piece) for box in boxes],
         hovertemplate="%{hovertext}<extra></extra>",
-        # What a click says of a point that is not the chosen one must not fade it, nor show the one that is.
+        # A click must neither fade unselected points nor show the selected one.
         selected={"marker": {"opacity": 0}},
         unselected={"marker": {"opacity": 0}},
     )
 
 
 def _written(piece: Piece, size: int, room: float, mark_colour: str) -> str:
-    """A token's mark, small, and its characters, in markup that plotly knows."""
+    """Format a token's mark, in small type, and its characters, in plotly markup."""
     text = escape(shown(piece, size, room))
     text = f"<i>{text}</i>" if piece.special else f"<u>{text}</u>" if piece.unknown else text
     mark = f'<span style="font-size:{round(size * 0.7)}px;color:{mark_colour}">{escape(piece.mark)}</span>'
@@ -187,13 +187,13 @@ def _written(piece: Piece, size: int, room: float, mark_colour: str) -> str:
 
 
 def _side(piece: Piece) -> str:
-    """The sign by which the mark of a piece that is written from the right stands at its right."""
+    """Return the control character that places the mark of a right-to-left piece at its right."""
     return "\u200f" if is_right_to_left(piece.text) else ""
 
 
 @figure("tokens", "tokens_text", "the text cut into its tokens")
 def tokens_figure(text_pieces: TextPieces, below: Below, position: int, model_name: str) -> FigureSpec:
-    """The text in place, every token a box; position is the token that is looked at."""
+    """Plot the tokens of a text as boxes; position is the selected token."""
     title = f"The text in {counted(len(text_pieces), 'token')} — {model_name}"
     alt = f"{title}: {' '.join(piece.spelling for run in text_pieces.runs for piece in run.pieces)}"
     draw = partial(token_strip, (("", text_pieces),), below, title, chosen=position)
@@ -204,7 +204,7 @@ def tokens_figure(text_pieces: TextPieces, below: Below, position: int, model_na
 def tokenizers_figure(
     text_pieces: TextPieces, second_pieces: TextPieces, model_name: str, second_name: str
 ) -> FigureSpec:
-    """The text in the tokens of two tokenizers, one below the other."""
+    """Plot the text as tokens of two tokenizers, one below the other."""
     title = f"One text, two tokenizers — {model_name} and {second_name}"
     parts = tuple(
         (f"{name}: {counted(len(pieces), 'token')}", pieces)

@@ -1,1 +1,1 @@
-"""The one number of a model that interventions and attributions measure."""
+"""Targets: the number of a model that interventions and attributions measure."""

@@ -22,7 +22,7 @@ from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 
 BETWEEN = "->"
 MAX_DIMENSIONS = 1_000_000
-"""Most numbers of a direction in a file."""
+"""Maximum size of a direction in a file."""
 """Stands between the two texts of a direction."""
 
 
@@ -35,20 +35,20 @@ def state_target(
     position: int,
     dimension: int,
 ) -> Target:
-    """One value of one hidden state.
+    """Target one value of one hidden state.
 
     Args:
         loaded: the model.
-        tokenizer: its tokenizer.
+        tokenizer: tokenizer of the model.
         text: the text.
         pair: the second text, or None.
         layer: entry of the hidden states; 0 is the embedding output.
-        position: token.
-        dimension: of its vector.
+        position: position of the token.
+        dimension: dimension of its vector.
 
     Raises:
         TextError: there is no such entry, token or dimension.
-        BertvizError: the model gives no hidden states.
+        BertvizError: the model returns no hidden states.
     """
     tokens = _tokens_of(loaded, tokenizer, text, pair, layer, position)
 
@@ -78,21 +78,21 @@ def direction_target(
     direction: Float[np.ndarray, " hidden"],
     name: str,
 ) -> Target:
-    """Projection of a hidden state on a direction: dot product with the vector, scaled to length 1.
+    """Target the projection of a hidden state on a direction: the dot product with the unit vector.
 
     Args:
         loaded: the model.
-        tokenizer: its tokenizer.
+        tokenizer: tokenizer of the model.
         text: the text.
         pair: the second text, or None.
         layer: entry of the hidden states; 0 is the embedding output.
-        position: token.
-        direction: the vector, of any length but 0.
-        name: where it is from: two texts with -> between them, or a file's name.
+        position: position of the token.
+        direction: the vector, not zero.
+        name: origin of the direction: two texts separated by ->, or a file name.
 
     Raises:
         TextError: there is no such entry or token, or the vector has no direction or does not fit the model.
-        BertvizError: the model gives no hidden states.
+        BertvizError: the model returns no hidden states.
     """
     tokens = _tokens_of(loaded, tokenizer, text, pair, layer, position)
     wide = np.asarray(direction, dtype=np.float64)
@@ -125,17 +125,17 @@ def direction_target(
 def text_direction(
     loaded: LoadedModel, tokenizer: TextTokenizer, first: str, second: str, layer: int
 ) -> Float[np.ndarray, " hidden"]:
-    """Mean hidden state of one text minus that of another, over all tokens.
+    """Return the mean hidden state of one text minus that of another, over all tokens.
 
     Args:
         loaded: the model.
-        tokenizer: its tokenizer.
-        first: where it begins.
-        second: where it ends.
+        tokenizer: tokenizer of the model.
+        first: start of the direction.
+        second: end of the direction.
         layer: entry of the hidden states; 0 is the embedding output.
 
     Raises:
-        BertvizError: as bertviz_core.sentences.encoding.sentence_vectors.
+        BertvizError: a text cannot be encoded (see bertviz_core.sentences.encoding.sentence_vectors).
     """
     check_place("hidden state", layer, loaded.num_hidden_layers + 1)
     vectors = sentence_vectors(loaded, tokenizer, [first, second], SentencePlan("mean", layer)).vectors
@@ -143,10 +143,10 @@ def text_direction(
 
 
 def file_direction(path: str) -> Float[np.ndarray, " hidden"]:
-    """The vector of a file written by np.save.
+    """Read the vector of a file written by np.save.
 
     Raises:
-        TextError: there is no such file, or it holds no vector of numbers.
+        TextError: there is no such file, or it contains no vector of numbers.
     """
     asked = f"The direction {quoted(escape_controls(path), 60)}"
     form = f"give a .npy file of one vector, or two texts as TEXT{BETWEEN}TEXT."
@@ -166,7 +166,7 @@ def file_direction(path: str) -> Float[np.ndarray, " hidden"]:
 
 
 def _named_state(name: str) -> str:
-    """The origin of a direction, in words."""
+    """Describe the origin of a direction."""
     first, _, second = (quoted(escape_controls(part), 40) for part in name.partition(BETWEEN))
     return f"the way from {first} to {second}" if BETWEEN in name else f"the vector of {first}"
 
@@ -184,6 +184,6 @@ def _tokens_of(
 def _state(
     loaded: LoadedModel, layer: int, inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]
 ) -> "torch.Tensor":
-    """One entry of the hidden states of a run: (batch, seq, hidden)."""
+    """Return one entry of the hidden states of a run: (batch, seq, hidden)."""
     reset_model_state(loaded.model, max(lengths))
     return hidden_states(loaded, forward(loaded, inputs, output_hidden_states=True))[layer]

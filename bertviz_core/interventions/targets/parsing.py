@@ -1,4 +1,4 @@
-"""Parse a target's name, as commands and addresses write it: cosine, class:NAME, word:WORD@POSITION, ..."""
+"""Parse the name of a target, as used by commands and addresses: cosine, class:NAME, word:WORD@POSITION, ..."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -46,9 +46,9 @@ FORMS = (
     "probe:FILE[@CLASS], state:ENTRY,TOKEN,DIMENSION, "
     "direction:ENTRY,TOKEN,TEXT->TEXT or direction:ENTRY,TOKEN,FILE.npy"
 )
-"""How a target is written."""
+"""Forms of target names."""
 ANSWERING = ("sequence-classification", "token-classification", "masked-lm")
-"""Tasks whose heads answer for one text alone."""
+"""Tasks whose heads predict from a single text."""
 
 
 class TargetSpec(NamedTuple):
@@ -58,11 +58,11 @@ class TargetSpec(NamedTuple):
     argument: str = ""
     """Name of the class or tag, the word, the probe's file and class, the direction, or ""."""
     places: tuple[int, ...] = ()
-    """Position of a tag or word, first and last token of an answer, or entry, token and dimension of a hidden state."""
+    """Position of a tag or word; first and last token of an answer; or entry, token and dimension of a hidden state."""
 
     @property
     def task(self) -> str | None:
-        """Task whose head is needed; None for the base model alone."""
+        """Task of the required head; None for the base model."""
         of_class = "next-sentence" if self.argument in NEXT_SENTENCE else "sequence-classification"
         others = {"tag": "token-classification", "word": "masked-lm", "answer": "question-answering"}
         return of_class if self.kind == "class" else others.get(self.kind)
@@ -72,7 +72,7 @@ def parse_target(name: str | None, has_pair: bool) -> TargetSpec:
     """Parse a target's name; the default is the cosine if there is a second text.
 
     Raises:
-        TextError: the name has none of the forms, or a second text is missing.
+        TextError: the name has an unknown form, or a second text is missing.
     """
     if not name and not has_pair:
         raise TextError(f"No target was named, and no second text is given; name one: {FORMS}.")
@@ -87,7 +87,7 @@ def parse_target(name: str | None, has_pair: bool) -> TargetSpec:
 
 
 def _request(kind: str, rest: str) -> TargetSpec | None:
-    """The parsed name; None if it has no known form."""
+    """Parse a name; None if it has no known form."""
     if kind == "cosine":
         return None if rest else TargetSpec("cosine")
     if kind == "answer":
@@ -119,10 +119,10 @@ def _numbers(text: str, between: str) -> tuple[int, ...]:
 
 
 def needed_task(source: ModelSource, name: str | None, has_pair: bool) -> str | None:
-    """Task whose head a target needs, None for the base model; without a name that of the head's own answer.
+    """Return the task of the head that a target needs; without a name, that of the head's own answer.
 
     Raises:
-        TextError: as parse_target, where the model has no head that answers for one text.
+        TextError: the name has an unknown form, or the model has no head that predicts from a single text.
     """
     if not name and not has_pair:
         try:
@@ -135,19 +135,19 @@ def needed_task(source: ModelSource, name: str | None, has_pair: bool) -> str | 
 
 
 def own_answer(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens) -> str:
-    """Name of the target that is a head's own answer to a text.
+    """Return the name of the target that is the head's own answer to a text.
 
-    Its likeliest class; the tag that it is surest of, of all tokens; or the likeliest word at the first mask. A text
-    without a tag but O, or without a mask, is asked at its longest token, for that token's own likeliest tag or for the
-    word that stands there.
+    It is the likeliest class, the most confident tag of all tokens, or the likeliest word at the first mask. In a text
+    without a tag other than O, or without a mask, it is the likeliest tag of the longest token, or the word at its
+    place.
 
     Args:
         head: a model with its head for a task of ANSWERING.
-        tokenizer: its tokenizer.
+        tokenizer: tokenizer of the model.
         tokens: the text.
 
     Raises:
-        BertvizError: as class_predictions, tag_predictions and predicted_words.
+        BertvizError: the head cannot predict for this text.
     """
     if head.task == "token-classification":
         prediction = tag_predictions(head, [tokens])[0]
@@ -166,7 +166,7 @@ def own_answer(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens) -> str
 
 
 def predicted_position(tokenizer: TextTokenizer, tokens: Tokens) -> tuple[int, bool]:
-    """The default position of a predicted word, and whether it has a mask."""
+    """Return the default position of a predicted word, and whether it has a mask."""
     ids, mask = [int(each) for each in tokens.input_ids], tokenizer.tokenizer.mask_token_id
     return (ids.index(mask), True) if mask in ids else (longest_piece(tokens), False)
 
@@ -185,18 +185,18 @@ def open_target(
     """Load the model of a target name and build the target.
 
     Args:
-        source: where the model is.
-        settings: what may be opened.
+        source: location of the model.
+        settings: settings of this instance.
         text: the text.
-        pair: the second text: the cosine's other one, the pair that a head reads, or an answer's context.
-        name: one of FORMS; None for the cosine where there is a second text, and for own_answer where there is none.
-        measure: of a class or a tag "logit", "probability" or "margin".
-        base: the base model where it is in memory already; None to load it.
-        head: the model with the head of the target's task where it is in memory already; None to load it.
-        probe_of: gives the probe and the class of what a probe's target names; named_probe by default.
+        pair: second text of the cosine or the head, or the context of an answer.
+        name: one of FORMS; None for the cosine with a second text, and own_answer without.
+        measure: "logit", "probability" or "margin" of a class or tag.
+        base: the base model if it is already in memory; None to load it.
+        head: the task head model if it is already in memory; None to load it.
+        probe_of: returns the probe and class that a target names; named_probe by default.
 
     Raises:
-        TextError: the name or the measure is none, or as the target's own function.
+        TextError: the name or the measure is unknown, or the target does not exist in this text.
         CheckpointError: the model, its head or the probe's file cannot be loaded.
         UnsupportedModelError: the family has no such head.
     """
@@ -226,7 +226,7 @@ def open_target(
 def _of_head(
     request: TargetSpec, head: HeadModel, tokenizer: TextTokenizer, texts: tuple[str, str | None], measure: Measure
 ) -> Target:
-    """Target of a class, tag, word or answer."""
+    """Build the target of a class, tag, word or answer."""
     text, pair = texts
     if request.kind == "answer":
         span = (request.places[0], request.places[1]) if request.places else None
@@ -251,7 +251,7 @@ def _measure(name: str) -> Measure:
 def _of_probe(
     probe: Probe, label: str, loaded: LoadedModel, tokenizer: TextTokenizer, text: str, measure: Measure
 ) -> Target:
-    """Target of a probe's class, by default the predicted one."""
+    """Build the target of a probe's class, by default the predicted one."""
     if not label:
         prediction = probe_predictions(probe, loaded, tokenizer, [text])[0]
         label = prediction.labels[int(prediction.logits.argmax())]
@@ -261,7 +261,7 @@ def _of_probe(
 def _of_direction(
     request: TargetSpec, loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair: str | None
 ) -> Target:
-    """Projection on the difference of two texts, or on the vector of a file."""
+    """Build the projection on the difference of two texts, or on the vector of a file."""
     (layer, position), (first, arrow, second) = request.places, request.argument.partition(BETWEEN)
     if arrow:
         name = f"{first.strip()}{BETWEEN}{second.strip()}"
@@ -272,11 +272,11 @@ def _of_direction(
 
 
 def named_probe(argument: str) -> tuple[Probe, str]:
-    """The probe of FILE or FILE@CLASS, as Save the probe wrote it, and the class; "" where none is named.
+    """Return the probe of FILE or FILE@CLASS, a file saved from the probing page, and the class; "" if none is named.
 
     Raises:
         TextError: there is no such file.
-        CheckpointError: it holds no probe.
+        CheckpointError: the file contains no probe.
     """
     path, label = argument, ""
     if not Path(path).is_file():

@@ -1,6 +1,6 @@
 """Targets: one number per row of a batch, whose change under an intervention is measured.
 
-Every target runs under inference mode and under gradients alike, on the inputs that its caller gives it.
+Every target runs under inference mode and under gradients alike, on inputs from its caller.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,52 +29,53 @@ from bertviz_core.trace.subwords.words_in_context import word_id_at
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 
 Measure = Literal["logit", "probability", "margin"]
-"""What is read of a class or a tag: its logit, its probability, or its logit minus the greatest of the others."""
+"""Measured quantity of a class or a tag: its logit, its probability, or its logit minus the greatest other logit."""
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 Values = Callable[["Mapping[str, torch.Tensor]", Sequence[int]], "torch.Tensor"]
-"""Called as values(inputs, lengths): one run of the model on a batch; one number for each of its rows."""
+"""Called as values(inputs, lengths): runs the model on a batch and returns one number per row."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """A number computed from a run of a model, and how to compute it for a batch of rows."""
+    """A number computed from a run of a model, and a function that computes it for a batch of rows."""
 
     name: str
-    """As it is asked for: "cosine", "class:NAME", "tag:LABEL@POSITION", "word:WORD@POSITION", "answer:FIRST-LAST",
-    "probe:FILE", "state:ENTRY,TOKEN,DIMENSION" or "direction:ENTRY,TOKEN,DIRECTION"."""
+    """Name: "cosine", "class:NAME", "tag:LABEL@POSITION", "word:WORD@POSITION", "answer:FIRST-LAST", "probe:FILE",
+    "state:ENTRY,TOKEN,DIMENSION" or "direction:ENTRY,TOKEN,DIRECTION"."""
     title: str
-    """What the number is, for titles."""
+    """Title of the number."""
     unit: str
-    """Its unit: "cosine", "logit", "probability", "nats" or "(no unit)"."""
+    """Unit: "cosine", "logit", "probability", "nats" or "(no unit)"."""
     loaded: LoadedModel
     """The base model."""
     model: Any
-    """What is run: the base model, or the class with a task head around it."""
+    """The model to run: the base model, or the model with a task head."""
     tokens: Tokens
-    """The text as it is read."""
+    """The tokenized text."""
     values: Values
-    """The number of every row of a batch; gradients flow through it. To be called by one who holds RUN_LOCK and has had
-    check_recording look at the model. Lengths are the tokens of each row; one for all rows of one length."""
+    """Computes the number for every row of a batch; differentiable. The caller must hold RUN_LOCK and have called
+    check_recording on the model. Lengths are the numbers of tokens per row; one number if all are equal."""
     inputs: "Callable[[Sequence[ModelRow]], dict[str, torch.Tensor]]"
-    """Inputs of the run for tokenized texts; input_ids may be replaced by inputs_embeds where the family takes them."""
+    """Builds the inputs of the run for tokenized texts; input_ids may be replaced by inputs_embeds if the family takes
+    them."""
     last_state: bool
-    """Whether it is read from the output of the last layer, and from no layer below."""
+    """Whether the target depends only on the output of the last layer, and on no layer below."""
     notices: tuple[str, ...]
-    """What a reader must know about it, one sentence each."""
+    """Notices, one sentence each."""
 
 
 def cosine_target(loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair: str, plan: SentencePlan) -> Target:
-    """Cosine of the text's sentence vector with the pair's, which is constant; from -1 to 1.
+    """Target the cosine of the text's sentence vector with the pair's, which is constant; from -1 to 1.
 
     Args:
         loaded: the model.
-        tokenizer: its tokenizer.
-        text: the text that is changed.
+        tokenizer: tokenizer of the model.
+        text: the text to intervene on.
         pair: the other text.
-        plan: how a sentence becomes a vector (bertviz_core.sentences.plan.recommended).
+        plan: pooling plan for sentence vectors (bertviz_core.sentences.plan.recommended).
 
     Raises:
-        BertvizError: as bertviz_core.sentences.encoding.sentence_vectors; or the pair's vector is zero.
+        BertvizError: a text cannot be encoded, or the vector of the pair is zero.
     """
     tokens = sentence_tokens(tokenizer, text, plan)
     other = sentence_vectors(loaded, tokenizer, [pair], plan)
@@ -102,16 +103,16 @@ def cosine_target(loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair
 
 
 def class_target(head: HeadModel, tokens: Tokens, label: str, measure: Measure = "logit") -> Target:
-    """The logit, probability or margin of one class of a text or a pair.
+    """Target the logit, probability or margin of one class of a text or a pair.
 
     Args:
         head: a model with its head for sequence-classification or next-sentence.
         tokens: the text.
         label: name of the class.
-        measure: what is read of it.
+        measure: quantity to measure.
 
     Raises:
-        TextError: there is no such class, the next-sentence head got one text, or the class has no such measure.
+        TextError: there is no such class, the next-sentence head got a single text, or the measure does not apply.
         UnsupportedModelError: the head is of another task.
     """
     check_task(head, "sequence-classification", "next-sentence")
@@ -137,14 +138,14 @@ def class_target(head: HeadModel, tokens: Tokens, label: str, measure: Measure =
 
 
 def tag_target(head: HeadModel, tokens: Tokens, label: str, position: int, measure: Measure = "logit") -> Target:
-    """The logit, probability or margin of one tag of one token.
+    """Target the logit, probability or margin of one tag of one token.
 
     Args:
         head: a model with its head for token-classification.
         tokens: the text.
         label: name of the tag.
-        position: the token.
-        measure: what is read of the tag.
+        position: position of the token.
+        measure: quantity to measure.
 
     Raises:
         TextError: there is no such tag, token or measure.
@@ -171,13 +172,13 @@ def tag_target(head: HeadModel, tokens: Tokens, label: str, position: int, measu
 
 
 def word_target(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, word: str, position: int) -> Target:
-    """Log-probability, in nats, of a word at a position of the text, masked or not.
+    """Target the log-probability, in nats, of a word at a position of the text, masked or not.
 
     Args:
         head: a model with its masked-LM head.
-        tokenizer: its tokenizer.
+        tokenizer: tokenizer of the model.
         tokens: the text.
-        word: one piece of the vocabulary, as the text would have it there or as the vocabulary spells it.
+        word: a single piece, as spelled in a text or in the vocabulary.
         position: position of the token.
 
     Raises:
@@ -208,14 +209,14 @@ def word_target(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, word:
 def answer_target(
     head: HeadModel, tokenizer: TextTokenizer, question: str, context: str, span: tuple[int, int] | None = None
 ) -> Target:
-    """The start logit + end logit of one answer to a question.
+    """Target the start logit + end logit of one answer to a question.
 
     Args:
         head: a model with its head for question-answering.
-        tokenizer: its tokenizer.
+        tokenizer: tokenizer of the model.
         question: the question.
-        context: the text that holds the answer.
-        span: first and last token of the answer; None for the best one of the unchanged run.
+        context: the text with the answer.
+        span: first and last token of the answer; None for the best answer of the unchanged run.
 
     Raises:
         TextError: there is no such span, or question and context do not fit into one run.
@@ -256,15 +257,15 @@ def probe_target(
     label: str,
     measure: Measure = "logit",
 ) -> Target:
-    """The logit, probability or margin of one class of a probe that was fitted here.
+    """Target the logit, probability or margin of one class of a fitted probe.
 
     Args:
         probe: the probe.
-        loaded: the model whose vectors it reads.
+        loaded: the model of its vectors.
         tokenizer: the model's tokenizer.
         text: the text.
         label: name of the class.
-        measure: what is read of it.
+        measure: quantity to measure.
 
     Raises:
         UnsupportedModelError: the probe was fitted on another model.
@@ -321,7 +322,7 @@ def build_target(
 
 
 def check_place(what: str, number: int, count: int) -> None:
-    """Raise if the layer or position does not exist.
+    """Check that the layer or position exists.
 
     Raises:
         TextError: there is no such place.

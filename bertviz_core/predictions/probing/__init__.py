@@ -1,1 +1,1 @@
-"""Many texts: their predictions beside known labels, and classifiers (probes) fitted on a model's frozen vectors."""
+"""Predictions for many texts, their scores against gold labels, and linear probes on frozen vectors."""

@@ -1,8 +1,7 @@
 """Fit linear probes on frozen vectors, and score every layer by cross-validation.
 
-A probe is multinomial logistic regression on vectors whose dimensions are brought to mean 0 and spread 1
-(scikit-learn's StandardScaler and LogisticRegression), so that one strength of regularisation suits the small vectors
-of one layer and the large ones of another.
+A probe is multinomial logistic regression on standardised vectors (scikit-learn's StandardScaler and
+LogisticRegression), so that one regularisation strength suits layers with vectors of different lengths.
 """
 
 import warnings
@@ -24,9 +23,9 @@ from bertviz_core.text import counted
 from bertviz_core.trace.tokenization import TextTokenizer
 
 FOLDS = 5
-"""Parts that a set is cut into; fewer where a class has fewer texts."""
+"""Number of cross-validation folds; fewer if a class has fewer texts."""
 ITERATIONS = 1_000
-"""Most steps of a fit; it ends before where nothing changes any more."""
+"""Maximum number of iterations of a fit."""
 
 
 def layer_vectors(
@@ -36,14 +35,14 @@ def layer_vectors(
     pooling: Pooling,
     progress: Progress | None = None,
 ) -> Float[np.ndarray, "layers texts hidden"]:
-    """Pooled vectors of texts at every hidden state, from one run; for the pooler at the last alone.
+    """Compute pooled vectors of texts at every hidden state in one run; for the pooler at the last one only.
 
     Args:
         loaded: the model, in float32.
-        tokenizer: its tokenizer.
+        tokenizer: tokenizer of the model.
         texts: the texts.
-        pooling: how the tokens' vectors become one.
-        progress: called as progress(texts done, texts); may raise to stop the work.
+        pooling: pooling of the token vectors.
+        progress: called as progress(texts done, texts); may raise to cancel.
 
     Raises:
         TextError: a text is too long or has no token.
@@ -69,7 +68,7 @@ def layer_vectors(
 
 
 def probed_layers(loaded: LoadedModel, pooling: Pooling) -> tuple[int, ...]:
-    """Hidden states that a pooling can read: all, or for the pooler the last alone."""
+    """Return the hidden states that a pooling can read: all, or only the last for the pooler."""
     last = plan_layer(loaded, SentencePlan(pooling))
     return (last,) if pooling == "pooler" else tuple(range(last + 1))
 
@@ -82,18 +81,18 @@ def probe_scores(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> ProbeScores:
-    """Accuracy and macro-F1 of a probe on each layer, by stratified cross-validation, beside its control task.
+    """Score a probe on each layer by stratified cross-validation: accuracy and macro-F1, beside its control task.
 
-    The control task gives every text the label of a text drawn at random (Hewitt & Liang 2019): what a probe gets right
-    there it has learned by heart, and accuracy minus control accuracy is its selectivity.
+    The control task gives every text the label of a randomly drawn text (Hewitt & Liang 2019): its accuracy measures
+    memorisation, and accuracy minus control accuracy is the selectivity.
 
     Args:
         loaded: the model.
         labelled: the texts and their classes.
         pooling: the pooling of the vectors.
-        vectors: as layer_vectors gives them.
-        seed: of the parts, and of the shuffled labels.
-        progress: called as progress(fits done, fits); may raise to stop the work.
+        vectors: output of layer_vectors.
+        seed: seed of the folds and of the shuffled labels.
+        progress: called as progress(fits done, fits); may raise to cancel.
     """
     from sklearn.metrics import accuracy_score, f1_score
 
@@ -138,7 +137,7 @@ def probe_scores(
 def fitted_probe(
     labelled: LabelledTexts, scores: ProbeScores, vectors: Float[np.ndarray, "layers texts hidden"], layer: int
 ) -> Probe:
-    """Fit a probe of one layer on all texts; its accuracy is the cross-validated one.
+    """Fit a probe of one layer on all texts; its reported accuracy is the cross-validated one.
 
     Raises:
         ValueError: the layer was not scored.
@@ -148,7 +147,7 @@ def fitted_probe(
     (scaler, regression), _ = _fit(vectors[place], gold)
     weight = regression.coef_ / scaler.scale_
     bias = regression.intercept_ - weight @ scaler.mean_
-    if len(weight) == 1:  # of two classes scikit-learn keeps the difference alone
+    if len(weight) == 1:  # for two classes scikit-learn stores only the difference
         weight, bias = np.concatenate([-weight, weight]) / 2, np.concatenate([-bias, bias]) / 2
     weight, bias = weight.astype(np.float32), bias.astype(np.float32)
     for array in (weight, bias):
@@ -170,26 +169,26 @@ def fitted_probe(
 
 
 def fold_count(labelled: LabelledTexts) -> int:
-    """Number of folds, so that each holds a text of every class."""
+    """Return the number of folds, so that each contains a text of every class."""
     return min(FOLDS, *(labelled.labels.count(label) for label in labelled.classes))
 
 
 def parts(gold: np.ndarray, count: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Training and test indices of `count` stratified folds."""
+    """Return training and test indices of `count` stratified folds."""
     from sklearn.model_selection import StratifiedKFold
 
     yield from StratifiedKFold(count, shuffle=True, random_state=seed).split(gold, gold)
 
 
 def _fit(vectors: Any, gold: np.ndarray) -> tuple[Any, bool]:
-    """Fit scikit-learn's StandardScaler and LogisticRegression; also whether the fit converged."""
+    """Fit scikit-learn's StandardScaler and LogisticRegression; also return whether the fit converged."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
     pipeline = make_pipeline(StandardScaler(), LogisticRegression(max_iter=ITERATIONS))
-    # Matrices this small are multiplied ten times as fast by one thread as by several that wait for each other.
+    # Such small matrices are multiplied ten times as fast by one thread as by several that wait for each other.
     with BLAS_LOCK, threadpool_limits(1, user_api="blas"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         pipeline.fit(vectors.astype(np.float64), gold)

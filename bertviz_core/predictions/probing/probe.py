@@ -23,29 +23,29 @@ from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 
 WEIGHTS, ABOUT = "probe.safetensors", "probe.json"
 MAX_FILE_NBYTES = 8 * 1024**2
-"""Bytes of each of a probe's two files: 100 classes of 16,384 dimensions fit in."""
+"""Maximum size of each of a probe's two files in bytes: enough for 100 classes of 16,384 dimensions."""
 FORMAT = "inside-bert probe 1"
 MAX_NAME = 1_000
-"""Most characters of a class and of every other name in a probe."""
+"""Maximum length in characters of class names and other names in a probe."""
 KINDS: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("model", "revision", "pooling", "texts"), str),
     **dict.fromkeys(("layer", "count", "seed"), int),
     **dict.fromkeys(("accuracy", "spread"), (int, float)),
 }
-"""Fields of a probe beside its weights and classes, and what each must be."""
+"""Metadata fields of a probe besides weights and classes, and their types."""
 
 
 def probe_predictions(
     probe: Probe, loaded: LoadedModel, tokenizer: TextTokenizer, texts: Sequence[str], progress: Progress | None = None
 ) -> tuple[ClassPrediction, ...]:
-    """Classify texts with a probe; each prediction names what the probe was fitted on.
+    """Classify texts with a probe; each prediction names the data that the probe was fitted on.
 
     Args:
         probe: the probe.
-        loaded: the model whose vectors it reads.
+        loaded: the model of its vectors.
         tokenizer: the model's tokenizer.
         texts: the texts.
-        progress: called as progress(texts done, texts); may raise to stop the run.
+        progress: called as progress(texts done, texts); may raise to cancel.
 
     Raises:
         UnsupportedModelError: the probe was fitted on another model.
@@ -73,7 +73,7 @@ def probe_predictions(
 
 
 def introduction(probe: Probe) -> str:
-    """One sentence about a probe and its accuracy."""
+    """Describe a probe and its accuracy in one sentence."""
     state = "the embeddings" if probe.layer == 0 else f"layer {probe.layer - 1}"
     return (
         f"A probe fitted here on {counted(probe.count, 'text')} of {quoted(probe.texts, 60)}: {probe.pooling} pooling "
@@ -82,7 +82,7 @@ def introduction(probe: Probe) -> str:
 
 
 def check_model(probe: Probe, loaded: LoadedModel) -> None:
-    """Refuse a probe of another model.
+    """Check that a probe was fitted on this model.
 
     Raises:
         UnsupportedModelError: name, revision or width of the vectors differ, or the model has no such layer.
@@ -100,7 +100,7 @@ def check_model(probe: Probe, loaded: LoadedModel) -> None:
 
 
 def probe_bytes(probe: Probe) -> bytes:
-    """A zip of the weights (safetensors) and what they are: model, layer, pooling, classes, texts, accuracy (JSON)."""
+    """Serialise a probe as a zip of weights (safetensors) and metadata such as layer and classes (JSON)."""
     facts = {"format": FORMAT, **{name: getattr(probe, name) for name in KINDS}, "classes": list(probe.classes)}
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -114,18 +114,18 @@ def read_probe(name: str, data: bytes) -> Probe:
     """Read a probe from a file written by `probe_bytes`.
 
     Args:
-        name: name of the file.
-        data: its bytes.
+        name: file name.
+        data: content of the file.
 
     Raises:
-        CheckpointError: it is no such file, too large, or its parts do not fit together.
+        CheckpointError: the file is no probe, is too large, or its parts are inconsistent.
     """
     try:
         weights, about = _members(data)
         return _probe(weights, orjson.loads(about))
     except _BadProbeError as error:
         words = str(error)
-    except Exception as error:  # zipfile, orjson and safetensors raise whatever a damaged file leads to
+    except Exception as error:  # zipfile, orjson and safetensors raise undocumented errors for damaged files
         words = first_line(error)
     raise CheckpointError(
         f"{quoted(name)} is no probe that was saved here: {words}. Give the .zip that Save the probe wrote."
@@ -133,7 +133,7 @@ def read_probe(name: str, data: bytes) -> Probe:
 
 
 class _BadProbeError(Exception):
-    """A probe's file is invalid."""
+    """The file of a probe is invalid."""
 
 
 def _members(data: bytes) -> tuple[bytes, bytes]:
@@ -145,7 +145,7 @@ def _members(data: bytes) -> tuple[bytes, bytes]:
         parts = []
         for name in (WEIGHTS, ABOUT):
             with archive.open(name) as member:
-                parts.append(member.read(MAX_FILE_NBYTES + 1))  # whatever size its entry claims
+                parts.append(member.read(MAX_FILE_NBYTES + 1))  # the size in the zip entry may be wrong
             if len(parts[-1]) > MAX_FILE_NBYTES:
                 raise _BadProbeError(f"{name} has more than {MAX_FILE_NBYTES:,} bytes")
     return parts[0], parts[1]

@@ -17,31 +17,31 @@ from bertviz_core.text import counted, quoted
 EXAMPLE_SET = "topics"
 """Name of the example set: 220 short sentences about cooking, music, sport, travel and weather."""
 MAX_TEXTS = 2_000
-"""Texts of a set: their vectors of all layers of BERT-large take 200 MB, and a fit some seconds a layer."""
+"""Maximum number of texts: their vectors of all layers of BERT-large take 200 MB, a fit some seconds per layer."""
 MAX_CLASSES = 100
-"""Classes of a set."""
+"""Maximum number of classes."""
 LEAST_TEXTS = 2
-"""Texts of a class: one to fit on and one to try."""
+"""Minimum number of texts per class: one for training and one for testing."""
 LABEL_COLUMNS = ("label", "labels", "class", "category", "gold", "target", "topic", "intent", "sentiment")
-"""Columns taken for the labels where none is named, in this order."""
+"""Default names of the label column, in order of preference."""
 
 
 @cache
 def example_set() -> LabelledTexts:
-    """Short English sentences about five topics, written for this project."""
+    """Return short English sentences about five topics, written for this project."""
     with Path(__file__).with_name(f"{EXAMPLE_SET}.csv").open(encoding="utf-8", newline="") as file:
         rows = list(DictReader(file))
     return LabelledTexts(EXAMPLE_SET, tuple(row["text"] for row in rows), tuple(row["label"] for row in rows))
 
 
 def typed_labels(lines: SentenceTable) -> LabelledTexts:
-    """Parse lines of a label, a tab and a text.
+    """Parse lines of the form label, tab, text.
 
     Args:
-        lines: what was typed, or the lines of a text file.
+        lines: typed lines, or the lines of a text file.
 
     Raises:
-        TextError: a line has no tab; or as `checked`.
+        TextError: a line has no tab, or the texts and classes do not suit a probe.
     """
     pairs = []
     for number, line in zip(lines.rows.tolist(), lines.sentences, strict=True):
@@ -56,7 +56,7 @@ def typed_labels(lines: SentenceTable) -> LabelledTexts:
 
 
 def optional_labels(lines: SentenceTable) -> LabelledTexts:
-    """Parse lines of a text with an optional tab and label; the label is "" where there is none.
+    """Parse lines of a text with an optional tab and label; a missing label is "".
 
     Raises:
         TextError: a line has a label and no text, or there are fewer than two texts.
@@ -72,7 +72,7 @@ def optional_labels(lines: SentenceTable) -> LabelledTexts:
 
 
 def drawn(labelled: LabelledTexts, count: int, seed: int = 0) -> LabelledTexts:
-    """A uniform random sample of the texts in their order; all if there are no more."""
+    """Draw a uniform random sample of the texts, in their original order; all texts if there are no more."""
     if count >= len(labelled.texts):
         return labelled
     chosen = sorted(np.random.default_rng(seed).choice(len(labelled.texts), count, replace=False).tolist())
@@ -81,10 +81,10 @@ def drawn(labelled: LabelledTexts, count: int, seed: int = 0) -> LabelledTexts:
 
 
 def column_labels(table: SentenceTable, column: str) -> LabelledTexts:
-    """Texts of a table with the labels of another column; rows without a label are left out and counted.
+    """Label the texts of a table by another column; rows without a label are left out and counted.
 
     Raises:
-        TextError: there is no such column; or as `checked`.
+        TextError: there is no such column, or the texts and classes do not suit a probe.
     """
     labels = gold_column(table, column)
     chosen = [place for place, label in enumerate(labels) if label]
@@ -95,10 +95,10 @@ def column_labels(table: SentenceTable, column: str) -> LabelledTexts:
 
 
 def gold_column(table: SentenceTable, column: str) -> tuple[str, ...]:
-    """Cells of a column as labels, one per text; "" where a cell is empty.
+    """Return the cells of a column as labels, one per text; "" for an empty cell.
 
     Raises:
-        TextError: the table has no such column beside its texts.
+        TextError: the table has no such column besides its texts.
     """
     if column not in table.frame.columns:
         known = ", ".join(quoted(str(name), 40) for name in list(table.frame.columns)[:12]) or "none"
@@ -109,7 +109,7 @@ def gold_column(table: SentenceTable, column: str) -> tuple[str, ...]:
 
 
 def label_column(table: SentenceTable) -> str | None:
-    """The label column by its name, else the column with the fewest values; None if there is no other."""
+    """Return the label column by its name, else the column with the fewest values; None if there is no other."""
     names = [str(name) for name in table.frame.columns]
     usual = [name for wanted in LABEL_COLUMNS for name in names if name.lower() == wanted]
     repeated = sorted(names, key=lambda name: len(set(gold_column(table, name))))
@@ -117,7 +117,7 @@ def label_column(table: SentenceTable) -> str | None:
 
 
 def checked(name: str, texts: Sequence[str], labels: Sequence[str], notices: Sequence[str] = ()) -> LabelledTexts:
-    """Labelled texts, checked to be usable for a probe.
+    """Check that labelled texts are usable for a probe.
 
     Raises:
         TextError: there is no text, one class, too many classes or texts, or a class with a single text.
@@ -149,7 +149,7 @@ def checked(name: str, texts: Sequence[str], labels: Sequence[str], notices: Seq
 
 
 def _label(value: object) -> str:
-    """A cell as a label: whole numbers without a fraction, missing values as ""."""
+    """Format a cell as a label: whole numbers without a fraction, missing values as ""."""
     if value is None or value != value:  # NaN
         return ""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()

@@ -11,26 +11,26 @@ from bertviz_core.sentences.results import Pooling
 
 @dataclass(frozen=True, slots=True)
 class LabelledTexts:
-    """Texts, each with its class."""
+    """Texts with one class each."""
 
     name: str
-    """Name of the set: that of the example set, of a file, or of what was typed."""
+    """Name of the example set or the file, or a name for typed texts."""
     texts: tuple[str, ...]
     """The texts."""
     labels: tuple[str, ...]
     """The class of each."""
     notices: tuple[str, ...] = ()
-    """What was left out or changed, one sentence each."""
+    """Omissions and changes, one sentence each."""
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The classes, each once, in the order of the alphabet, which is scikit-learn's."""
+        """Distinct classes in alphabetical order, as in scikit-learn."""
         return tuple(sorted(set(self.labels)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProbeScores:
-    """How well a linear probe tells the classes apart from each layer's vectors, on texts that it was not fitted on."""
+    """Scores of linear probes on the vectors of each layer, on held-out texts."""
 
     model: str
     """Name of the model."""
@@ -39,85 +39,85 @@ class ProbeScores:
     texts: str
     """Name of the labelled texts."""
     classes: tuple[str, ...]
-    """The classes."""
+    """Names of the classes."""
     counts: Int[np.ndarray, " classes"]
-    """Texts of each class."""
+    """Number of texts per class."""
     pooling: Pooling
-    """How the tokens' vectors become one."""
+    """Pooling of the token vectors."""
     layers: tuple[int, ...]
-    """Entries of hidden_states, 0 for the embedding output."""
+    """Entries of hidden_states; 0 is the embedding output."""
     seed: int
-    """Seed of the parts and of the shuffled labels."""
+    """Seed of the folds and of the shuffled labels."""
     accuracy: Float[np.ndarray, "layers folds"]
-    """Share of the held-out texts whose class is found, 0 to 1."""
+    """Accuracy on the held-out texts, 0 to 1."""
     macro_f1: Float[np.ndarray, "layers folds"]
-    """Mean of the classes' F1 on the held-out texts, 0 to 1."""
+    """Macro-averaged F1 on the held-out texts, 0 to 1."""
     control_accuracy: Float[np.ndarray, "layers folds"]
-    """Accuracy of a probe that is fitted and tried on shuffled labels (control task, Hewitt & Liang 2019)."""
+    """Accuracy of a probe fitted and evaluated on shuffled labels (control task, Hewitt & Liang 2019)."""
     notices: tuple[str, ...]
-    """What a reader must know, one sentence each."""
+    """Notices, one sentence each."""
 
     @property
     def majority(self) -> float:
-        """Accuracy of always naming the most frequent class."""
+        """Accuracy of always predicting the most frequent class."""
         return float(self.counts.max() / self.counts.sum())
 
     @property
     def selectivity(self) -> Float[np.ndarray, " layers"]:
-        """Mean accuracy minus mean control accuracy, of each layer."""
+        """Mean accuracy minus mean control accuracy, per layer."""
         difference: np.ndarray = self.accuracy.mean(axis=1) - self.control_accuracy.mean(axis=1)
         return difference
 
     @property
     def best(self) -> int:
-        """Place of the layer with the greatest mean accuracy, the first of equals."""
+        """Index of the layer with the greatest mean accuracy, the first of equals."""
         return int(self.accuracy.mean(axis=1).argmax())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Probe:
-    """A linear classifier of a model's frozen vectors: probabilities = softmax(vector @ weight.T + bias)."""
+    """A linear classifier of frozen vectors of a model: probabilities = softmax(vector @ weight.T + bias)."""
 
     model: str
-    """Name of the model whose vectors it reads."""
+    """Name of the model."""
     revision: str
     """Its revision."""
     pooling: Pooling
-    """How the tokens' vectors become one."""
+    """Pooling of the token vectors."""
     layer: int
     """Entry of hidden_states that is pooled."""
     classes: tuple[str, ...]
     """The classes."""
     weight: Float[np.ndarray, "classes hidden"]
-    """A row for each class."""
+    """Weight matrix, one row per class."""
     bias: Float[np.ndarray, " classes"]
-    """A number for each class."""
+    """Bias of each class."""
     texts: str
-    """Name of the labelled texts that it was fitted on."""
+    """Name of the labelled texts of the fit."""
     count: int
-    """How many there were."""
+    """Number of these texts."""
     seed: int
-    """Seed of the parts on which its accuracy was measured."""
+    """Seed of the folds of the cross-validation."""
     accuracy: float
-    """Mean accuracy on held-out parts, 0 to 1."""
+    """Mean cross-validated accuracy, 0 to 1."""
     spread: float
-    """Standard deviation of that accuracy over the parts."""
+    """Standard deviation of the accuracy over the folds."""
 
     @property
     def digest(self) -> str:
-        """What tells one probe from another, as hexadecimal digits."""
+        """Identifier of the probe's content, as hexadecimal digits."""
         facts = (self.model, self.revision, self.classes, self.pooling, self.layer, self.texts)
         return sha256(self.weight.tobytes() + self.bias.tobytes() + repr(facts).encode()).hexdigest()
 
     @property
     def hidden_size(self) -> int:
-        """Numbers of a vector that it reads."""
+        """Size of the vectors that the probe reads."""
         return int(self.weight.shape[1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextPredictions:
-    """One answer for each of many texts."""
+    """One answer for each of several texts."""
 
     model: str
     """Name of the model."""
@@ -126,39 +126,39 @@ class TextPredictions:
     texts: tuple[str, ...]
     """The texts."""
     pairs: tuple[str, ...] | None
-    """The second text, or context, of each; None where there are none."""
+    """Second text, or context, of each text; None for single texts."""
     answers: tuple[str, ...]
-    """What is said of each: a class, words at its masks, its entities, a span, a number; "" for nothing."""
+    """Answer for each text: a class, words at its masks, its entities, a span, a number; "" for none."""
     scores: Float[np.ndarray, " texts"]
-    """Probability of the answer; NaN where it has none."""
+    """Probability of each answer; NaN if there is none."""
     labels: tuple[str, ...]
-    """The classes that may be answered; () where the answer is a piece of text or a number."""
+    """Possible classes; () if answers are spans, words or numbers."""
     probabilities: Float[np.ndarray, "texts labels"] | None
-    """Of each class; None where there are none."""
+    """Probability of each class; None if there are none."""
     notices: tuple[str, ...]
-    """What a reader must know, one sentence each."""
+    """Notices, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GoldScores:
-    """Answers beside the labels that are known to be right."""
+    """Scores of predicted answers against gold labels."""
 
     classes: tuple[str, ...]
-    """Every answer or gold label that occurs, the head's own classes first."""
+    """All answers and gold labels that occur, the classes of the head first."""
     confusion: Int[np.ndarray, "classes classes"]
-    """Texts by their gold label (row) and answer (column)."""
+    """Number of texts by gold label (row) and answer (column)."""
     accuracy: float
-    """Share of the compared texts whose answer is the gold label."""
+    """Share of the compared texts with the answer equal to the gold label."""
     f1: Float[np.ndarray, " classes"]
-    """2 hits / (gold + answered) of each class; 0 where a class occurs nowhere."""
+    """2 hits / (gold + answered) per class; 0 for a class that does not occur."""
     mistakes: Int[np.ndarray, " mistakes"]
-    """Places of the texts with a wrong answer, the most confident first."""
+    """Indices of the texts with a wrong answer, most confident first."""
     compared: Int[np.ndarray, " compared"]
-    """Places of the texts that have a gold label."""
+    """Indices of the texts that have a gold label."""
     gold: tuple[str, ...]
-    """The gold label of every text, as the classes are spelled; "" where there is none."""
+    """Gold label of every text, in the spelling of the classes; "" if there is none."""
     notices: tuple[str, ...]
-    """What a reader must know, one sentence each."""
+    """Notices, one sentence each."""
 
     @property
     def macro_f1(self) -> float:

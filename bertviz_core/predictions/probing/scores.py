@@ -13,11 +13,11 @@ from bertviz_core.predictions.probing.results import GoldScores, ProbeScores, Te
 from bertviz_core.text import counted, quoted
 
 MAX_CONFUSED = 200
-"""Classes of a confusion matrix; of more, a reader sees none, and their table would take gigabytes."""
+"""Maximum number of classes of a confusion matrix; a larger one is unreadable and takes gigabytes."""
 
 
 def accuracy_table(scores: ProbeScores) -> pd.DataFrame:
-    """A row per hidden state: accuracy, macro-F1, control task and selectivity, as shares averaged over the folds."""
+    """Tabulate accuracy, macro-F1, control task and selectivity per hidden state, averaged over the folds."""
     return pd.DataFrame(
         {
             "hidden state": [state_name(layer) for layer in scores.layers],
@@ -33,15 +33,15 @@ def accuracy_table(scores: ProbeScores) -> pd.DataFrame:
 def gold_scores(predictions: TextPredictions, gold: Sequence[str]) -> GoldScores:
     """Score predictions against gold labels; texts without a label are left out.
 
-    A label is taken for the class that it spells but for capitals, and a whole number, where no class is called so, for
-    the class of this place, as data sets store them.
+    Labels match classes regardless of case. A whole number that is no class name is taken as the index of a class, as
+    in many data sets.
 
     Args:
         predictions: one answer for each text.
-        gold: the label of each; "" for none.
+        gold: gold label of each text; "" for none.
 
     Raises:
-        TextError: no text has a label, the answers are no classes or words, or there are too many classes.
+        TextError: no text has a label, the answers are neither classes nor words, or there are too many classes.
     """
     if len(gold) != len(predictions.texts):
         raise ValueError(f"{len(gold)} gold labels for {len(predictions.texts)} texts")
@@ -77,7 +77,7 @@ def _scored(
     compared: np.ndarray,
     notices: tuple[str, ...],
 ) -> GoldScores:
-    if len(classes) > MAX_CONFUSED:  # words or spans: right or wrong is all there is to say
+    if len(classes) > MAX_CONFUSED:  # words or spans: only right and wrong are reported
         classes = ("right", "wrong")
         pairs = [(0, 0) if gold[at] == answers[at] else (0, 1) for at in compared.tolist()]
     else:
@@ -106,7 +106,7 @@ def _open_answers(predictions: TextPredictions) -> list[str]:
 
 
 def _spelled(gold: Sequence[str], labels: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Gold labels in the spelling of the classes, and notices about them."""
+    """Return gold labels in the spelling of the classes, and notices."""
     stripped = [label.strip() for label in gold]
     if not labels:
         return [_plain(label) for label in stripped], []

@@ -21,7 +21,7 @@ from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 
 YES = 0.5
-"""Probability from which a class of several counts as said."""
+"""Probability threshold of a multi-label class."""
 
 
 def text_predictions(
@@ -35,16 +35,16 @@ def text_predictions(
     """Predict one answer per text; texts run in batches of similar length.
 
     Args:
-        head: a model with its head.
-        tokenizer: its tokenizer.
+        head: a model with a task head.
+        tokenizer: tokenizer of the model.
         texts: texts, or questions.
-        pairs: the second text, or context, of each; None for none.
-        strategy: how tags are joined.
-        progress: called as progress(texts done, texts); may raise to stop the run.
+        pairs: second text, or context, of each; None for single texts.
+        strategy: aggregation strategy of tags.
+        progress: called as progress(texts done, texts); may raise to cancel.
 
     Raises:
-        TextError: a text is too long or has too many masks; the head compares two texts and there are none.
-        UnsupportedModelError: the tokenizer has no mask, or knows no places in the text.
+        TextError: a text is too long or has too many masks; the head compares two texts and got one.
+        UnsupportedModelError: the tokenizer has no mask, or returns no character offsets.
     """
     if pairs is None and head.task in ("question-answering", "next-sentence"):
         what = "a context for every question" if head.task == "question-answering" else "a second text for every text"
@@ -69,7 +69,7 @@ def probe_table(
     """Classify each text with a probe.
 
     Raises:
-        BertvizError: as probe_predictions.
+        BertvizError: the probe was fitted on another model, or a text is missing or too long.
     """
     predictions = probe_predictions(probe, loaded, tokenizer, texts, progress)
     return _class_table(loaded.name, "probe", predictions, None, (introduction(probe),))
@@ -94,7 +94,7 @@ def _class_table(
         answers = [labels[place] for place in logits.argmax(axis=1).tolist()]
         if first.scoring == "sigmoid":
             answers = [_several(labels, row) for row in probabilities]
-            labels = ()  # any set of classes may be the answer
+            labels = ()  # an answer is any set of classes
     return TextPredictions(
         model=name,
         task=task,
@@ -109,7 +109,7 @@ def _class_table(
 
 
 def _several(labels: Sequence[str], probabilities: np.ndarray) -> str:
-    """Classes with a probability above one half, the likeliest first."""
+    """Return the classes with a probability above one half, the likeliest first."""
     order = np.argsort(-probabilities, kind="stable").tolist()
     return ", ".join(labels[place] for place in order if probabilities[place] >= YES)
 
@@ -134,7 +134,7 @@ def _once(notices: Sequence[str]) -> tuple[str, ...]:
 def _mask_words(
     head: HeadModel, tokenizer: TextTokenizer, texts: Sequence[Tokens], progress: Progress | None
 ) -> tuple[list[str], np.ndarray, list[str]]:
-    """The likeliest word at each mask of each text, and the product of their probabilities."""
+    """Return the likeliest word at each mask of each text, and the product of their probabilities."""
     word_head, answers = WordHead(head), [""] * len(texts)
     scores, places, done = np.full(len(texts), np.nan, dtype=np.float32), [], 0
     mask = 0
@@ -161,8 +161,8 @@ def _mask_words(
 
 
 def mask_text(tokenizer: TextTokenizer) -> str:
-    """The mask token as text, such as [MASK]; "" if the vocabulary has none."""
-    mask = tokenizer.tokenizer.mask_token_id  # one in a process of its own knows its ids and no mask_token
+    """Return the mask token as text, such as [MASK]; "" if the vocabulary has none."""
+    mask = tokenizer.tokenizer.mask_token_id  # an isolated tokenizer has ids and no mask_token
     return "" if mask is None else str(tokenizer.tokenizer.convert_ids_to_tokens([mask])[0])
 
 
@@ -175,7 +175,7 @@ def _best_words(logits: "torch.Tensor", tokenizer: TextTokenizer) -> tuple[str, 
 def _entities(
     head: HeadModel, tokenizer: TextTokenizer, texts: Sequence[Tokens], strategy: Strategy, progress: Progress | None
 ) -> tuple[list[str], np.ndarray, list[str]]:
-    """The entities of each text with their tags, and the least of their scores."""
+    """Return the entities of each text with their tags, and the lowest of their scores."""
     predictions = tag_predictions(head, texts, progress)
     answers, scores = [], []
     for prediction in predictions:
@@ -196,7 +196,7 @@ def _spans(
     contexts: Sequence[str],
     progress: Progress | None,
 ) -> tuple[list[str], np.ndarray, list[str]]:
-    """The best answer to each question in its context, and its score."""
+    """Return the best answer to each question in its context, and its score."""
     answers: list[str] = []
     scores: list[float] = []
     notices: list[str] = []

@@ -1,1 +1,1 @@
-"""Lists of sentences out of files: text, CSV, TSV and Parquet."""
+"""Read lists of sentences from text, CSV, TSV and Parquet files."""

@@ -1,4 +1,4 @@
-"""Read lists of sentences: pasted text, CSV, TSV, Parquet; notices say what was left out or changed."""
+"""Read lists of sentences from pasted text, CSV, TSV and Parquet; notices report omissions and changes."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,21 +17,21 @@ from bertviz_core.text import quoted
 
 TASK = "bertviz_core.tables.reading.answered"
 MAX_PACKED_NBYTES = 1024**2
-"""What a packed answer has beside its texts and columns, at most: names and notices."""
+"""Maximum size of names and notices in a packed answer."""
 
 
 def read_sentences(name: str, data: bytes | str | Path, settings: Settings, column: str | None = None) -> SentenceTable:
-    """The sentences of one's own file or of a pasted text: one per line, or those of a column of a table.
+    """Read the sentences of a file or of pasted text: one per line, or the column of a table.
 
-    The kind goes by the ending of the name: .csv, .tsv and .parquet are tables whose first row names the columns,
+    The suffix of the name selects the format: .csv, .tsv and .parquet are tables with column names in the first row,
     everything else is text. Blank lines are dropped, duplicates kept, cells above the limit of characters cut; notices
-    count all of it.
+    count them.
 
     Args:
-        name: name of the file, or what stands for it ("Pasted text").
-        data: its bytes, its text, or where it is.
+        name: file name, or a substitute ("Pasted text").
+        data: content as bytes or text, or the path of the file.
         settings: limits of sentences and characters.
-        column: the column of a table; None for one called sentence or text, else the first that holds text.
+        column: the column of a table; None for one called sentence or text, else the first column of text.
 
     Raises:
         TextError: the file cannot be read, is too large, has a broken row or no such column, or no sentence.
@@ -46,17 +46,17 @@ def read_sentences(name: str, data: bytes | str | Path, settings: Settings, colu
 def read_upload(
     name: str, data: bytes, settings: Settings, column: str | None, still_wanted: Callable[[], bool] | None = None
 ) -> SentenceTable:
-    """Read an uploaded file as `read_sentences` does, in a process of its own, under limits.
+    """Read an uploaded file like `read_sentences`, in a separate process under limits.
 
     Args:
-        name: name of the file.
-        data: its bytes.
+        name: file name.
+        data: content of the file.
         settings: limits of the list and of the process.
-        column: as read_sentences.
-        still_wanted: asked many times a second; the reading ends where it answers no or raises.
+        column: the column of a table; None for the default of `read_sentences`.
+        still_wanted: polled many times a second; reading is cancelled when it returns False or raises.
 
     Raises:
-        TextError: as read_sentences; or the reading takes more time or memory than is given to it.
+        TextError: the file cannot be read, has no sentence, or exceeds the limits of time or memory.
         BusyError: too many files are being read.
         SupersededError: the table is no longer wanted.
     """
@@ -78,7 +78,7 @@ def _limits(settings: Settings) -> ReadLimits:
 
 
 def _table(name: str, contents: ReadTable) -> SentenceTable:
-    """The table of what was read."""
+    """Build the table from the unpacked result."""
     codes, rows = np.frombuffer(contents.codes, np.int32), np.frombuffer(contents.rows, np.int32).astype(np.int64)
     texts = _expanded(np.array(contents.texts, dtype=object), codes, len(rows))
     rows.setflags(write=False)
@@ -98,17 +98,17 @@ def _table(name: str, contents: ReadTable) -> SentenceTable:
 
 
 def _series(column: ReadColumn, count: int) -> pd.Series:
-    """A column; numbers as numbers where none is missing, a text that many rows repeat in memory once."""
+    """Build a column; numbers stay numbers if none is missing, repeated texts share memory."""
     kinds = {type(value) for value in column.values}
     dtype = next((kind for kind in (bool, int, float) if kinds == {kind}), object)
     if dtype is int and any(abs(value) >= 2**63 for value in column.values if isinstance(value, int)):
-        dtype = object  # NumPy's whole numbers end there
+        dtype = object  # beyond the range of NumPy's integers
     values = np.array(column.values, dtype=dtype)
     return pd.Series(_expanded(values, np.frombuffer(column.codes, np.int32), count), dtype=dtype)
 
 
 def _expanded(values: np.ndarray, codes: np.ndarray, count: int) -> np.ndarray:
-    """The value of every row."""
+    """Return the value of every row."""
     if len(codes) != count or (count and not 0 <= int(codes.min()) <= int(codes.max()) < len(values)):
         raise ValueError("codes that name no value")
     expanded: np.ndarray = values[codes]

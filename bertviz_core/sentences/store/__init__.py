@@ -1,1 +1,1 @@
-"""Vectors on disk: files that are whole or not there, and the store of the sentences that were read before."""
+"""Vectors on disk: atomically written shards, and a cache of sentence vectors."""

@@ -10,19 +10,19 @@ from bertviz_core.sentences.store.shards import StoredVectors
 from bertviz_core.sentences.store.vectors import SentenceStore
 
 WRITE_BATCH_VECTORS = 256
-"""Vectors that are written to the store together; a kill loses at most so many and those of one batch."""
+"""Number of vectors written to the store at once; a kill loses at most these and one batch."""
 
 
 class ListVectors:
-    """The vectors of all different texts of a list, in the order of the texts."""
+    """Vectors of all distinct texts of a list, in the order of the texts."""
 
     def __init__(self, texts: list[str], fingerprint: bytes, store: SentenceStore | None) -> None:
         """Start without vectors.
 
         Args:
-            texts: the texts, each once.
-            fingerprint: what sets the way in which their vectors are made apart.
-            store: where vectors are looked up and kept; None for nowhere.
+            texts: distinct texts.
+            fingerprint: identifier of the computation of the vectors.
+            store: cache of vectors; None for no cache.
         """
         self.texts, self._store = texts, store
         self._keys = [text_key(text, fingerprint) for text in texts] if store is not None else []
@@ -31,7 +31,7 @@ class ListVectors:
         self._new: list[tuple[Sequence[int], StoredVectors]] = []
 
     def read(self) -> list[int]:
-        """Read stored vectors; returns the indices of those that are missing."""
+        """Read stored vectors; return the indices of missing ones."""
         missing = np.ones(len(self.texts), dtype=np.bool_)
         if self._store is not None:
             for places, stored in self._store.get(self._keys):
@@ -40,7 +40,7 @@ class ListVectors:
         return np.flatnonzero(missing).tolist()
 
     def add(self, places: Sequence[int], stored: StoredVectors) -> None:
-        """Add new vectors; they are written to the store once there are enough."""
+        """Add new vectors; they are written to the store in batches."""
         self._take(np.asarray(places, dtype=np.int64), stored)
         if self._store is not None:
             self._new.append((places, stored))
@@ -59,7 +59,7 @@ class ListVectors:
     ) -> tuple[
         Float[np.ndarray, "sentences dimensions"], Int[np.ndarray, " sentences"], Bool[np.ndarray, " sentences"]
     ]:
-        """Vectors, token counts and whether tokens were cut off, at some places; read-only.
+        """Return vectors, token counts and truncation flags at some indices; read-only.
 
         Raises:
             ValueError: no text has a vector yet.
@@ -74,7 +74,7 @@ class ListVectors:
         return vectors, counts, truncated
 
     def _take(self, places: Int[np.ndarray, " places"], stored: StoredVectors) -> bool:
-        """Copy vectors into the array; False if their length differs from the others'."""
+        """Copy vectors into the array; return False if their length differs from the others'."""
         dimensions = stored.vectors.shape[1]
         if self._vectors is None:
             self._vectors = np.empty((len(self.texts), dimensions), dtype=np.float32)

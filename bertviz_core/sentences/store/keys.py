@@ -1,7 +1,6 @@
 """Keys of stored vectors: hashes under a secret of the installation (BLAKE2b, RFC 7693).
 
-Without the secret, which never leaves the machine, nobody who has the files can tell whether a guessed sentence is in
-them.
+Without the secret, which never leaves the machine, the files do not reveal whether a guessed sentence is stored.
 """
 
 import hashlib
@@ -19,27 +18,27 @@ KEY_NBYTES = 16
 
 
 def text_key(text: str, fingerprint: bytes) -> bytes:
-    """Key of a text among vectors made in the same way.
+    """Return the key of a text among vectors of the same computation.
 
     Args:
         text: the text.
-        fingerprint: what sets that way apart (bertviz_core.sentences.encoding.fingerprint).
+        fingerprint: identifier of the computation (bertviz_core.sentences.encoding.fingerprint).
     """
     raw = text.encode("utf-8", "surrogatepass")
     return hashlib.blake2b(raw, digest_size=KEY_NBYTES, key=fingerprint).digest()
 
 
 def sealed_keys(keys: Sequence[bytes], secret: bytes) -> UInt64[np.ndarray, "keys 2"]:
-    """Keys as they stand in the files, each as two numbers."""
+    """Return the keys as stored in the files, each as two numbers."""
     raw = b"".join(hashlib.blake2b(key, digest_size=KEY_NBYTES, key=secret).digest() for key in keys)
     return np.frombuffer(raw, dtype="<u8").reshape(len(keys), 2)
 
 
 def installation_secret(folder: Path) -> bytes:
-    """Secret of a store, 32 bytes readable by its owner only; created on first use.
+    """Return the secret of a store, 32 bytes readable by its owner only; created on first use.
 
     Raises:
-        OSError: it can be neither read nor made.
+        OSError: it can be neither read nor created.
     """
     path = folder / SECRET_FILE
     with suppress(FileNotFoundError):
@@ -51,7 +50,7 @@ def installation_secret(folder: Path) -> bytes:
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(secrets.token_bytes(SECRET_NBYTES))
         with suppress(FileExistsError):
-            os.link(part, path)  # whole, and only for the first of several who make one
+            os.link(part, path)  # atomic, and only the first of several processes succeeds
     finally:
         part.unlink(missing_ok=True)
     return path.read_bytes()

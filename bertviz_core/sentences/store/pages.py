@@ -1,7 +1,7 @@
-"""Bound the memory that the pages of a Parquet file need, from their own headers.
+"""Bound the memory of a Parquet file's pages by their headers.
 
-A footer may say anything of the pages, and a reader of Parquet does not compare: it makes room for what the header of
-each page says. A header is a struct in Thrift's compact protocol (https://github.com/apache/parquet-format).
+The footer of a hostile file may contradict its pages, and Parquet readers allocate the size in the header of each page
+without a comparison. A header is a struct in Thrift's compact protocol (https://github.com/apache/parquet-format).
 """
 
 import os
@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ColumnChunkMetaData
 
 FIRST_NBYTES, MOST_NBYTES = 2_048, 64 * 1024
-"""Bytes in which a header is looked for at first, and the most that it may have; Arrow writes 10 kB at most."""
+"""Bytes read first for a header, and its maximum size; Arrow writes 10 kB at most."""
 MOST_PAGES, MOST_DEPTH = 10_000, 8
-"""Pages of a column in a row group, of which a page of a megabyte is the rule; levels of structs in a header."""
+"""Maximum number of pages of a column in a row group, usually of a megabyte each; nesting depth of structs in a
+header."""
 UNPACKED, PACKED, DATA, DICTIONARY, DATA_V2 = 2, 3, 5, 7, 8
-"""Fields of a header: bytes of the page in memory and in the file, and what stands only in a page of its kind."""
+"""Field ids of a header: bytes of the page in memory and in the file, and the structs of each kind of page."""
 VALUES = 1
-"""Field of each kind of page: how many values it has."""
+"""Field of each kind of page with its number of values."""
 STOP, TRUE, FALSE, BYTE, SHORT, INT, LONG, DOUBLE, TEXT, LIST, SET, MAP, STRUCT = (
     0,
     1,
@@ -39,28 +40,28 @@ STOP, TRUE, FALSE, BYTE, SHORT, INT, LONG, DOUBLE, TEXT, LIST, SET, MAP, STRUCT 
 
 @dataclass(frozen=True, slots=True)
 class PageSizes:
-    """Sizes of the pages of one column of one row group in memory."""
+    """Sizes in memory of the pages of one column of one row group."""
 
     nbytes: int
-    """Bytes of all pages in memory."""
+    """Size of all pages in memory in bytes."""
     values: int
-    """Values that they decode to; of a dictionary's page none, since they are what the others point to."""
+    """Number of decoded values; those of a dictionary page are not counted."""
     dictionary_nbytes: int
-    """Bytes of the page of the dictionary; 0 where there is none."""
+    """Size of the dictionary page in bytes; 0 if there is none."""
     dictionary_values: int
-    """Values of the dictionary."""
+    """Number of values of the dictionary."""
 
 
 def page_sizes(descriptor: int, column: "ColumnChunkMetaData") -> PageSizes:
-    """Sizes stated by the headers of a column's pages.
+    """Return the sizes stated by the headers of a column's pages.
 
     Args:
-        descriptor: of the open file.
-        column: where the footer says that the pages are.
+        descriptor: file descriptor of the open file.
+        column: metadata of the column in the footer.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: there are no such pages there.
+        ValueError: there are no valid pages.
     """
     at = column.data_page_offset
     if column.has_dictionary_page and 0 < column.dictionary_page_offset < at:
@@ -76,7 +77,7 @@ def page_sizes(descriptor: int, column: "ColumnChunkMetaData") -> PageSizes:
 
 
 def _count(page: dict[int, Any]) -> int:
-    """Number of values that a page states."""
+    """Return the number of values that a page states."""
     count = page.get(VALUES)
     if not isinstance(count, int) or not 0 <= count < 2**31:
         raise ValueError("one of its pages has no count of values")
@@ -84,7 +85,7 @@ def _count(page: dict[int, Any]) -> int:
 
 
 def _headers(descriptor: int, at: int, end: int) -> Iterator[dict[int, Any]]:
-    """Headers of consecutive pages."""
+    """Yield the headers of consecutive pages."""
     count = 0
     while at < end:
         if (count := count + 1) > MOST_PAGES:
@@ -98,31 +99,31 @@ def _headers(descriptor: int, at: int, end: int) -> Iterator[dict[int, Any]]:
 
 
 def _header(descriptor: int, at: int) -> tuple[dict[int, Any], int]:
-    """The header at an offset of the file, and its length."""
+    """Return the header at an offset of the file, and its length."""
     wanted = FIRST_NBYTES
     while True:
         raw = os.pread(descriptor, wanted, at)
         try:
             reader = _Compact(raw)
             return reader.struct(), reader.at
-        except IndexError as error:  # the bytes that were read end in the midst of it
+        except IndexError as error:  # the bytes read end inside the header
             if len(raw) < wanted or wanted >= MOST_NBYTES:
                 raise ValueError("the header of a page is cut off") from error
             wanted = min(16 * wanted, MOST_NBYTES)
 
 
 class _Compact:
-    """Reader of Thrift's compact protocol: keeps numbers and structs, skips everything else."""
+    """Reader of Thrift's compact protocol; reads numbers and structs, skips everything else."""
 
     def __init__(self, raw: bytes) -> None:
         self.raw, self.at = raw, 0
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """Numbers and structs of a struct by field id.
+        """Read the numbers and structs of a struct by field id.
 
         Raises:
-            IndexError: the bytes end in the midst of it.
-            ValueError: it is none.
+            IndexError: the bytes end inside the struct.
+            ValueError: the struct is invalid.
         """
         if depth > MOST_DEPTH:
             raise ValueError("the header of a page is none")
@@ -135,7 +136,7 @@ class _Compact:
         return fields
 
     def _value(self, kind: int, depth: int) -> Any:
-        """A value of a kind that stands outside a field's sign."""
+        """Read a value that is not part of its field header."""
         if kind in (SHORT, INT, LONG):
             return self._number()
         if kind == STRUCT:
@@ -168,14 +169,14 @@ class _Compact:
             self._value(kinds & 15, depth + 1)
 
     def _check(self, count: int, depth: int) -> None:
-        """Reject deep nesting, and lists longer than the bytes that are left."""
+        """Reject deep nesting, and lists longer than the remaining bytes."""
         if depth > MOST_DEPTH:
             raise ValueError("the header of a page is none")
         if count > len(self.raw) - self.at:
             raise IndexError("cut off")
 
     def _number(self) -> int:
-        """A zigzag-encoded number."""
+        """Read a zigzag-encoded number."""
         value = self._varint()
         return (value >> 1) ^ -(value & 1)
 

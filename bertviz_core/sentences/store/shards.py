@@ -1,4 +1,4 @@
-"""Read and write one shard of the store: a Parquet file of vectors of one length by key."""
+"""Read and write one shard of the store: a Parquet file of vectors of equal length by key."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,17 +18,17 @@ KEY, VECTOR, TOKENS, TRUNCATED = COLUMNS = ("key", "vector", "tokens", "truncate
 
 
 class DamagedShardError(Exception):
-    """The file is no complete shard of the store; the message says why."""
+    """The file is no complete shard of the store; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredVectors:
-    """Vectors of sentences with their token counts."""
+    """Vectors of sentences with their numbers of tokens."""
 
     vectors: Float[np.ndarray, "sentences dimensions"]
-    """float32."""
+    """Vectors, float32."""
     tokens: Int[np.ndarray, " sentences"]
-    """Tokens that the model read of each."""
+    """Number of tokens of each sentence."""
     truncated: Bool[np.ndarray, " sentences"]
     """Whether tokens were cut off."""
 
@@ -46,7 +46,7 @@ def write_shard(path: Path, keys: UInt64[np.ndarray, "sentences 2"], stored: Sto
     """Write a shard atomically.
 
     Raises:
-        OSError: the disk refuses.
+        OSError: the file cannot be written.
     """
     raw = pa.py_buffer(np.ascontiguousarray(keys, dtype="<u8"))
     vectors = np.ascontiguousarray(stored.vectors, dtype=np.float32)
@@ -60,10 +60,10 @@ def write_shard(path: Path, keys: UInt64[np.ndarray, "sentences 2"], stored: Sto
 
 
 def shard_keys(path: Path) -> UInt64[np.ndarray, "sentences 2"]:
-    """Keys of a shard, in the order of its rows.
+    """Return the keys of a shard, in the order of its rows.
 
     Raises:
-        FileNotFoundError: it is not there any more.
+        FileNotFoundError: the shard no longer exists.
         DamagedShardError: it is damaged, or no shard.
     """
     column = _table(path, (KEY,)).column(KEY).combine_chunks()
@@ -72,10 +72,10 @@ def shard_keys(path: Path) -> UInt64[np.ndarray, "sentences 2"]:
 
 
 def shard_rows(path: Path, rows: Int[np.ndarray, " rows"] | None = None) -> StoredVectors:
-    """Some rows of a shard in the given order, or all; only their row groups are read.
+    """Return rows of a shard in the requested order, or all; only their row groups are read.
 
     Raises:
-        FileNotFoundError: it is not there any more.
+        FileNotFoundError: the shard no longer exists.
         DamagedShardError: it is damaged, or no shard.
     """
     table = _table(path, COLUMNS[1:], rows)
@@ -86,10 +86,10 @@ def shard_rows(path: Path, rows: Int[np.ndarray, " rows"] | None = None) -> Stor
 
 
 def shard_dimensions(path: Path) -> int:
-    """The length of a shard's vectors.
+    """Return the length of a shard's vectors.
 
     Raises:
-        FileNotFoundError: it is not there any more.
+        FileNotFoundError: the shard no longer exists.
         DamagedShardError: it is damaged, or no shard.
     """
     return int(_table(path, (VECTOR,), np.zeros(0, dtype=np.int64)).schema.field(VECTOR).type.list_size)
@@ -126,24 +126,24 @@ def _is_shard(file: "ParquetFile") -> bool:
 
 
 class KeyIndex:
-    """Finds the shard and row of keys; of duplicates the later shard counts."""
+    """Finds the shard and row of keys; later shards override earlier ones."""
 
     def __init__(self, keys_of: Mapping[str, UInt64[np.ndarray, "sentences 2"]]) -> None:
-        """An index of shards, name -> keys, in the order in which they were made."""
+        """Index shards, name -> keys, in the order of their creation."""
         self.names = tuple(keys_of)
         self._starts = np.cumsum([0, *map(len, keys_of.values())])
         self._keys = np.concatenate([np.zeros((0, 2), dtype=np.uint64), *keys_of.values()])
-        # The keys are random numbers, so that the first half of one nearly always tells it from all others.
+        # The keys are random numbers, so the first half is nearly always unique.
         self._order = np.argsort(self._keys[:, 0], kind="stable")
         self._sorted = self._keys[self._order, 0]
 
     def keys_of(self, name: str) -> UInt64[np.ndarray, "sentences 2"]:
-        """The keys of one of the shards."""
+        """Return the keys of one shard."""
         place = self.names.index(name)
         return self._keys[self._starts[place] : self._starts[place + 1]]
 
     def find(self, keys: UInt64[np.ndarray, "keys 2"]) -> tuple[Int[np.ndarray, " keys"], Int[np.ndarray, " keys"]]:
-        """For every key the place of its shard in `names`, -1 for none, and its row there."""
+        """Return, for every key, the index of its shard in `names`, -1 for none, and its row there."""
         if not len(self._keys):
             return np.full(len(keys), -1), np.zeros(len(keys), dtype=np.int64)
         at = np.searchsorted(self._sorted, keys[:, 0], side="right") - 1

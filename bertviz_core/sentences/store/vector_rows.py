@@ -1,6 +1,6 @@
-"""Read the vectors of a corpus from their file as they are sliced.
+"""Read the vectors of a corpus lazily from their file.
 
-It is not mapped: the map of a file that is cut off meanwhile ends the process, and with it every reader's work.
+The file is not memory-mapped: truncating a mapped file would end the whole process.
 """
 
 import os
@@ -16,18 +16,18 @@ from bertviz_core.isolation.regular_files import npy_header, open_regular
 from bertviz_core.text import quoted
 
 SPAN_ROWS, GAP_ROWS = 8_192, 64
-"""Most rows of one read for rows that are wanted by number, and most between two of them that are read too."""
+"""Maximum rows per read of rows by number, and maximum gap between two of them that is read along."""
 
 
 class VectorFile:
-    """The array in a file that np.save wrote, (rows, dimensions); a slice of it, or rows by number, is a new array.
+    """An array in a file written by np.save, (rows, dimensions); indexing reads a new array.
 
-    The file stays open, so that another one put in its place changes nothing.
+    The file stays open, so replacing it does not affect an open instance.
 
     Attributes:
-        path: where the file is.
-        shape: count of rows, and of numbers in each.
-        dtype: their number format.
+        path: path of the file.
+        shape: (rows, dimensions).
+        dtype: number format.
     """
 
     ndim = 2
@@ -36,8 +36,8 @@ class VectorFile:
         """Open a file.
 
         Raises:
-            OSError: it cannot be opened, or is no ordinary file.
-            ValueError: it does not hold rows of numbers one after the other, all of them.
+            OSError: the file cannot be opened, or is not a regular file.
+            ValueError: the file is no complete two-dimensional array in row order.
         """
         with open_regular(path) as file:
             shape, fortran_order, self.dtype = npy_header(file)
@@ -54,10 +54,10 @@ class VectorFile:
         return self.shape[0]
 
     def __getitem__(self, wanted: Any) -> Float[np.ndarray, "..."]:
-        """A row by its number, or several by a slice, a mask or an array of numbers.
+        """Read a row by its number, or several by a slice, a mask or an array of numbers.
 
         Raises:
-            CorpusError: the file was cut off since it was opened.
+            CorpusError: the file was truncated after it was opened.
             IndexError: there is no such row.
         """
         if isinstance(wanted, slice):
@@ -77,16 +77,16 @@ class VectorFile:
         return rows.reshape(*numbers.shape, self.shape[1])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Float[np.ndarray, "rows dimensions"]:
-        """All rows as an array in memory."""
+        """Read all rows into memory."""
         if copy is False:
             raise ValueError("rows of a file become an array in memory by a copy alone")
         return self[:] if dtype is None else self[:].astype(dtype, copy=False)
 
     def fill(self, start: int, rows: Float[np.ndarray, "some dimensions"]) -> Float[np.ndarray, "some dimensions"]:
-        """The given array, filled with as many rows of the file from a row on.
+        """Fill an array with consecutive rows of the file, from a row on.
 
         Raises:
-            CorpusError: the file was cut off since it was opened.
+            CorpusError: the file was truncated after it was opened.
         """
         rest, place, count = rows.reshape(-1).view(np.uint8), self._begin + start * self._row_nbytes, 1
         why = "it was cut off while it was read"
@@ -104,7 +104,7 @@ class VectorFile:
         return rows
 
     def _gathered(self, numbers: Int[np.ndarray, " some"]) -> Float[np.ndarray, "some dimensions"]:
-        """Rows by their numbers in the order given; those that lie close are read together."""
+        """Read rows by number in the requested order; nearby rows are read together."""
         found, order = self._empty(len(numbers)), np.argsort(numbers, kind="stable")
         ordered = numbers[order]
         apart = (np.diff(ordered) > GAP_ROWS) | (np.diff(ordered // SPAN_ROWS) > 0)
@@ -119,4 +119,4 @@ class VectorFile:
 
 
 Vectors: TypeAlias = np.ndarray | VectorFile
-"""All vectors of a corpus: in memory, or read from their file as they are sliced."""
+"""All vectors of a corpus, in memory or read lazily from their file."""

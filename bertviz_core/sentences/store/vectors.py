@@ -30,37 +30,37 @@ from bertviz_core.tables.atomic_files import remove_leftovers
 
 SHARDS_FOLDER, LOCK_FILE, SET_ASIDE = "sentence-vectors", "writer.lock", "set-aside.parquet"
 SHARD_NAME = re.compile(r"(\d{20})-[0-9a-f]{8}\.parquet")
-"""The nanosecond in which a shard was made, so that names are in the order of the shards, and what sets it apart."""
+"""Creation time of a shard in nanoseconds, which orders the names, and a random suffix."""
 MERGED_NBYTES, MERGED_SHARE = 16 * 1024**2, 1 / 8
-"""Small shards are put together to one of at most so many bytes, and of this share of the limit."""
+"""Size limit of merged shards in bytes, and as a share of the limit of the store."""
 SMALL_SHARE, MOST_SMALL = 1 / 4, 32
-"""Shards below this share of that size are small, and so many of them may be left alone."""
+"""Share of that size below which shards are small, and maximum number of unmerged small shards."""
 ATTEMPTS = 3
-"""How often keys are looked up whose shards another process puts together meanwhile."""
+"""Number of lookups of keys while another process merges their shards."""
 LOCK_SECONDS = 20.0
-"""How long one waits for another's write, which takes milliseconds."""
+"""Maximum wait for another process's write, which takes milliseconds."""
 Answer = TypeVar("Answer")
 
 
 class ShardFile(NamedTuple):
-    """A shard as the folder lists it."""
+    """A shard in the listing of the folder."""
 
     name: str
     """File name."""
     nbytes: int
-    """Its size."""
+    """Size in bytes."""
     used_ns: int
-    """When it was last read or written, in nanoseconds of the system's clock."""
+    """Time of its last use, in nanoseconds of the system clock."""
 
 
 class SentenceStore:
-    """Vectors on disk within a limit of bytes; safe to use from many threads and processes.
+    """Cache of vectors on disk within a limit of bytes; safe to use from many threads and processes.
 
-    It never fails: what cannot be read counts as not there, what cannot be written is not kept, and notices say so.
+    It never raises: unreadable vectors count as missing, unwritable ones are dropped, with a notice.
     """
 
     def __init__(self, folder: Path, max_nbytes: int) -> None:
-        """A store in a folder, which is made when it is first used."""
+        """Open a store in a folder, which is created on first use."""
         self._home, self._folder, self._max_nbytes = folder, folder / SHARDS_FOLDER, max_nbytes
         self._happened: dict[str, None] = {}
         self._trouble = ""
@@ -68,26 +68,26 @@ class SentenceStore:
 
     @classmethod
     def of(cls, settings: Settings) -> "SentenceStore":
-        """The store named by the settings."""
+        """Open the store named by the settings."""
         return cls(settings.vector_store_dir, settings.max_store_bytes)
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Past events, then current problems, one sentence each."""
+        """Return notices on past events, then on current problems, one sentence each."""
         return (*self._happened, *([self._trouble] if self._trouble else []))
 
     @property
     def happened(self) -> int:
-        """Number of notices about past events."""
+        """Number of notices on past events."""
         return len(self._happened)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all shards."""
+        """Size of all shards in bytes."""
         return self._safely(lambda: sum(shard.nbytes for shard in self._shards()), 0)
 
     def get(self, keys: Sequence[bytes]) -> Iterator[tuple[Int[np.ndarray, " kept"], StoredVectors]]:
-        """Stored vectors of some keys, shard by shard: their indices among the keys, and the vectors."""
+        """Yield stored vectors of some keys by shard: their indices among the keys, and the vectors."""
         sealed = self._safely(lambda: sealed_keys(keys, self._secret()), None)
         if sealed is None:
             return
@@ -108,7 +108,7 @@ class SentenceStore:
                 return
 
     def put(self, keys: Sequence[bytes], stored: StoredVectors) -> None:
-        """Store vectors as a shard; the least recently used shards are evicted."""
+        """Store vectors as a shard; evict the least recently used shards."""
 
         def keep() -> None:
             sealed = sealed_keys(keys, self._secret())
@@ -118,7 +118,7 @@ class SentenceStore:
                 shards = self._shards()
                 newest = max((_made_ns(shard.name) for shard in shards), default=0)
                 write_shard(self._folder / _shard_name(max(time.time_ns(), newest + 1)), sealed, stored)
-                with suppress(OSError):  # what is kept is kept; they are put together when there is room for that
+                with suppress(OSError):  # the vectors are stored; merging waits for free space
                     self._merge_small()
                 self._make_room()
 
@@ -126,7 +126,7 @@ class SentenceStore:
             self._safely(keep, None)
 
     def _safely(self, work: Callable[[], Answer], otherwise: Answer) -> Answer:
-        """Result of the work; on an OSError the fallback, with a notice."""
+        """Run the work; on an OSError return the fallback, with a notice."""
         try:
             answer = work()
         except OSError as error:
@@ -137,23 +137,23 @@ class SentenceStore:
         return answer
 
     def _secret(self) -> bytes:
-        """The installation's secret; its folder is made."""
+        """Return the installation's secret; create its folder."""
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
         return installation_secret(self._home)
 
     def _shards(self) -> list[ShardFile]:
-        """Shards, oldest first."""
+        """List shards, oldest first."""
         shards = []
         with suppress(FileNotFoundError), os.scandir(self._folder) as entries:
             for entry in entries:
                 if SHARD_NAME.fullmatch(entry.name):
-                    with suppress(FileNotFoundError):  # put together with others meanwhile
+                    with suppress(FileNotFoundError):  # merged with others meanwhile
                         about = entry.stat()
                         shards.append(ShardFile(entry.name, about.st_size, about.st_mtime_ns))
         return sorted(shards)
 
     def _current_index(self) -> KeyIndex:
-        """Index of the keys in the folder as it is now."""
+        """Return the index of the keys currently in the folder."""
         with self._index_lock:
             known, keys_of = self._index, {}
             names = [shard.name for shard in self._shards()]
@@ -173,13 +173,13 @@ class SentenceStore:
             return self._index
 
     def _read(self, name: str, rows: Int[np.ndarray, " rows"]) -> StoredVectors | None:
-        """Rows of a shard, marked as used; None if it is gone or damaged."""
+        """Read rows of a shard and mark it as used; None if it is gone or damaged."""
         path = self._folder / name
 
         def read() -> StoredVectors | None:
             try:
                 stored = shard_rows(path, rows)
-                with suppress(OSError):  # may be read and not written to, or is gone by now
+                with suppress(OSError):  # read-only, or already gone
                     os.utime(path)
             except FileNotFoundError:
                 return None
