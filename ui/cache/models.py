@@ -22,18 +22,18 @@ from ui.cache.traces import TraceCache
 from ui.session import model_names, settings
 
 BYTES_PER_ENTRY = 300
-"""Bytes for each entry of a loaded vocabulary; measured: 144 of 30,000 word pieces, 284 of 250,000 unigrams."""
+"""Bytes per entry of a loaded vocabulary; measured: 144 for 30,000 word pieces, 284 for 250,000 unigrams."""
 
 
 def loaded(name: str) -> LoadedModel:
-    """A model in memory, as its files are now."""
+    """Return a model in memory, loaded from its current files."""
     return _loaded(source(name))
 
 
 def attention_source(name: str) -> str:
-    """Source of the attention of a loaded model that is not recorded; "" for all other models.
+    """Return the source of a loaded model's attention if it is not recorded; "" for all other models.
 
-    It is part of cache keys, so that results are computed again once recorded attention has failed its comparison.
+    It is part of cache keys, so that results are recomputed once recorded attention has failed its comparison.
     """
     origin = source(name)
     held: LoadedModel | None = loaded_models().get((origin.name, origin.kind, origin.revision))
@@ -84,7 +84,7 @@ def tokens(name: str, text: str, pair: str | None) -> Tokens:
 
 
 def spelled(name: str, ids: list[int]) -> tuple[str, ...]:
-    """Tokens of some rows of a model's vocabulary."""
+    """The tokens with these ids in a model's vocabulary."""
     return _tokenizer(source_key(name)).spelled(ids)
 
 
@@ -97,7 +97,7 @@ def special_tokens(name: str) -> dict[str, str]:
 
 
 def tokenizer_names() -> tuple[str, ...]:
-    """Models that are offered and whose tokenizer is on this machine."""
+    """Offered models with a tokenizer on this machine."""
     current = settings()
     return tuple(name for name in model_names() if _has_tokenizer(name, current))
 
@@ -122,7 +122,7 @@ def _loaded(origin: ModelSource) -> LoadedModel:
 
 
 def _make_room(held: ByteCache, nbytes: int) -> None:
-    """Free dropped models before a load; modules and their hooks refer to each other, so this takes a collection."""
+    """Free dropped models before a load, by garbage collection: modules and their hooks form reference cycles."""
     if held.make_room(nbytes):
         gc.collect()
         give_back_memory(nbytes)
@@ -139,7 +139,7 @@ def _nbytes(loaded: LoadedModel) -> int:
 
 
 def _head_nbytes(head: HeadModel) -> int:
-    """Bytes of a head without its base."""
+    """Bytes of a head without its base model."""
     base = _tensors(head.base.model)
     return sum(nbytes for tensor, nbytes in _tensors(head.model).items() if tensor not in base)
 
@@ -153,7 +153,7 @@ def _tensors(model: Any) -> dict[int, int]:
 
 
 def tokenizer_nbytes(tokenizer: TextTokenizer) -> int:
-    """Estimated bytes of a tokenizer, which keeps its vocabulary by word and by id."""
+    """Estimate the bytes of a tokenizer, which stores its vocabulary by word and by id."""
     return len(tokenizer.tokenizer) * BYTES_PER_ENTRY
 
 
