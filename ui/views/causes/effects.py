@@ -35,7 +35,7 @@ KEY = "causes_effects"
 OF_CLASSES = ("class", "tag", "probe")
 """Kinds of targets that are one of several classes."""
 STATED_FROM = 50 * 2**20
-"""Bytes of the run with gradients above which the page states them."""
+"""Bytes of the run with gradients above which the page shows them."""
 HEIGHT = 300
 """Pixels of the table."""
 SEEN = "causes_cell_seen"

@@ -38,7 +38,7 @@ DIFFERENCE = (
 
 
 def report_code(report: LoadReport, source: ModelSource) -> str:
-    """Lines of Python by which transformers gives the same lists, after loading everything."""
+    """Lines of Python that print the same lists with transformers, after loading all weights."""
     auto = TASK_CLASSES[report.task]
     labels = "" if report.num_labels is None else f"num_labels={report.num_labels}, "
     return (
@@ -51,7 +51,7 @@ def report_code(report: LoadReport, source: ModelSource) -> str:
 
 
 def difference_code(difference: HeadDifference, source: ModelSource) -> str:
-    """Lines of Python that count both classes."""
+    """Lines of Python that count the parameters of both classes."""
     auto = TASK_CLASSES[difference.task]
     labels = "" if difference.num_labels is None else f", num_labels={difference.num_labels}"
     return (
@@ -188,7 +188,7 @@ def behaviour_code(first: ModelSource, second: ModelSource | Rounding, tokens: T
 
 
 def _model(source: ModelSource, ledger: Ledger) -> str:
-    """The lines that load the checkpoint into the class that it holds."""
+    """Lines that load the checkpoint into its own class."""
     return (
         f"from transformers import {ledger.architecture}\n\n"
         f"name = {source.pretrained_name!r}\n"

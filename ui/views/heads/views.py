@@ -44,7 +44,7 @@ from ui.widgets.view_and_layer import LAYER, layer_select, open_view, store_laye
 OWNERS = "Heads own rows of the query, key and value projections, and columns of the output projection."
 
 MEASURED = "measured_products"
-"""Key of the session: what was timed last, and the times."""
+"""Session key: the products timed last, and their times."""
 T = TypeVar("T", bound=str)
 
 
@@ -227,7 +227,7 @@ def _chosen_head(key: str, norms: Float[np.ndarray, "layers heads blocks"]) -> N
 
 
 def _open_head(view: str, layer: int, head: int) -> None:
-    """Open a head in another view of this page; the address is written here, since new widgets do not write it."""
+    """Open a head in another view of this page; written into the address here, since new widgets do not write it."""
     open_view(view)
     session.store(HEAD, head)
     store_layer(layer)
