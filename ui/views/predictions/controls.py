@@ -30,16 +30,16 @@ from ui.widgets.view_and_layer import store_state
 
 COMPARE_WIDTH = 220
 CELL_SEEN = "lens_cell_seen"
-"""Key of the session: the cell of the lens clicked last."""
+"""Session key of the cell of the lens clicked last."""
 TERMS_OF = param("terms").options
 TEXT_CHART = "predictions_text"
 """Key of the chart in which a click masks a token."""
 
 
 def masked_positions(tokens: Tokens, mask_id: int | None) -> tuple[int, ...]:
-    """Positions that are masked besides the masks that were typed; to begin with the longest word's, where none was.
+    """Return the masked positions, without masks in the text itself; the longest word's by default if it has none.
 
-    The address holds positions only, since words are the text's.
+    The address contains positions only, since words belong to the text.
     """
     own, held = _first_masks(tokens, mask_id), st.session_state.get(MASK.key)
     match source_of(MASK.key, (tokens.text, tokens.pair)):
@@ -60,7 +60,7 @@ def masked_positions(tokens: Tokens, mask_id: int | None) -> tuple[int, ...]:
 
 
 def masked_options(tokens: Tokens, masked: tuple[int, ...], position: int | None = None, word: str = "") -> Options:
-    """Options for a text with masks, for a position in it, and for the reader's own word there."""
+    """Options for a text with masks, a position in it, and the reader's own word there."""
     values = {MASK.key: ",".join(map(str, masked)) or NO_MASK}
     values |= {} if position is None else {POSITION.key: str(position)}
     return Options((tokens.text,), tokens.pair, values={**values, **({COMPARE.key: word} if word else {})})
@@ -89,7 +89,7 @@ def position_select(tokens: Tokens, masked: tuple[int, ...], mask_id: int | None
 
 
 def read_text(name: str) -> Tokens:
-    """Tokens of the sidebar's text, with their notices shown."""
+    """Tokenize the sidebar's text, and show its notices."""
     tokens = models.tokens(name, text(), pair())
     for notice in tokens.notices:
         st.warning(escape_markdown(notice), icon=":material/content_cut:" if "cut off" in notice else None)

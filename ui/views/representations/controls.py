@@ -51,7 +51,7 @@ def token_range(count: int, shown: int) -> tuple[int, int]:
 
 
 def picked_tokens(tokens: Tokens) -> list[int]:
-    """Positions of the tokens whose paths are drawn; only positions stand in the address."""
+    """Positions of the tokens whose paths are drawn; the address contains positions only."""
     own, of = first_tokens(tokens), (tokens.text, tokens.pair)
     match source_of(PICKED, of):
         case "address":

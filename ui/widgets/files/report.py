@@ -23,7 +23,7 @@ from ui.widgets.formatting import escape_markdown
 
 VIEW, USUAL_ONES, FIGURES, MADE = "report_view", "report_usual", "report_figures", "report_made"
 WANTED, FILE = "report_wanted", "report_file"
-"""Keys of the session: whether the next run of the page is recorded; token of the file that was made of a view."""
+"""Session keys: whether the next run of the page is recorded; token of the file created from a view."""
 LONGEST_NAME = 80
 WAITING = (
     "The report is made when the view is drawn. A view that waits for input, such as a second text, cannot be in a "

@@ -43,7 +43,7 @@ def surprise_view() -> None:
 
 
 def _has_mask(name: str, tokens: Tokens) -> bool:
-    """Whether a text has a mask; if so, the reader is offered the likeliest words in its place."""
+    """Whether a text has a mask; if so, the reader is offered its likeliest replacements."""
     mask = str(models.tokenizer(name).tokenizer.mask_token or "")
     if not np.isin(tokens.input_ids, [models.tokenizer(name).tokenizer.mask_token_id]).any():
         return False
@@ -60,7 +60,7 @@ def _has_mask(name: str, tokens: Tokens) -> bool:
 
 
 def _filled(name: str, tokens: Tokens) -> tuple[str, str]:
-    """The text and the second one ("" for none) with the likeliest word in the place of every mask."""
+    """The text and the second one ("" for none) with every mask replaced by its likeliest word."""
     options = Options((tokens.text,), tokens.pair, values={MASK.key: NO_MASK})
     tokenizer, result = models.tokenizer(name).tokenizer, masked_words(SharedModel(name), options).result
     mask, texts = str(tokenizer.mask_token), [tokens.text, tokens.pair or ""]
