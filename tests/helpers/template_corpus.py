@@ -45,9 +45,9 @@ TIMES = ("this morning", "last night", "in the spring", "on Sunday", "all week",
 PLACES = ("Lima", "Oslo", "Cairo", "Osaka", "Leeds", "Perth", "Quito", "Turin", "Accra", "Minsk", "Hanoi", "Porto")
 SOURCES = ("letters", "news", "forum")
 DIMENSIONS, PER_SHARD, NOISE = 384, 50_000, 0.35
-"""Length of the noise beside a template's vector of length 1."""
+"""Norm of the noise added to a template's vector of norm 1."""
 REPEATED = 0.01
-"""Share of rows that repeat the row before, text and vector."""
+"""Share of rows that repeat the previous row, text and vector."""
 
 
 def templates() -> list[tuple[str, str]]:
@@ -57,7 +57,7 @@ def templates() -> list[tuple[str, str]]:
 
 
 def seeded_vectors(seed: int) -> Float[np.ndarray, "templates dimensions"]:
-    """A vector for every template: the sum of directions of topic, word, verb and time, the topic's the longest."""
+    """A vector for every template: the sum of directions of topic, word, verb and time, the topic's weighted most."""
     rng = np.random.default_rng(seed)
 
     def directions(count: int) -> np.ndarray:
@@ -71,7 +71,7 @@ def seeded_vectors(seed: int) -> Float[np.ndarray, "templates dimensions"]:
 
 
 def embedded_vectors() -> Float[np.ndarray, "templates dimensions"]:
-    """What the bundled model makes of every template."""
+    """The vectors of all templates by the bundled model."""
     settings = Settings.from_environment(any_folder=True)
     source = resolve(DEFAULT_MODEL, settings)
     texts = [f"{sentence}." for _, sentence in templates()]
@@ -86,13 +86,13 @@ def make_corpus(
     seed: int = 0,
     per_shard: int = PER_SHARD,
 ) -> Corpus:
-    """The corpus of so many rows; one shard is in memory at a time.
+    """Write a corpus; one shard is in memory at a time.
 
     Args:
-        folder: where it is made; it must not be there.
-        rows: how many.
-        vectors: of the templates.
-        seed: of templates, places and noise.
+        folder: the new folder.
+        rows: number of rows.
+        vectors: vectors of the templates.
+        seed: seed of templates, places and noise.
         per_shard: most rows of a shard.
     """
     (folder / "shards").mkdir(parents=True)
@@ -149,7 +149,7 @@ def _unit(vectors: Float[np.ndarray, "rows dimensions"]) -> Float[np.ndarray, "r
 
 
 def main() -> None:
-    """Make the corpus that the command asks for."""
+    """Write the corpus of the command's arguments."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.helpers.template_corpus", description=str(__doc__).split("\n")[0]
     )
