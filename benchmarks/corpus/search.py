@@ -1,8 +1,8 @@
-"""Search in a corpus and its map: exact search, an index of neighbours, density of a map, and how they grow with rows.
+"""Search in a corpus and its map: exact search, an index of neighbours, density of a map, and their growth with rows.
 
-Vectors are seeded mixtures of directions, as clustered as sentences are, in a temporary folder; no model runs. Each
-search is measured in a process of its own. Search, index and map read the file as the dashboard does, slice by slice
-(VectorFile); NumPy and torch map it, so that their greatest resident memory counts the mapped file too.
+Vectors are seeded mixtures of directions, as clustered as those of sentences, in a temporary folder; no model runs.
+Each search is measured in its own process. Search, index and map read the file slice by slice (VectorFile), like the
+dashboard; NumPy and torch map it, so that their peak resident memory includes the mapped file.
 """
 
 import json
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from bertviz_core.sentences.store.vector_rows import Vectors
 
 COUNTS = (50_000, 200_000, 1_000_000)
-"""Rows; budgets are those of the last."""
+"""Numbers of rows; budgets apply to the last."""
 INDEXED = (50_000,)
-"""Rows of the indexes that are made; on two cores one of a million takes the better part of an hour."""
+"""Numbers of rows of indexes; on two cores an index of a million rows takes almost an hour."""
 DIMENSIONS, MIXTURES, NOISE = 384, 5_000, 0.8
 QUERIES, PEER_QUERIES, HITS = 15, 3, 10
 BLOCK_ROWS = 50_000
 
 
 def rows(counts: tuple[int, ...] = COUNTS, indexed: tuple[int, ...] = INDEXED) -> list[Row]:
-    """The lines of search and map, the largest corpus last."""
+    """Rows of the table for search and map, the largest corpus last."""
     found = []
     with tempfile.TemporaryDirectory() as name:
         for count in counts:
@@ -44,7 +44,7 @@ def rows(counts: tuple[int, ...] = COUNTS, indexed: tuple[int, ...] = INDEXED) -
 
 
 def made_vectors(path: Path, count: int) -> None:
-    """A file of float16 unit vectors around seeded directions."""
+    """Write float16 unit vectors around seeded directions to a file."""
     rng = np.random.default_rng(0)
     directions = rng.standard_normal((MIXTURES, DIMENSIONS)).astype(np.float32)
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
@@ -70,7 +70,7 @@ def _exact(path: Path, count: int, last: bool) -> list[Row]:
 
 
 def _index(path: Path, count: int) -> Row:
-    """An index as bertviz_core.corpus.search.index makes it, its recall measured on rows held back."""
+    """An index from bertviz_core.corpus.search.index, with its recall measured on held-out rows."""
     given = _child("hnsw", path)
     told = (
         f"recall@{HITS} {given['recall']:.1%} on {given['queries']} held-back rows; made in {given['seconds']:.0f} s, "
@@ -109,7 +109,7 @@ def _timed(work: Callable[[], object]) -> float:
 
 
 def _child(kernel: str, path: Path) -> dict[str, float]:
-    """What a process of its own measured."""
+    """Measure in a new process."""
     command = [sys.executable, "-m", "benchmarks.corpus.search", kernel, str(path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     given: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
@@ -117,7 +117,7 @@ def _child(kernel: str, path: Path) -> dict[str, float]:
 
 
 def _measured(kernel: str, path: Path) -> dict[str, float]:
-    """Median seconds of a query, after one that is not counted, and greatest resident memory in MB."""
+    """Median seconds of a query after a warm-up, and peak resident memory in MB."""
     if kernel == "hnsw":
         return _measured_index(path)
     from bertviz_core.sentences.store.vector_rows import VectorFile

@@ -28,7 +28,7 @@ from benchmarks.timing import Row, table
 
 REPLICAS, SESSIONS = 3, 100
 HOSTILE_P95_S = 3.0
-"""For the others, while one visitor does what harm can be done."""
+"""Budget for other visitors during the hostile requests."""
 SHIPPED = ROOT / "deploy" / "nginx.conf"
 REPLICA, LISTEN = "server replica:8501 max_fails=2 fail_timeout=5s;", "listen 8080;"
 
@@ -41,12 +41,12 @@ class Proxied:
 
     @property
     def rss(self) -> int:
-        """Bytes of memory that they have together now."""
+        """Bytes of memory of all instances now."""
         return sum(server.rss for server in self.servers)
 
 
 def main() -> None:
-    """Print the table; exit code 1 if a budget is missed. The document is written by a run of full size alone."""
+    """Print the table; exit code 1 if a budget is missed. Only a run of full size writes the document."""
     parser = argparse.ArgumentParser(prog="make load-replicas", description=__doc__.splitlines()[0])
     parser.add_argument("--sessions", type=int, default=SESSIONS)
     parser.add_argument("--seconds", type=float, default=SECONDS)
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def measured(phase: Phase) -> list[Row]:
-    """The rows of a crowd, and of the same crowd with a hostile visitor in it."""
+    """Rows of a crowd, and of the same crowd with a hostile visitor."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         home, harm = Path(folder), Harm()
         traps = set_traps(home / "traps")
@@ -105,7 +105,7 @@ def measured(phase: Phase) -> list[Row]:
 
 
 def _clicks(size: str, clicks: Clicks, wrong: int, most_s: float) -> list[Row]:
-    """The rows of a crowd's clicks, with what went wrong in the logs besides."""
+    """Rows of a crowd's clicks, and of faults in the logs."""
     for line, count in clicks.errors.most_common(5):
         print(f"{count} x {line}", file=sys.stderr)
     for seconds, what in clicks.slowest:
@@ -120,10 +120,10 @@ def _clicks(size: str, clicks: Clicks, wrong: int, most_s: float) -> list[Row]:
 
 @contextlib.contextmanager
 def behind_nginx(home: Path, servers: list[Server]) -> Iterator[Proxied]:
-    """The shipped proxy on a free port of loopback, in front of these instances.
+    """Run the shipped proxy on a free port of loopback in front of these instances.
 
     Raises:
-        RuntimeError: it did not come up, or the shipped file has other lines than those that are to be replaced.
+        RuntimeError: it did not start, or the shipped file lacks the lines to be replaced.
     """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
