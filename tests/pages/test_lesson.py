@@ -1,4 +1,4 @@
-"""The tour above the pages: a step is a link, its texts replace and come back, a bad lesson is one sentence.
+"""The tour above the pages: a step is a link, its texts are replaced and restored, an invalid lesson gives one message.
 
 Covers `ui/lessons/tour.py`, `ui/components/lesson_card/__init__.py` and `ui/components/step_links/__init__.py`.
 """
@@ -22,7 +22,7 @@ FIRST = ORDER[0]
 
 
 def component(at: AppTest, key: str) -> dict[str, Any]:
-    """What the component of this key is given."""
+    """Data sent to the component of this key."""
     assert not at.exception
     (proto,) = [each.proto for each in at.get("bidi_component") if each.proto.id.endswith(f"-{key}")]
     given: dict[str, Any] = json.loads(proto.json)
@@ -30,7 +30,7 @@ def component(at: AppTest, key: str) -> dict[str, Any]:
 
 
 def card(at: AppTest) -> dict[str, Any]:
-    """What the card says."""
+    """Content of the card."""
     return component(at, "tour_card")
 
 
@@ -251,7 +251,7 @@ def test_a_link_of_a_question_opens_its_view_in_a_fresh_browser(own: Path) -> No
     (own / "mine.yaml").write_text(TRIED)
     at = opened("overview", **{"lesson": "mine", "step": "1", "try": "2"})
     assert (at.title[0].value, card(at)["count"]) == ("Heads", "step 1 of 2")
-    assert at.session_state["text"] == "Mine."  # without a field: the view that Heads begins with reads no text
+    assert at.session_state["text"] == "Mine."  # there is no field: the first view of Heads reads no text
 
 
 def test_the_end_sums_up_and_leads_on(own: Path) -> None:

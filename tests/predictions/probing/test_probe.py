@@ -1,4 +1,4 @@
-"""A probe as a classifier and as a file: its own probabilities again, and one sentence for every file that is none.
+"""A probe as a classifier and as a file: the same probabilities, and one message for every invalid file.
 
 Covers `bertviz_core/predictions/probing/table.py`.
 """
@@ -169,7 +169,7 @@ def test_a_mask_gets_its_best_word_whatever_stands_beside_it_in_the_batch() -> N
 
 def test_a_mask_is_spelled_by_its_id() -> None:
     class Apart:
-        """As much of a tokenizer as is known of one in a process of its own."""
+        """The known part of a tokenizer in another process."""
 
         mask_token_id: int | None = 4
 
