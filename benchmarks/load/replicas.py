@@ -1,9 +1,9 @@
 """100 visitors on three instances behind deploy/nginx.conf: how long their clicks take, and what memory each takes.
 
-`make load-replicas`: as `make load`, with the cookie that keeps each visitor with one instance; then once more beside a
-visitor who tries all the time what once stopped a server, and has files there that are made for it. Loopback only; all
-visitors have one address there, as a class behind one router has. Of the shipped file, nginx's own port and the
-addresses of the replicas alone are replaced.
+`make load-replicas`: like `make load`, with the cookie that assigns each visitor to one instance; then again with a
+hostile visitor, who repeats requests that once stopped a server. Loopback only; all visitors have the same address,
+like a class behind one router. In the shipped file, only nginx's own port and the addresses of the replicas are
+replaced.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 """A corpus of any size made by templates, seeded: `python -m tests.helpers.template_corpus FOLDER --rows 1000000`.
 
-The texts are filled-in templates about eight topics. A row's vector is that of its template plus seeded noise, at unit
-length; the templates' vectors are sums of seeded directions of their parts, or, with `--embed`, what the bundled model
-makes of them. So neighbours, clusters, repeated rows and a search mean something, and a million rows take a minute. The
-manifest names "made by templates" as its input: no row but a template's own was ever read by a model.
+The texts are filled-in templates about eight topics. A row's vector is that of its template plus seeded noise, with
+norm 1; the templates' vectors are sums of seeded directions of their parts, or, with `--embed`, those of the bundled
+model. So neighbours, clusters, repeated rows and searches are meaningful, and a million rows take a minute. The
+manifest has "made by templates" as its input: a model reads only the templates themselves.
 """
 
 import argparse

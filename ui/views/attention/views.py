@@ -212,9 +212,7 @@ def _special(atlas: AttentionAtlas, attention_map: AttentionMap) -> None:
 
 
 def _zeroing(trace: Trace) -> Progress:
-    """Request confirmation for slow value zeroing, and return a callback that shows its progress.
-
-    A click on something else ends the work.
+    """Ask for confirmation of slow value zeroing, and return a callback that shows progress; a click ends the work.
 
     Raises:
         UnsupportedModelError: the model's values cannot be found.
