@@ -134,21 +134,21 @@ def _long(folder: Path, sentences: Sequence[str], done: Embedded) -> list[Row]:
 
 def _growth(times: dict[int, Embedded]) -> Row:
     """Seconds for inputs of several sizes."""
-    told = "; ".join(
+    note = "; ".join(
         f"{size:,}: {done.seconds:.0f} s, {done.growth_nbytes / 1024**2:.0f} MiB" for size, done in times.items()
     )
     rates = [done.a_second for done in times.values()]
     return Row(
-        "growth with the rows, one process", told, "rows a second do not fall", ">= 0.8x", rates[-1] >= 0.8 * rates[0]
+        "growth with the rows, one process", note, "rows a second do not fall", ">= 0.8x", rates[-1] >= 0.8 * rates[0]
     )
 
 
 def _ray(folder: Path, texts: Path, local: Embedded) -> Row:
     """One worker of a temporary cluster, against this process."""
     cluster = _embedded(folder, texts, "ray", 1, None)
-    told = f"{local.seconds:.1f} s in one process"
+    note = f"{local.seconds:.1f} s in one process"
     return Row(
-        f"{texts.stem} rows by one Ray worker, its start included", f"{cluster.seconds:.1f} s", told, "told", True
+        f"{texts.stem} rows by one Ray worker, its start included", f"{cluster.seconds:.1f} s", note, "told", True
     )
 
 

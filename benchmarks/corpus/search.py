@@ -59,27 +59,25 @@ def made_vectors(path: Path, count: int) -> None:
 
 def _exact(path: Path, count: int, last: bool) -> list[Row]:
     ours, numpy, torch = (_child(kernel, path) for kernel in ("usearch", "numpy", "torch"))
-    told = f"NumPy in blocks {numpy['p50']:.2f} s, torch in blocks {torch['p50']:.2f} s"
+    note = f"NumPy in blocks {numpy['p50']:.2f} s, torch in blocks {torch['p50']:.2f} s"
     work = f"exact search over {count:,} x {DIMENSIONS} float16, p50"
     budget, met = ("<= 0.5 s", ours["p50"] <= 0.5) if last else ("told, no budget", True)
-    found = [Row(work, f"{ours['p50']:.3f} s", told, budget, met)]
+    found = [Row(work, f"{ours['p50']:.3f} s", note, budget, met)]
     if last:
-        told = f"NumPy {numpy['peak']:.0f} MB, torch {torch['peak']:.0f} MB"
-        found.append(Row("its resident memory", f"{ours['peak']:.0f} MB", told, "<= 1,200 MB", ours["peak"] <= 1_200))
+        note = f"NumPy {numpy['peak']:.0f} MB, torch {torch['peak']:.0f} MB"
+        found.append(Row("its resident memory", f"{ours['peak']:.0f} MB", note, "<= 1,200 MB", ours["peak"] <= 1_200))
     return found
 
 
 def _index(path: Path, count: int) -> Row:
     """An index from bertviz_core.corpus.search.index, with its recall measured on held-out rows."""
-    given = _child("hnsw", path)
-    told = (
-        f"recall@{HITS} {given['recall']:.1%} on {given['queries']} held-back rows; made in {given['seconds']:.0f} s, "
-        f"file {given['megabytes']:.0f} MB"
+    seen = _child("hnsw", path)
+    note = (
+        f"recall@{HITS} {seen['recall']:.1%} on {seen['queries']} held-back rows; made in {seen['seconds']:.0f} s, "
+        f"file {seen['megabytes']:.0f} MB"
     )
-    met = given["p50"] <= 0.01 and given["recall"] >= 0.95
-    return Row(
-        f"search by an index of {count:,} rows, p50", f"{1000 * given['p50']:.1f} ms", told, "<= 10 ms, 95%", met
-    )
+    met = seen["p50"] <= 0.01 and seen["recall"] >= 0.95
+    return Row(f"search by an index of {count:,} rows, p50", f"{1000 * seen['p50']:.1f} ms", note, "<= 10 ms, 95%", met)
 
 
 def _map(path: Path, count: int, last: bool) -> list[Row]:
@@ -97,9 +95,9 @@ def _map(path: Path, count: int, last: bool) -> list[Row]:
     listed = _timed(lambda: map_points(points, window))
     density = map_density(points, window, values)
     nbytes = density.counts.nbytes + (density.majority.nbytes if density.majority is not None else 0)
-    told = f"placed by PCA in {placed:.1f} s; its points sampled in {listed:.2f} s; {nbytes / 1e6:.2f} MB"
+    note = f"placed by PCA in {placed:.1f} s; its points sampled in {listed:.2f} s; {nbytes / 1e6:.2f} MB"
     budget, met = ("<= 0.5 s", float(np.median(times)) <= 0.5) if last else ("told, no budget", True)
-    return [Row(f"density of a map of {count:,} rows by a column", f"{np.median(times):.3f} s", told, budget, met)]
+    return [Row(f"density of a map of {count:,} rows by a column", f"{np.median(times):.3f} s", note, budget, met)]
 
 
 def _timed(work: Callable[[], object]) -> float:

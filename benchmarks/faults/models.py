@@ -60,8 +60,8 @@ FIRST = 60 * 1024**2
 def rows(home: Path) -> list[Row]:
     """Rows of the table for hostile models."""
     models = home / "models"
-    made = subprocess.run([sys.executable, "-c", MAKE, str(models)], cwd=ROOT, check=True, capture_output=True)
-    names: dict[str, tuple[str, str]] = json.loads(made.stdout.splitlines()[-1])
+    done = subprocess.run([sys.executable, "-c", MAKE, str(models)], cwd=ROOT, check=True, capture_output=True)
+    names: dict[str, tuple[str, str]] = json.loads(done.stdout.splitlines()[-1])
     with running(home, {"INSIDE_BERT_CHILD_SECONDS": "10"}) as server:
         return asyncio.run(_all(server, names))
 

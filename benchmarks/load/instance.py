@@ -41,11 +41,11 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=SESSIONS)
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--every", type=float, default=EVERY)
-    asked = parser.parse_args()
-    phase = Phase(asked.sessions, asked.seconds, asked.every, PAGES, DEFAULT)
+    args = parser.parse_args()
+    phase = Phase(args.sessions, args.seconds, args.every, PAGES, DEFAULT)
     rows = measured(phase)
     print(table(rows))
-    full = asked.sessions >= SESSIONS and asked.seconds >= SECONDS and asked.every <= EVERY
+    full = args.sessions >= SESSIONS and args.seconds >= SECONDS and args.every <= EVERY
     if full:
         report.write(
             "load", rows, f"Sessions keep their memory for 5 s after their tab is closed, not for 120 s. {WAY}"
@@ -83,11 +83,11 @@ async def _phases(server: Server, phase: Phase) -> list[Row]:
     loaded = await crowd(server, phase, [_loads(server, loads)])
     after = await idle(server, before + COMES_BACK + LOADED_BYTES)
     errors = len(loads.errors) + server.tracebacks()
-    told = f"{len(loads.seconds)} looks at a heavy model, up to {max(loads.seconds, default=0):.1f} s each"
+    note = f"{len(loads.seconds)} looks at a heavy model, up to {max(loads.seconds, default=0):.1f} s each"
     return [
         *rows,
         *_clicks("the same while models load and texts run", loaded),
-        Row("errors of those who load, tracebacks in the log", f"{errors}", told, "none", errors == 0),
+        Row("errors of those who load, tracebacks in the log", f"{errors}", note, "none", errors == 0),
         *_memory(before, loaded.peak, after, LOADED_BYTES),
     ]
 
@@ -106,13 +106,13 @@ def _clicks(size: str, clicks: Clicks) -> list[Row]:
 
 
 def _memory(before: int, peak: int, after: int, models: int = 0) -> list[Row]:
-    told = f"{before / 1e6:,.0f} MB before, {peak / 1e6:,.0f} MB at most"
+    note = f"{before / 1e6:,.0f} MB before, {peak / 1e6:,.0f} MB at most"
     stays, most = COMES_BACK + models, AT_MOST
     return [
         Row(
-            "memory above that at the peak", f"{(peak - before) / 1e6:,.0f} MB", told, _mb(most), peak - before <= most
+            "memory above that at the peak", f"{(peak - before) / 1e6:,.0f} MB", note, _mb(most), peak - before <= most
         ),
-        Row("when all have gone", f"{(after - before) / 1e6:,.0f} MB", told, _mb(stays), after - before <= stays),
+        Row("when all have gone", f"{(after - before) / 1e6:,.0f} MB", note, _mb(stays), after - before <= stays),
     ]
 
 

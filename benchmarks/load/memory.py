@@ -34,18 +34,18 @@ PAGES = ("representations", "attention", "heads", "parameters", "tokens", "sente
 def memory_rows(home: Path, switches: int = SWITCHES) -> list[Row]:
     """Rows of the table for the switches."""
     names = [f"small-{number}" for number in range(MODELS)]
-    made = [sys.executable, "-c", MAKE, str(home / "models"), *names]
-    subprocess.run(made, cwd=ROOT, check=True, capture_output=True)
+    command = [sys.executable, "-c", MAKE, str(home / "models"), *names]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     limits = {"INSIDE_BERT_MAX_LOADED_BYTES": LOADED_BYTES, "INSIDE_BERT_MAX_CACHE_BYTES": LOADED_BYTES}
     limits["INSIDE_BERT_MAX_TRACE_BYTES"] = LOADED_BYTES
     with running(home, {name: str(value) for name, value in limits.items()}) as server:
         early, late, errors = asyncio.run(_switched(server, names, switches))
-    told = f"{early / 1e6:,.0f} MB from {SETTLED} to {2 * SETTLED}, {late / 1e6:,.0f} MB in the last {SETTLED}"
+    details = f"{early / 1e6:,.0f} MB from {SETTLED} to {2 * SETTLED}, {late / 1e6:,.0f} MB in the last {SETTLED}"
     return [
         Row(
             f"{switches} switches between {MODELS} models: growth after the first {2 * SETTLED}",
             f"{(late - early) / 1e6:,.0f} MB",
-            told,
+            details,
             f"<= {GROWS / 1e6:,.0f} MB",
             late - early <= GROWS,
         ),

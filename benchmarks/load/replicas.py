@@ -51,14 +51,14 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=SESSIONS)
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--every", type=float, default=EVERY)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     if shutil.which("nginx") is None:
         print("skipped: there is no nginx on this machine (Debian: apt-get install nginx-light)")
         return
     others = os.getloadavg()[0]
-    rows = measured(Phase(asked.sessions, asked.seconds, asked.every, PAGES, DEFAULT))
+    rows = measured(Phase(arguments.sessions, arguments.seconds, arguments.every, PAGES, DEFAULT))
     print(table(rows))
-    if asked.sessions >= SESSIONS and asked.seconds >= SECONDS and asked.every <= EVERY:
+    if arguments.sessions >= SESSIONS and arguments.seconds >= SECONDS and arguments.every <= EVERY:
         cores = os.cpu_count() or 1
         note = f"Three instances, nginx and the visitors share {cores} cores, which had a load of {others:.1f} before."
         report.write("load-replicas", rows, note)

@@ -39,8 +39,8 @@ class Server:
     @property
     def peak(self) -> int:
         """Peak memory of the process in bytes (Linux)."""
-        told = Path(f"/proc/{self._process.pid}/status").read_text()
-        return 1024 * int(re.findall(r"^VmHWM:\s+(\d+) kB", told, re.MULTILINE)[0])
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        return 1024 * int(re.findall(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)[0])
 
     @property
     def threads(self) -> int:

@@ -173,5 +173,5 @@ async def visiting(url: str, seed: int = 0) -> AsyncIterator[Visitor]:
 
 def _cookies(url: str) -> str:
     with urlopen(url, timeout=ANSWER_S) as page:
-        given = page.headers.get_all("Set-Cookie") or []
-    return "; ".join(each.partition(";")[0] for each in given)
+        headers = page.headers.get_all("Set-Cookie") or []
+    return "; ".join(each.partition(";")[0] for each in headers)

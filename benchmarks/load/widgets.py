@@ -137,6 +137,6 @@ def _open_head(proto: Any, state: WidgetState, _: WidgetState | None, chance: ra
     if not header.get("atlas"):
         return False
     head = [chance.randrange(header["atlas"]["layers"]), chance.randrange(header["atlas"]["heads"])]
-    said = {"identity": header["identity"], "heads": [head], "cell": None, "range": None, "complete": False}
-    state.json_value = json.dumps({"look": {**said, "held": [], "atlas": True, "serial": chance.randrange(1, 10**6)}})
+    sent = {"identity": header["identity"], "heads": [head], "cell": None, "range": None, "complete": False}
+    state.json_value = json.dumps({"look": {**sent, "held": [], "atlas": True, "serial": chance.randrange(1, 10**6)}})
     return True

@@ -95,10 +95,10 @@ def _file() -> Row:
 
         ours_s, theirs_s = medians_s(ours, theirs, FILES)
         worst = _worst(ours(), theirs())
-    told = f"{TEXTS / theirs_s:.0f} transformers' pipeline, {TOGETHER} at once: {theirs_s / ours_s:.2f}x"
+    details = f"{TEXTS / theirs_s:.0f} transformers' pipeline, {TOGETHER} at once: {theirs_s / ours_s:.2f}x"
     met = theirs_s >= ours_s and worst <= TOLERANCE
     words = f"classes of {TEXTS:,} texts, MiniLM shape"
-    return Row(words, f"{TEXTS / ours_s:.0f} a second", f"{told}, off by {worst:.0e}", ">= 1.0x, 1e-5", met)
+    return Row(words, f"{TEXTS / ours_s:.0f} a second", f"{details}, off by {worst:.0e}", ">= 1.0x, 1e-5", met)
 
 
 def _worst(ours: Sequence[Any], theirs: Sequence[Sequence[dict[str, Any]]]) -> float:

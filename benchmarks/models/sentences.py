@@ -62,8 +62,8 @@ def _stored(ours: "_Ours", sentences: Sequence[str]) -> Row:
             ours.vectors(sentences, store=Path(folder))
             times.append(time.perf_counter() - start)
     first, second = times
-    told = f"{first:.2f} s the first time: {first / second:.0f}x"
-    return Row(f"{STORED:,} short sentences again", f"{second:.2f} s", told, ">= 20x", first >= 20 * second)
+    details = f"{first:.2f} s the first time: {first / second:.0f}x"
+    return Row(f"{STORED:,} short sentences again", f"{second:.2f} s", details, ">= 20x", first >= 20 * second)
 
 
 class _Ours:
@@ -95,6 +95,6 @@ class _Ours:
 
 def made_sentences(words: Sequence[str], count: int, middle: float) -> list[str]:
     """Artificial sentences of varied length, half of them shorter than the median, some several times as long."""
-    made = random.Random(0)
-    lengths = [max(3, round(middle * made.lognormvariate(0, 0.6))) for _ in range(count)]
-    return [" ".join(made.choices(words, k=length)) for length in lengths]
+    rng = random.Random(0)
+    lengths = [max(3, round(middle * rng.lognormvariate(0, 0.6))) for _ in range(count)]
+    return [" ".join(rng.choices(words, k=length)) for length in lengths]

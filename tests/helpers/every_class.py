@@ -119,18 +119,18 @@ def differences(name: str, model_class: Any, sizes: Mapping[str, Any], folder: P
     built, stored = module_ledger(name, module), source_ledger(folder_source(name, folder), SETTINGS)
     saved = read_json(folder, "config.json")
     described = config_ledger(name, saved, task_of_class(name, saved, name))
-    told = [f"{built.total:,} for {own:,}"] if (own := _own_count(module)) != built.total else []
+    differing = [f"{built.total:,} for {own:,}"] if (own := _own_count(module)) != built.total else []
     for source, ledger in (("header", stored), ("config", described)):
         if source == "config" and ledger.architecture != name:
             continue  # a class without a task cannot be built from a config alone
         apart = any(".experts." in row.name for row in ledger.parameters)
         expected = _faces(built, apart)
-        told += [
+        differing += [
             f"{source}: {face}: {value} for {expected[face]}"
             for face, value in _faces(ledger, apart).items()
             if value != expected[face]
         ]
-    return told
+    return differing
 
 
 def _own_count(module: Any) -> int:

@@ -47,8 +47,8 @@ def config_of(model_type: str) -> dict[str, Any]:
     """The config of a tiny model of a type."""
     if model_type in FAMILIES:
         return tiny_config(model_type).to_dict()
-    made = decoder_config(model_type) if model_type in DECODERS else writer_config(model_type)
-    return made.to_dict()
+    config = decoder_config(model_type) if model_type in DECODERS else writer_config(model_type)
+    return config.to_dict()
 
 
 @cache

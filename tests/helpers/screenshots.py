@@ -51,16 +51,16 @@ def _embed(home: Path) -> None:
 
 def main(names: list[str]) -> None:
     """Take these pictures, by default all."""
-    asked = pictures()
+    wanted = pictures()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         home = Path(folder)
         _embed(home)
         browser = playwright.chromium.launch(executable_path=chromium(playwright), args=list(ARGUMENTS))
         with serving(home) as url, new_tab(browser) as page:
-            for name in names or asked:
+            for name in names or wanted:
                 place = "" if name == "overview" else name
-                page.goto(f"{url}/{place}?{urlencode(asked[name].get('query', {}))}")
-                expect(page.get_by_role("heading", name=asked[name]["title"], exact=True)).to_be_visible()
+                page.goto(f"{url}/{place}?{urlencode(wanted[name].get('query', {}))}")
+                expect(page.get_by_role("heading", name=wanted[name]["title"], exact=True)).to_be_visible()
                 until(page, f"{SETTLED} && !{RUNNING}")
                 page.evaluate(AT_REST)
                 picture = Image.open(io.BytesIO(page.screenshot()))

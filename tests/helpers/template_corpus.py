@@ -157,8 +157,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--embed", action="store_true", help="the bundled model embeds the templates")
-    given = parser.parse_args()
-    make_corpus(given.folder, given.rows, embedded_vectors() if given.embed else seeded_vectors(given.seed), given.seed)
+    args = parser.parse_args()
+    make_corpus(args.folder, args.rows, embedded_vectors() if args.embed else seeded_vectors(args.seed), args.seed)
 
 
 if __name__ == "__main__":

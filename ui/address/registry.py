@@ -230,5 +230,5 @@ def linked(how: Linked, page: str) -> tuple[str, ...]:
 
 
 def names_once_taken() -> tuple[str, ...]:
-    """Names that are removed from an address once they are read: texts, and those that are only meaningful with them."""
+    """Names that are removed from an address once read: texts, and those that are only meaningful with them."""
     return tuple(dict.fromkeys(row.param.key for row in ROWS if row.linked in ("asked", "placed", "column")))

@@ -30,8 +30,8 @@ def cached_figure(figure: Any, theme: Theme) -> Any:
         digest = key_digest(figure.key) if figure.key else None
         if digest is None:
             return figure.drawn(theme)
-        made = results().made((__name__, *look, digest), lambda: figure.drawn(theme), _nbytes)
-        figure.kept[look] = made
+        cached = results().made((__name__, *look, digest), lambda: figure.drawn(theme), _nbytes)
+        figure.kept[look] = cached
     return figure.kept[look]
 
 

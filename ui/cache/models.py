@@ -42,14 +42,14 @@ def attention_source(name: str) -> str:
 
 def rounded(name: str, rounding: Rounding) -> LoadedModel:
     """A loaded model with its weights rounded to a number format."""
-    origin, held = source(name), loaded_models()
+    origin, cache = source(name), loaded_models()
 
     def load() -> LoadedModel:
-        _make_room(held, needed_nbytes(origin, settings()))
+        _make_room(cache, needed_nbytes(origin, settings()))
         with st.spinner("Loading the model once more, and rounding its weights"):
             return round_weights(load_model(origin, settings()), rounding)
 
-    return held.made((origin.name, origin.kind, origin.revision, rounding), load, _nbytes)
+    return cache.made((origin.name, origin.kind, origin.revision, rounding), load, _nbytes)
 
 
 def with_head(name: str, task: str) -> HeadModel:
@@ -58,17 +58,17 @@ def with_head(name: str, task: str) -> HeadModel:
     Raises:
         BertvizError: the checkpoint has no such head, or cannot be loaded.
     """
-    origin, base, held = source(name), loaded(name), loaded_models()
+    origin, base, cache = source(name), loaded(name), loaded_models()
     key = (origin.name, origin.kind, origin.revision, task)
 
     def load() -> HeadModel:
         with st.spinner("Loading the head"):
             return load_head(origin, settings(), task, base)
 
-    head = held.made(key, load, _head_nbytes)
+    head = cache.made(key, load, _head_nbytes)
     if head.base is not base:  # the base was dropped and loaded again
-        held.pop(key)
-        head = held.made(key, load, _head_nbytes)
+        cache.pop(key)
+        head = cache.made(key, load, _head_nbytes)
     loaded(name)  # marks the base as used last, so that the head, which refers to it, is dropped first
     return head
 
@@ -111,14 +111,14 @@ def _has_tokenizer(name: str, current: Settings) -> bool:
 
 
 def _loaded(origin: ModelSource) -> LoadedModel:
-    held = loaded_models()
+    cache = loaded_models()
 
     def load() -> LoadedModel:
-        _make_room(held, needed_nbytes(origin, settings()))
+        _make_room(cache, needed_nbytes(origin, settings()))
         with st.spinner("Loading the model"):
             return load_model(origin, settings())
 
-    return held.made((origin.name, origin.kind, origin.revision), load, _nbytes)
+    return cache.made((origin.name, origin.kind, origin.revision), load, _nbytes)
 
 
 def _make_room(held: ByteCache, nbytes: int) -> None:

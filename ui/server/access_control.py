@@ -111,10 +111,10 @@ class Entrance:
         largest = int(config.get_option("server.maxUploadSize")) * 1024**2
         length = headers.get("content-length", "")
         nbytes = min(int(length), largest) if length.isascii() and length.isdigit() and len(length) < 19 else largest
-        held = uploaded_nbytes()
-        own = held.get(parts[2], 0) + self.coming[parts[2]] + nbytes
+        uploaded = uploaded_nbytes()
+        own = uploaded.get(parts[2], 0) + self.coming[parts[2]] + nbytes
         most = self.settings.max_cache_bytes
-        if own > FILES_OF_SESSION * largest or sum(held.values()) + self.coming.total() + nbytes > most:
+        if own > FILES_OF_SESSION * largest or sum(uploaded.values()) + self.coming.total() + nbytes > most:
             raise Refused(413, "There are too many uploaded files on this server; remove some, or come back later.")
         return parts[2], nbytes
 

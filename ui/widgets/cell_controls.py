@@ -67,10 +67,10 @@ def token_select(label: str, tokens: Tokens, key: str, default: int, help_text: 
     place = st.session_state.get(key, default)
     match source_of(key, of):
         case "address":
-            asked = st.query_params[key]
-            named = _position(asked, most)
+            written = st.query_params[key]
+            named = _position(written, most)
             if named is None:
-                st.toast(escape_markdown(f"There is no token {asked[:20]} here; the last one is {most}."))
+                st.toast(escape_markdown(f"There is no token {written[:20]} here; the last one is {most}."))
             place = most if named is None else named
         case "default":
             place = default

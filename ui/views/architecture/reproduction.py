@@ -136,12 +136,12 @@ def design_code(name: str, model_class: str) -> str:
 def _model(name: str, model_class: str, way: DryWay | None = None, options: str = "") -> str:
     """Lines that build the class, without values if it can be run that way."""
     source = sources.source(name)
-    made = f"model = {model_class}(config).eval()"
+    line = f"model = {model_class}(config).eval()"
     return (
         "import torch\n"
         f"from transformers import AutoConfig, {model_class}\n\n"
         f"config = AutoConfig.from_pretrained({source.pretrained_name!r}{options})\n"
-        f"{_built(made, way)}"
+        f"{_built(line, way)}"
     )
 
 

@@ -36,7 +36,7 @@ def attention_code(trace: Trace, layer: int, head: int, reading: MapOptions) -> 
 def _with_transformers(trace: Trace, layer: int, head: int, reading: MapOptions) -> str:
     where = sources.source(trace.model).pretrained_name
     encoder = ".get_encoder()" if sources.source(trace.model).config.get("is_encoder_decoder") else ""
-    given = given_lines(trace.tokens, models.loaded(trace.model).model)
+    arguments = given_lines(trace.tokens, models.loaded(trace.model).model)
     shown = ROLLOUT.format(layer=layer)
     if reading.weights == "attention":
         shown = f"print(outputs.attentions[{layer}][0, {head}])   # queries × keys of layer {layer}, head {head}"
@@ -46,7 +46,7 @@ def _with_transformers(trace: Trace, layer: int, head: int, reading: MapOptions)
         f"tokenizer = AutoTokenizer.from_pretrained({where!r})\n"
         f"model = AutoModel.from_pretrained({where!r}, attn_implementation='eager', dtype=torch.{trace.dtype})\n"
         f"model = model{encoder}.eval()\n"
-        f"inputs = tokenizer({_texts(trace.tokens)}, {given})\n"
+        f"inputs = tokenizer({_texts(trace.tokens)}, {arguments})\n"
         "with torch.no_grad():\n"
         "    outputs = model(**inputs, output_attentions=True)\n"
         f"{shown}"

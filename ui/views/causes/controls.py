@@ -62,9 +62,9 @@ def take_head(place: Place) -> None:
 def heads_multiselect(places: Sequence[Place]) -> tuple[Place, ...]:
     """Heads chosen by the reader."""
     names = {head_name(place): place for place in places}
-    held = st.session_state.get(REMOVED.key)
-    if held is not None and any(name not in names for name in held):
-        st.session_state[REMOVED.key] = [name for name in held if name in names]
+    stored = st.session_state.get(REMOVED.key)
+    if stored is not None and any(name not in names for name in stored):
+        st.session_state[REMOVED.key] = [name for name in stored if name in names]
     chosen = st.multiselect(
         "Heads removed together",
         list(names),

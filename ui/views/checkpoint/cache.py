@@ -60,11 +60,11 @@ def _read(opened: SharedModel, files: tuple[Checkpoint, ...], ask: Callable[[Tel
     while not turn.acquire(timeout=WAIT_S):
         place.progress(0.0, text="Waiting: another checkpoint is being read.")
     try:
-        made = ask(_teller(place))
+        result = ask(_teller(place))
     finally:
         turn.release()
     place.empty()
-    return made
+    return result
 
 
 def _teller(place: DeltaGenerator) -> Tell:

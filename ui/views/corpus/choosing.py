@@ -51,5 +51,5 @@ def _example(alone: bool) -> Path:
     if job is None:
         agreed_work(repr(what), texts.OFFER)
         job = board().start(what, len(example_set().texts), work)
-    made: Path = awaited(board, what, job, "sentences", progress.PATIENCE_S, kind="corpus example")
-    return made
+    folder: Path = awaited(board, what, job, "sentences", progress.PATIENCE_S, kind="corpus example")
+    return folder

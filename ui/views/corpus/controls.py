@@ -56,8 +56,8 @@ def query_input(example: bool, first: str) -> str:
         example: whether the corpus is the example, which has its own default query.
         first: the first text of the corpus; "" if its texts are not stored.
     """
-    held = st.session_state.get(QUERY)
-    if held is None or (held == CORPUS_QUERY and not example):
+    stored = st.session_state.get(QUERY)
+    if stored is None or (stored == CORPUS_QUERY and not example):
         st.session_state[QUERY] = CORPUS_QUERY if example else ""
     typed = st.text_input(
         "Search for",

@@ -36,24 +36,24 @@ def search_view(named: SharedCorpus, row: DeltaGenerator) -> None:
         return
     _ = named.model.source  # without the model nothing can be searched, even if there are cached hits
     options = Options((text,), values={HITS.key: str(count), WHERE.key: where})
-    given = answer(corpus_hits, named, options).result
-    if given.hits:
+    hits = answer(corpus_hits, named, options).result
+    if hits.hits:
         words = figure_block(
-            hits_figure(given),
-            f"corpus search {named.name} {given.model}",
-            _table(given),
+            hits_figure(hits),
+            f"corpus search {named.name} {hits.model}",
+            _table(hits),
             numbers="open",
-            height="auto" if len(given.hits) <= 10 else 390,
+            height="auto" if len(hits.hits) <= 10 else 390,
             texts=(text,),
-            models=(given.model,),
+            models=(hits.model,),
             explanation=(texts.SEARCH, library_lines(corpus_hits, named, options)),
         )
-        words.markdown(_summary(given))
-        for notice in given.notices:
+        words.markdown(_summary(hits))
+        for notice in hits.notices:
             words.caption(escape_markdown(notice))
-        _opened(given)
+        _opened(hits)
         return
-    for notice in given.notices:
+    for notice in hits.notices:
         st.info(escape_markdown(notice), icon=":material/info:")
 
 

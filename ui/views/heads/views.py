@@ -255,11 +255,11 @@ def times(name: str, text: str, pair: str | None, products: FusedVsPerHead) -> P
     """Times of both ways, measured once for each reader, and again on request."""
     model = models.loaded(name)
     what = (model.name, model.revision, text, pair, products.layer, products.block)
-    held = session.stored(MEASURED)
-    if held is None or held[0] != what:
-        held = (what, time_products(model, products))
-        session.store(MEASURED, held)
-    measured: ProductTimes | None = held[1]
+    stored = session.stored(MEASURED)
+    if stored is None or stored[0] != what:
+        stored = (what, time_products(model, products))
+        session.store(MEASURED, stored)
+    measured: ProductTimes | None = stored[1]
     return measured
 
 

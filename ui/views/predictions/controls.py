@@ -41,22 +41,22 @@ def masked_positions(tokens: Tokens, mask_id: int | None) -> tuple[int, ...]:
 
     The address contains positions only, since words belong to the text.
     """
-    own, held = _first_masks(tokens, mask_id), st.session_state.get(MASK.key)
+    own, stored = _first_masks(tokens, mask_id), st.session_state.get(MASK.key)
     match source_of(MASK.key, (tokens.text, tokens.pair)):
         case "address":
-            asked = st.query_params[MASK.key]
-            held = _positions(asked, len(tokens))
-            if held is None:
+            written = st.query_params[MASK.key]
+            stored = _positions(written, len(tokens))
+            if stored is None:
                 words = (
-                    f"There is no mask={asked[:20]} here; write up to {MAX_MASKS} positions of the text such as 2,5."
+                    f"There is no mask={written[:20]} here; write up to {MAX_MASKS} positions of the text such as 2,5."
                 )
                 st.toast(escape_markdown(words))
         case "default" | "elsewhere":
-            held = None
-    if held is None or max(held, default=0) >= len(tokens):
-        held = own
+            stored = None
+    if stored is None or max(stored, default=0) >= len(tokens):
+        stored = own
     own_masks = set(_typed(tokens, mask_id))
-    return _keep(tokens, mask_id, [place for place in held if place not in own_masks])
+    return _keep(tokens, mask_id, [place for place in stored if place not in own_masks])
 
 
 def masked_options(tokens: Tokens, masked: tuple[int, ...], position: int | None = None, word: str = "") -> Options:
@@ -166,5 +166,5 @@ def _positions(written: str, count: int) -> list[int] | None:
     if written == NO_MASK:
         return []
     places = [whole(part) for part in written.split(",")]
-    given = [place for place in places if place is not None and place < count]
-    return given if len(given) == len(places) <= MAX_MASKS else None
+    valid = [place for place in places if place is not None and place < count]
+    return valid if len(valid) == len(places) <= MAX_MASKS else None

@@ -51,12 +51,12 @@ def reproduction(source: ModelSource, tokens: Tokens) -> str:
     """Three lines of Python that give the same ids."""
     texts = [each for each in (tokens.text, tokens.pair) if each is not None]
     short = sum(map(len, texts)) <= SHOWN_IN_CODE
-    given = ", ".join(map(repr, texts)) if short else ", ".join(("text", "pair")[: len(texts)])
+    arguments = ", ".join(map(repr, texts)) if short else ", ".join(("text", "pair")[: len(texts)])
     cut = f", truncation=True, max_length={tokens.limit}" if any(tokens.tokens_cut) else ""
     return (
         "from transformers import AutoTokenizer\n"
         f"tokenizer = AutoTokenizer.from_pretrained({source.pretrained_name!r})\n"
-        f'print(tokenizer({given}, return_tensors="pt"{cut}).input_ids)   # shape (1, {len(tokens)})'
+        f'print(tokenizer({arguments}, return_tensors="pt"{cut}).input_ids)   # shape (1, {len(tokens)})'
     )
 
 

@@ -67,8 +67,8 @@ def label(offer: Offer) -> str:
     Long entries are cut at their end, so distinguishing parts come first.
     """
     count = "" if offer.parameters is None else short_count(offer.parameters)
-    said = (offer.name, WORDS[offer.readiness], HEADS.get(offer.task, ""), count)
-    return " · ".join(each for each in said if each)
+    parts = (offer.name, WORDS[offer.readiness], HEADS.get(offer.task, ""), count)
+    return " · ".join(each for each in parts if each)
 
 
 def _follow_address(names: tuple[str, ...], free: bool) -> None:
@@ -83,5 +83,5 @@ def _follow_address(names: tuple[str, ...], free: bool) -> None:
 
 def _name_in_address(first: str) -> None:
     """Write the model's name into the address, unless it is the default."""
-    held = str(st.session_state.get(MODEL) or first)
-    write(MODEL, None if held == first else held, None)
+    name = str(st.session_state.get(MODEL) or first)
+    write(MODEL, None if name == first else name, None)

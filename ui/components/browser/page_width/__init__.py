@@ -45,8 +45,8 @@ def page_width(tall: bool = False) -> int:
 
 def window_height() -> int:
     """The window's height in pixels; 0 before the browser has reported it."""
-    said = getattr(component_state(KEY), "height", None)
-    return said if isinstance(said, int) and 0 < said <= MOST_PIXELS else 0
+    height = getattr(component_state(KEY), "height", None)
+    return height if isinstance(height, int) and 0 < height <= MOST_PIXELS else 0
 
 
 def first_width(window: str) -> int:

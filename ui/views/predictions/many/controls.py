@@ -154,8 +154,8 @@ def shown_parts(predictions: TextPredictions, scores: GoldScores) -> dict[str, l
 
 def opened_select(shown: Sequence[int]) -> int:
     """Index of the open text."""
-    held = st.session_state.get(OPENED)
-    if isinstance(held, int) and held > len(shown):
+    stored = st.session_state.get(OPENED)
+    if isinstance(stored, int) and stored > len(shown):
         st.session_state[OPENED] = 1
     label = f"Open text, 1 to {len(shown):,} of those shown"
     help_text = "A click on a row of the table chooses it, too."

@@ -41,10 +41,10 @@ def opened_text(name: str, asked: str, predictions: TextPredictions, scores: Gol
     st.markdown(escape_markdown(text))
     if pair:
         st.markdown(f":gray[second text:] {escape_markdown(pair)}")
-    said = f"answer **{escape_markdown(predictions.answers[place] or 'none')}**"
+    summary = f"answer **{escape_markdown(predictions.answers[place] or 'none')}**"
     if scores is not None and place in scores.compared:
-        said = f"gold label **{escape_markdown(scores.gold[place])}**, {said}"
-    st.markdown(said)
+        summary = f"gold label **{escape_markdown(scores.gold[place])}**, {summary}"
+    st.markdown(summary)
     if len(text) + len(pair) > LONGEST_LINKED:
         st.caption(f"The text has more than {LONGEST_LINKED:,} characters, too many for a link: copy it there.")
         return

@@ -54,8 +54,8 @@ def _has_mask(name: str, tokens: Tokens) -> bool:
     )
     filled = _filled(name, tokens)
     if mask not in "".join(filled):
-        said = " / ".join(f"“{escape_markdown(shortened(each, QUOTED))}”" for each in filled if each)
-        st.button(f"Take {said}", key="fill_masks", on_click=widgets_controls.put_texts, args=filled)
+        texts = " / ".join(f"“{escape_markdown(shortened(each, QUOTED))}”" for each in filled if each)
+        st.button(f"Take {texts}", key="fill_masks", on_click=widgets_controls.put_texts, args=filled)
     return True
 
 
