@@ -1,1 +1,1 @@
-"""Side-by-side measurements; `make bench` prints the table."""
+"""Benchmarks against alternatives; `make bench` prints the table."""

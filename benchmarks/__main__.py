@@ -1,4 +1,4 @@
-"""Run every measurement and print one table: what was done, our median, the alternative's median, the budget."""
+"""Run every benchmark and print one table: the work, our median, the alternative's median, the budget."""
 
 import sys
 import traceback
@@ -36,10 +36,10 @@ def main() -> None:
 
 
 def _measured(measure: Callable[[], list[Row]]) -> list[Row]:
-    """The lines of a measurement; one that breaks off is a line, too, and the others go on."""
+    """Rows of a benchmark; one that fails becomes a row, too, and the others continue."""
     try:
         return measure()
-    except Exception as error:  # whatever a program, a browser or a peer leads to
+    except Exception as error:  # any error of a program, a browser or a peer
         traceback.print_exc()
         return [Row(measure.__module__.rpartition(".")[2], f"broke off: {type(error).__name__}", "", "", False)]
 

@@ -1,4 +1,4 @@
-"""docs/benchmarks.md: each command writes its own section, with its date, its machine and all of its rows."""
+"""Write docs/benchmarks.md: each command writes its own section, with date, machine and all rows."""
 
 import platform
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ MODEL_NAME = "model name"
 
 
 def write(section: str, rows: Sequence[Row], note: str = "") -> None:
-    """Put a section's rows into the document; the other sections stay as they are.
+    """Write the rows of a section into the document; other sections are unchanged.
 
     Raises:
         ValueError: there is no such section.
@@ -40,7 +40,7 @@ def write(section: str, rows: Sequence[Row], note: str = "") -> None:
 
 
 def replaced(document: str, section: str, text: str) -> str:
-    """The document with the text of one section in its place; sections stand in the order of SECTIONS."""
+    """Replace the text of one section of the document; sections are in the order of SECTIONS."""
     parts: dict[str, str] = {}
     for part in document.split("\n## ")[1:]:
         parts[part.partition("\n")[0].removeprefix("make ").strip()] = part.strip()
@@ -49,7 +49,7 @@ def replaced(document: str, section: str, text: str) -> str:
 
 
 def machine() -> str:
-    """This machine and what runs on it, in a line."""
+    """This machine and its software, in one line."""
     cores = len(psutil.Process().cpu_affinity()) if hasattr(psutil.Process, "cpu_affinity") else psutil.cpu_count()
     memory = psutil.virtual_memory().total / 1024**3
     packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "transformers", "streamlit"))
@@ -60,7 +60,7 @@ def machine() -> str:
 
 
 def _processor() -> str:
-    """Name of the processor; the system's own file where platform does not know it."""
+    """Name of the processor, from the system's own file if platform lacks it."""
     known = Path("/proc/cpuinfo")
     lines = known.read_text(errors="replace").splitlines() if known.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith(MODEL_NAME)]

@@ -1,4 +1,4 @@
-"""Medians of repeated runs, and the rows of the table."""
+"""Medians of repeated runs, and rows of the table."""
 
 import statistics
 import time
@@ -8,27 +8,27 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table."""
+    """One row of the table."""
 
     work: str
-    """What was done."""
+    """The measured work."""
     ours: str
     """Median of this project."""
     alternative: str
-    """What it is measured against, in the same run."""
+    """The alternative's result in the same run."""
     budget: str
-    """What was promised."""
+    """The promised limit."""
     met: bool
-    """Whether it holds."""
+    """Whether the budget is met."""
 
     @property
     def verdict(self) -> str:
-        """Whether the budget holds, in a word."""
+        """Whether the budget is met, in a word."""
         return "ok" if self.met else "MISSED"
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows one below the other, as a terminal shows them."""
+    """Format the rows for a terminal."""
     width, ours, other = (max(len(getattr(row, name)) for row in rows) for name in ("work", "ours", "alternative"))
     return "\n".join(
         f"{row.work.ljust(width)}  {row.ours:>{ours}}  {row.alternative:<{other}}  {row.budget:<22}  {row.verdict}"
@@ -37,7 +37,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def median_s(work: Callable[[], object], runs: int) -> float:
-    """Median seconds of a number of runs, after one that is not counted."""
+    """Median seconds of a number of runs, after one warm-up run."""
     work()
     times = []
     for _ in range(runs):
@@ -50,7 +50,7 @@ def median_s(work: Callable[[], object], runs: int) -> float:
 def medians_s(
     quick: Callable[[], object], slow: Callable[[], object], rounds: int, quick_per_round: int = 1
 ) -> tuple[float, float]:
-    """Median seconds of two works, run in turn so that both meet the same machine; one run of each is not counted."""
+    """Median seconds of two works, run alternately under the same conditions, after one warm-up run each."""
     quick()
     slow()
     times: tuple[list[float], list[float]] = ([], [])

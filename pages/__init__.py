@@ -1,1 +1,1 @@
-"""One file per page: ask, compute through ui.cache.ledgers, draw."""
+"""Pages of the dashboard, one file each: widgets, computation through ui.cache, figures."""

@@ -15,7 +15,7 @@ from ui.widgets.figure_block import chart, download_row, explained, folded
 from ui.widgets.formatting import BERT_IN_FIVE, BERT_IS_FOR, bytes_text, count, escape_markdown, heading
 
 HALF = 0.55
-"""Share of the page's width that the picture takes."""
+"""Share of the page's width taken by the figure."""
 
 
 def links(*names: str) -> list[PageLink]:
@@ -35,7 +35,7 @@ if model.config_class not in ("", model.architecture):
 name_model(name, f"{model.title}{named}")
 tour.entry()
 
-if not tour.is_open():  # a step has a text of its own, and its picture must be in sight
+if not tour.is_open():  # a step has its own text, and its figure must be visible
     with st.container(key="halves_text"):
         field, ways = st.columns([11, 9], gap="medium")
     with field:

@@ -1,16 +1,16 @@
-"""What all tests share: shapes of results checked at run time, no network, tiny models of every family."""
+"""Fixtures of all tests: runtime checks of shapes, no network, tiny models of every family."""
 
 import os
 import sys
 
 os.environ.setdefault("HF_HUB_OFFLINE", "0")
-# Tests run side by side and their models are tiny: threads of one would only wait for those of another.
+# Tests run in parallel with tiny models, so more threads would only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
-# A process for each tiny model would take seconds of each test; those of the processes themselves ask for them.
+# A process per tiny model would take seconds in each test; tests of these processes enable them.
 os.environ.setdefault("INSIDE_BERT_ISOLATE_MODELS", "0")
-# What a GPU computes is compared with a CPU in tests/models/test_gpu.py; all others compare like with like.
+# GPU results are compared with a CPU in tests/models/test_gpu.py; all other tests compare results of one device.
 os.environ.setdefault("INSIDE_BERT_DEVICE", "cpu")
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
@@ -34,22 +34,22 @@ from streamlit.components.v2 import manifest_scanner
 from bertviz_core.settings import Settings
 from tests.helpers.sample import leave_to_the_slow
 
-# The same cases in every run, however busy the machine is.
+# The same cases in every run, even on a busy machine.
 hypothesis.settings.register_profile("same", deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("same")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Call those examples slow that the sample of their test leaves out."""
+    """Mark the examples outside a test's sample as slow."""
     leave_to_the_slow(items)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Look for no garbage while tests are imported, and leave what was imported out of later collections.
+    """Disable garbage collection during the import of tests, and exclude imported objects from later collections.
 
-    All of it stays: to look through it takes seconds while it grows, and half a second each time afterwards.
+    All of them stay alive; collections would take seconds during the import, and half a second each afterwards.
     """
     gc.disable()
     try:
@@ -62,9 +62,9 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.fixture(scope="session", autouse=True)
 def installed_components() -> Iterator[None]:
-    """Look through the installed packages for components once a session; every new `AppTest` would do it again.
+    """Search the installed packages for components once per session, instead of once per `AppTest`.
 
-    That reads the metadata of some 200 packages, which takes longer than most pages.
+    The search reads the metadata of about 200 packages, which takes longer than most pages.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
@@ -84,11 +84,11 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture(autouse=True)
 def own_main(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put back the main module, for which Streamlit puts the page that it runs: spawned processes would run it, too."""
+    """Restore the main module, which Streamlit replaces by the page it runs: spawned processes would run it, too."""
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
 
 @pytest.fixture(autouse=True)
 def own_store(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep sentence vectors in the tests' own folder, not in the user's cache."""
+    """Store sentence vectors in a temporary folder, not in the user's cache."""
     monkeypatch.setenv("INSIDE_BERT_VECTOR_STORE_DIR", str(tmp_path_factory.getbasetemp() / "store"))

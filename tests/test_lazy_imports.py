@@ -1,4 +1,4 @@
-"""torch and transformers are imported when they are first used, and not before."""
+"""torch and transformers are imported on first use, and not before."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Settings from the environment: every name counts, and nonsense is refused in one sentence."""
+"""Settings from the environment: every name is read, and invalid values are refused with one message."""
 
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def test_every_limit_is_what_its_variable_says(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_default_reads_as_what_it_is() -> None:
-    """Each default that the table shows as a value is accepted where it is written into its variable."""
+    """Each default that the table shows as a value is accepted in its variable."""
     for variable, row in rows().values():
         if row.shown or not row.kind.blank_is_empty:
             continue

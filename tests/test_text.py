@@ -1,4 +1,4 @@
-"""Numbers in words: no number but 0 reads as 0."""
+"""Numbers as text: only 0 is written as 0."""
 
 import pytest
 

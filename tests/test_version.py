@@ -1,4 +1,4 @@
-"""The version stands in one file, which the package's build reads and everything else imports."""
+"""The version is in one file, which the package's build reads and everything else imports."""
 
 import ast
 import tomllib
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def imported_from_the_top(tree: ast.AST) -> list[str]:
-    """Public names that a module imports from the package, which stands above all of its modules."""
+    """Public names that a module imports from the package, which is above all of its modules."""
     return [
         each.name
         for node in ast.walk(tree)

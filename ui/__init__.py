@@ -1,1 +1,1 @@
-"""What pages share: controls, cache, errors, downloads, the frame."""
+"""Code shared by the pages: controls, cache, errors, downloads and the frame."""

@@ -1,4 +1,4 @@
-"""Worked sets of sentences to begin with: each shows one thing that a sentence vector holds, or does not."""
+"""Example sets of sentences: each shows one property that a sentence vector captures, or does not."""
 
 from collections.abc import Mapping
 
@@ -56,4 +56,4 @@ QUERIES: Mapping[str, str] = {
     "negation": "This place is not good.",
     "word order": "A man was bitten by a dog.",
 }
-"""Name of a set -> a sentence whose nearest in the set are worth a look."""
+"""Name of a set -> an instructive query for it."""

@@ -29,9 +29,9 @@ DEFAULT_TEXT = "I love my pet python."
 MOST_AGREED = 100
 """Most long runs whose confirmation this server remembers."""
 TRAINED_PROBE = "trained_probe"
-"""Key of the session: the probe that was trained last; other pages offer it as a target."""
+"""Session key of the probe trained last; other pages offer it as a target."""
 PIXELS = "page_pixels"
-"""Key of the session: width of the page in pixels."""
+"""Session key of the page's width in pixels."""
 WINDOW_WIDTH = "window_width"
 """Name of the session cookie with the window's width in pixels."""
 FIGURE, ONLY = "figure", "only"
@@ -91,7 +91,7 @@ def run_allowed(run: str) -> bool:
 
 
 def allow_run(run: str) -> None:
-    """Remember that this long run was confirmed; other readers are not asked again."""
+    """Remember that this long run was confirmed; other readers need not confirm it again."""
     store("long_run", run)
     agreed = _agreed_runs()
     agreed[run] = None
@@ -100,7 +100,7 @@ def allow_run(run: str) -> None:
 
 
 def forget_run(run: str) -> None:
-    """Ask again before this long run starts."""
+    """Require a new confirmation before this long run starts."""
     store("long_run", "")
     _agreed_runs().pop(run, None)
 
@@ -123,4 +123,4 @@ QUESTION = (
     "What does the python eat?",
     "My pet python sleeps in a warm corner of the kitchen. Once a week it eats a mouse, and then it rests for days.",
 )
-"""An example of a question and the context with its answer."""
+"""An example question, and the context that contains its answer."""

@@ -27,9 +27,9 @@ FILE_LISTS = {
         ("labelled", "labelled_file", ("Train a head", "Several texts")),
     ),
 }
-"""Page -> for each list that may come from a file: keys of source and file, and the views that read it, () for all."""
+"""Page -> for each list that may come from a file: keys of source and file, and the views that read it; () for all."""
 MOST_CHARACTERS = 1_600
-"""Most characters of texts in a link; every browser and proxy accepts the address, which stays below 2,000."""
+"""Most characters of texts in a link; the whole address stays below 2,000, which every browser and proxy accepts."""
 INCLUDE = "share_text"
 DEFAULTS = {
     "corpus_query": session.CORPUS_QUERY,
@@ -41,11 +41,11 @@ DEFAULTS = {
 """Default texts, which no link needs to include."""
 
 LINKED = "texts_of_a_link"
-"""Key of the session: name -> text of the link that opened the session."""
+"""Session key: name -> text in the link that opened the session."""
 
 
 def take_from_address() -> None:
-    """Take what a link carries once: texts of its author, and names that have a meaning beside them only."""
+    """Read and remove texts in the address, and names that are only meaningful with them."""
     brought = take((*names_once_taken(), LINKED_FILE, FILES))
     session.store(LINKED, {**session.stored(LINKED, {}), **{key: brought[key] for key in TYPED if key in brought}})
     if LINKED_FILE in brought:
@@ -60,7 +60,7 @@ def take_from_address() -> None:
 
 @st.fragment
 def share_button(page: str, title: str) -> None:
-    """Show the button; its panel is drawn when it is opened."""
+    """Show the button; its panel is drawn when opened."""
     with st.popover("Share", type="tertiary", key="share_open", on_change="rerun") as place:
         if place.open:
             _panel(page, title)
@@ -69,7 +69,7 @@ def share_button(page: str, title: str) -> None:
 def whole_view(page: str) -> None:
     """Show the link from a frame to the whole dashboard, with the texts of the frame's own link.
 
-    Texts that were typed in the frame are left out, since the reader did not ask to put them into an address.
+    Texts typed in the frame are left out, since the reader did not ask to put them into an address.
     """
     brought = session.stored(LINKED, {})
     without = _carried(page, False)
@@ -117,7 +117,7 @@ def _files(page: str) -> tuple[bool, list[str]]:
 
 
 def frame_words(ancestors: Sequence[str]) -> str:
-    """Sites that may embed the dashboard, in Markdown.
+    """Describe which sites may embed the dashboard, in Markdown.
 
     Args:
         ancestors: sources of `INSIDE_BERT_FRAME_ANCESTORS`.
@@ -132,7 +132,7 @@ def frame_words(ancestors: Sequence[str]) -> str:
 
 
 def _carried(page: str, typed: bool) -> list[tuple[str, str]]:
-    """What a link to the page carries, with the reader's own texts or without."""
+    """Parameters added to a link to the page, with or without the reader's own texts."""
     values = session.all_stored()
     example = EXAMPLES.get(str(values.get("example")), ("", ""))[1]
     edited = {"edited": str(values.get("text")), "edited_pair": str(values.get("pair"))}

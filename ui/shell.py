@@ -61,10 +61,10 @@ def model_and_text() -> None:
     controls.text_inputs(reads_text(here))
 
 
-if session.figure_only():  # another site's page shows the figure: its model and text are in the address
+if session.figure_only():  # a frame with the figure only; its model and text are in the address
     with st.container(key="figure_only"), shown_to_user():
         model_and_text()
-elif st.context.is_embedded:  # another site's page shows this one in a frame: the view, and the way to all of it
+elif st.context.is_embedded:  # a frame on another site: the view, and a link to the dashboard
     with st.container(horizontal=True, gap="xsmall", key="frame_bar"), shown_to_user():
         with st.popover("Model and text" if reads_text(here) else "Model", type="tertiary"):
             model_and_text()
@@ -82,7 +82,7 @@ else:
             again,
         )
         with st.container(horizontal=True, gap="xsmall"):
-            with st.container(width="content"):  # a fragment alone would take all the room that its row has left
+            with st.container(width="content"):  # a fragment alone would take all remaining width of its row
                 share.share_button(here, page.title)
             with st.container(width="content"):
                 report.button()
@@ -92,9 +92,9 @@ else:
         own_texts.keep_texts()
 session.store(session.PIXELS, page_width(session.figure_only()))
 if session.figure_only() and not window_height():
-    st.stop()  # the browser says it at once
+    st.stop()  # the browser resends the address at once
 if again:
-    st.stop()  # the browser opens the whole address now
+    st.stop()  # the browser now opens the whole address
 tour.step_bar(here, pages, step)
 if absent and here == FIRST:
     titles = {each.title: each for each in pages.values()}

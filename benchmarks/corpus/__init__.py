@@ -1,1 +1,1 @@
-"""Corpora: `make bench-corpus`."""
+"""Benchmarks of corpora: `make bench-corpus`."""

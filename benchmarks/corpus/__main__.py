@@ -1,4 +1,4 @@
-"""Measure corpora and print one table: `make bench-corpus`."""
+"""Benchmark corpora and print one table: `make bench-corpus`."""
 
 import argparse
 import sys
@@ -10,7 +10,7 @@ from benchmarks.timing import table
 
 
 def main() -> None:
-    """Print the table; exit code 1 if a budget is missed. A run of fewer rows writes no document."""
+    """Print the table; exit code 1 if a budget is missed. A run with fewer rows writes no document."""
     parser = argparse.ArgumentParser(prog="make bench-corpus", description="Measure corpora.")
     parser.add_argument("--rows", type=int, default=40_000, help="rows of the longest input")
     count = parser.parse_args().rows

@@ -1,4 +1,4 @@
-"""Corpora: two processes against one, memory and rate of a long input, growth with the rows, what Ray costs."""
+"""Embedding of corpora: one and two processes, memory and rate for a long input, growth with rows, overhead of Ray."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from benchmarks.timing import Row
 WORDS_A_SENTENCE = 7
 FULL = 200_000
 MOST_OF_PEERS = 20_000
-"""Rows of what is only compared, however long the input."""
+"""Most rows for peers, however long the input."""
 PER_SHARD = 1_000
 CHILD = """
 import json, resource, sys, time
@@ -66,15 +66,15 @@ class Embedded(NamedTuple):
     """One run of the command."""
 
     seconds: float
-    """All of it, start of processes included."""
+    """Total time, including the start of processes."""
     a_second: float
-    """Rows a second from the first shard on."""
+    """Rows per second from the first shard on."""
     growth_nbytes: int
-    """Peak memory of the process above that before the first row."""
+    """Peak memory of the process minus its memory before the first row."""
 
 
 def rows(count: int) -> list[Row]:
-    """The lines of the corpus.
+    """Rows of the table for embedding.
 
     Args:
         count: rows of the longest input.
@@ -94,7 +94,7 @@ def rows(count: int) -> list[Row]:
 
 
 def _two_processes(folder: Path, texts: Path) -> Row:
-    """One process on one processor, two on two."""
+    """One process on one processor, and two on two."""
     one = _embedded(folder, texts, "processes", 1, {0})
     two = _embedded(folder, texts, "processes", 2, {0, 1})
     return Row(
@@ -107,7 +107,7 @@ def _two_processes(folder: Path, texts: Path) -> Row:
 
 
 def _long(folder: Path, sentences: Sequence[str], done: Embedded) -> list[Row]:
-    """Memory and rate of one process over a long input; the peers on a tenth of it, 20,000 rows at most."""
+    """Memory and rate of one process for a long input; peers run on a tenth of it, at most 20,000 rows."""
     count = len(sentences)
     some = min(count // 10, MOST_OF_PEERS)
     part = folder / "part.txt"
@@ -133,22 +133,22 @@ def _long(folder: Path, sentences: Sequence[str], done: Embedded) -> list[Row]:
 
 
 def _growth(times: dict[int, Embedded]) -> Row:
-    """Seconds of inputs of several sizes."""
-    told = "; ".join(
+    """Seconds for inputs of several sizes."""
+    note = "; ".join(
         f"{size:,}: {done.seconds:.0f} s, {done.growth_nbytes / 1024**2:.0f} MiB" for size, done in times.items()
     )
     rates = [done.a_second for done in times.values()]
     return Row(
-        "growth with the rows, one process", told, "rows a second do not fall", ">= 0.8x", rates[-1] >= 0.8 * rates[0]
+        "growth with the rows, one process", note, "rows a second do not fall", ">= 0.8x", rates[-1] >= 0.8 * rates[0]
     )
 
 
 def _ray(folder: Path, texts: Path, local: Embedded) -> Row:
-    """One worker of a cluster that is started for it, against this process."""
+    """One worker of a temporary cluster, against this process."""
     cluster = _embedded(folder, texts, "ray", 1, None)
-    told = f"{local.seconds:.1f} s in one process"
+    note = f"{local.seconds:.1f} s in one process"
     return Row(
-        f"{texts.stem} rows by one Ray worker, its start included", f"{cluster.seconds:.1f} s", told, "told", True
+        f"{texts.stem} rows by one Ray worker, its start included", f"{cluster.seconds:.1f} s", note, "told", True
     )
 
 
@@ -166,7 +166,7 @@ def _embedded(folder: Path, texts: Path, runner: str, count: int, processors: se
 
 
 def _child(source: str, arguments: Sequence[str], processors: set[int] | None) -> Any:
-    """What a script prints as JSON, run in a process of its own on some of the processors."""
+    """Run a script in a new process on some of the processors, and parse its JSON output."""
     with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as script:
         script.write(source)
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -1,8 +1,8 @@
-"""Search in a corpus and its map: exact search, an index of neighbours, density of a map, and how they grow with rows.
+"""Search in a corpus and its map: exact search, an index of neighbours, density of a map, and their growth with rows.
 
-Vectors are seeded mixtures of directions, as clustered as sentences are, in a temporary folder; no model runs. Each
-search is measured in a process of its own. Search, index and map read the file as the dashboard does, slice by slice
-(VectorFile); NumPy and torch map it, so that their greatest resident memory counts the mapped file too.
+Vectors are seeded mixtures of directions, as clustered as those of sentences, in a temporary folder; no model runs.
+Each search is measured in its own process. Search, index and map read the file slice by slice (VectorFile), like the
+dashboard; NumPy and torch map it, so that their peak resident memory includes the mapped file.
 """
 
 import json
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from bertviz_core.sentences.store.vector_rows import Vectors
 
 COUNTS = (50_000, 200_000, 1_000_000)
-"""Rows; budgets are those of the last."""
+"""Numbers of rows; budgets apply to the last."""
 INDEXED = (50_000,)
-"""Rows of the indexes that are made; on two cores one of a million takes the better part of an hour."""
+"""Numbers of rows of indexes; on two cores an index of a million rows takes almost an hour."""
 DIMENSIONS, MIXTURES, NOISE = 384, 5_000, 0.8
 QUERIES, PEER_QUERIES, HITS = 15, 3, 10
 BLOCK_ROWS = 50_000
 
 
 def rows(counts: tuple[int, ...] = COUNTS, indexed: tuple[int, ...] = INDEXED) -> list[Row]:
-    """The lines of search and map, the largest corpus last."""
+    """Rows of the table for search and map, the largest corpus last."""
     found = []
     with tempfile.TemporaryDirectory() as name:
         for count in counts:
@@ -44,7 +44,7 @@ def rows(counts: tuple[int, ...] = COUNTS, indexed: tuple[int, ...] = INDEXED) -
 
 
 def made_vectors(path: Path, count: int) -> None:
-    """A file of float16 unit vectors around seeded directions."""
+    """Write float16 unit vectors around seeded directions to a file."""
     rng = np.random.default_rng(0)
     directions = rng.standard_normal((MIXTURES, DIMENSIONS)).astype(np.float32)
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
@@ -59,27 +59,25 @@ def made_vectors(path: Path, count: int) -> None:
 
 def _exact(path: Path, count: int, last: bool) -> list[Row]:
     ours, numpy, torch = (_child(kernel, path) for kernel in ("usearch", "numpy", "torch"))
-    told = f"NumPy in blocks {numpy['p50']:.2f} s, torch in blocks {torch['p50']:.2f} s"
+    note = f"NumPy in blocks {numpy['p50']:.2f} s, torch in blocks {torch['p50']:.2f} s"
     work = f"exact search over {count:,} x {DIMENSIONS} float16, p50"
     budget, met = ("<= 0.5 s", ours["p50"] <= 0.5) if last else ("told, no budget", True)
-    found = [Row(work, f"{ours['p50']:.3f} s", told, budget, met)]
+    found = [Row(work, f"{ours['p50']:.3f} s", note, budget, met)]
     if last:
-        told = f"NumPy {numpy['peak']:.0f} MB, torch {torch['peak']:.0f} MB"
-        found.append(Row("its resident memory", f"{ours['peak']:.0f} MB", told, "<= 1,200 MB", ours["peak"] <= 1_200))
+        note = f"NumPy {numpy['peak']:.0f} MB, torch {torch['peak']:.0f} MB"
+        found.append(Row("its resident memory", f"{ours['peak']:.0f} MB", note, "<= 1,200 MB", ours["peak"] <= 1_200))
     return found
 
 
 def _index(path: Path, count: int) -> Row:
-    """An index as bertviz_core.corpus.search.index makes it, its recall measured on rows held back."""
-    given = _child("hnsw", path)
-    told = (
-        f"recall@{HITS} {given['recall']:.1%} on {given['queries']} held-back rows; made in {given['seconds']:.0f} s, "
-        f"file {given['megabytes']:.0f} MB"
+    """An index from bertviz_core.corpus.search.index, with its recall measured on held-out rows."""
+    seen = _child("hnsw", path)
+    note = (
+        f"recall@{HITS} {seen['recall']:.1%} on {seen['queries']} held-back rows; made in {seen['seconds']:.0f} s, "
+        f"file {seen['megabytes']:.0f} MB"
     )
-    met = given["p50"] <= 0.01 and given["recall"] >= 0.95
-    return Row(
-        f"search by an index of {count:,} rows, p50", f"{1000 * given['p50']:.1f} ms", told, "<= 10 ms, 95%", met
-    )
+    met = seen["p50"] <= 0.01 and seen["recall"] >= 0.95
+    return Row(f"search by an index of {count:,} rows, p50", f"{1000 * seen['p50']:.1f} ms", note, "<= 10 ms, 95%", met)
 
 
 def _map(path: Path, count: int, last: bool) -> list[Row]:
@@ -97,9 +95,9 @@ def _map(path: Path, count: int, last: bool) -> list[Row]:
     listed = _timed(lambda: map_points(points, window))
     density = map_density(points, window, values)
     nbytes = density.counts.nbytes + (density.majority.nbytes if density.majority is not None else 0)
-    told = f"placed by PCA in {placed:.1f} s; its points sampled in {listed:.2f} s; {nbytes / 1e6:.2f} MB"
+    note = f"placed by PCA in {placed:.1f} s; its points sampled in {listed:.2f} s; {nbytes / 1e6:.2f} MB"
     budget, met = ("<= 0.5 s", float(np.median(times)) <= 0.5) if last else ("told, no budget", True)
-    return [Row(f"density of a map of {count:,} rows by a column", f"{np.median(times):.3f} s", told, budget, met)]
+    return [Row(f"density of a map of {count:,} rows by a column", f"{np.median(times):.3f} s", note, budget, met)]
 
 
 def _timed(work: Callable[[], object]) -> float:
@@ -109,7 +107,7 @@ def _timed(work: Callable[[], object]) -> float:
 
 
 def _child(kernel: str, path: Path) -> dict[str, float]:
-    """What a process of its own measured."""
+    """Measure in a new process."""
     command = [sys.executable, "-m", "benchmarks.corpus.search", kernel, str(path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     given: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
@@ -117,7 +115,7 @@ def _child(kernel: str, path: Path) -> dict[str, float]:
 
 
 def _measured(kernel: str, path: Path) -> dict[str, float]:
-    """Median seconds of a query, after one that is not counted, and greatest resident memory in MB."""
+    """Median seconds of a query after a warm-up, and peak resident memory in MB."""
     if kernel == "hnsw":
         return _measured_index(path)
     from bertviz_core.sentences.store.vector_rows import VectorFile

@@ -1,1 +1,1 @@
-"""What breaks around an instance: `make faults`."""
+"""Faults around an instance: `make faults`."""

@@ -1,4 +1,4 @@
-"""What a reader sees when something breaks, and that nothing is lost: `make faults`, on loopback."""
+"""Check what readers see when something fails, and that nothing is lost: `make faults`, on loopback."""
 
 import argparse
 import sys
@@ -21,7 +21,7 @@ CASES: Mapping[str, Callable[[Path], list[Row]]] = {
 
 
 def main() -> None:
-    """Print the table; exit code 1 if a case does not hold. The document is written by a run of all cases alone."""
+    """Print the table; exit code 1 if a case fails. Only a run of all cases writes the document."""
     parser = argparse.ArgumentParser(prog="make faults", description="Break things around a running instance.")
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"{', '.join(CASES)}; all by default")
     asked = parser.parse_args().cases or list(CASES)

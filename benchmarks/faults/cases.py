@@ -1,4 +1,4 @@
-"""What the fault cases share: a row each, sentences as a reader sees them, and small models to break."""
+"""Shared parts of the fault cases: table rows, messages as readers see them, and small models."""
 
 import subprocess
 import sys
@@ -21,24 +21,24 @@ for name, layers in zip(sys.argv[2::2], sys.argv[3::2]):
 
 
 def tiny(folder: Path, **layers: int) -> None:
-    """Small models with a tokenizer, name -> count of layers."""
+    """Save small models with a tokenizer: name -> number of layers."""
     asked = [word for name, count in layers.items() for word in (name, str(count))]
     subprocess.run([sys.executable, "-c", MAKE, str(folder), *asked], cwd=ROOT, check=True, capture_output=True)
 
 
 def row(case: str, saw: str, kept: str, promised: str, holds: bool) -> Row:
-    """A line of the table: the case, what the reader saw, what was kept, what was promised."""
+    """A row of the table: the case, what the reader saw, what was preserved, what is promised."""
     return Row(case, shortened(saw), kept, promised, holds)
 
 
 def shortened(words: str) -> str:
-    """A sentence that still fits a table."""
+    """Shorten a message for a table."""
     words = " ".join(words.split())
     return words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"
 
 
 def one_sentence(seen: Seen) -> bool:
-    """Whether a page refused in one sentence, and nothing else went wrong."""
+    """Whether a page refused with one message, without any other fault."""
     return not seen.errors and len(set(seen.refusals)) == 1 and "Traceback" not in seen.refusals[0]
 
 
@@ -48,5 +48,5 @@ def went_well(seen: Seen) -> bool:
 
 
 def told(pages: Sequence[Seen]) -> str:
-    """The first thing that went wrong or was refused on some pages."""
+    """The first fault or refusal on some pages."""
     return next((words for seen in pages for words in (*seen.errors, *seen.refusals)), "the page")

@@ -1,4 +1,4 @@
-"""Checkpoints that change, vanish or are broken below a running server."""
+"""Checkpoints that change, disappear or are damaged while a server runs."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ DEFAULT = "all-MiniLM-L6-v2"
 
 
 def rows(home: Path) -> list[Row]:
-    """The lines of the checkpoints."""
+    """Rows of the table for checkpoints."""
     models = home / "models"
     tiny(home / "new", model=2)
     tiny(models, replaced=3, overwritten=3, emptied=3, mixed=3, deleted=3, cut=3, noise=3, void=3, lying=3)
@@ -46,7 +46,7 @@ async def _all(server: Server, models: Path, new: Path) -> list[Row]:
 
 
 async def _shows_the_new(server: Server, folder: Path, words: str, change: Callable[[Path], None]) -> Row:
-    """A model of 3 layers becomes one of 2 while a reader looks at it."""
+    """A model with 3 layers is replaced by one with 2 while a reader looks at it."""
     async with visiting(server.url) as visitor:
         before = await _look(visitor, folder.name)
         change(folder)
@@ -65,7 +65,7 @@ async def _shows_the_new(server: Server, folder: Path, words: str, change: Calla
 
 
 async def _refuses(server: Server, folder: Path, words: str, change: Callable[[Path], None]) -> Row:
-    """A model is lost while a reader looks at it; clicks and other pages say so in a sentence."""
+    """A model is deleted while a reader looks at it; clicks and other pages show a message."""
     async with visiting(server.url) as visitor:
         before = await _look(visitor, folder.name)
         change(folder)
@@ -81,7 +81,7 @@ async def _refuses(server: Server, folder: Path, words: str, change: Callable[[P
 
 
 async def _broken(server: Server, name: str, words: str) -> Row:
-    """A file that is no checkpoint: every page that needs it says so, the others at least do not fail."""
+    """Open an invalid checkpoint: pages that need it show a message, and the others do not fail."""
     async with visiting(server.url) as visitor:
         need = [await visitor.visit(page, model=name) for page in NEED_WEIGHTS]
         others = [await visitor.visit(page, model=name) for page in PAGES if page not in NEED_WEIGHTS]
@@ -109,7 +109,7 @@ def _look(visitor: Visitor, model: str, text: str = TEXT) -> Coroutine[None, Non
 
 
 def _states(seen: Seen | None) -> str:
-    """The count of hidden states that the page names."""
+    """The number of hidden states named by the page."""
     words = next((words for words in (seen.words if seen else ()) if " hidden states of " in words), "")
     return words.partition(" hidden states of ")[0].rpartition(" ")[2] or "no"
 
@@ -120,7 +120,7 @@ def _replace(folder: Path, new: Path) -> None:
 
 
 def _copy_over(folder: Path, new: Path, *names: str) -> None:
-    """Write over the files themselves, as cp does: who holds one open sees it change."""
+    """Overwrite the files in place, like cp: a process with an open file sees the change."""
     for name in names or ("config.json", WEIGHTS):
         with open(folder / name, "r+b") as file:
             file.write((new / name).read_bytes())
@@ -128,7 +128,7 @@ def _copy_over(folder: Path, new: Path, *names: str) -> None:
 
 
 def _break(models: Path) -> None:
-    """Weights cut in the middle, of noise, of nothing, and with a header that names values beyond the end."""
+    """Write weights that are truncated, random, empty, or have a header with values beyond the end of the file."""
     whole = (models / "cut" / WEIGHTS).read_bytes()
     (models / "cut" / WEIGHTS).write_bytes(whole[: len(whole) // 2])
     (models / "noise" / WEIGHTS).write_bytes(bytes(index * 7919 % 251 for index in range(len(whole))))

@@ -1,4 +1,4 @@
-"""A corpus in the making: a kill, a disk without room, a second writer, a shard that is cut off afterwards."""
+"""Faults while a corpus is written: a kill, a full disk, a second writer, a shard truncated afterwards."""
 
 import fcntl
 import json
@@ -17,7 +17,7 @@ ROWS, PER_SHARD, FEW = 2_000, 100, 5
 
 
 def rows(home: Path) -> list[Row]:
-    """The lines of the corpus."""
+    """Rows of the table for corpora."""
     home.mkdir(parents=True)
     texts = home / "rows.csv"
     lines = [f"{index},The number of this line is {index * index}.\n" for index in range(ROWS)]
@@ -28,7 +28,7 @@ def rows(home: Path) -> list[Row]:
 
 
 def _killed(home: Path, texts: Path, whole: Path) -> Row:
-    """A kill in the middle, and the same command again."""
+    """Kill the command in the middle, and run it again."""
     out = home / "killed"
     process = subprocess.Popen(
         _command(texts, out), cwd=ROOT, env=environment(home), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -50,7 +50,7 @@ def _killed(home: Path, texts: Path, whole: Path) -> Row:
 
 
 def _full(home: Path, texts: Path) -> Row:
-    """A disk with room for 1 MiB, less than the vectors take."""
+    """A disk with room for 1 MiB, less than the vectors need."""
     with small_disk(home / "small") as (folder, way):
         done = _embedded(home, texts, folder / "corpus", limited=way == "file size")
         halves = list(folder.rglob("*.part"))
@@ -65,7 +65,7 @@ def _full(home: Path, texts: Path) -> Row:
 
 
 def _second_writer(home: Path, texts: Path) -> Row:
-    """Two commands for one folder; the first is stopped, not ended."""
+    """Two commands for one folder; the first is paused, not ended."""
     out = home / "both"
     out.mkdir()
     with (out / "writer.lock").open("a") as held:
@@ -82,7 +82,7 @@ def _second_writer(home: Path, texts: Path) -> Row:
 
 
 def _cut(home: Path, whole: Path) -> Row:
-    """The end of a shard is lost."""
+    """The end of a shard is cut off."""
     shard = whole / "shards" / "part-00003.parquet"
     raw = shard.read_bytes()
     shard.write_bytes(raw[: len(raw) // 2])
@@ -111,13 +111,13 @@ def _embedded(home: Path, texts: Path, out: Path, limited: bool = False) -> "sub
 
 
 def _info(home: Path, folder: Path) -> str:
-    """What `corpus info` says of a folder: its JSON, or its refusal."""
+    """The output of `corpus info` for a folder: its JSON, or its refusal."""
     command = [sys.executable, "-m", "bertviz_core", "corpus", "info", str(folder), "--json"]
     done = subprocess.run(command, cwd=ROOT, env=environment(home), capture_output=True, text=True, check=False)
     return json.dumps(json.loads(done.stdout)) if done.returncode == 0 else done.stderr.strip()
 
 
 def _shards(folder: Path) -> int:
-    """Shards that are there."""
+    """Number of finished shards."""
     place = folder / "shards"
     return len(list(place.glob("*.parquet")))

@@ -1,4 +1,4 @@
-"""The Hub out of reach, silent, or breaking off: what a page says, how soon, and that half a file is never used."""
+"""The Hub unreachable, silent, or disconnecting: the page's message and its delay; half a file is never used."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ from tests.helpers.hub_server import Hub, running_hub
 
 NAME = "lab/small"
 SOON_S = 30.0
-"""Longest that a reader waits for the sentence; the Hub's own client would try for minutes."""
+"""Most seconds until the message; the Hub's own client would retry for minutes."""
 FETCH = """
 import json, sys
 from bertviz_core.errors import BertvizError
@@ -40,7 +40,7 @@ except BertvizError as error:
 
 
 def rows(home: Path) -> list[Row]:
-    """The lines of the Hub."""
+    """Rows of the table for the Hub."""
     found = [_page(home / "gone", "out of reach", f"http://127.0.0.1:{_free_port()}")]
     with _silent() as endpoint:
         found.append(_page(home / "silent", "silent: it takes the call and never answers", endpoint))
@@ -53,7 +53,7 @@ def rows(home: Path) -> list[Row]:
 
 
 def _page(home: Path, words: str, endpoint: str) -> Row:
-    """A reader asks for a model of the Hub; the sentence, and that another reader is served meanwhile."""
+    """A reader opens a model of the Hub; checks the message, and that another reader is served meanwhile."""
     with running(home, {"INSIDE_BERT_ALLOW_HUB": "1", "HF_ENDPOINT": endpoint}) as server:
         asked, other = asyncio.run(_two(server.url))
         fine = went_well(other) and server.alive and not server.tracebacks()
@@ -63,14 +63,14 @@ def _page(home: Path, words: str, endpoint: str) -> Row:
 
 
 async def _two(url: str) -> tuple[Seen, Seen]:
-    """One who asks for a model of the Hub, and one who looks at the bundled model."""
+    """One visitor who opens a model of the Hub, and one with the bundled model."""
     async with visiting(url) as first, visiting(url) as second:
         asked, other = await asyncio.gather(first.visit("parameters", model=NAME), second.visit("parameters"))
     return asked, other
 
 
 def _half_a_header(home: Path, hub: Hub) -> Row:
-    """The Hub breaks off within a small answer: the page says so; when it is well again, the page is whole."""
+    """The Hub disconnects within a small response: the page shows a message, and is complete once the Hub works."""
     with running(home, {"INSIDE_BERT_ALLOW_HUB": "1", "HF_ENDPOINT": hub.endpoint}) as server:
         hub.cut = 40
         asked, _ = asyncio.run(_two(server.url))
@@ -83,7 +83,7 @@ def _half_a_header(home: Path, hub: Hub) -> Row:
 
 
 def _half_a_file(home: Path, hub: Hub) -> Row:
-    """The Hub sends half of the weights: nothing is opened; the next download is whole."""
+    """The Hub sends half of the weights: nothing is opened, and the next download is complete."""
     whole = len(hub.repositories[NAME]["model.safetensors"])
     hub.cut = whole // 2
     refusal, opened = _fetched(home, hub)
@@ -96,7 +96,7 @@ def _half_a_file(home: Path, hub: Hub) -> Row:
 
 
 def _fetched(home: Path, hub: Hub) -> tuple[str, int]:
-    """What a download says that fails, or how many parameters the model has that it brought."""
+    """The error message of a download, or the number of parameters of the downloaded model."""
     variables = environment(home, {"INSIDE_BERT_ALLOW_HUB": "1", "HF_ENDPOINT": hub.endpoint})
     command = [sys.executable, "-c", FETCH, NAME]
     done = subprocess.run(
@@ -107,7 +107,7 @@ def _fetched(home: Path, hub: Hub) -> tuple[str, int]:
 
 
 def _free_port() -> int:
-    """A port of loopback on which nobody listens."""
+    """A free port on loopback."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -115,7 +115,7 @@ def _free_port() -> int:
 
 @contextlib.contextmanager
 def _silent() -> Iterator[str]:
-    """A server that takes every connection and says nothing."""
+    """A server that accepts every connection and never responds."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(64)

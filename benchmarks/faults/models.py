@@ -1,6 +1,6 @@
-"""Models made to bring a server down: each is one sentence for its own reader, and the others hardly notice.
+"""Hostile models: each gives its own reader one message, and hardly slows other readers down.
 
-Some are built, since they just pass: their reader has the pages, and the others wait no longer for that.
+Some are just within the limits and are built: their reader gets the pages, and others do not wait longer for that.
 """
 
 import asyncio
@@ -54,14 +54,14 @@ TEXT = "a" * 64 + "!"
 WAITS_S, GROWS = 1.0, 50 * 1024**2
 ALONE = 10
 FIRST = 60 * 1024**2
-"""What the first trial leaves in the server beside what it tries: the library's own modules."""
+"""Memory of the server after the first trial, besides the trial itself: the library's modules."""
 
 
 def rows(home: Path) -> list[Row]:
-    """The lines of the hostile models."""
+    """Rows of the table for hostile models."""
     models = home / "models"
-    made = subprocess.run([sys.executable, "-c", MAKE, str(models)], cwd=ROOT, check=True, capture_output=True)
-    names: dict[str, tuple[str, str]] = json.loads(made.stdout.splitlines()[-1])
+    done = subprocess.run([sys.executable, "-c", MAKE, str(models)], cwd=ROOT, check=True, capture_output=True)
+    names: dict[str, tuple[str, str]] = json.loads(done.stdout.splitlines()[-1])
     with running(home, {"INSIDE_BERT_CHILD_SECONDS": "10"}) as server:
         return asyncio.run(_all(server, names))
 
@@ -76,7 +76,7 @@ async def _all(server: Server, names: dict[str, tuple[str, str]]) -> list[Row]:
 
 
 async def _opened(server: Server, innocent: Visitor, name: str, kind: str, words: str, alone: float) -> Row:
-    """One reader opens a hostile model; another goes on reading the bundled one meanwhile."""
+    """One reader opens a hostile model, while another reads pages of the bundled one."""
     before, seen, number = server.rss, [], 0
     opening = asyncio.create_task(_pages(server, name, kind))
     while not opening.done():

@@ -1,4 +1,4 @@
-"""Readers who vanish while the model runs for them: the queue moves on, and what they held comes back."""
+"""Readers who leave while the model runs for them: the queue continues, and their memory is freed."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -12,19 +12,19 @@ from benchmarks.timing import Row
 
 GONE, QUIET_S = 12, 60.0
 STAYS = 128 * 1024**2
-"""More than what the one run that was begun, and what of the runs is kept within its limit, may take."""
+"""Most growth of memory: more than the one started run and the cached runs within their limit take."""
 SOON_S = 30.0
 TRACES = 16 * 1024**2
 
 
 def rows(home: Path) -> list[Row]:
-    """The line of those who vanish."""
+    """Row of the table for readers who leave."""
     with running(home, {"INSIDE_BERT_MAX_TRACE_BYTES": str(TRACES)}) as server:
         return [asyncio.run(_vanish(server))]
 
 
 async def _vanish(server: Server) -> Row:
-    first = await _visit(server, "one two three " * 120)  # so that what one such run leaves is there before
+    first = await _visit(server, "one two three " * 120)  # so that the memory of one such run is included
     threads, before = server.threads, server.rss
     await _ask_and_go(server, threads)
     after = await _visit(server, "another text")
@@ -32,7 +32,7 @@ async def _vanish(server: Server) -> Row:
     end = loop.time() + QUIET_S
     while loop.time() < end and (server.threads > threads or server.rss > before + STAYS):
         await moment(loop.time() + 1)
-        await _visit(server, "another text")  # Streamlit lets go of sessions when another one comes or goes
+        await _visit(server, "another text")  # Streamlit frees sessions when another one starts or ends
     grown, left = server.rss - before, server.threads - threads
     holds = went_well(first) and went_well(after) and after.seconds < SOON_S
     holds = holds and left <= 0 and grown <= STAYS and server.alive and not server.tracebacks()
@@ -46,7 +46,7 @@ async def _vanish(server: Server) -> Row:
 
 
 async def _ask_and_go(server: Server, threads: int) -> None:
-    """All ask at once for texts of their own, of which one runs at a time, and close their tabs while they wait."""
+    """Open texts in all sessions at once, of which one runs at a time, and close the tabs while they wait."""
     loop = asyncio.get_running_loop()
     async with AsyncExitStack() as open_tabs:
         visitors = [await open_tabs.enter_async_context(visiting(server.url)) for _ in range(GONE)]

@@ -1,4 +1,4 @@
-"""The store of sentence vectors: a kill in the middle of the work, and a disk without room."""
+"""Faults of the store of sentence vectors: a kill during the work, and a full disk."""
 
 import contextlib
 import json
@@ -46,7 +46,7 @@ print(json.dumps([len(found.vectors), found.from_store, found.notices, off]))
 
 
 def rows(home: Path) -> list[Row]:
-    """The lines of the store."""
+    """Rows of the table for the store."""
     home.mkdir(parents=True)
     sentences = home / "sentences.txt"
     numbers = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -56,7 +56,7 @@ def rows(home: Path) -> list[Row]:
 
 
 def _killed(home: Path, sentences: Path) -> Row:
-    """A kill while the command line embeds a file; then the same again."""
+    """Kill the command line while it embeds a file; then run it again."""
     out, variables = home / "vectors.npy", environment(home)
     command = [sys.executable, "-m", "bertviz_core", "embed", "all-MiniLM-L6-v2", str(sentences), "-o", str(out)]
     process = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -80,7 +80,7 @@ def _killed(home: Path, sentences: Path) -> Row:
 
 
 def _full(home: Path, sentences: Path) -> Row:
-    """A store on a disk that fills up: what is stored fits or is left out, and every vector is made."""
+    """A store on a disk that fills up: vectors are stored or left out, and all of them are returned."""
     with small_disk(home / "small") as (folder, way):
         variables = environment(home, {"INSIDE_BERT_VECTOR_STORE_DIR": str(folder)})
         count, from_store, notices, off = _embedded(sentences, variables, "limit" if way == "file size" else "none")
@@ -96,7 +96,7 @@ def _full(home: Path, sentences: Path) -> Row:
 
 
 def _embedded(sentences: Path, variables: dict[str, str], limit: str = "none") -> tuple[int, int, list[str], float]:
-    """Vectors made, how many came from the store, the notices, and the distance to those made without a store."""
+    """Number of vectors, how many came from the store, the notices, and the distance to vectors without a store."""
     command = [sys.executable, "-c", EMBED, str(sentences), limit]
     done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=True)
     count, from_store, notices, off = json.loads(done.stdout.splitlines()[-1])
@@ -105,7 +105,7 @@ def _embedded(sentences: Path, variables: dict[str, str], limit: str = "none") -
 
 @contextlib.contextmanager
 def small_disk(folder: Path) -> Iterator[tuple[Path, str]]:
-    """A folder with little room, and how: a disk of its own where one may be made, else a limit of every file."""
+    """A folder with little room, and the kind of limit: its own disk if it can be mounted, else the file size."""
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={ROOM}", "tmpfs", str(folder)]
     if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
@@ -118,12 +118,12 @@ def small_disk(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _stored(folder: Path) -> int:
-    """Vectors in a store that another process may be writing to."""
+    """Number of vectors in a store to which another process may be writing."""
     return sum(rows for rows in map(_rows, _shards(folder)) if rows is not None)
 
 
 def _whole(folder: Path) -> bool:
-    """Whether every shard of a store can be read to its end, checksums and all."""
+    """Whether every shard of a store can be read to its end, including checksums."""
     return all(_rows(path, to_the_end=True) is not None for path in _shards(folder))
 
 
@@ -132,7 +132,7 @@ def _shards(folder: Path) -> list[Path]:
 
 
 def _rows(path: Path, to_the_end: bool = False) -> int | None:
-    """Rows of a shard; 0 for one that was put together with others meanwhile, None for one that is damaged."""
+    """Number of rows of a shard; 0 if it was merged with others meanwhile, None if it is damaged."""
     try:
         with ParquetFile(path, page_checksum_verification=True) as file:
             return file.read().num_rows if to_the_end else file.metadata.num_rows

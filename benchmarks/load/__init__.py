@@ -1,1 +1,1 @@
-"""Many visitors: `make load`."""
+"""Load tests with many visitors: `make load`."""

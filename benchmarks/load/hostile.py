@@ -1,4 +1,4 @@
-"""A visitor who tries all the time what once stopped a server: long words, and corpora and weights made to do harm."""
+"""A hostile visitor who repeats requests that once stopped a server: long words, and hostile corpora and weights."""
 
 import asyncio
 import hashlib
@@ -29,7 +29,7 @@ LONG_WORDS = (
 CORPORA = ("crafted", "swollen", "equal", "pipes", "million")
 VIEWS = ("Search", "Map", "Probes", "About")
 CUT = "cut"
-"""A model whose weights are written anew while they are read."""
+"""A model whose weights are rewritten while they are read."""
 MAKE = """
 import json, sys
 from pathlib import Path
@@ -56,24 +56,24 @@ for name, text, rows in (("swollen", "a text of a hundred kilobytes " * 3_400, 4
     facts = json.loads(manifest.read_text())
     manifest.write_text(json.dumps({**facts, "rows": rows, "rows_per_shard": rows, "shards": 1}))
 """
-"""Makes the corpora; in two of them many rows share a text, which would fill the memory if each had its own."""
+"""Script that writes the corpora; in two of them many rows share a text, and a copy per row would exhaust memory."""
 
 
 @dataclass(slots=True)
 class Harm:
-    """What the hostile visitor did."""
+    """Record of the hostile visitor's requests."""
 
     asked: Counter[str] = field(default_factory=Counter)
-    """What was tried -> how often."""
+    """Kind of request -> number of requests."""
     errors: Counter[str] = field(default_factory=Counter)
-    """What came of it but a page or a sentence."""
+    """Fault, other than a page or a message, -> number of times."""
 
 
 def set_traps(home: Path) -> dict[str, str]:
-    """Make corpora and a model to do harm; the settings of an instance that has them.
+    """Write hostile corpora and a hostile model; returns the settings of an instance that uses them.
 
     Args:
-        home: where they are made.
+        home: the home folder.
     """
     corpora, model = home / "corpora", home / "models" / CUT
     subprocess.run([sys.executable, "-c", MAKE, str(corpora), *CORPORA], cwd=ROOT, check=True, capture_output=True)
@@ -92,12 +92,12 @@ def set_traps(home: Path) -> dict[str, str]:
 
 
 def hostile(url: str, home: Path, harm: Harm) -> Beside:
-    """One more visitor, who tries it all again and again.
+    """Create a visitor who repeats all hostile requests.
 
     Args:
         url: address of the instances.
-        home: where the traps are.
-        harm: what is done is noted there.
+        home: home folder with the hostile files.
+        harm: record of requests and faults.
     """
 
     async def go(is_over: Callable[[], bool]) -> None:
@@ -114,7 +114,7 @@ def hostile(url: str, home: Path, harm: Harm) -> Beside:
 
 
 def _attempts() -> Iterator[tuple[str, str, dict[str, str]]]:
-    """What is tried, the page, and the names of its address."""
+    """Yield kind of request, page, and query of its address."""
     for page, view, names in LONG_WORDS:
         for name in names:
             word = ("kind=" if name == "where" else "") + "x" * LETTERS
@@ -132,12 +132,12 @@ async def _try(visitor: Visitor, what: str, page: str, query: dict[str, str], ha
 
 
 def _write_anew(home: Path) -> None:
-    """Cut a model's weights to nothing and write them again in their place, as cp does."""
+    """Truncate a model's weights and rewrite them in place, like cp."""
     shutil.copyfile(home / "whole" / "model.safetensors", home / "models" / CUT / "model.safetensors")
 
 
 def _index_that_lies(corpus: Path) -> None:
-    """A graph of nonsense beside a corpus, whose digest is right."""
+    """Write an invalid graph with a correct digest next to a corpus."""
     graph = random.Random(0).randbytes(90_000)
     (corpus / "index.usearch").write_bytes(graph)
     facts = {"format_version": 1, "sha256": hashlib.sha256(graph).hexdigest(), "rows": 400, "expansion_search": 64}

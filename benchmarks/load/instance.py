@@ -1,7 +1,7 @@
-"""Many visitors on one instance: how long their clicks take, what goes wrong, and what memory comes back.
+"""Load test of one instance with many visitors: response times, faults, and memory that is freed.
 
-`make load`: 25 sessions, each a click every 3 s on changing pages for 60 s; then the same while models load and texts
-run. Loopback only.
+`make load`: 25 sessions, each with a click every 3 s on changing pages for 60 s; then the same while models load and
+texts run. Loopback only.
 """
 
 import argparse
@@ -26,26 +26,26 @@ PAGES = ("", "parameters", "architecture", "checkpoint", "tokens", "representati
 DEFAULT = "all-MiniLM-L6-v2"
 HEAVY = ("heavy-one", "heavy-two", "heavy-three")
 LOADED_BYTES = 1024**3
-"""Room for two of the heavy models beside the bundled one, so that every look at the third loads one."""
+"""Limit for two heavy models besides the bundled one, so that every visit to the third loads one."""
 P95_S = 2.0
 COMES_BACK = 192 * 1024**2
-"""What may stay when all sessions are gone: caches that serve the next visitor."""
+"""Most memory that may remain when all sessions have ended: caches for the next visitor."""
 AT_MOST = 1536 * 1024**2
-"""Peak of the process above what it has with the bundled model: the models' own limit and half as much again."""
+"""Most peak memory above that with the bundled model: the limit of models plus half of it."""
 LONG = "one two three four " * 60
 
 
 def main() -> None:
-    """Print the table; exit code 1 if a budget is missed. The document is written by a run of full size alone."""
+    """Print the table; exit code 1 if a budget is missed. Only a run of full size writes the document."""
     parser = argparse.ArgumentParser(prog="make load", description="Many visitors on one instance, on loopback.")
     parser.add_argument("--sessions", type=int, default=SESSIONS)
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--every", type=float, default=EVERY)
-    asked = parser.parse_args()
-    phase = Phase(asked.sessions, asked.seconds, asked.every, PAGES, DEFAULT)
+    args = parser.parse_args()
+    phase = Phase(args.sessions, args.seconds, args.every, PAGES, DEFAULT)
     rows = measured(phase)
     print(table(rows))
-    full = asked.sessions >= SESSIONS and asked.seconds >= SECONDS and asked.every <= EVERY
+    full = args.sessions >= SESSIONS and args.seconds >= SECONDS and args.every <= EVERY
     if full:
         report.write(
             "load", rows, f"Sessions keep their memory for 5 s after their tab is closed, not for 120 s. {WAY}"
@@ -60,7 +60,7 @@ WAY = (
 
 
 def measured(phase: Phase) -> list[Row]:
-    """The rows of both phases and of the model switches."""
+    """Rows of both phases and of the model switches."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         for name in HEAVY:
@@ -83,11 +83,11 @@ async def _phases(server: Server, phase: Phase) -> list[Row]:
     loaded = await crowd(server, phase, [_loads(server, loads)])
     after = await idle(server, before + COMES_BACK + LOADED_BYTES)
     errors = len(loads.errors) + server.tracebacks()
-    told = f"{len(loads.seconds)} looks at a heavy model, up to {max(loads.seconds, default=0):.1f} s each"
+    note = f"{len(loads.seconds)} looks at a heavy model, up to {max(loads.seconds, default=0):.1f} s each"
     return [
         *rows,
         *_clicks("the same while models load and texts run", loaded),
-        Row("errors of those who load, tracebacks in the log", f"{errors}", told, "none", errors == 0),
+        Row("errors of those who load, tracebacks in the log", f"{errors}", note, "none", errors == 0),
         *_memory(before, loaded.peak, after, LOADED_BYTES),
     ]
 
@@ -106,13 +106,13 @@ def _clicks(size: str, clicks: Clicks) -> list[Row]:
 
 
 def _memory(before: int, peak: int, after: int, models: int = 0) -> list[Row]:
-    told = f"{before / 1e6:,.0f} MB before, {peak / 1e6:,.0f} MB at most"
+    note = f"{before / 1e6:,.0f} MB before, {peak / 1e6:,.0f} MB at most"
     stays, most = COMES_BACK + models, AT_MOST
     return [
         Row(
-            "memory above that at the peak", f"{(peak - before) / 1e6:,.0f} MB", told, _mb(most), peak - before <= most
+            "memory above that at the peak", f"{(peak - before) / 1e6:,.0f} MB", note, _mb(most), peak - before <= most
         ),
-        Row("when all have gone", f"{(after - before) / 1e6:,.0f} MB", told, _mb(stays), after - before <= stays),
+        Row("when all have gone", f"{(after - before) / 1e6:,.0f} MB", note, _mb(stays), after - before <= stays),
     ]
 
 
@@ -121,14 +121,14 @@ def _mb(nbytes: int) -> str:
 
 
 async def look_around(server: Server) -> None:
-    """One visitor sees every page, so that what is loaded once is loaded."""
+    """Open every page once, so that shared code and models are loaded."""
     async with visiting(server.url) as visitor:
         for page in PAGES:
             await visitor.visit(page, model=DEFAULT)
 
 
 def _loads(server: Server, clicks: Clicks) -> Beside:
-    """One more visitor, who goes from heavy model to heavy model and runs a text of 242 tokens on each."""
+    """A visitor who switches between heavy models and runs a text of 242 tokens on each."""
 
     async def go(is_over: Callable[[], bool]) -> None:
         async with visiting(server.url) as visitor:

@@ -1,4 +1,4 @@
-"""200 switches between models in one session: the process grows no more once every model has been seen."""
+"""200 switches between models in one session: memory stops growing once every model has been opened."""
 
 import asyncio
 import statistics
@@ -12,11 +12,11 @@ from benchmarks.report import ROOT
 from benchmarks.timing import Row
 
 MODELS, SWITCHES, SETTLED = 8, 200, 50
-"""A single look at the memory meets a model being loaded or not, so that 50 looks are taken."""
+"""Memory varies with the models loaded at the moment, so the median of 50 measurements is used."""
 GROWS = 48 * 1024**2
-"""What the switches after the first hundred may add: a quarter of what one copy of each model takes."""
+"""Most growth after the first hundred switches: a quarter of the size of one copy of each model."""
 LOADED_BYTES = 64 * 1024**2
-"""Room for about two of the models, so that nearly every switch loads one."""
+"""Limit for about two of the models, so that nearly every switch loads one."""
 MAKE = """
 import sys
 import transformers
@@ -32,20 +32,20 @@ PAGES = ("representations", "attention", "heads", "parameters", "tokens", "sente
 
 
 def memory_rows(home: Path, switches: int = SWITCHES) -> list[Row]:
-    """The lines of the switches."""
+    """Rows of the table for the switches."""
     names = [f"small-{number}" for number in range(MODELS)]
-    made = [sys.executable, "-c", MAKE, str(home / "models"), *names]
-    subprocess.run(made, cwd=ROOT, check=True, capture_output=True)
+    command = [sys.executable, "-c", MAKE, str(home / "models"), *names]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     limits = {"INSIDE_BERT_MAX_LOADED_BYTES": LOADED_BYTES, "INSIDE_BERT_MAX_CACHE_BYTES": LOADED_BYTES}
     limits["INSIDE_BERT_MAX_TRACE_BYTES"] = LOADED_BYTES
     with running(home, {name: str(value) for name, value in limits.items()}) as server:
         early, late, errors = asyncio.run(_switched(server, names, switches))
-    told = f"{early / 1e6:,.0f} MB from {SETTLED} to {2 * SETTLED}, {late / 1e6:,.0f} MB in the last {SETTLED}"
+    details = f"{early / 1e6:,.0f} MB from {SETTLED} to {2 * SETTLED}, {late / 1e6:,.0f} MB in the last {SETTLED}"
     return [
         Row(
             f"{switches} switches between {MODELS} models: growth after the first {2 * SETTLED}",
             f"{(late - early) / 1e6:,.0f} MB",
-            told,
+            details,
             f"<= {GROWS / 1e6:,.0f} MB",
             late - early <= GROWS,
         ),
@@ -54,12 +54,12 @@ def memory_rows(home: Path, switches: int = SWITCHES) -> list[Row]:
 
 
 async def _switched(server: Server, names: list[str], switches: int) -> tuple[int, int, int]:
-    """Bytes of memory, as the median of 50 switches, early and at the end; and how many went wrong."""
+    """Bytes of memory as the median of 50 switches, early and at the end; and the number of faults."""
     had: list[int] = []
     errors = 0
     async with visiting(server.url) as visitor:
         for number in range(switches):
-            # 8 models and 6 pages: after 24 switches every pair that comes has come.
+            # 8 models and 6 pages: all pairs that occur have occurred after 24 switches.
             seen = await visitor.visit(PAGES[number % len(PAGES)], model=names[number % len(names)])
             wrong = [*seen.errors, *seen.refusals]
             if wrong:

@@ -1,9 +1,9 @@
 """100 visitors on three instances behind deploy/nginx.conf: how long their clicks take, and what memory each takes.
 
-`make load-replicas`: as `make load`, with the cookie that keeps each visitor with one instance; then once more beside a
-visitor who tries all the time what once stopped a server, and has files there that are made for it. Loopback only; all
-visitors have one address there, as a class behind one router has. Of the shipped file, nginx's own port and the
-addresses of the replicas alone are replaced.
+`make load-replicas`: like `make load`, with the cookie that assigns each visitor to one instance; then again with a
+hostile visitor, who repeats requests that once stopped a server. Loopback only; all visitors have the same address,
+like a class behind one router. In the shipped file, only nginx's own port and the addresses of the replicas are
+replaced.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from benchmarks.timing import Row, table
 
 REPLICAS, SESSIONS = 3, 100
 HOSTILE_P95_S = 3.0
-"""For the others, while one visitor does what harm can be done."""
+"""Budget for other visitors during the hostile requests."""
 SHIPPED = ROOT / "deploy" / "nginx.conf"
 REPLICA, LISTEN = "server replica:8501 max_fails=2 fail_timeout=5s;", "listen 8080;"
 
@@ -41,24 +41,24 @@ class Proxied:
 
     @property
     def rss(self) -> int:
-        """Bytes of memory that they have together now."""
+        """Bytes of memory of all instances now."""
         return sum(server.rss for server in self.servers)
 
 
 def main() -> None:
-    """Print the table; exit code 1 if a budget is missed. The document is written by a run of full size alone."""
+    """Print the table; exit code 1 if a budget is missed. Only a run of full size writes the document."""
     parser = argparse.ArgumentParser(prog="make load-replicas", description=__doc__.splitlines()[0])
     parser.add_argument("--sessions", type=int, default=SESSIONS)
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--every", type=float, default=EVERY)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     if shutil.which("nginx") is None:
         print("skipped: there is no nginx on this machine (Debian: apt-get install nginx-light)")
         return
     others = os.getloadavg()[0]
-    rows = measured(Phase(asked.sessions, asked.seconds, asked.every, PAGES, DEFAULT))
+    rows = measured(Phase(arguments.sessions, arguments.seconds, arguments.every, PAGES, DEFAULT))
     print(table(rows))
-    if asked.sessions >= SESSIONS and asked.seconds >= SECONDS and asked.every <= EVERY:
+    if arguments.sessions >= SESSIONS and arguments.seconds >= SECONDS and arguments.every <= EVERY:
         cores = os.cpu_count() or 1
         note = f"Three instances, nginx and the visitors share {cores} cores, which had a load of {others:.1f} before."
         report.write("load-replicas", rows, note)
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def measured(phase: Phase) -> list[Row]:
-    """The rows of a crowd, and of the same crowd with a hostile visitor in it."""
+    """Rows of a crowd, and of the same crowd with a hostile visitor."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         home, harm = Path(folder), Harm()
         traps = set_traps(home / "traps")
@@ -105,7 +105,7 @@ def measured(phase: Phase) -> list[Row]:
 
 
 def _clicks(size: str, clicks: Clicks, wrong: int, most_s: float) -> list[Row]:
-    """The rows of a crowd's clicks, with what went wrong in the logs besides."""
+    """Rows of a crowd's clicks, and of faults in the logs."""
     for line, count in clicks.errors.most_common(5):
         print(f"{count} x {line}", file=sys.stderr)
     for seconds, what in clicks.slowest:
@@ -120,10 +120,10 @@ def _clicks(size: str, clicks: Clicks, wrong: int, most_s: float) -> list[Row]:
 
 @contextlib.contextmanager
 def behind_nginx(home: Path, servers: list[Server]) -> Iterator[Proxied]:
-    """The shipped proxy on a free port of loopback, in front of these instances.
+    """Run the shipped proxy on a free port of loopback in front of these instances.
 
     Raises:
-        RuntimeError: it did not come up, or the shipped file has other lines than those that are to be replaced.
+        RuntimeError: it did not start, or the shipped file lacks the lines to be replaced.
     """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

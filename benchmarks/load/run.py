@@ -1,4 +1,4 @@
-"""A crowd of visitors on one instance for a while: each clicks at its own times, and their clicks are counted."""
+"""A crowd of visitors on one instance: each clicks at its own times, and the clicks are measured."""
 
 import asyncio
 import random
@@ -20,28 +20,28 @@ Beside = Callable[[Callable[[], bool]], Coroutine[None, None, None]]
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """What a crowd does."""
+    """Settings of a crowd."""
 
     sessions: int
     seconds: float
     every: float
-    """Seconds between two clicks of one visitor; one that is answered later is followed by the next at once."""
+    """Seconds between two clicks of one visitor; after a slower response the next click follows at once."""
     pages: Sequence[str]
     model: str
 
 
 @dataclass(slots=True)
 class Clicks:
-    """What came of all clicks."""
+    """Results of all clicks."""
 
     seconds: list[float] = field(default_factory=list)
-    """Of each, until its answer was complete."""
+    """Seconds of each click until its response was complete."""
     errors: Counter[str] = field(default_factory=Counter)
-    """Line -> how often."""
+    """Error -> number of times."""
     slowest: list[tuple[float, str]] = field(default_factory=list)
     """(seconds, page and widget) of the slowest clicks, the slowest first."""
     peak: int = 0
-    """Most bytes of memory that the server had."""
+    """Peak memory of the server in bytes."""
 
     def add(self, seen: Seen) -> None:
         """Count a click."""
@@ -50,7 +50,7 @@ class Clicks:
         self.errors.update(f"{seen.what}: {line[:300]}" for line in (*seen.errors, *seen.refusals))
 
     def share(self, share: float) -> float:
-        """Seconds within which so large a share of the clicks was answered."""
+        """Seconds within which this share of the clicks was answered."""
         if len(self.seconds) < 2:
             return max(self.seconds, default=0.0)
         if share >= 1:
@@ -59,7 +59,7 @@ class Clicks:
 
 
 async def crowd(server: Server, phase: Phase, beside: Sequence[Beside] = ()) -> Clicks:
-    """What came of a crowd's clicks; what goes on beside it ends with it."""
+    """Run a crowd and return its clicks; concurrent tasks in `beside` end with it."""
     clicks, loop = Clicks(), asyncio.get_running_loop()
     end = loop.time() + phase.seconds + phase.every
 
@@ -77,9 +77,9 @@ async def crowd(server: Server, phase: Phase, beside: Sequence[Beside] = ()) -> 
 
 
 async def idle(server: Server, enough: int) -> int:
-    """Bytes of memory when all have gone: as soon as it is enough, or what it is after a minute.
+    """Wait until memory has fallen to `enough` bytes, at most a minute; returns the memory.
 
-    Streamlit lets go of sessions when another one comes or goes, so one looks in from time to time.
+    Streamlit frees sessions when another one starts or ends, so sessions are opened from time to time.
     """
     loop = asyncio.get_running_loop()
     end = loop.time() + GONE_S
@@ -93,7 +93,7 @@ async def idle(server: Server, enough: int) -> int:
 
 
 async def moment(when: float) -> None:
-    """Wait for a moment of the running loop's clock."""
+    """Wait until a time of the running loop's clock."""
     loop = asyncio.get_running_loop()
     reached = loop.create_future()
     timer = loop.call_at(when, reached.set_result, None)
@@ -104,7 +104,7 @@ async def moment(when: float) -> None:
 
 
 async def _visited(server: Server, phase: Phase, number: int, clicks: Clicks, end: float) -> None:
-    """One visitor, who comes a little after the one before."""
+    """Run one visitor, who starts a little after the previous one."""
     loop, chance = asyncio.get_running_loop(), random.Random(number)
     due = loop.time() + phase.every * number / phase.sessions
     await moment(due)
@@ -125,7 +125,7 @@ async def _next(visitor: Visitor, phase: Phase, chance: random.Random) -> Seen:
 
 
 async def _watched(server: Server, clicks: Clicks) -> None:
-    """Note the most memory that the server has, until it is told to end."""
+    """Record the server's peak memory until cancelled."""
     loop = asyncio.get_running_loop()
     while True:
         clicks.peak = max(clicks.peak, server.rss)

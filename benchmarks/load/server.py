@@ -1,4 +1,4 @@
-"""One instance of the dashboard in a process of its own: its address, its memory, its log."""
+"""Run one instance of the dashboard in a new process, with its address, memory and log."""
 
 import contextlib
 import os
@@ -18,9 +18,9 @@ from benchmarks.report import ROOT
 
 UP_S = 120
 SESSION_TTL_S = 5
-"""How long a session without its tab is kept here, so that its memory can be seen to come back; 120 by default."""
+"""Seconds that a session without its tab is kept, so that freed memory can be measured; 120 by default."""
 TRACEBACK = re.compile(r"Traceback\W.{0,24}most recent call last")
-"""As it is written, with or without colours."""
+"""Start of a traceback, with or without colours."""
 
 
 class Server:
@@ -33,14 +33,14 @@ class Server:
 
     @property
     def rss(self) -> int:
-        """Bytes of memory that the process has now."""
+        """Bytes of memory of the process now."""
         return int(self._seen.memory_info().rss)
 
     @property
     def peak(self) -> int:
-        """Most bytes of memory that it has had (Linux)."""
-        told = Path(f"/proc/{self._process.pid}/status").read_text()
-        return 1024 * int(re.findall(r"^VmHWM:\s+(\d+) kB", told, re.MULTILINE)[0])
+        """Peak memory of the process in bytes (Linux)."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        return 1024 * int(re.findall(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)[0])
 
     @property
     def threads(self) -> int:
@@ -49,11 +49,11 @@ class Server:
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs."""
+        """Whether it is still running."""
         return self._process.poll() is None
 
     def tracebacks(self) -> int:
-        """Tracebacks in its log since this was last asked."""
+        """Number of tracebacks in its log since the last call."""
         text = self._log.read_text(errors="replace")
         fresh, self._read = text[self._read :], len(text)
         return len(TRACEBACK.findall(fresh))
@@ -61,14 +61,14 @@ class Server:
 
 @contextlib.contextmanager
 def running(home: Path, settings: Mapping[str, str] | None = None) -> Iterator[Server]:
-    """An instance on a free port of loopback with a home of its own and without the Hub, from when it can serve.
+    """Run an instance on a free port of loopback with its own home and without the Hub; yields once it serves.
 
     Args:
-        home: its home; a folder models below it holds its models.
-        settings: variables INSIDE_BERT_... and the like that differ from these.
+        home: its home; a subfolder `models` contains its models.
+        settings: environment variables that differ from the defaults here, such as INSIDE_BERT_...
 
     Raises:
-        RuntimeError: it did not come up.
+        RuntimeError: it did not start.
     """
     home.mkdir(parents=True, exist_ok=True)
     with socket.socket() as probe:
@@ -96,7 +96,7 @@ def running(home: Path, settings: Mapping[str, str] | None = None) -> Iterator[S
 
 
 def environment(home: Path, settings: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Variables of a process that knows nothing of this machine's caches, models and settings."""
+    """Environment variables of a process that ignores this machine's caches, models and settings."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("INSIDE_BERT_", "STREAMLIT_"))}
     own = {
         "HOME": str(home),
@@ -109,7 +109,7 @@ def environment(home: Path, settings: Mapping[str, str] | None = None) -> dict[s
 
 
 def until(condition: Callable[[], bool], seconds: float, every: float = 0.05) -> bool:
-    """Whether a condition has come true within so many seconds."""
+    """Whether a condition becomes true within this many seconds."""
     pause, end = Event(), time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -119,7 +119,7 @@ def until(condition: Callable[[], bool], seconds: float, every: float = 0.05) ->
 
 
 def healthy(url: str) -> bool:
-    """Whether an instance, or one behind this address, answers."""
+    """Whether an instance, or one behind this address, responds."""
     with contextlib.suppress(OSError), urllib.request.urlopen(f"{url}/_stcore/health", timeout=5) as answer:
         return bool(answer.status == 200)
     return False

@@ -1,4 +1,4 @@
-"""A visitor without a browser: a websocket that speaks Streamlit's protocol as a tab does."""
+"""A visitor without a browser: a websocket client of Streamlit's protocol."""
 
 import asyncio
 import random
@@ -23,23 +23,23 @@ from websockets.typing import Subprotocol
 from benchmarks.load.widgets import Widget, clicked, set_by_server, widget
 
 ANSWER_S = 60.0
-"""A click that is not answered by then counts as an error."""
+"""Seconds after which an unanswered click counts as an error."""
 
 
 @dataclass(slots=True)
 class Seen:
-    """What came of one click."""
+    """Result of one click."""
 
     what: str = ""
-    """The page, and the widget that was changed on it."""
+    """The page, and the changed widget."""
     seconds: float = 0.0
-    """From the click until the page was complete."""
+    """Seconds from the click until the page was complete."""
     errors: list[str] = field(default_factory=list)
-    """Tracebacks, runs that failed, connections that broke; one line each."""
+    """Tracebacks, failed runs and lost connections, one line each."""
     refusals: list[str] = field(default_factory=list)
-    """Sentences in red: what the dashboard would not or could not do."""
+    """Error messages of the dashboard."""
     words: list[str] = field(default_factory=list)
-    """Everything else that is written on the page, as Markdown."""
+    """All other text on the page, as Markdown."""
 
 
 class Visitor:
@@ -55,16 +55,16 @@ class Visitor:
         self._query: dict[str, str] = {}
 
     async def visit(self, page: str, **query: str) -> Seen:
-        """Open a page of the dashboard: its address without the slash; its parameters."""
+        """Open a page of the dashboard by its name, with the parameters of its address."""
         self._page, self._query = self._pages.get(page, ""), query
         self._widgets, self._states, self._name = {}, {}, page or "overview"
-        # As a tab does: the first page is asked for by its name in the address, and its answer names them all.
+        # Like a tab: the first page is requested by its name in the address, and its response lists all pages.
         seen = await self._run(self._page, query, "", page)
         seen.what, self._page = self._name, self._pages.get(page, "")
         return seen
 
     async def click(self) -> Seen | None:
-        """Change one of the page's widgets; None where it has none that can be changed."""
+        """Change one of the page's widgets; None if it has none that can be changed."""
         found = list(self._widgets.values())
         self._chance.shuffle(found)
         for each in found:
@@ -77,7 +77,7 @@ class Visitor:
         return None
 
     async def ask(self, page: str = "", **query: str) -> None:
-        """Ask for a page and do not wait for it."""
+        """Request a page without waiting for it."""
         await self._socket.send(self._question(self._pages.get(page, ""), query, "").SerializeToString())
 
     async def _run(self, page: str, query: dict[str, str], fragment: str, name: str = "") -> Seen:
@@ -104,7 +104,7 @@ class Visitor:
         return message
 
     async def _receive(self, seen: Seen, fragment: str) -> None:
-        """Everything up to the end of the run; the widgets of a whole page replace those before."""
+        """Receive messages until the end of the run; the widgets of a whole page replace earlier ones."""
         before, self._widgets = self._widgets, dict(self._widgets) if fragment else {}
         while True:
             message = self._whole(ForwardMsg.FromString(await self._socket.recv()))
@@ -124,7 +124,7 @@ class Visitor:
                 return
 
     def _whole(self, message: ForwardMsg) -> ForwardMsg:
-        """A message, or the one received before that it stands for."""
+        """A message, or the earlier one that it refers to."""
         if message.WhichOneof("type") == "ref_hash":
             return self._cached[message.ref_hash]
         if message.metadata.cacheable and message.hash:
@@ -155,13 +155,13 @@ def _note(element: Element, kind: str, seen: Seen) -> None:
 
 
 def as_read(escaped: str) -> str:
-    """What a reader sees of Markdown whose punctuation is escaped and whose addresses are parted."""
+    """Visible text of Markdown with escaped punctuation and split addresses."""
     return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", escaped).replace("\u2060", "")
 
 
 @asynccontextmanager
 async def visiting(url: str, seed: int = 0) -> AsyncIterator[Visitor]:
-    """A session with an instance, begun as a tab does with the page and its cookies, closed at the end as a tab is."""
+    """A session with an instance, which starts and ends like that of a tab, with the page and its cookies."""
     address = url.replace("http://", "ws://", 1) + "/_stcore/stream"
     options = {"origin": url, "max_size": None, "proxy": None, "ping_interval": None}
     cookies = {"Cookie": await asyncio.to_thread(_cookies, url)}
@@ -173,5 +173,5 @@ async def visiting(url: str, seed: int = 0) -> AsyncIterator[Visitor]:
 
 def _cookies(url: str) -> str:
     with urlopen(url, timeout=ANSWER_S) as page:
-        given = page.headers.get_all("Set-Cookie") or []
-    return "; ".join(each.partition(";")[0] for each in given)
+        headers = page.headers.get_all("Set-Cookie") or []
+    return "; ".join(each.partition(";")[0] for each in headers)

@@ -1,4 +1,4 @@
-"""What a visitor may do on a page: the widgets that the server has sent, and the values that a click gives them."""
+"""Actions of a visitor on a page: the widgets sent by the server, and new values for them."""
 
 import json
 import random
@@ -17,7 +17,7 @@ TEXTS = (
 )
 KINDS = ("button_group", "slider", "selectbox", "checkbox", "number_input", "text_area", "bidi_component")
 LEFT_ALONE = ("Model", "Models", "Second text", "Compare with", "Lesson")
-"""Labels of widgets that lead to another model or another list of pages; those are changed by whole visits."""
+"""Labels of widgets that lead to another model or list of pages; these are changed by opening addresses."""
 
 
 @dataclass(slots=True)
@@ -25,15 +25,15 @@ class Widget:
     """A widget on the page."""
 
     kind: str
-    """Streamlit's word for it."""
+    """Streamlit's name of the kind."""
     proto: Any
-    """What the server said of it."""
+    """The server's message about the widget."""
     fragment: str
-    """The part of the page that is run anew when it is changed; empty for the whole page."""
+    """Id of the fragment that reruns after a change; empty for the whole page."""
 
 
 def widget(element: Element, fragment: str) -> Widget | None:
-    """The widget that an element is; None for anything else."""
+    """The widget of an element; None for anything else."""
     kind = element.WhichOneof("type") or ""
     proto = getattr(element, kind, None)
     if kind not in KINDS or not getattr(proto, "id", "") or getattr(proto, "disabled", False):
@@ -44,7 +44,7 @@ def widget(element: Element, fragment: str) -> Widget | None:
 
 
 def set_by_server(element: Element) -> WidgetState | None:
-    """The state that a page has given a widget itself, which a browser adopts."""
+    """The state that a page has set for a widget itself, which a browser adopts."""
     kind = element.WhichOneof("type") or ""
     proto = getattr(element, kind, None)
     if not getattr(proto, "set_value", False):
@@ -68,7 +68,7 @@ def set_by_server(element: Element) -> WidgetState | None:
 
 
 def clicked(found: Widget, before: WidgetState | None, chance: random.Random) -> WidgetState | None:
-    """Another state of a widget, as a click gives it one; None where there is no other."""
+    """Another state of a widget, as after a click; None if there is no other."""
     state = WidgetState(id=found.proto.id)
     changed = {
         "button_group": _choose,
@@ -129,7 +129,7 @@ def _write(proto: Any, state: WidgetState, before: WidgetState | None, chance: r
 
 
 def _open_head(proto: Any, state: WidgetState, _: WidgetState | None, chance: random.Random) -> bool:
-    """Another head in the attention view, of which the browser holds no map yet."""
+    """Open another head in the attention view, whose map the browser does not have."""
     if proto.component_name.rpartition(".")[2] != "attention_view" or len(proto.bytes) < 4:
         return False
     (length,) = struct.unpack_from("<I", proto.bytes)
@@ -137,6 +137,6 @@ def _open_head(proto: Any, state: WidgetState, _: WidgetState | None, chance: ra
     if not header.get("atlas"):
         return False
     head = [chance.randrange(header["atlas"]["layers"]), chance.randrange(header["atlas"]["heads"])]
-    said = {"identity": header["identity"], "heads": [head], "cell": None, "range": None, "complete": False}
-    state.json_value = json.dumps({"look": {**said, "held": [], "atlas": True, "serial": chance.randrange(1, 10**6)}})
+    sent = {"identity": header["identity"], "heads": [head], "cell": None, "range": None, "complete": False}
+    state.json_value = json.dumps({"look": {**sent, "held": [], "atlas": True, "serial": chance.randrange(1, 10**6)}})
     return True

@@ -1,1 +1,1 @@
-"""What the library computes, beside the alternatives: a part of `make bench`."""
+"""Benchmarks of the library against alternatives, part of `make bench`."""

@@ -1,6 +1,6 @@
-"""Interventions: every head of a model taken away or put at its mean, in batches, beside one run for each head.
+"""Interventions: every head of a model zeroed or set to its mean, in batches, against one run per head.
 
-The weights are random, of the shapes of BERT base and of MiniLM: no time depends on their values.
+The weights are random, with the shapes of BERT base and of MiniLM: no time depends on their values.
 """
 
 import tempfile
@@ -19,12 +19,12 @@ ROUNDS = 3
 
 
 def rows() -> list[Row]:
-    """The lines of the interventions."""
+    """Rows of the table for interventions."""
     return [*_base(), _minilm()]
 
 
 def _base() -> list[Row]:
-    """All heads of BERT base at 24 tokens, zero and mean, and one run after the other beside the zeros."""
+    """All heads of BERT base with 24 tokens, zero and mean, and single runs for the zeros."""
     import torch
 
     from bertviz_core.interventions.ablation_effects import ablation_effects
@@ -62,7 +62,7 @@ def _base() -> list[Row]:
 
 
 def _minilm() -> Row:
-    """All heads of MiniLM at 128 tokens."""
+    """All heads of MiniLM with 128 tokens."""
     from bertviz_core.interventions.ablation_effects import ablation_effects
 
     with tempfile.TemporaryDirectory() as folder:
@@ -72,7 +72,7 @@ def _minilm() -> Row:
 
 
 def _target(folder: Path, tokens: int, **sizes: int) -> "tuple[Target, TextTokenizer]":
-    """The cosine of a text of so many tokens with a short one."""
+    """The cosine of a text with this many tokens and a short one."""
     from bertviz_core.interventions.targets.target import cosine_target
     from bertviz_core.sentences.results import SentencePlan
 

@@ -1,7 +1,7 @@
-"""Two checkpoints of 90 MB compared tensor by tensor, against loading both as models and subtracting.
+"""Comparison of two checkpoints of 90 MB tensor by tensor, against loading both as models and subtracting.
 
-Each run is a process of its own, which has imported what it needs before the memory is measured; so the extra memory
-is what a server would take on top of its own. The file is in the system's cache for both.
+Each run has its own process, which imports what it needs before memory is measured; so the extra memory is what a
+server needs on top of its own. The files are in the system's cache for both.
 """
 
 import json
@@ -69,7 +69,7 @@ save_file(tensors, path, metadata={"format": "pt"})
 
 
 def rows() -> list[Row]:
-    """The lines of the comparison; every tensor has moved by a quarter of itself, and that is what must be told."""
+    """Rows of the table for the comparison, whose result must be that every tensor has changed by a quarter."""
     with tempfile.TemporaryDirectory() as folder:
         other = Path(folder) / "edited"
         shutil.copytree(bundled_folder(), other)

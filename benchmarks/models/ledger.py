@@ -1,4 +1,4 @@
-"""The parameter ledger: of the bundled checkpoint against loading it and summing; of a header of 100,000 tensors."""
+"""The parameter ledger: bundled checkpoint against loading and summing, and a header of 100,000 tensors."""
 
 import gc
 import json
@@ -21,7 +21,7 @@ SETTINGS = Settings.from_environment(any_folder=True)
 
 
 def rows() -> list[Row]:
-    """The lines of the ledger."""
+    """Rows of the table for the ledger."""
     return [*_bundled_rows(), *_mixture_rows()]
 
 
@@ -43,7 +43,7 @@ def _bundled_rows() -> list[Row]:
         return torchinfo.summary(model, verbose=0)
 
     transformers.logging.set_verbosity_error()
-    gc.freeze()  # as the server does after its imports; what they left is otherwise looked through at each collection
+    gc.freeze()  # like the server after its imports; otherwise each collection would visit all imported objects
 
     def ledger() -> object:
         return source_ledger(source, SETTINGS)
@@ -78,7 +78,7 @@ def _against(work: str, ours: float, theirs: float, peer: str, budget: str) -> R
 
 
 def _total(folder: Path) -> int:
-    """What the peer's sum gives, from the header alone: the sizes of all tensors that are numbers with a point."""
+    """Result of the peer's sum from the header: the sizes of all floating-point tensors."""
     return sum(math.prod(tensor.shape) for tensor in read_header(folder).tensors if "float" in tensor.dtype)
 
 
@@ -102,7 +102,7 @@ def _mixture_rows() -> list[Row]:
 
 
 def _write_mixture(folder: Path) -> None:
-    """Headers of 100,000 tensors in 8 shards, named like a mixture of experts; the values are a hole in the file."""
+    """Write headers of 100,000 tensors in 8 shards, named like a mixture of experts; the values are holes."""
     parts = ("gate_proj", "up_proj", "down_proj")
     names = [f"layers.{i % 50}.mlp.experts.{i // 150}.{parts[i // 50 % 3]}.weight" for i in range(100_000)]
     weight_map = {}

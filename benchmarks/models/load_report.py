@@ -1,4 +1,4 @@
-"""The load report of a checkpoint of 440 MB, from its header, against loading it to be told the same."""
+"""The load report of a checkpoint of 440 MB from its header, against loading it for the same information."""
 
 import json
 import math
@@ -17,14 +17,14 @@ from bertviz_core.settings import Settings
 SETTINGS = Settings.from_environment(any_folder=True)
 TASK = "sequence-classification"
 IO = Path("/proc/self/io")
-"""Where Linux counts what a process reads."""
+"""File in which Linux counts the bytes that a process reads."""
 
 
 def rows() -> list[Row]:
-    """The lines of the load report."""
+    """Rows of the table for the load report."""
     import transformers
 
-    # What a running server has done before: torch, transformers and the classes of BERT are in memory.
+    # As in a running server: torch, transformers and the classes of BERT are in memory.
     load_report("all-MiniLM-L6-v2", "base", SETTINGS)
     with tempfile.TemporaryDirectory() as folder, quietly():
         size = _write_bert_base(Path(folder))
@@ -54,7 +54,7 @@ def rows() -> list[Row]:
 
 
 def _bytes_read(work: Callable[[], object]) -> int:
-    """Bytes that the process asks files for during some work; of the header alone where no one counts."""
+    """Bytes that the process reads from files during some work; those of the header only without a counter."""
     if not IO.exists():
         report = work()
         return int(getattr(report, "header_nbytes", 0))
@@ -68,7 +68,7 @@ def _counted() -> int:
 
 
 def _write_bert_base(folder: Path) -> int:
-    """A file with the tensors of bert-base-uncased; the values are a hole in it. Comes back with its size in bytes."""
+    """Write a file with the tensors of bert-base-uncased, whose values are a hole; returns its size in bytes."""
     entry = find("bert-base-uncased")
     if entry is None:
         raise ValueError("the catalogue has lost bert-base-uncased")

@@ -1,6 +1,6 @@
-"""What task heads answer: a masked text after an edit, the lens beside what it cannot do without, a file of texts.
+"""Predictions of task heads: a masked text after an edit, the logit lens against its minimal work, a file of texts.
 
-The weights are random, of the shapes of MiniLM and of BERT base: no time depends on their values.
+The weights are random, with the shapes of MiniLM and of BERT base: no time depends on their values.
 """
 
 import tempfile
@@ -22,17 +22,17 @@ EDITS, LENSES, FILES = 15, 3, 2
 TOKENS = 512
 TEXTS = 2000
 TOGETHER = 64
-"""Texts of a batch of the peer; ours has as many tokens as these have on average."""
+"""Texts per batch of the peer; our batches have as many tokens as these on average."""
 TOLERANCE = 1e-5
 
 
 def rows() -> list[Row]:
-    """The lines of the predictions."""
+    """Rows of the table for predictions."""
     return [_edit(), *_lens(), _file()]
 
 
 def _edit() -> Row:
-    """The best words of a masked text of 128 tokens, another text each time, as the page asks for them."""
+    """The best words of a masked text of 128 tokens, a new text each time, as on the page."""
     from bertviz_core.predictions.masked_lm import predicted_words
     from bertviz_core.trace.tokenization import tokenize
 
@@ -45,7 +45,7 @@ def _edit() -> Row:
 
 
 def _lens() -> list[Row]:
-    """The lens of a long text, and one run with all states and twelve products with the table of words beside it."""
+    """The lens of a long text, against one run with all states and twelve products with the vocabulary matrix."""
     import torch
 
     from bertviz_core.predictions.logit_lens import logit_lens
@@ -75,7 +75,7 @@ def _lens() -> list[Row]:
 
 
 def _file() -> Row:
-    """A list of texts through a classifier, beside transformers' own pipeline."""
+    """A list of texts through a classifier, against transformers' own pipeline."""
     import transformers
 
     from bertviz_core.predictions.classes import class_predictions
@@ -95,14 +95,14 @@ def _file() -> Row:
 
         ours_s, theirs_s = medians_s(ours, theirs, FILES)
         worst = _worst(ours(), theirs())
-    told = f"{TEXTS / theirs_s:.0f} transformers' pipeline, {TOGETHER} at once: {theirs_s / ours_s:.2f}x"
+    details = f"{TEXTS / theirs_s:.0f} transformers' pipeline, {TOGETHER} at once: {theirs_s / ours_s:.2f}x"
     met = theirs_s >= ours_s and worst <= TOLERANCE
     words = f"classes of {TEXTS:,} texts, MiniLM shape"
-    return Row(words, f"{TEXTS / ours_s:.0f} a second", f"{told}, off by {worst:.0e}", ">= 1.0x, 1e-5", met)
+    return Row(words, f"{TEXTS / ours_s:.0f} a second", f"{details}, off by {worst:.0e}", ">= 1.0x, 1e-5", met)
 
 
 def _worst(ours: Sequence[Any], theirs: Sequence[Sequence[dict[str, Any]]]) -> float:
-    """The greatest difference between the probabilities of the same class."""
+    """The largest difference between probabilities of the same class."""
     pairs = zip(ours, theirs, strict=True)
     return max(
         abs(float(own.probabilities[own.labels.index(each["label"])]) - each["score"])
@@ -112,7 +112,7 @@ def _worst(ours: Sequence[Any], theirs: Sequence[Sequence[dict[str, Any]]]) -> f
 
 
 def opened_head(folder: Path, class_name: str, **shape: int) -> "tuple[HeadModel, TextTokenizer]":
-    """A model of random weights, saved and opened as any other."""
+    """Save a model with random weights, and open it like any other."""
     from bertviz_core.models.sources import folder_source
     from bertviz_core.predictions.loading import load_head
     from bertviz_core.settings import Settings
@@ -125,7 +125,7 @@ def opened_head(folder: Path, class_name: str, **shape: int) -> "tuple[HeadModel
 
 
 def saved(folder: Path, class_name: str, **shape: int) -> None:
-    """Write a model of random weights with the bundled model's vocabulary."""
+    """Save a model with random weights and the bundled model's vocabulary."""
     import torch
     import transformers
 

@@ -1,4 +1,4 @@
-"""Sentence vectors of the bundled model against sentence-transformers' own encode; the second time from the store."""
+"""Sentence vectors of the bundled model against encode of sentence-transformers; the second time from the store."""
 
 import random
 import tempfile
@@ -16,7 +16,7 @@ ROUNDS = 5
 
 
 def rows() -> list[Row]:
-    """The lines of the sentence vectors; the peer runs with its own defaults."""
+    """Rows of the table for sentence vectors; the peer runs with its own defaults."""
     from sentence_transformers import SentenceTransformer
 
     from bertviz_core.models.device import fast_bfloat16
@@ -54,7 +54,7 @@ def rows() -> list[Row]:
 
 
 def _stored(ours: "_Ours", sentences: Sequence[str]) -> Row:
-    """The first and the second time, with a new store."""
+    """The first and second time with a new store."""
     with tempfile.TemporaryDirectory() as folder:
         times = []
         for _ in range(2):
@@ -62,8 +62,8 @@ def _stored(ours: "_Ours", sentences: Sequence[str]) -> Row:
             ours.vectors(sentences, store=Path(folder))
             times.append(time.perf_counter() - start)
     first, second = times
-    told = f"{first:.2f} s the first time: {first / second:.0f}x"
-    return Row(f"{STORED:,} short sentences again", f"{second:.2f} s", told, ">= 20x", first >= 20 * second)
+    details = f"{first:.2f} s the first time: {first / second:.0f}x"
+    return Row(f"{STORED:,} short sentences again", f"{second:.2f} s", details, ">= 20x", first >= 20 * second)
 
 
 class _Ours:
@@ -84,7 +84,7 @@ class _Ours:
         self._loaded.device = "cpu"
 
     def vectors(self, sentences: Sequence[str], dtype: str = "float32", store: Path | None = None) -> np.ndarray:
-        """The vectors of some sentences."""
+        """The vectors of sentences."""
         from bertviz_core.sentences.encoding import sentence_vectors
         from bertviz_core.sentences.store.vectors import SentenceStore
 
@@ -94,7 +94,7 @@ class _Ours:
 
 
 def made_sentences(words: Sequence[str], count: int, middle: float) -> list[str]:
-    """Made sentences of varied length, half of them shorter than the middle, some several times as long."""
-    made = random.Random(0)
-    lengths = [max(3, round(middle * made.lognormvariate(0, 0.6))) for _ in range(count)]
-    return [" ".join(made.choices(words, k=length)) for length in lengths]
+    """Artificial sentences of varied length, half of them shorter than the median, some several times as long."""
+    rng = random.Random(0)
+    lengths = [max(3, round(middle * rng.lognormvariate(0, 0.6))) for _ in range(count)]
+    return [" ".join(rng.choices(words, k=length)) for length in lengths]

@@ -1,6 +1,6 @@
-"""One text of 512 tokens through a BERT-base-shaped model: our trace against eager with all attentions kept.
+"""One text of 512 tokens through a model with the shape of BERT base: our trace against eager with all attentions.
 
-Each run is a process of its own, so that the extra memory is the operating system's own figure.
+Each run has its own process, so that the extra memory is the operating system's own figure.
 """
 
 import json
@@ -79,7 +79,7 @@ transformers.PreTrainedTokenizerFast(
 
 
 def rows() -> list[Row]:
-    """The lines of the trace."""
+    """Rows of the table for traces."""
     with tempfile.TemporaryDirectory() as folder:
         _python(CHECKPOINT, folder)
         pairs = [(_measured(OURS, folder), _measured(EAGER, folder)) for _ in range(RUNS)]

@@ -1,4 +1,4 @@
-"""Words that matter on the bundled model: leave-one-out, integrated gradients beside Captum's, the pairs of words."""
+"""Word attributions of the bundled model: leave-one-out, integrated gradients against Captum's, pairs of words."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 ROUNDS = 3
 CAPTUM_STEPS = 50
-"""Nodes that Captum takes unless told otherwise."""
+"""Captum's default number of nodes."""
 WORDS = "the bank raised its interest rates because a river had left its bed and many small houses by the water"
 TEXT, PAIR = "The bank raised its interest rates again this spring.", "We sat on the bank of the quiet river all day."
 
 
 def rows() -> list[Row]:
-    """The lines of the words."""
+    """Rows of the table for word attributions."""
     from bertviz_core.interventions.targets.parsing import open_target
     from bertviz_core.models.sources import resolve
     from bertviz_core.settings import DEFAULT_MODEL, Settings
@@ -34,7 +34,7 @@ def rows() -> list[Row]:
 
 
 def _left_out(target: "Target", tokenizer: "TextTokenizer") -> Row:
-    """Every word of 128 left out, and a run for each beside it."""
+    """Each of 128 words left out, against one run per word."""
     from bertviz_core.attribution.leave_one_out import leave_one_out
 
     result = leave_one_out(target, tokenizer)
@@ -45,7 +45,7 @@ def _left_out(target: "Target", tokenizer: "TextTokenizer") -> Row:
 
 
 def _gradients(target: "Target", tokenizer: "TextTokenizer") -> list[Row]:
-    """Nodes and time of integrated gradients to a thousandth, and Captum's with its own choice of nodes."""
+    """Nodes and time of integrated gradients for an error of a thousandth, and of Captum with its default nodes."""
     import torch
     from captum.attr import IntegratedGradients
 

@@ -1,1 +1,1 @@
-"""What a reader waits for in a browser: a part of `make bench`."""
+"""Response times in a browser, part of `make bench`."""

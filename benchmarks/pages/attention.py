@@ -1,4 +1,4 @@
-"""The attention page: atlas at 512 tokens, another head at 128, one head at 8,192 tokens; beside BertViz."""
+"""The attention page: atlas with 512 tokens, head switches with 128, one head with 8,192 tokens; against BertViz."""
 
 import json
 import os
@@ -83,7 +83,7 @@ print(json.dumps([len(page) / 1e6, time.perf_counter() - start]))
 
 
 def rows() -> list[Row]:
-    """The lines of the attention page."""
+    """Rows of the table for the attention page."""
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder) / "base"
         base.mkdir()
@@ -105,7 +105,7 @@ def rows() -> list[Row]:
 
 
 def _browser_rows(model: str, folder: str, peer_mb: float, peer_s: float) -> list[Row]:
-    """Atlas at 512 tokens and switches at 128, in a browser."""
+    """Atlas with 512 tokens and head switches with 128, in a browser."""
     os.environ["INSIDE_BERT_MODELS_DIR"] = folder
     with served(ROOT / "app.py") as (url, _), sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium(), args=FLAGS)
@@ -135,9 +135,9 @@ def _browser_rows(model: str, folder: str, peer_mb: float, peer_s: float) -> lis
 
 
 def _atlas(page: Page, address: str, received: list[int]) -> tuple[float, int]:
-    """Seconds from the run's end to the painted atlas and head, and the bytes received by then."""
+    """Seconds from the end of the run to the painted atlas and head, and the bytes received by then."""
     page.goto(address.split("&text")[0], timeout=120_000)
-    page.wait_for_selector(PAINTED, timeout=120_000)  # the model is loaded, so that the run alone is waited for
+    page.wait_for_selector(PAINTED, timeout=120_000)  # loads the model, so that only the run is measured
     page.goto("about:blank")
     received[0] = 0
     page.goto(address, wait_until="commit")
@@ -148,19 +148,19 @@ def _atlas(page: Page, address: str, received: list[int]) -> tuple[float, int]:
 
 
 def _row_by_row() -> Iterator[Sequence[str]]:
-    """Keys from head to head so that none comes twice: along a layer, then back along the next."""
+    """Key presses that visit every head at most once: along a layer, then back along the next."""
     for switch in range(1, SWITCHES + 3):
         yield ["ArrowDown" if switch % 12 == 0 else "ArrowRight" if switch // 12 % 2 == 0 else "ArrowLeft"]
 
 
 def _diagonally() -> Iterator[Sequence[str]]:
-    """Keys from head to head so that the browser holds none: each of another layer, away from those beside the last."""
-    for _ in range(5):  # a model of six layers has no more
+    """Key presses to heads that the browser has not received: each in another layer, away from the last one."""
+    for _ in range(5):  # enough for a model of six layers
         yield "ArrowDown", "ArrowRight"
 
 
 def _switches(page: Page, address: str, walk: Callable[[], Iterable[Sequence[str]]]) -> list[float]:
-    """Milliseconds from the key press to the painted map of another head, the first two left out."""
+    """Milliseconds from the key press to the painted map of another head, without the first two."""
     page.goto(address)
     page.wait_for_selector(PAINTED, timeout=120_000)
     page.wait_for_selector(STILL)
@@ -185,7 +185,7 @@ def _text(words: int) -> str:
 
 
 def _python(code: str, folder: Path) -> Any:
-    """What a program prints last, as JSON; a process of its own, so that its peak is its own."""
+    """Run a program in a new process, so that its peak memory is its own, and parse the JSON it prints last."""
     done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True)
     last = re.findall(r"^\[.*\]$", done.stdout, re.MULTILINE)
     return json.loads(last[-1]) if last else None

@@ -1,8 +1,8 @@
-"""A browser as a reader has it: steered by few words of the DevTools protocol, with no debugger listening.
+"""A browser without a debugger, controlled by a few commands of the DevTools protocol.
 
-Playwright listens to the page's console. V8 then keeps for every exception, caught ones too, the place of each
-function in its stack, and to find them in plotly's module of 4.7 MB it parses that four times anew: 0.8 s more until
-the first chart, which nobody meets who reads the page.
+Playwright listens to the page's console. V8 then records for every exception, even a caught one, the location of each
+function in its stack, for which it parses plotly's module of 4.7 MB four times: 0.8 s more until the first chart, which
+readers do not experience.
 """
 
 import contextlib
@@ -22,25 +22,25 @@ from websockets.sync.client import ClientConnection, connect
 WAIT_S = 60.0
 LOOK_EVERY_S = 0.02
 SETTLE_S = 2.0
-"""What a browser does for itself after its start, on the processors that the server is about to need."""
+"""Seconds for a browser's own work after its start, on the processors that the server needs next."""
 
 
 class Tab:
-    """The one tab of a browser."""
+    """The only tab of a browser."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self.connection = connection
         self.numbers = itertools.count(1)
 
     def open(self, url: str) -> None:
-        """Go to a page; returns when the navigation has begun."""
+        """Open a page; returns when the navigation has started."""
         self._told("Page.navigate", url=url)
 
     def wait_for(self, selector: str) -> None:
-        """Until an element is there.
+        """Wait until an element exists.
 
         Raises:
-            TimeoutError: it has not come for a minute.
+            TimeoutError: it does not exist after a minute.
         """
         look = f"!!document.querySelector({json.dumps(selector)})"
         _wait(lambda: self._told("Runtime.evaluate", expression=look).get("result", {}).get("value"), selector)
@@ -57,7 +57,7 @@ class Tab:
 
 @contextlib.contextmanager
 def plain_tab(program: str, flags: Sequence[str]) -> Iterator[Tab]:
-    """An empty tab of a new browser with a new profile, 1400 x 900, which has come to rest."""
+    """An empty, idle tab of a new browser with a new profile, 1400 x 900."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         port = Path(profile) / "DevToolsActivePort"
         own = ["--headless=new", "--remote-debugging-port=0", f"--user-data-dir={profile}", "--window-size=1400,900"]

@@ -1,4 +1,4 @@
-"""A switch of the layer on the representations page: from the key press until the new picture is painted."""
+"""A switch of the layer on the representations page: from the key press to the painted figure."""
 
 import statistics
 import urllib.parse
@@ -11,7 +11,7 @@ from benchmarks.timing import Row
 
 SWITCHES = 24
 TEXT = "the bank of the river by the old python " * 14
-"""128 tokens and a few more with the bundled tokenizer: 14 x 9 and the two special ones."""
+"""128 tokens and a few more with the bundled tokenizer: 14 x 9 and two special ones."""
 STILL = "[data-testid=stApp][data-test-script-state=notRunning]"
 PAINTED = """() => {
   const picture = document.querySelector('.heatmaplayer image');
@@ -28,7 +28,7 @@ PAINTED = """() => {
 
 
 def rows() -> list[Row]:
-    """The lines of the layer switch."""
+    """Rows of the table for the layer switch."""
     with served(ROOT / "app.py") as (url, _), sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium(), args=FLAGS)
         page = browser.new_page(viewport={"width": 1400, "height": 900})
@@ -49,7 +49,7 @@ def rows() -> list[Row]:
 
 
 def switched(page: Page, control: Locator, keys: tuple[str, str], count: int, most_ms: float = 120_000) -> list[float]:
-    """Milliseconds from each step of a control until the heatmap is another; the first two steps are not counted."""
+    """Milliseconds from each step of a widget to the new heatmap, without the first two steps."""
     page.wait_for_selector(".heatmaplayer image", state="attached", timeout=most_ms)
     page.wait_for_selector(STILL, timeout=most_ms)
     control.focus()

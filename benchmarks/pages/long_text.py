@@ -1,4 +1,4 @@
-"""A text of 8,192 tokens in the dashboard itself: another head from the key press to the picture, and the memory."""
+"""A text of 8,192 tokens in the dashboard: from the key press to the figure of another head, and memory."""
 
 import os
 import re
@@ -18,7 +18,7 @@ TEXT = "one two three four " * 2100
 
 
 def rows(folder: str) -> list[Row]:
-    """The lines of the long text, on the model "long" in this models folder."""
+    """Rows of the table for the long text, with the model "long" in this models folder."""
     os.environ["INSIDE_BERT_MODELS_DIR"] = folder
     with served(ROOT / "app.py") as (url, process), sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium(), args=FLAGS)
@@ -39,13 +39,13 @@ def rows(folder: str) -> list[Row]:
 
 
 def _run(page: Page) -> None:
-    """Write the text into the sidebar, as an address has no room for it, and let the model run."""
+    """Type the text into the sidebar, since it is too long for an address, and run the model."""
     page.get_by_label("Text", exact=True).fill(TEXT)
     page.keyboard.press("Control+Enter")
     page.get_by_role("button", name="Run the model").click(timeout=120_000)
 
 
 def _peak_gb(process: int) -> float:
-    """Most memory that a process has had."""
+    """Peak memory of a process in GB."""
     found = re.search(r"^VmHWM:\s+(\d+) kB$", Path(f"/proc/{process}/status").read_text(), re.MULTILINE)
     return int(found[1]) / 1e6 if found else float("nan")

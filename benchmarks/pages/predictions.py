@@ -1,4 +1,4 @@
-"""A click on a token of the predictions page: from the press until the words at that position are painted."""
+"""A click on a token of the predictions page: from the click to the painted words at that position."""
 
 import statistics
 import tempfile
@@ -15,7 +15,7 @@ from benchmarks.timing import Row
 
 CLICKS = 15
 TEXT = "the bank of the river by the old python " * 14
-"""128 tokens: 14 x 9 and the two special ones."""
+"""128 tokens: 14 x 9 and two special ones."""
 MOST_MS = 120_000
 PAINTED = """(position) => {
   window.__painted = new Promise((done) => addEventListener("mouseup", () => {
@@ -33,7 +33,7 @@ PAINTED = """(position) => {
 
 
 def rows() -> list[Row]:
-    """The line of the click."""
+    """Row of the table for the click."""
     with tempfile.TemporaryDirectory() as folder:
         saved(Path(folder) / "made", "BertForMaskedLM", **MINILM)
         environment = {"INSIDE_BERT_MODELS_DIR": folder}
@@ -44,14 +44,14 @@ def rows() -> list[Row]:
             times = clicked(page)
             browser.close()
     middle = statistics.median(times)
-    told = f"{min(times):.0f} to {max(times):.0f} ms"
+    note = f"{min(times):.0f} to {max(times):.0f} ms"
     return [
-        Row("click on a token of 128 to its words, painted, p50", f"{middle:.0f} ms", told, "<= 200 ms", middle <= 200)
+        Row("click on a token of 128 to its words, painted, p50", f"{middle:.0f} ms", note, "<= 200 ms", middle <= 200)
     ]
 
 
 def clicked(page: Page) -> list[float]:
-    """Milliseconds of each click; the first two are not counted."""
+    """Milliseconds of each click, without the first two."""
     page.wait_for_selector(".st-key-predictions_words .gtitle", timeout=MOST_MS)
     page.wait_for_selector(STILL, timeout=MOST_MS)
     times = []

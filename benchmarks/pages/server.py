@@ -1,4 +1,4 @@
-"""The server from a cold start: until it answers its health check, and until a browser has painted the first chart."""
+"""A cold start of the server: until its health check succeeds, and until a browser has painted the first chart."""
 
 import contextlib
 import os
@@ -21,14 +21,14 @@ from benchmarks.timing import Row
 
 RUNS = 5
 MOST_TIMES_BARE = 1.5
-"""A server of ours may take so many times as long as one of Streamlit with a single chart."""
+"""Most times as long as a Streamlit server with a single chart."""
 FIRST_CHART = ".js-plotly-plot .main-svg"
 BARE = "import streamlit as st\nimport plotly.graph_objects as go\nst.plotly_chart(go.Figure(go.Bar(y=[1, 2])))\n"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 
 
 def rows() -> list[Row]:
-    """The lines of the server: ours beside a bare Streamlit app with one chart."""
+    """Rows of the table for the server, against a minimal Streamlit app with one chart."""
     with tempfile.TemporaryDirectory() as folder:
         bare = Path(folder) / "bare.py"
         bare.write_text(BARE)
@@ -51,18 +51,18 @@ def rows() -> list[Row]:
 
 
 def _row(name: str, seconds: float, bare: float) -> Row:
-    """A time beside that of bare Streamlit in the same run, and whether it is within MOST_TIMES_BARE of it."""
+    """A time and that of minimal Streamlit in the same run; met within MOST_TIMES_BARE of it."""
     beside = f"{bare:.2f} s bare Streamlit: {seconds / bare:.2f}x"
     return Row(name, f"{seconds:.2f} s", beside, f"<= {MOST_TIMES_BARE}x", seconds <= MOST_TIMES_BARE * bare)
 
 
 def chromium() -> str:
-    """Path of the browser, which `make bench` finds."""
+    """Path of the browser, which `make bench` sets."""
     return os.environ.get("CHROMIUM", "/usr/bin/chromium")
 
 
 def _plain_start(script: Path, page: str) -> tuple[float, float]:
-    """Seconds from the process's start to health ok and to the first painted chart; the browser runs already."""
+    """Seconds from the process's start to a healthy server and to the first painted chart; the browser already runs."""
     with plain_tab(chromium(), FLAGS) as tab:
         start = time.perf_counter()
         with served(script) as (url, _):
@@ -73,7 +73,7 @@ def _plain_start(script: Path, page: str) -> tuple[float, float]:
 
 
 def _debugged_start(script: Path, page: str) -> float:
-    """Seconds from the process's start to the first painted chart in a browser of Playwright's."""
+    """Seconds from the process's start to the first painted chart in Playwright's browser."""
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium(), args=FLAGS)
         tab = browser.new_page(viewport={"width": 1400, "height": 900})
@@ -88,11 +88,11 @@ def _debugged_start(script: Path, page: str) -> float:
 
 @contextlib.contextmanager
 def served(script: Path, environment: Mapping[str, str] | None = None) -> Iterator[tuple[str, int]]:
-    """Address and process of a Streamlit script on a free port, from when it answers its health check.
+    """Serve a Streamlit script on a free port; yields address and process id once the health check succeeds.
 
     Args:
-        script: what is served.
-        environment: variables that its process has besides.
+        script: the script.
+        environment: additional environment variables.
     """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""What the tests of the public interface share: a folder as a user has it, with a classifier and a corpus."""
+"""Fixtures of the tests of the public interface: a user's folder with a classifier and a corpus."""
 
 import json
 import subprocess
@@ -27,7 +27,7 @@ command = commands.command
 
 @pytest.fixture
 def printed(command: Callable[..., commands.Done]) -> Printed:
-    """The object that a command prints with --json."""
+    """Run a command with --json, and return the printed object."""
 
     def call(*arguments: str) -> Any:
         done = command(*arguments, "--json")
@@ -59,7 +59,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def in_workplace(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same, with the tests running in it and the Hub switched off."""
+    """The same folder as the working directory, with the Hub switched off."""
     monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
     monkeypatch.chdir(workplace)
     return workplace

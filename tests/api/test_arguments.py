@@ -1,4 +1,4 @@
-"""Whatever a caller hands over by mistake is one sentence, for every public method and every argument.
+"""Wrong arguments are refused with one message, for every public method and every argument.
 
 Covers `bertviz_core/api/arguments.py`.
 """
@@ -33,17 +33,17 @@ WRONG: tuple[Any, ...] = (
     [], [None], ["a", 1], ("a",), {}, {"a": 1}, {1, 2}, range(3), np.array([1, 2]), np.float32(1), np.zeros((2, 2)),
     pd.Series(["a"]), Path("nowhere"), object(), int, lambda: None,
 )  # fmt: skip
-"""Thirty values, some of which are right in some places."""
+"""Thirty values, some of which are valid for some arguments."""
 FIRST: Mapping[str, tuple[Any, ...]] = {
     "heads": (0,), "sentences": ([TEXT],), "attention": (0,),
 }  # fmt: skip
-"""Arguments without which a method cannot be called, where they are no texts."""
+"""Required arguments of methods that are not texts."""
 OF_ONE_TEXT = {
     get_type_hints(method).get("return"): name
     for name, method in inspect.getmembers(Model, inspect.isfunction)
     if name[0] != "_" and "text" in inspect.signature(method).parameters
 }
-"""What a method of a model hands out -> its name, of those that take a text."""
+"""Type of a result -> name of the method that returns it, for methods that take a text."""
 ANSWERS: Mapping[type, Callable[[Model], Any]] = {
     **{
         kind: lambda model, name=name: getattr(model, name)(TEXT)
@@ -63,7 +63,7 @@ ANSWERS: Mapping[type, Callable[[Model], Any]] = {
     TraceResult: lambda model: model.trace(TEXT),
     WordsResult: lambda model: model.words(TEXT, target="class:neutral"),
 }
-"""An answer of each kind."""
+"""An example result of each type."""
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def model() -> Model:
 
 @pytest.fixture(scope="module")
 def answers(workplace: Path) -> dict[type, Any]:
-    """An answer of each kind about a classifier, and the classifier."""
+    """A result of each type for a classifier, and the classifier."""
     here = Path.cwd()
     os.chdir(workplace)
     try:
@@ -90,7 +90,7 @@ def methods(owner: type) -> list[str]:
 
 
 def required(method: Any) -> tuple[str, ...]:
-    """A text for each argument that a method cannot do without."""
+    """A text for each required argument of a method."""
     return (TEXT,) * sum(
         each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
         for each in inspect.signature(method).parameters.values()
@@ -98,7 +98,7 @@ def required(method: Any) -> tuple[str, ...]:
 
 
 def refusal(call: Callable[[], Any]) -> str:
-    """The sentence in which a call is refused; "" where it was answered. Anything else that is raised is a find."""
+    """The message of a refused call; "" if it succeeded. Any other exception is a bug."""
     said = ""
     with suppress(BertvizError):
         try:
@@ -149,7 +149,7 @@ def test_thirty_wrong_values_of_each_option_of_a_figure(model: Model, option: st
 
 @pytest.mark.parametrize("wrong", WRONG, ids=[f"{place} {type(value).__name__}" for place, value in enumerate(WRONG)])
 def test_nothing_wrong_opens_a_model_or_a_corpus(wrong: Any) -> None:
-    """The methods behind open_model and open_corpus, since the tests check the types of plain functions themselves."""
+    """Calls the methods behind open_model and open_corpus, since the tests already check types of plain functions."""
     assert refusal(lambda: Model(wrong))
     assert refusal(lambda: opened_corpus(wrong))
     if wrong is not None:

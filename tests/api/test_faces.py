@@ -1,4 +1,4 @@
-"""What the library hands out: numbers and figures of the pages, arrays of transformers, one sentence for each refusal.
+"""Results of the library: numbers and figures as on the pages, arrays as in transformers, one message per refusal.
 
 Covers `bertviz_core/api/drawing.py`, `bertviz_core/api/results/*.py`, `bertviz_core/api/corpus.py`.
 """
@@ -63,13 +63,13 @@ def test_a_search_and_its_corpus_show_themselves() -> None:
 
 
 def decoded(figure: go.Figure) -> Any:
-    """What a figure draws, typed arrays as lists."""
+    """Data of a figure, with typed arrays as lists."""
     found = _decoded(json.loads(figure.to_json()))
     return json.loads(json.dumps([found["data"], found["layout"]], sort_keys=True))
 
 
 def on_page(page: str, **query: str) -> Any:
-    """What the one chart of a page draws."""
+    """Data of the only chart of a page."""
     found = drawn(opened(page, model=MODEL, **query))
     return json.loads(json.dumps([found["data"], found["layout"]], sort_keys=True))
 
@@ -148,7 +148,7 @@ def test_the_nearest_are_those_with_the_greatest_cosine(model: Model) -> None:
 
 
 def results(model: Model) -> list[Result[object]]:
-    """One of every kind."""
+    """One result of every type."""
     sentences = model.sentences([HOSTILE, PAIR, TEXT])
     return [
         model.parameters(),
@@ -226,7 +226,7 @@ def test_any_figure_of_the_dashboard_can_be_drawn(model: Model) -> None:
 def test_what_a_caller_can_cause_is_one_sentence(ask: Any, told: str, model: Model) -> None:
     with pytest.raises(BertvizError, match=told) as refused:
         ask(model)
-    assert "--" not in str(refused.value).partition("(load-report ")[0]  # which is a command
+    assert "--" not in str(refused.value).partition("(load-report ")[0]  # the name of a command
     assert "\n" not in str(refused.value)
 
 

@@ -1,4 +1,4 @@
-"""A model object of one's own, and lists of texts, are answered as a folder and single texts are.
+"""A model object, and a list of texts, give the same results as a folder and single texts.
 
 Covers `bertviz_core/api/own_model.py`.
 """

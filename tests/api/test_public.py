@@ -1,4 +1,4 @@
-"""What `bertviz_core` promises to a caller: the names, their docstrings, types, a light import, the documents.
+"""The public interface of `bertviz_core`: names, docstrings, types, a light import, and its documents.
 
 Covers `bertviz_core/api/model.py` and `bertviz_core/api/figures.py`.
 """
@@ -46,7 +46,7 @@ results: list[Result[object]] = [model.tokens("a text"), model.words("a text", t
 
 
 def public(owner: type) -> dict[str, Any]:
-    """Names of a class without an underscore -> what they are."""
+    """Public names of a class -> their values."""
     return {name: value for name, value in inspect.getmembers(owner) if not name.startswith("_")}
 
 
@@ -90,7 +90,7 @@ def test_the_document_runs_and_prints_what_it_says(in_workplace: Path) -> None:
             continue
         shown = io.StringIO()
         with contextlib.redirect_stdout(shown):
-            exec(text, names)  # the document's own code
+            exec(text, names)  # the code in the document
         following = blocks[place + 1] if place + 1 < len(blocks) else ("", "")
         assert shown.getvalue() == (following[1] if following[0] == "text" else ""), text
 

@@ -1,4 +1,4 @@
-"""The same question has the same answer as a command, as a method of the library and as a question of the page.
+"""A question has the same answer as a command, as a method of the library and as a question of the page.
 
 Covers `bertviz_core/api/results/*.py`, `bertviz_core/api/corpus.py`.
 """
@@ -50,16 +50,16 @@ def place(in_workplace: Path) -> Path:
 
 
 class Face(NamedTuple):
-    """One question as each face asks it."""
+    """One question in each interface."""
 
     command: tuple[str, ...]
-    """What is typed behind the name of the command."""
+    """Arguments after the name of the command."""
     library: Callable[[], Any]
-    """Asks in Python."""
+    """Asks the library."""
     question: Callable[[OpenedModel | OpenedFolder], Any]
-    """Asks as the page does; its answer's result."""
+    """Asks like the page; returns the result of its answer."""
     as_json: Callable[[Any], Any] = Result.to_json
-    """The library's object that the command prints."""
+    """Converts the library's result to the object that the command prints."""
 
 
 def of_model(question: Callable[..., Any], *texts: str, pair: str | None = None, **values: str) -> Callable[..., Any]:
@@ -171,7 +171,7 @@ FACES: Mapping[str, tuple[Face, ...]] = {
         ),
     ),
 }
-"""Command -> the same question on each face."""
+"""Command -> the same question in each interface."""
 
 
 def json_commands() -> list[str]:
@@ -188,7 +188,7 @@ def json_commands() -> list[str]:
 
 
 def same(one: Any, other: Any) -> None:
-    """Two JSON values that are equal, numbers to a millionth."""
+    """Assert that two JSON values are equal, numbers to a millionth."""
     assert type(one) is type(other) or {type(one), type(other)} == {int, float}
     if isinstance(one, dict):
         assert list(one) == list(other)

@@ -1,4 +1,4 @@
-"""What a design says of a model is what the model does: which tokens change when another one does."""
+"""The design of a model agrees with its behaviour: which tokens change when another one does."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ CAN_DECODE = [
     for name in FAMILIES
     if hasattr(config := tiny_config(name), "is_decoder")
     and not config.is_encoder_decoder
-    and name != "convbert"  # its config has the word, its attention does not look at it
+    and name != "convbert"  # its config has the entry, but its attention does not use it
 ]
 
 

@@ -1,4 +1,4 @@
-"""Shapes through the modules without weights equal those that hooks hear in a real run, for every family.
+"""Shapes of modules without weights equal those recorded by hooks in a real run, for every family.
 
 Covers `bertviz_core/architecture/module_shapes.py`.
 """
@@ -20,7 +20,7 @@ SEQ = 9
 
 
 def first_shape(value: Any) -> tuple[int, ...] | None:
-    """Shape of the first tensor in what a module was given or gave."""
+    """Shape of the first tensor in a module's inputs or outputs."""
     if isinstance(value, torch.Tensor):
         return tuple(value.shape)
     inside = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple | list) else ()
@@ -28,7 +28,7 @@ def first_shape(value: Any) -> tuple[int, ...] | None:
 
 
 def real_shapes(model: torch.nn.Module, inputs: dict[str, torch.Tensor]) -> dict[str, list[Any]]:
-    """Path -> [first shape in, first shape out] of every call, heard in a run with weights."""
+    """Path -> [first input shape, first output shape] of every call, recorded in a run with weights."""
     heard: dict[str, list[Any]] = {}
     hooks = []
     for path, module in model.named_modules():

@@ -1,4 +1,4 @@
-"""The way through one layer: its steps in the order of the run, its blocks where they hold all of them."""
+"""The data flow of one layer: its steps in the order of the run, and its blocks if they contain all of them."""
 
 from functools import cache
 
@@ -22,7 +22,7 @@ from tests.helpers.model_faces import SEQ, faces
 from tests.helpers.tiny_models import FAMILIES, tiny_config, tiny_model
 
 LISTED = ("flaubert", "xlm")
-"""Families whose layers are no modules: their parts stand in lists of their own."""
+"""Families whose layers are not modules: their parts are in separate lists."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The module tree: the text of print(model), and counts that are the ledger's, for every family."""
+"""The module tree: the text of print(model), and the counts of the ledger, for every family."""
 
 from collections import Counter
 
@@ -16,11 +16,11 @@ from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import FAMILIES, tiny_config
 
 VALUES_IN_PRINT = ("ibert",)
-"""Families that print values of their tensors, which a model without values cannot."""
+"""Families whose print contains values of tensors, which a model without values lacks."""
 
 
 def check_sums(tree: ModuleTree) -> None:
-    """Every module's count is that of its own weights and of the modules inside it."""
+    """Assert that every module's count is the sum of its own weights and of its submodules."""
     for row in tree.rows:
         inside = [each for each in tree.rows if each.parent == row.id]
         own = len(row.paths) * sum(torch.Size(each.shape).numel() for each in row.weights if each.tied_to is None)

@@ -1,4 +1,4 @@
-"""Sizes and capabilities, against transformers' own config attributes and against what is known of the families."""
+"""Sizes and capabilities agree with transformers' own config attributes and with known facts about the families."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Thumbnails are max-pools of the real maps, measures are what brute force counts, rollout keeps rows at 1.
+"""Thumbnails are max-pools of the maps, measures equal brute force, and rows of the rollout sum to 1.
 
 Covers `bertviz_core/attention/rollout.py`.
 """
@@ -29,11 +29,11 @@ READINGS = [
     MapOptions("value-weighted", hide_special=True),
 ]
 LONG = 1600
-"""More tokens than one tile takes."""
+"""More tokens than fit into one tile."""
 
 
 def split_max(cells: Any, side: int) -> Any:
-    """The largest cell of every block, cut as numpy.array_split cuts."""
+    """The largest cell of every block, split as by numpy.array_split."""
     rows = np.array_split(np.arange(cells.shape[0]), min(side, cells.shape[0]))
     columns = np.array_split(np.arange(cells.shape[1]), min(side, cells.shape[1]))
     return np.array([[cells[np.ix_(row, column)].max() for column in columns] for row in rows])
@@ -83,7 +83,7 @@ def test_a_thumbnail_of_a_text_of_several_tiles_is_the_max_pool_too() -> None:
 @pytest.mark.parametrize("name", WITH_MAPS)
 @pytest.mark.sample(11)
 def test_every_family_has_an_atlas(name: str) -> None:
-    """A short text is not pooled, so that its thumbnails are the maps."""
+    """A short text is not pooled, so its thumbnails are the maps."""
     run = family_run(name)
     assert run.traces is not None
     found = run.traces[1]
@@ -116,20 +116,20 @@ def measures_of_head(trace: Trace, layer: int, head: int) -> list[float]:
 
 
 def test_measures_of_even_attention() -> None:
-    """ln n nats; the mean of |i - j| over all pairs is (n^2 - 1) / 3n; 3 of 10 keys are special, 1 of 10 is oneself."""
+    """ln n nats; the mean of |i - j| over all pairs is (n^2 - 1) / 3n; 3 of 10 keys are special, 1 of 10 the query."""
     found = measures_of_head(random_trace(2, 10, tokens=PIECES), 0, 1)
     np.testing.assert_allclose(found, [log(10), 99 / 30, 0.3, 0.1], atol=1e-5)
 
 
 @pytest.mark.parametrize(("maps", "expected"), [("self", [0, 0, 0.3, 1]), ("next", [0, 1.8, 0.3, 0])])
 def test_measures_of_attention_to_one_key(maps: str, expected: list[float]) -> None:
-    """To oneself; or to the next token, where the last of ten looks at the first: (9 x 1 + 9) / 10 = 1.8 tokens."""
+    """To the query itself; or to the next token, the last of ten to the first: (9 x 1 + 9) / 10 = 1.8 tokens."""
     cells = np.eye(10) if maps == "self" else np.roll(np.eye(10), 1, axis=1)
     np.testing.assert_allclose(measures_of_head(mapped(cells[None], tokens=PIECES), 0, 0), expected, atol=1e-6)
 
 
 def test_measures_of_a_text_of_several_tiles() -> None:
-    """Even attention over the keys up to 30 tokens away, as in a local layer; the edges see fewer."""
+    """Even attention over the keys within 30 tokens, as in a local layer; tokens at the edges see fewer."""
     distance = np.abs(np.arange(LONG)[:, None] - np.arange(LONG))
     near = distance <= 30
     found = measures_of_head(made(np.zeros((1, LONG, 2)), np.zeros((1, LONG, 2)), near[None]), 1, 0)
@@ -143,7 +143,7 @@ def test_measures_of_a_text_of_several_tiles() -> None:
     [(None, None, 512), (None, None, 7), ((2, 9), None, 3), (None, (5, 11), 4), ((4, 5), (0, 2), 9)],
 )
 def test_a_pooled_map_is_the_max_pool_of_the_whole_one(queries: Any, keys: Any, side: int) -> None:
-    """The softmax is over all keys, also where a range is shown."""
+    """The softmax is over all keys, even if only a range is shown."""
     found = random_trace(3, 11)
     pooled = pooled_map(found, 1, 2, side, queries, keys)
     rows, columns = slice(*(queries or (0, 11))), slice(*(keys or (0, 11)))
@@ -171,7 +171,7 @@ def test_a_range_that_is_not_in_the_text_is_a_mistake(limits: tuple[int, int]) -
 
 def test_an_atlas_can_be_stopped_between_two_heads() -> None:
     class Stopped(Exception):
-        """What a reader who has seen enough raises."""
+        """Raised by a reader who leaves early."""
 
     calls = []
 
@@ -187,7 +187,7 @@ def test_an_atlas_can_be_stopped_between_two_heads() -> None:
 
 @pytest.mark.parametrize("name", WITH_MAPS)
 def test_rollout_is_the_product_of_the_layers(name: str) -> None:
-    """Mean over heads, half of it and half of oneself, rows brought to 1, multiplied (Abnar & Zuidema 2020)."""
+    """Mean over heads, half of it plus half of the identity, rows normalised, multiplied (Abnar & Zuidema 2020)."""
     run = family_run(name)
     assert run.traces is not None
     found = run.traces[1]

@@ -1,4 +1,4 @@
-"""Which tokens are one word, which text each belongs to, which are punctuation; and pictures pooled from maps."""
+"""Words, texts and punctuation of tokens; and figures pooled from maps."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def test_without_merging_every_token_is_an_entry_of_its_own() -> None:
 
 
 def test_words_are_what_the_text_has() -> None:
-    """ "I love my pet python." is cut into [CLS] i love my pet python . [SEP] by the tiny vocabulary."""
+    """ "I love my pet python." becomes [CLS] i love my pet python . [SEP] with the tiny vocabulary."""
     single, pair = family_run("bert").texts
     assert labels(single) == ["[CLS]", "I", "love", "my", "pet", "python", ".", "[SEP]"]
     assert labels(pair) == [*labels(single), "The", "pythons", ",", "my", "love", "[SEP]"]
@@ -66,7 +66,7 @@ def test_words_are_what_the_text_has() -> None:
     ],
 )
 def test_a_token_reads_as_its_characters(pieces: str, text: str, offsets: Any, expected: list[str]) -> None:
-    """The signs of byte-level vocabularies are those of GPT-2's bytes_to_unicode."""
+    """The characters of byte-level vocabularies are those of GPT-2's bytes_to_unicode."""
     tokens = spelled(pieces, text, offsets=offsets)
     assert [readable(tokens, position) for position in range(len(tokens))] == expected
 
@@ -100,7 +100,7 @@ def test_a_special_token_in_the_text_stays_alone() -> None:
 
 @pytest.mark.parametrize("offsets", [((0, 3), (4, 6), (6, 9)), ((0, 3), (3, 6), (6, 9))])
 def test_white_space_ends_a_word(offsets: Any) -> None:
-    """Some tokenizers count a whole text as word 0, with or without the blank in the token's span."""
+    """Some tokenizers number a whole text as word 0, with or without the blank in the token's span."""
     tokens = spelled("one \u2581tw oos", "one twoos", word_ids=(0, 0, 0), offsets=offsets)
     assert labels(tokens) == ["one", "twoos"]
 
@@ -148,7 +148,7 @@ def test_what_is_no_punctuation(piece: str) -> None:
 
 
 def test_punctuation_is_told_by_the_text_where_it_is_known() -> None:
-    """A piece that the vocabulary does not have is spelled [UNK]; a byte of a character is spelled as another one."""
+    """A piece that is missing in the vocabulary is spelled [UNK]; a byte of a character is spelled as another one."""
     tokens = spelled("[UNK] \u00e2\u0122\u013b", "\u2026 \u2019", offsets=((0, 1), (2, 3)))
     assert [is_punctuation(tokens, [position]) for position in (0, 1)] == [True, True]
     assert surface(tokens, [0]) == "\u2026"

@@ -1,4 +1,4 @@
-"""All heads in one file hold what the heads' maps hold, at the places that the file names."""
+"""A file of all heads contains the heads' maps at the positions that it names."""
 
 import io
 import json
@@ -18,7 +18,7 @@ from tests.helpers.tiny_models import HEADS, LAYERS
 
 
 def maps_of(trace: Trace, options: MapOptions) -> list[list[AttentionMap]]:
-    """Every head's map; of a rollout every layer's."""
+    """Maps of all heads; of a rollout, maps of all layers."""
     heads = [None] if options.weights == "rollout" else range(HEADS)
     return [[attention_map(trace, layer, head, options) for head in heads] for layer in range(LAYERS)]
 

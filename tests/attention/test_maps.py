@@ -1,4 +1,4 @@
-"""Reading a map: words merged, tokens hidden, parts of a pair; what is shown and what is hidden always add up."""
+"""Reading a map: merged words, hidden tokens, parts of a pair; shown and hidden weights always add up."""
 
 from itertools import product
 from typing import Any
@@ -32,7 +32,7 @@ WORDS = ((0,), (1, 2, 3), (4,), (5,), (6,), (7, 8), (9,))
 
 
 def merged(probs: Any, words: tuple[tuple[int, ...], ...] = WORDS) -> Any:
-    """Clark et al. 2019, section 4.1, word by word: weights to a split-up word added, weights from it averaged."""
+    """Clark et al. 2019, section 4.1, word by word: weights to a split word are added, weights from it averaged."""
     return np.array([[np.mean([sum(probs[i, j] for j in key) for i in query]) for key in words] for query in words])
 
 
@@ -84,7 +84,7 @@ def test_a_block_is_queries_of_one_text_and_keys_of_one_text(pair: Trace, block:
 @pytest.mark.parametrize("name", WITH_MAPS)
 @pytest.mark.sample(11)
 def test_shown_and_hidden_add_up_to_the_row(name: str) -> None:
-    """In every family, of a text and of a pair, however it is read; and the parts of a pair have every cell once."""
+    """In every family, for a text and a pair, with all readings; and the parts of a pair have every cell once."""
     run = family_run(name)
     assert run.traces is not None
     for found in run.traces:

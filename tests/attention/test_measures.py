@@ -1,4 +1,4 @@
-"""A head's profile: measures of an atlas and shares on neighbours, as a loop over the rows finds them."""
+"""A head's profile: measures of an atlas and shares on neighbours, equal to a loop over the rows."""
 
 import numpy as np
 import pytest

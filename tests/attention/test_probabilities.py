@@ -1,4 +1,4 @@
-"""Attention from recorded query and key: hand-made numbers, masks of every kind, and the laws of a distribution."""
+"""Attention from recorded query and key: hand-made numbers, all kinds of masks, and properties of a distribution."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -43,7 +43,7 @@ def plain(query: Any, key: Any, allowed: Any, added: Any, scaling: float) -> Any
 
 
 def test_hand_computed() -> None:
-    """Two tokens, one head: scores 0 and ln 3, so a quarter and three quarters."""
+    """Two tokens, one head: scores 0 and ln 3, so weights of 1/4 and 3/4."""
     found = attention_probs(made([[[1.0], [0.0]]], [[[0.0], [np.log(3)]]]), LAYER)
     np.testing.assert_allclose(found, [[[0.25, 0.75], [0.5, 0.5]]], atol=1e-7)
 
@@ -106,7 +106,7 @@ def blas_threads() -> list[int]:
 
 
 def test_threads_of_other_products_are_as_before(random: tuple[Any, Any]) -> None:
-    """Also where many threads compute maps at the same time."""
+    """The number of threads is restored, even if many threads compute maps at the same time."""
     before = blas_threads()
     run = made(*random)
     expected = attention_probs(run, LAYER)
@@ -123,7 +123,7 @@ def test_some_rows_are_the_rows_of_the_whole_map(random: tuple[Any, Any], rows: 
     found = made(*random, mask)
     for head in range(QUERIES):
         whole = attention_probs(found, LAYER, head)
-        # One row is multiplied by other code than several: its sums may round otherwise.
+        # One row is multiplied by other code than several: its sums may round differently.
         np.testing.assert_allclose(attention_rows(found, LAYER, head, rows), whole[rows], atol=1e-6)
     maps = mapped(attention_probs(found, 0), attention_probs(found, LAYER))
     np.testing.assert_allclose(attention_rows(maps, LAYER, 3, rows), attention_probs(found, LAYER, 3)[rows], atol=1e-7)

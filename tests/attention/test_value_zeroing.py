@@ -1,4 +1,4 @@
-"""Value zeroing: the same as its definition run naively, one token at a time, in every layer."""
+"""Value zeroing equals a direct implementation of its definition, one token at a time, in every layer."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ VALUES = {
     "eurobert": "layers.{}.self_attn.v_proj",
     "roberta": "encoder.layer.{}.attention.self.value",
 }
-"""Where a family projects its values; every row of what comes out is one token's."""
+"""Module of a family that projects values; each row of its output belongs to one token."""
 
 
 @pytest.mark.parametrize("family", VALUES)

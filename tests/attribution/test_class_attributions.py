@@ -1,4 +1,4 @@
-"""Words by classes: every class as leave-one-out finds it alone, from one run a word; probabilities add up to 0."""
+"""Words by classes: each class equals leave-one-out for it alone, with one run per word; probabilities add up to 0."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Integrated gradients: complete, equal to Captum's, w * (x - r) for a linear target; their memory is told before."""
+"""Integrated gradients: complete, equal to Captum's, w * (x - r) for a linear target; with a memory estimate."""
 
 from dataclasses import replace
 from typing import Any
@@ -59,7 +59,7 @@ def test_the_shares_are_complete(family: str) -> None:
 
 
 def test_what_is_not_reached_is_told() -> None:
-    result = integrated_gradients(tiny_target("t5"), opened("t5")[1])  # its blocks have kinks, which no node sits on
+    result = integrated_gradients(tiny_target("t5"), opened("t5")[1])  # its blocks have kinks, which no node hits
     assert abs(float(result.shares.sum()) - (result.clean - result.reference)) == pytest.approx(result.error, abs=1e-6)
     small = result.error <= TOLERANCE * abs(result.clean - result.reference)
     assert small == (not any("still miss" in notice for notice in result.notices))
@@ -77,7 +77,7 @@ def test_they_are_captums() -> None:
     expected = given[0].sum(dim=-1).numpy()[~target.tokens.special]
     assert abs(float(missed)) < 1e-5
     np.testing.assert_allclose(own.shares, expected, atol=2e-3 * abs(own.clean - own.reference))
-    assert own.runs < 50 + 2  # what Captum runs unless told otherwise, and the two ends
+    assert own.runs < 50 + 2  # Captum's default number of runs, and both ends
 
 
 @pytest.mark.parametrize("method", [integrated_gradients, gradient_x_input])

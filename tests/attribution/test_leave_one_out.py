@@ -1,4 +1,4 @@
-"""Leave one out: every share is the difference of two runs of the model, made one by one by transformers itself.
+"""Leave one out: every share is the difference of two single runs of transformers itself.
 
 Covers `bertviz_core/attribution/text_units.py`.
 """

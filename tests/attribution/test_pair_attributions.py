@@ -1,4 +1,4 @@
-"""The ledger of pairs: with the reference terms it is the cosine; its parts are those of Jacobians taken backwards."""
+"""Pair attributions: with the reference terms they add up to the cosine; parts equal those from backward Jacobians."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def ledger(family: str, layer: int = 0, plan: SentencePlan = MEAN) -> PairAttrib
 
 
 def own_vectors(family: str) -> list[np.ndarray]:
-    """Of both texts and of their masked versions, by transformers' own run, of length 1."""
+    """Vectors of norm 1 of both texts and of their masked versions, from transformers' own run."""
     loaded, tokenizer = opened(family)
     vectors = []
     for text in (TEXT, PAIR):
@@ -68,7 +68,7 @@ def test_every_layer_may_be_the_start(layer: int) -> None:
     assert result.error <= TOLERANCE
     special = np.array(result.first.special)
     own = np.abs(result.shares[special]).max()
-    assert (own < 1e-6) == (layer == 0)  # before the first layer a mask elsewhere changes no special token
+    assert (own < 1e-6) == (layer == 0)  # before the first layer, a mask elsewhere changes no special token
 
 
 def test_parts_are_those_of_backward_jacobians() -> None:
@@ -116,7 +116,7 @@ def test_a_text_beside_itself_is_wholly_alike_and_the_ledger_symmetric() -> None
 
 
 def test_batches_progress_and_the_end_of_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "TOLERANCE", 1.0)  # with few nodes, each of which is a run for each token here
+    monkeypatch.setattr(module, "TOLERANCE", 1.0)  # with few nodes, each of which is a run per token here
     told: list[tuple[int, int]] = []
     given = (*opened("bert"), "my pet", "the river", MEAN, LAYERS - 1)
     rows = pair_attributions(*given, lambda *at: told.append(at), max_batch_bytes=1)
@@ -131,7 +131,7 @@ def test_batches_progress_and_the_end_of_the_work(monkeypatch: pytest.MonkeyPatc
 
 
 class OneWay(torch.autograd.Function):
-    """A step without a forward derivative."""
+    """A function without a forward derivative."""
 
     @staticmethod
     def forward(context: Any, state: torch.Tensor) -> torch.Tensor:
@@ -163,7 +163,7 @@ def test_what_cannot_be_done_is_told() -> None:
 
 @pytest.mark.parametrize("family", ["bert", "distilbert", "roberta"])
 def test_the_error_of_a_share_is_the_one_it_has(family: str) -> None:
-    """Compared with many more nodes: what the last doubling still changed is no less than what is wrong after it."""
+    """Compared with many more nodes: the change by the last doubling is at least the remaining error."""
     result = ledger(family, 0)
     ways = [_Way(*opened(family), one, other, MEAN, 0, MAX_BATCH_BYTES) for one, other in ((TEXT, PAIR), (PAIR, TEXT))]
     exact = _products(ways, 4 * result.nodes, None)

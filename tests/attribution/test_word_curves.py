@@ -1,4 +1,4 @@
-"""Comprehensiveness and sufficiency: the ends of the curves, and every point as a run made alone by transformers."""
+"""Comprehensiveness and sufficiency: the ends of the curves, and every point as a single run of transformers."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def curves(shares: tuple[WordAttributions, ...], text: str = TEXT, seed: int = 0
 
 
 def cosine_without(positions: set[int]) -> float:
-    """By transformers' own run, one row alone."""
+    """The cosine from transformers' own run, one row alone."""
     loaded, tokenizer = opened("bert")
     mask = tokenizer.tokenizer.mask_token_id
     vectors = []

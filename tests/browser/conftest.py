@@ -1,4 +1,4 @@
-"""A dashboard on a free port and a Chromium that records everything a quiet page must not do."""
+"""Fixtures: a dashboard on a free port, and a Chromium that records everything a quiet page must not do."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ ARGUMENTS = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 WAIT_MS = 30_000
-"""Longest wait for anything; no test asserts a duration."""
+"""Timeout of every wait in milliseconds; no test asserts a duration."""
 expect.set_options(timeout=WAIT_MS)
 
 
@@ -37,13 +37,13 @@ expect.set_options(timeout=WAIT_MS)
 def serving(
     home: Path, script: str = "app.py", *, command: Sequence[str | Path] = (), settings: Mapping[str, str] | None = None
 ) -> Iterator[str]:
-    """Address of a dashboard (or another script) of its own that answers, with an empty home and without the Hub.
+    """Serve a dashboard or another script with an empty home and without the Hub; yields its address once it answers.
 
     Args:
-        home: where it finds nothing.
-        script: what is served from the source tree.
-        command: what is run instead, in the home; it takes the options of Streamlit's server.
-        settings: environment variables besides.
+        home: the empty home folder.
+        script: the script in the source tree.
+        command: command to run in the home instead; it gets the options of Streamlit's server.
+        settings: further environment variables.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -91,7 +91,7 @@ def _wait_for_health(url: str, server: "subprocess.Popen[bytes]", log: Path) -> 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The dashboard that most tests share, with a corpus."""
+    """A dashboard with a corpus, shared by most tests."""
     home = tmp_path_factory.mktemp("home")
     make_corpus(home / "corpora" / "made", 400, seeded_vectors(0))
     with serving(home) as url:
@@ -100,14 +100,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def cold_server(tmp_path: Path) -> Iterator[str]:
-    """A dashboard that no one has visited."""
+    """A dashboard without earlier visitors."""
     with serving(tmp_path) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """The Chromium named by CHROMIUM, the system's, or the one that playwright installed."""
+    """The Chromium named by CHROMIUM, the system's, or the one installed by playwright."""
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=chromium(playwright), args=list(ARGUMENTS))
         yield found
@@ -115,7 +115,7 @@ def browser() -> Iterator[Browser]:
 
 
 def chromium(playwright: Playwright) -> str:
-    """Path of a Chromium that is here: CHROMIUM's, the system's, or playwright's own."""
+    """Path of an installed Chromium: CHROMIUM's, the system's, or playwright's own."""
     for path in (os.environ.get("CHROMIUM"), shutil.which("chromium"), playwright.chromium.executable_path):
         if path and Path(path).exists():
             return path
@@ -123,9 +123,9 @@ def chromium(playwright: Playwright) -> str:
 
 
 def until(page: Page, condition: str) -> None:
-    """Wait until a JavaScript expression is true; wait_for_function would be refused by the page's own policy.
+    """Wait until a JavaScript expression is true; the page's security policy refuses wait_for_function.
 
-    It compiles its words anew at every look, which script-src without 'unsafe-eval' forbids after the first.
+    That compiles its expression again at every poll, which script-src without 'unsafe-eval' forbids after the first.
     """
     page.evaluate(
         f"""() => new Promise((done, fail) => {{
@@ -138,9 +138,9 @@ def until(page: Page, condition: str) -> None:
 
 
 def middle(page: Page, selector: str, number: int) -> tuple[float, float]:
-    """The middle of one of the elements that a selector names, brought into sight.
+    """Scroll to one of the elements matching a selector, and return its centre.
 
-    In one step: between two of them a chart may be drawn anew, which leaves the first one's element out of the page.
+    Both happen in one step: between two steps a chart may be redrawn, which removes the element from the page.
     """
     page.locator(selector).nth(number).wait_for()
     x, y = page.evaluate(
@@ -156,12 +156,12 @@ def middle(page: Page, selector: str, number: int) -> tuple[float, float]:
 
 
 def until_clicks_are_heard(page: Page, inside: str = "") -> None:
-    """Wait until the chart (the first, or the first inside a selector) tells the server what is clicked."""
+    """Wait until the chart (the first, or the first inside a selector) sends clicks to the server."""
     until(page, f"document.querySelector('{inside} .js-plotly-plot')?._ev?.insideBert === true")
 
 
 class Watch:
-    """What a page did that it must not do, from now until it is released."""
+    """Records forbidden events of a page until it is released."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -184,20 +184,20 @@ class Watch:
             self.noticed.append(f"console error: {text}")
 
     def faults(self) -> list[str]:
-        """Everything noticed, and whether a traceback stands on the page."""
+        """All recorded faults, and whether the page shows a traceback."""
         shown = [f"exception: {each}" for each in self.page.locator("[data-testid=stException]").all_inner_texts()]
         return [*self.noticed, *shown]
 
     def release(self) -> None:
-        """Listen no more."""
+        """Stop recording."""
         for event, listener in self.listeners.items():
             self.page.remove_listener(event, listener)
 
 
 @contextmanager
 def new_tab(browser: Browser) -> Iterator[Page]:
-    """A tab of 1400 x 900 in a profile of its own."""
-    # Less motion is less to paint, and no test waits for any.
+    """A tab of 1400 x 900 with a new profile."""
+    # Reduced motion means less painting, and no test waits for an animation.
     context = browser.new_context(viewport={"width": 1400, "height": 900}, reduced_motion="reduce")
     found = context.new_page()
     found.set_default_timeout(WAIT_MS)
@@ -207,25 +207,25 @@ def new_tab(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture(scope="session")
 def tab(browser: Browser) -> Iterator[Page]:
-    """One tab of 1400 x 900 for all tests, so that the client's own code is fetched and compiled once."""
+    """One tab of 1400 x 900 for all tests, so that the client's code is downloaded and compiled once."""
     with new_tab(browser) as found:
         yield found
 
 
 @pytest.fixture(scope="session")
 def strangers_tab(browser: Browser) -> Iterator[Page]:
-    """A tab of another profile, with cookies and a store of its own."""
+    """A tab of another profile, with its own cookies and storage."""
     with new_tab(browser) as found:
         yield found
 
 
 Fresh = Callable[[], AbstractContextManager[Page]]
-"""What the fixture `fresh` gives."""
+"""Type of the fixture `fresh`."""
 
 
 @pytest.fixture
 def fresh(strangers_tab: Page) -> Fresh:
-    """A way to a tab as of someone who has never been here: nothing is stored, only files are cached."""
+    """Open a tab like a new visitor's: storage is empty, only files are cached."""
 
     @contextmanager
     def opened() -> Iterator[Page]:
@@ -243,14 +243,14 @@ def fresh(strangers_tab: Page) -> Fresh:
 
 @pytest.fixture
 def page(tab: Page, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """The tab, empty, in the colour scheme that the test asks for; at the end it must have been quiet."""
+    """The empty tab, in the colour scheme of the test; fails at the end if the page was not quiet."""
     tab.emulate_media(color_scheme=getattr(request, "param", "light"))
     tab.set_viewport_size({"width": 1400, "height": 900})
     watch = Watch(tab)
     yield tab
     faults = watch.faults()
     watch.release()
-    # The tab keeps what was typed; the next test begins with the text that everyone begins with.
+    # The tab keeps typed texts; the next test must start with the default text.
     tab.evaluate("if (origin !== 'null') sessionStorage.clear()")
     tab.goto("about:blank")
     assert not faults

@@ -1,4 +1,4 @@
-"""Every page and view for those who see little, hear the page read, or have no mouse: axe-core, names, tables, keys."""
+"""Accessibility of every page and view: axe-core, names for screen readers, tables of charts, keyboard."""
 
 from typing import Any, NamedTuple
 
@@ -14,9 +14,9 @@ pytestmark = pytest.mark.browser
 
 SERIOUS = ("serious", "critical")
 SKIP = "Skip to main content"
-"""The first stop."""
+"""The first tab stop."""
 MOST_STOPS = 120
-"""More stops of the tabulator than any page has; a page with more has a trap."""
+"""More tab stops than on any page; a page with more has a keyboard trap."""
 CHARTS: dict[str, dict[str, list[str]]] = {
     "overview": {"": ["overview_stack"]},
     "parameters": {
@@ -92,7 +92,7 @@ CHARTS: dict[str, dict[str, list[str]]] = {
         "About": [],
     },
 }
-"""Page -> view, in the order of its control -> keys of its charts; of a page that is not here all are in one view."""
+"""Page -> view, in the order of the view links -> keys of its charts; a page that is missing here has one view."""
 PAGES = {
     page: CHARTS.get(page)
     or {"": [each.chart for each in all_figures().values() if each.chart.partition("_")[0] == page]}
@@ -100,7 +100,7 @@ PAGES = {
 }
 PAIRED = "?pair=I+love+coding+in+python."
 QUERY = {"predictions": "?model=splade-tiny", "causes": PAIRED, "words": PAIRED}
-"""Page -> query of its address, where its views need another model or text than those that everyone begins with."""
+"""Page -> query of its address, if its views need another model or text than the defaults."""
 TEXTS = ["Text", "Apply the text", "Second text"]
 """The fields of the sidebar, and their button."""
 READ_TEXT = [
@@ -108,11 +108,11 @@ READ_TEXT = [
     for page, entry in ENTRIES.items()
     if entry.views_without_text is not None and "" not in entry.views_without_text
 ]
-"""Pages whose first view reads the text; the others are shown without its fields."""
+"""Pages whose first view reads the text; others are shown without its fields."""
 CSV_ONLY = ("overview_stack", "sentences_pooling_maps", "predictions_text")
-"""Charts whose table is a file; every chart has that too."""
+"""Charts whose table is only a file."""
 IN_DARK = {"parameters": 4}
-"""Page -> views looked at in dark, where its last has a kind of control that no other has; else the first one."""
+"""Page -> number of views checked in the dark theme, if its last has a unique widget; otherwise the first one."""
 DRAWN = {
     "journey ": ".journey svg .label",
     "architecture Module tree": "tr[data-module='encoder.layer.0-5']",
@@ -122,7 +122,7 @@ DRAWN = {
     "corpus Map": ".corpus-map .stage[data-mode]",
     "corpus About": "[data-testid=stDataFrame]",
 }
-"""What tells that a view without a chart is drawn."""
+"""Selector of a drawn view without a chart."""
 STOP = """() => {
   let there = document.activeElement;
   const hosts = [];
@@ -140,11 +140,11 @@ STOP = """() => {
     keys,
   };
 }"""
-"""Where the focus is, through shadow roots; null where it has left the page."""
+"""The focused element, through shadow roots; null if the focus has left the page."""
 
 
 class Stop(NamedTuple):
-    """One stop of the tabulator."""
+    """One tab stop."""
 
     role: str
     name: str
@@ -153,13 +153,13 @@ class Stop(NamedTuple):
 
 
 def opened(page: Page, server: str, name: str) -> None:
-    """A page in its first view, drawn."""
+    """Open a page in its first view, and wait until it is drawn."""
     page.goto(f"{server}/{'' if name == 'overview' else name}{QUERY.get(name, '')}")
     drawn(page, name, next(iter(PAGES[name])))
 
 
 def drawn(page: Page, name: str, view: str) -> None:
-    """Wait until the view and nothing else is drawn; the first that runs the model imports torch."""
+    """Wait until only this view is drawn; the first that runs the model imports torch."""
     charts = PAGES[name][view]
     for key in charts:
         chart = page.locator(f".st-key-{key} .js-plotly-plot .main-svg").first
@@ -173,12 +173,12 @@ def drawn(page: Page, name: str, view: str) -> None:
 
 
 def views_control(page: Page) -> Locator:
-    """The options of the page's control of views."""
+    """The links to the views of the page."""
     return page.get_by_test_id("stMain").get_by_role("radiogroup", name="View", exact=True).get_by_role("radio")
 
 
 def next_view(page: Page, name: str, at: int) -> None:
-    """From the view at this place to the one after it, by keyboard."""
+    """Go from the view at this index to the next, by keyboard."""
     options = views_control(page)
     options.nth(at).focus()
     page.keyboard.press("ArrowRight")
@@ -189,7 +189,7 @@ def next_view(page: Page, name: str, at: int) -> None:
 
 
 def findings(page: Page) -> list[str]:
-    """What axe-core finds serious or critical, a line each: rule, element, reason."""
+    """Serious or critical findings of axe-core, one line each: rule, element, reason."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE_SCRIPT)
     found: dict[str, Any] = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
@@ -202,14 +202,14 @@ def findings(page: Page) -> list[str]:
 
 
 def nameless_charts(page: Page) -> list[str]:
-    """Charts without a text that says what is seen."""
+    """Charts without a description for screen readers."""
     charts = page.get_by_test_id("stPlotlyChart")
     named = charts.evaluate_all("all => all.map((each) => [each.getAttribute('role'), each.ariaLabel ?? ''])")
     return [f"{role} {name!r}" for role, name in named if role != "figure" or len(name.split()) < 3]
 
 
 def tableless_charts(page: Page, name: str, view: str) -> list[str]:
-    """Charts whose numbers are neither a table of the view nor one that unfolds below them."""
+    """Charts without a table, open or folded."""
     if page.get_by_test_id("stDataFrame").count():
         return []
     return [
@@ -218,7 +218,7 @@ def tableless_charts(page: Page, name: str, view: str) -> list[str]:
 
 
 def faults(page: Page, name: str, view: str) -> list[str]:
-    """All that a view lacks, each with its view in front."""
+    """All accessibility faults of a view, prefixed by its name."""
     lacking = [
         *findings(page),
         *(f"no alt text: {each}" for each in nameless_charts(page)),
@@ -228,14 +228,14 @@ def faults(page: Page, name: str, view: str) -> list[str]:
 
 
 def stops(page: Page) -> list[Stop]:
-    """All stops of the tabulator, from the top until the focus leaves the page."""
+    """All tab stops, from the top until the focus leaves the page."""
     page.evaluate("document.activeElement.blur()")
     found: list[Stop] = []
     while len(found) < MOST_STOPS:
         page.keyboard.press("Tab")
         stop = page.evaluate(STOP)
         if stop is None or (found and stop["name"] == SKIP):
-            return found  # the browser's own buttons would be next, or it begins anew
+            return found  # the browser's own buttons are next, or the page starts again
         found.append(Stop(**stop))
     pytest.fail(f"No end after {MOST_STOPS} stops; the last: {[(stop.role, stop.name[:40]) for stop in found[-5:]]}")
 
@@ -268,7 +268,7 @@ def test_in_dark_there_is_contrast_too(page: Page, server: str, name: str) -> No
 
 
 def expect_stops(found: list[Stop], name: str, view: str) -> None:
-    """Every control of a page is a stop of the tabulator, and has a name."""
+    """Assert that every widget of a page is a tab stop and has a name."""
     names = [stop.name for stop in found]
     assert names[0] == SKIP
     links = [stop.name.rpartition("\n")[2] for stop in found if "pages" in stop.keys]

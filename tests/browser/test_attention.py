@@ -1,4 +1,4 @@
-"""The attention page in a browser: a head opened in the atlas, by mouse and by keyboard, and a link to it."""
+"""The attention page in a browser: opening a head in the atlas by mouse and keyboard, and a link to it."""
 
 import re
 from pathlib import Path
@@ -98,7 +98,7 @@ def test_on_a_phone_the_opened_map_comes_first_and_has_the_width(page: Page, ser
 
 
 def saved(page: Page, name: str, form: str) -> bytes:
-    """What a button for an image gives."""
+    """Click a button for an image, and return the downloaded file."""
     with page.expect_download() as download:
         page.get_by_role("button", name=re.compile(f"^Download {name}.* as {form}$")).click()
     return Path(download.value.path()).read_bytes()
@@ -126,6 +126,6 @@ def test_the_picture_that_is_taken_away_is_the_one_that_is_seen(page: Page, serv
     page.get_by_role("button", name="Lines", exact=True).click()
     lines = saved(page, "attention-of-layer-3-head-5", "SVG")
     drawn = int(page.locator(".stage").get_attribute("data-lines") or 0)
-    assert lines.count(b"<path") == drawn + 2  # and where the second text begins, on both sides
+    assert lines.count(b"<path") == drawn + 2  # and the start of the second text, on both sides
     heads = words_of(saved(page, "attention-of-all-heads", "SVG"))
     assert heads[0] == "Attention of all 72 heads — all-MiniLM-L6-v2"

@@ -1,4 +1,4 @@
-"""The attention view in a browser, alone: painted, opened by mouse and keyboard, told to the server, taken away."""
+"""The attention view alone in a browser: painted, opened by mouse and keyboard, sent to the server, unmounted."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from ui.components.attention.html_file import attention_html, file_payload
 pytestmark = pytest.mark.browser
 PAINTED = ".attention[data-painted]"
 PLACE = "root => [root.offsetTop, root.offsetLeft, root.offsetWidth, root.offsetHeight]"
-"""Where the view stands, however far the page is scrolled."""
+"""Position of the view, independent of scrolling."""
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def head(page: Page, layer: int, number: int) -> Locator:
 
 
 def told(page: Page, text: str) -> None:
-    """Wait until the server has printed this."""
+    """Wait until the server has printed this text."""
     expect(page.get_by_test_id("stText").filter(has_text=text)).to_have_count(1)
 
 
@@ -44,14 +44,14 @@ def shown(page: Page, name: str) -> None:
 
 
 def colour(look: Theme, share: float) -> np.ndarray:
-    """Red, green and blue of a share on the sequential scale, from its stops."""
+    """Colour of a share on the sequential scale, as red, green and blue, interpolated from its stops."""
     stops = [(float(place), [int(str(each)[i : i + 2], 16) for i in (1, 3, 5)]) for place, each in sequential(look)]
     places = [place for place, _ in stops]
     return np.array([np.interp(share, places, [channels[i] for _, channels in stops]) for i in range(3)])
 
 
 def pixel(page: Page, query: int, key: int) -> np.ndarray:
-    """Red, green and blue near the corner of a cell of the opened map."""
+    """Red, green and blue near the corner of a cell of the open map."""
     found: list[int] = page.locator(".attention").evaluate(
         """(root, [query, key]) => {
             const { left, top, cell } = root.view.map;
@@ -81,7 +81,7 @@ def test_a_click_draws_the_weights_of_a_head(page: Page, app: str, look: Theme) 
 def test_a_long_text_is_asked_for_once_and_a_cell_is_exact(page: Page, app: str) -> None:
     page.goto(f"{app}/?seq=150&layers=2&heads=3")
     expect(page.locator(PAINTED)).to_be_visible()
-    told(page, "opened (0, 0) heads ((0, 0),) sent [(0, 1), (0, 2), (1, 0)]")  # once the reader rests
+    told(page, "opened (0, 0) heads ((0, 0),) sent [(0, 1), (0, 2), (1, 0)]")  # once the reader pauses
     head(page, 1, 2).click()
     shown(page, "1.2")
     told(page, "opened (1, 2) heads ((1, 2),) sent [(1, 2), (1, 1)]")

@@ -1,4 +1,4 @@
-"""The page on heads that matter in a browser: a head is clicked, its attention opened, nothing wider than a phone."""
+"""The page on heads that matter in a browser: clicking a head, opening its attention, and the width of a phone."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -8,7 +8,7 @@ from tests.browser.conftest import until
 pytestmark = pytest.mark.browser
 CHART = ".st-key-causes_effects .js-plotly-plot"
 COLUMNS, LAYERS = 3 * 14 + 2, 6
-"""Of the maps of all-MiniLM-L6-v2 side by side: 12 heads, block and layer, with a gap between two maps."""
+"""Columns and layers of the maps of all-MiniLM-L6-v2: 12 heads, block and layer, with a gap between two maps."""
 
 
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)

@@ -1,4 +1,4 @@
-"""Weights and two checkpoints in a real browser: a clicked cell is the tensor shown, a classifier meets its base."""
+"""Weights and two checkpoints in a browser: a clicked cell selects its tensor; a classifier against its base."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ MAPS = ".st-key-checkpoint_weights .heatmaplayer image"
 
 @pytest.fixture(scope="module")
 def tuned_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A dashboard with a classifier made of the bundled model, one tensor of it changed."""
+    """A dashboard with a classifier derived from the bundled model, with one tensor changed."""
     home = tmp_path_factory.mktemp("home")
     folder = home / "models" / "tuned"
     folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The load report in a real browser: drawn, switched to another head, searched, in both colour schemes."""
+"""The load report in a browser: drawn, switched to another head, searched, in both colour schemes."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A corpus in a real browser: searched, its map moved, zoomed and rows of it selected, by mouse and by keys."""
+"""A corpus in a browser: search, and moving, zooming and selecting in its map, by mouse and keyboard."""
 
 import re
 from pathlib import Path
@@ -69,7 +69,7 @@ def test_a_shared_area_of_the_map_is_the_same_in_another_browser(page: Page, ser
     left, right, bottom, top = map(float, area.split(","))
     box = page.locator(STAGE).bounding_box()
     assert box is not None
-    # Both axes in one scale, but for the stage's border of one pixel.
+    # Both axes have the same scale, except for a border of one pixel.
     assert (right - left) / (top - bottom) == pytest.approx((box["width"] - 2) / (box["height"] - 2), rel=1e-3)
     page.goto("about:blank")
     page.goto(address)

@@ -1,4 +1,4 @@
-"""A link restores its view on a server that no one has visited before (the server outlives the page's last check)."""
+"""A link restores its view on a server without earlier visitors (the server outlives the page's last check)."""
 
 import re
 

@@ -32,7 +32,7 @@ cli(sys.argv[1:])
 """
 MOST_BYTES = 3_000_000
 LOADING = {"stylesheet", "icon", "preconnect", "preload", "prefetch", "modulepreload", "dns-prefetch", "manifest"}
-"""Kinds of <link> for which a browser asks by itself."""
+"""Kinds of <link> that a browser requests automatically."""
 STYLE_ADDRESS = re.compile(r"""(?:url\(|@import)\s*["']?(?!data:|#|var)([^"')\s;]+)""")
 
 
@@ -47,7 +47,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Seen(HTMLParser):
-    """What a page loads by itself, and the ids and pictures that it has."""
+    """Parser of the resources that a page loads, and of its ids and images."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ def seen(file: Path) -> Seen:
 
 
 def lost(file: Path) -> list[str]:
-    """Addresses that a file of the site loads and that are no files of the site."""
+    """Addresses that a file of the site loads and that are not files of the site."""
     text = file.read_text(encoding="utf-8")
     asked = STYLE_ADDRESS.findall(text) if file.suffix == ".css" else Seen(text).loaded
     local = [address.partition("?")[0].partition("#")[0] for address in asked]

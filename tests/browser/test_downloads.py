@@ -1,4 +1,4 @@
-"""Files that a browser hands out: captioned, twice the size, in any theme, with nothing to fetch and nothing to run."""
+"""Downloaded files in a browser: captioned, twice the size, in any theme, with no requests and no scripts."""
 
 import re
 import struct
@@ -21,14 +21,14 @@ NAMED = f"Model: {MODEL}, revision {BUNDLED[MODEL].digests[WEIGHTS][:12]}."
 
 
 def opened(page: Page, address: str) -> None:
-    """A page whose chart is drawn and whose downloads are there."""
+    """Open a page, and wait for its chart and its downloads."""
     page.goto(address)
     page.wait_for_selector(".heatmaplayer image", state="attached", timeout=3 * WAIT_MS)  # the first one imports torch
     expect(page.get_by_role("button", name="as PNG")).to_be_visible()
 
 
 def choose(page: Page, theme: str) -> None:
-    """Choose the theme of the files; the row's buttons are then given the figure again."""
+    """Select the theme of the files; the buttons then receive the figure again."""
     page.get_by_role("button", name="Colours: ").click()
     group = page.get_by_role("radiogroup", name="Colours of PNG, SVG and HTML")
     group.get_by_role("radio", name=theme, exact=True).click()
@@ -36,7 +36,7 @@ def choose(page: Page, theme: str) -> None:
 
 
 def saved(page: Page, name: str, folder: Path) -> Path:
-    """The file that a button gives."""
+    """Click a button, and return the downloaded file."""
     with page.expect_download() as download:
         page.get_by_role("button", name=name).click()
     path = folder / download.value.suggested_filename
@@ -45,12 +45,12 @@ def saved(page: Page, name: str, folder: Path) -> Path:
 
 
 def words_of(root: ElementTree.Element) -> str:
-    """The caption that stands below a drawing."""
+    """The caption below a figure."""
     return " ".join("".join(each.itertext()) for each in root.findall(f"{SVG}text/{SVG}tspan"))
 
 
 def png_chunks(content: bytes) -> dict[bytes, bytes]:
-    """Kind -> content of a PNG's chunks, each with a right checksum."""
+    """Kind -> content of a PNG's chunks, with verified checksums."""
     found, at = {}, 8
     while at < len(content):
         (length,) = struct.unpack(">I", content[at : at + 4])

@@ -1,4 +1,4 @@
-"""A view in a frame of another site's page: the code that Share offers, what works in there, and who is refused.
+"""A view in a frame on another site: the code from Share, working widgets, and refused sites.
 
 Covers `ui/components/share_link/__init__.py`.
 """
@@ -22,7 +22,7 @@ HOSTILE = "A \"bank\" & a 'river' </iframe><script>alert(1)</script> &amp;"
 
 
 class Host(ThreadingHTTPServer):
-    """Another site, as browsers see it: another port is another origin."""
+    """Another site for browsers, since another port is another origin."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Answer)
@@ -34,7 +34,7 @@ class Answer(BaseHTTPRequestHandler):
     server: Host
 
     def do_GET(self) -> None:
-        """The page, whatever is asked for."""
+        """Respond with the page to every request."""
         body = f"<!doctype html><title>Course</title><body>{self.server.body}".encode()
         self.send_response(200)
         self.send_header("content-type", "text/html; charset=utf-8")
@@ -43,7 +43,7 @@ class Answer(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_words: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def host() -> Iterator[Host]:
 
 @pytest.fixture(scope="module")
 def embedded(host: Host, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A dashboard that lets the other site show it."""
+    """A dashboard that the other site may embed."""
     with serving(tmp_path_factory.mktemp("home"), settings={"INSIDE_BERT_FRAME_ANCESTORS": host.origin}) as url:
         yield url
 
@@ -170,7 +170,9 @@ def test_every_page_stands_in_a_frame(page: Page, embedded: str, host: Host, nam
     assert page.frames[1].evaluate("document.documentElement.scrollWidth <= innerWidth")
     code = f'<iframe src="{embedded}/{place}?embed=true&amp;figure=only&amp;pair=A+river." width="900" height="560">'
     frame = shown(page, host, code)
-    figure = frame.locator(".stPlotlyChart, .st-key-attention_heads, .st-key-architecture_tree, .stAlert").first
+    figure = frame.locator(
+        ".stPlotlyChart, .st-key-attention_heads, .st-key-journey, .st-key-architecture_tree, .stAlert"
+    ).first
     expect(figure).to_be_visible()
     expect(frame.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
     box, around = figure.bounding_box(), page.locator("iframe").bounding_box()

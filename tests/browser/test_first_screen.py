@@ -1,4 +1,4 @@
-"""Every view of every page in its window: the picture first on a desk, nothing beside the window on a phone.
+"""Every view in its window: the figure first on a desktop, no horizontal overflow on a phone.
 
 Covers `ui/server/frame.css`, `ui/views/*/*.py`.
 """
@@ -17,10 +17,10 @@ DRAWN = (
     ".stDataFrame"
 )
 FIGURES = f"{DRAWN}, .st-key-words_no_classes"
-"""What answers a page's question: a chart, the views of attention and the journey, the tree of modules, a corpus' map,
-its rows; and the sentence that says how a model comes by classes."""
+"""Main content of a view: a chart, the attention view, the journey, the module tree, a corpus map, its rows; and the
+message of a model without classes."""
 LOWEST_START = 330
-"""Pixels from the top of the window at which the figure begins at the latest."""
+"""Most pixels from the top of the window to the start of the figure."""
 WINDOWS = ((1400, 900), (1366, 768))
 SETTLED = f"""document.querySelector('.stApp').dataset.testScriptState === 'notRunning'
   && !document.querySelector('[data-testid=stSkeleton]')
@@ -43,7 +43,7 @@ UNEVEN = """() => {
   return labels.filter((one) => labels.some((other) => beside(one, other) && Math.abs(one.top - other.top) > 1))
     .map(({words}) => words);
 }"""
-"""Labels of controls that stand in one row, but not in one line."""
+"""Labels of widgets in one row that are not on one line."""
 COVERED = """() => {
   const boxes = (names) => [...document.querySelectorAll(names)].map((each) => each.getBoundingClientRect());
   const [title] = boxes(".stMainBlockContainer h1");
@@ -59,7 +59,7 @@ BESIDE = f"""() => [...document.querySelectorAll(".stMain :is({CONTROLS}):not(.s
 
 
 def views(page: Page, address: str, settled: str = SETTLED) -> Iterator[str]:
-    """Names of a page's views, each shown when its name comes."""
+    """Open each view of a page, and yield its name."""
     page.goto(address)
     expect(page.locator("h1")).to_be_visible()
     until(page, settled)
@@ -69,7 +69,7 @@ def views(page: Page, address: str, settled: str = SETTLED) -> Iterator[str]:
     for name in names[1:]:
         before = radios.first.element_handle()
         radios.get_by_text(name, exact=True).click()
-        # The server's answer draws the names anew.
+        # The server's response redraws the names.
         before.evaluate(GONE)
         until(page, settled)
         yield name

@@ -1,4 +1,4 @@
-"""Words of the glossary, where they stand: a pointer, a tap, a key; and the list of them on every page."""
+"""Words of the glossary on the pages: explained by pointer, tap and key; and the list of all words on every page."""
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -14,7 +14,7 @@ PLACES = """(word) => {
   }
   return null;
 }"""
-"""Where a marked word stands on the page."""
+"""Position of a marked word on the page."""
 
 
 def place(page: Page, word: str) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Heads in a real browser: a clicked weight is named with its head, a clicked bar becomes the key."""
+"""Heads in a browser: a clicked weight is shown with its head, a clicked bar selects the key."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Back and forward find each view as it was left, the first tap on a link counts, a reload keeps what was typed.
+"""Back and forward restore each view as it was left, the first tap on a link works, a reload keeps typed texts.
 
 Covers `ui/address/navigation.py`, `ui/lessons/own_texts.py`.
 """
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture
 def tab(browser: Browser) -> Iterator[Page]:
-    """A tab without a past: a browser keeps 50 entries of a tab, and the tab that most tests share has more behind it.
+    """A tab without history: a browser keeps 50 entries per tab, and the tab shared by most tests has more.
 
     Its number of entries would stay 50 whatever is opened.
     """
@@ -56,7 +56,7 @@ def set_head(page: Page, number: int) -> None:
 
 
 def drawn(page: Page, place: str) -> None:
-    """Wait for the picture of a layer and head: what the server has not heard of yet does not go along to a page."""
+    """Wait for the figure of a layer and head: pending changes are not carried to another page."""
     expect(page.get_by_role("button", name=f"{place}-all-MiniLM-L6-v2 as PNG")).to_be_visible()
     settled(page)
 
@@ -103,7 +103,7 @@ def test_a_page_left_while_it_is_drawn_costs_no_entry_and_no_way_forward(tab: Pa
     for name in ("Heads", "Attention", "Tokens"):
         link = tab.get_by_test_id("stSidebar").get_by_role("link", name=name, exact=True)
         tab.get_by_role("slider", name="ayer, 0 to").press("ArrowRight")
-        link.click()  # at once, while the page before is under way
+        link.click()  # at once, while the previous page is still running
         arrived(tab, name)
     assert entries(tab) == before + 3
     for name in ("Attention", "Heads", "Attention"):
@@ -120,7 +120,7 @@ def test_an_address_of_an_arrival_takes_the_place_of_the_one_before_and_others_a
     tab.goto(f"{server}/tokens")
     arrived(tab, "Tokens")
     before = entries(tab)
-    for address in ("/tokens?arrive=", "/heads?layer=1", "/tokens?arrive=link", "/tokens"):  # as Streamlit makes them
+    for address in ("/tokens?arrive=", "/heads?layer=1", "/tokens?arrive=link", "/tokens"):  # as created by Streamlit
         tab.evaluate("address => history.pushState({}, '', address)", address)
         assert (entries(tab), tab.url) == (before, f"{server}{address}")
     tab.evaluate("() => history.pushState({}, '', '/tokens?model=bert-base-uncased')")
@@ -276,7 +276,7 @@ def test_a_reload_keeps_texts_and_two_tabs_are_apart(page: Page, server: str) ->
     other.goto(f"{server}/tokens")
     arrived(other, "Tokens")
     expect(other.get_by_role("textbox", name="Text", exact=True)).to_have_value("I love my pet python.")
-    # What a reload shows, from its first moment on: the reader's text alone, never what everyone begins with.
+    # A reload shows only the reader's text, from its first moment on, never the default one.
     write(other, "Text", "Zebras graze near the river.")
     other.add_init_script(
         """window.shownTexts = new Set();

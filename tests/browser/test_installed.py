@@ -1,4 +1,4 @@
-"""The dashboard as a wheel brings it, in a browser; the installed command's other tests are in tests/package."""
+"""The dashboard of an installed wheel in a browser; other tests of the installed command are in tests/package."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from tests.package import conftest as package
 
 pytestmark = pytest.mark.browser
 wheel, environment = package.wheel, package.environment
-"""The fixtures of tests/package: the wheel, and an environment that has it and not the source tree."""
+"""Fixtures of tests/package: the wheel, and an environment with it and without the source tree."""
 
 
 @pytest.mark.slow
@@ -21,7 +21,7 @@ def test_the_installed_command_serves_the_dashboard(environment: Path, browser: 
         expect(page.get_by_role("heading", name="Parameters", exact=True)).to_be_visible()
         expect(page.get_by_text("109,482,240").first).to_be_visible()
         expect(page.locator(".js-plotly-plot").first).to_be_visible()
-        # Settings and data that are read from files beside the code: colours, lessons, glossary.
+        # Settings and data from files next to the code: colours, lessons, glossary.
         expect(page.locator(".stApp")).to_have_css("color", "rgb(27, 31, 36)")
         page.get_by_role("button", name="Lessons").click()
         expect(page.get_by_text("BERT from the outside in").first).to_be_visible()

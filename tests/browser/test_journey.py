@@ -1,4 +1,4 @@
-"""The drawing of a journey in a browser: its layout at every size, questions answered by clicks, the keyboard."""
+"""The drawing of a journey in a browser: its layout at every size, clicks that open parts, the keyboard."""
 
 import re
 from urllib.parse import urlencode
@@ -27,12 +27,12 @@ LYING = """(labels) => {
   const boxes = labels.map((node) => [node.textContent, node.getBoundingClientRect()]);
   return boxes.flatMap(([one, a], at) => boxes.slice(at + 1).filter(([, b]) => over(a, b)).map(([two]) => [one, two]));
 }"""
-"""Pairs of words of which one lies on the other."""
+"""Pairs of overlapping words."""
 
 
 @pytest.fixture(scope="module")
 def layouts(browser: Browser) -> Page:
-    """A page that has the drawing's code and nothing else."""
+    """A page with only the drawing's code."""
     page = browser.new_page()
     page.set_content("<p>layout</p>")
     page.add_script_tag(content=script())
@@ -65,14 +65,14 @@ def test_no_box_lies_on_another_and_none_leaves_the_drawing(width: int, layouts:
 
 
 def opened(page: Page, server: str, **query: object) -> Page:
-    """The journey, once its drawing stands."""
+    """Open the journey, and wait for its drawing."""
     page.goto(f"{server}/journey?{urlencode(query)}")
     page.locator(".journey svg").wait_for()
     return page
 
 
 def sentence(page: Page) -> str:
-    """What the drawing says in words below its scale, as it is read aloud."""
+    """The text below the drawing's scale, as read by screen readers."""
     return page.locator(".journey .live").text_content() or ""
 
 

@@ -1,4 +1,4 @@
-"""Heads that label in a browser: a text is edited, tags are joined, answers are marked; none scrolls on a phone."""
+"""Task heads in a browser: edited texts, joined tags, marked answers; no horizontal scrolling on a phone."""
 
 from collections.abc import Iterator
 
@@ -10,12 +10,12 @@ from tests.pages.labels import CONTEXT, save_heads
 
 pytestmark = pytest.mark.browser
 COLD_MS = 3 * WAIT_MS
-"""Longest wait for the first page of a server of its own, which imports torch for it."""
+"""Timeout for the first page of a new server, which imports torch."""
 
 
 @pytest.fixture(scope="module")
 def labelling(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A dashboard that offers a tiny model of every head."""
+    """A dashboard with a tiny model for every head."""
     home = tmp_path_factory.mktemp("labelling")
     save_heads(home / "models")
     with serving(home) as url:
@@ -23,7 +23,7 @@ def labelling(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def titled(page: Page, key: str, words: str) -> None:
-    """Wait for the figure of a chart, which stands where it is seen without scrolling."""
+    """Wait for the figure of a chart, which must be visible without scrolling."""
     expect(page.locator(f".st-key-{key} .gtitle", has_text=words)).to_have_count(1, timeout=COLD_MS)
     picture = page.locator(f".st-key-{key} .js-plotly-plot").bounding_box()
     assert picture is not None

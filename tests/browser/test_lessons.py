@@ -1,4 +1,4 @@
-"""Lessons in a real browser: the card is low and stays, its figure is in sight, and what folds away can be reached."""
+"""Lessons in a browser: the card is low and sticky, its figure is visible, and folded content is reachable."""
 
 from urllib.parse import urlencode
 
@@ -15,7 +15,7 @@ OPENED = """(stage) => {
   const place = () => JSON.stringify(stage.getBoundingClientRect());
   return [place(), (document.querySelector(".lesson-card button[data-opens=more]").click(), place())];
 }"""
-"""Where the figure stands before and after the card is unfolded, at one moment: the page may still be growing."""
+"""Position of the figure before and after the card is unfolded, in one step, since the page may still be growing."""
 IN_SIGHT = f"""(() => {{
   const card = document.querySelector(".lesson-card");
   const figures = [...document.querySelectorAll(".stMainBlockContainer :is({FIGURES})")]
@@ -27,9 +27,9 @@ IN_SIGHT = f"""(() => {{
   const box = (stage ?? figures[0]).getBoundingClientRect();
   return box.top >= card.getBoundingClientRect().bottom && box.bottom <= innerHeight;
 }})()"""
-"""Whether the first figure of the page, or the opened head, is wholly between the card and the window's end."""
+"""Whether the first figure, or the open head, is entirely between the card and the bottom of the window."""
 LOWEST = 90
-"""Most pixels that the folded card takes."""
+"""Most pixels of the folded card."""
 
 
 def address(server: str, name: str, number: int) -> str:
@@ -80,7 +80,7 @@ def test_what_may_be_tried_folds_out_with_its_answer_and_a_link_that_does_it(pag
     page.goto(address(server, ORDER[0], 8))
     until(page, IN_SIGHT)
     before, after = page.locator(".stage").first.evaluate(OPENED)
-    assert after == before  # what folds out moves nothing
+    assert after == before  # unfolding moves nothing
     expect(page.get_by_text("In which direction does it look?")).to_be_visible()
     expect(page.get_by_text("Back: ##an gives 0.95")).to_be_hidden()
     page.locator(".lesson-card summary").click()
@@ -99,9 +99,9 @@ def test_the_end_sums_up_and_leads_to_the_next_lesson(page: Page, server: str) -
     page.goto(address(server, ORDER[0], 10))
     page.get_by_role("button", name="Sum up").click()
     expect(page.get_by_text("A tokenizer cuts a text into pieces")).to_be_visible()
-    page.get_by_role("link", name="Next lesson: Tokens, 9 steps").click()
-    expect(page.locator(".lesson-card .title")).to_have_text("Tokens, step 1 of 9Pieces, not words")
-    expect(page.get_by_role("heading", name="Tokens", exact=True)).to_be_visible()
+    page.get_by_role("link", name="Next lesson: The journey of a sentence, 8 steps").click()
+    expect(page.locator(".lesson-card .title")).to_have_text("The journey of a sentence, step 1 of 8The whole way")
+    expect(page.get_by_role("heading", name="Journey", exact=True)).to_be_visible()
 
 
 def test_on_a_phone_everything_of_the_card_can_be_reached(page: Page, server: str) -> None:

@@ -1,9 +1,8 @@
-"""200,000 letters without a space, in anything that a reader types, keep no other reader waiting on any page.
+"""200,000 letters without a space, in any text field, keep no other reader waiting on any page.
 
-What is looked at is whether the interpreter goes on serving: while one reader's page is drawn, another asks for a page
-of the same server every fifth of a second. A wait of over a second counts when it comes back each time that the page is
-drawn: a first look at a view loads what it needs, and a machine that is busy with something else delays one answer or
-another, but neither the same one three times over.
+Checks that the interpreter keeps serving: while one reader's page is drawn, another requests a page of the same server
+every fifth of a second. A wait of over a second counts if it occurs each time that the page is drawn: a first visit to
+a view loads its code, and a busy machine delays some responses, but not the same one three times.
 """
 
 import threading
@@ -24,12 +23,12 @@ from tests.ui.test_share import VIEWS
 from ui.address.registry import TYPED, linked
 
 LETTERS, WORDS_AT_ONCE = 200_000, 2
-"""Of a longer address than 512 Ki characters Streamlit takes nothing."""
+"""Number of letters; Streamlit ignores addresses of more than 512 Ki characters."""
 EVERY_S, MOST_S, LOST_S, TIMES = 0.2, 1.0, 30.0, 3
 TOO_LONG = (400, 414, 431)
-"""Status of an answer to an address that the server does not read."""
+"""Status codes for addresses that the server does not read."""
 SPECIAL = {"where": "kind=", "corpus_query": "http://", "word": "www.", "text": "x@"}
-"""What stands before the letters, where a page reads it in a way of its own."""
+"""Prefix of the letters for fields that a page parses in a special way."""
 PAIR = {"pair": "It stood by the river."}
 OTHERS = (
     (
@@ -42,32 +41,32 @@ OTHERS = (
     ("predictions", {"model": "classes", "view": "Several texts", "many_texts": "One."}),
     ("predictions", {"view": "Train a head", "labelled": "typed", "labelled_texts": "a\tOne."}),
 )
-"""Views that read what is typed there, and that no link of the other test carries words for."""
+"""Views with text fields for which the links of the other test have no text."""
 
 
 class Long(NamedTuple):
-    """A view, and what is typed into it without end."""
+    """A view, and the field with the long text."""
 
     page: str
     query: Mapping[str, Any]
-    """Its address."""
+    """Parameters of its address."""
     names: tuple[str, ...]
 
     @property
     def address(self) -> str:
-        """What stands behind the question mark."""
+        """The part of the address after the question mark."""
         long = {name: SPECIAL.get(name, "") + "x" * LETTERS for name in self.names}
         short = {name: value for name, value in self.query.items() if name not in self.names}
         return urlencode({**short, **long}, doseq=True)
 
     @property
     def name(self) -> str:
-        """As the test is called."""
+        """Id of the test case."""
         return f"{self.page}, {self.query.get('view', 'first view')}: {' and '.join(self.names)}"
 
 
 def all_views() -> Iterator[Long]:
-    """Every view that a link leads to, with every word that is typed on its page."""
+    """Every view that a link leads to, with every text field of its page."""
     for page, query in (*((page, {**query, **texts}) for page, query, texts in VIEWS), *OTHERS):
         names = linked("asked", page)
         for start in range(0, len(names), WORDS_AT_ONCE):
@@ -75,7 +74,7 @@ def all_views() -> Iterator[Long]:
 
 
 def one_view_for_each() -> list[Long]:
-    """For every page and every word that is typed there a view, one whose link carries the word where there is one."""
+    """One view for every text field of every page, preferably one whose link contains the text."""
     every, chosen = list(all_views()), dict[str, Long]()
     for page, name in sorted({(long.page, name) for long in every for name in long.names}):
         takes = [long for long in every if long.page == page and name in long.names]
@@ -85,7 +84,7 @@ def one_view_for_each() -> list[Long]:
 
 
 class Waits:
-    """How long another reader waits for a page, asked for every fifth of a second."""
+    """Measures how long another reader waits for a page, requested every fifth of a second."""
 
     def __init__(self, url: str) -> None:
         self.longest = 0.0
@@ -120,13 +119,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     make_corpus(home / "corpora" / "made", 400, seeded_vectors(0))
     save_tiny_head("bert", "sequence-classification", home / "models" / "classes", num_labels=3)
     with serving(home) as url:
-        with opened(url, {}) as session:  # the models' library is imported then
+        with opened(url, {}) as session:  # imports the models' library
             drawn(session, page="attention")
         yield url
 
 
 def wait(url: str, ask: Callable[[], object]) -> float:
-    """The longest wait of another reader while something is asked for, the least of several times."""
+    """The longest wait of another reader during a request; the minimum of several repetitions."""
     least = LOST_S
     for _ in range(TIMES):
         with Waits(url) as waits:
@@ -138,13 +137,13 @@ def wait(url: str, ask: Callable[[], object]) -> float:
 
 
 def draw(url: str, long: Long) -> None:
-    """Have a view drawn in a session of its own, which takes the words from the message that a tab sends."""
+    """Draw a view in a new session, which receives the text in a tab's message."""
     with opened(url, {}) as session:
         drawn(session, long.address, long.page)
 
 
 def get(url: str, long: Long) -> None:
-    """Ask for the address as a browser does; the server may refuse so long a one."""
+    """Request the address like a browser; the server may refuse such a long one."""
     try:
         with urllib.request.urlopen(f"{url}/{long.page}?{long.address}", timeout=LOST_S) as answer:
             answer.read()

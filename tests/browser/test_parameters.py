@@ -1,4 +1,4 @@
-"""The parameters page in a browser: drawn, clicked, used with the keyboard, taken away as files."""
+"""The parameters page in a browser: drawn, clicked, used by keyboard, downloaded as files."""
 
 import csv
 import io
@@ -17,7 +17,7 @@ DRAWN_TO_DEPTH_3 = 36
 
 
 def sector(page: Page, label: str) -> Locator:
-    """The words in a sector of the tree."""
+    """The text in a sector of the tree."""
     return page.locator(".sunburstlayer text", has_text=label).first
 
 
@@ -58,7 +58,7 @@ def test_the_module_can_be_chosen_with_the_keyboard(page: Page, server: str) -> 
 
 
 def saved(page: Page, button: Locator, folder: Path) -> Path:
-    """The file that a button gives."""
+    """Click a button, and return the downloaded file."""
     with page.expect_download() as download:
         button.click()
     path = folder / download.value.suggested_filename

@@ -1,4 +1,4 @@
-"""The predictions page in a browser: tokens masked by mouse and keyboard, the lens clicked, also on a phone."""
+"""The predictions page in a browser: masking tokens by mouse and keyboard, clicking the lens, also on a phone."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -10,7 +10,7 @@ ADDRESS = "predictions?model=splade-tiny"
 
 
 def box(page: Page, position: int) -> tuple[float, float]:
-    """The middle of the box of a token, once the chart of it stands alone."""
+    """The centre of a token's box, once only its chart is on the page."""
     expect(page.locator(".st-key-predictions_text .js-plotly-plot")).to_have_count(1)
     return middle(page, ".st-key-predictions_text .js-plotly-plot .textpoint", position)
 

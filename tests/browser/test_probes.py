@@ -1,4 +1,4 @@
-"""A head trained in a real browser: drawn above the fold, saved, opened again, and asked about a list."""
+"""Training a head in a browser: visible without scrolling, saved, opened again, and applied to a list."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The report of a page: made, saved, and opened without a network.
+"""The report of a page: created, saved, and opened without a network.
 
 Covers `ui/widgets/files/report.py`, `ui/cache/report.py`.
 """
@@ -15,7 +15,7 @@ TEXT = "I love <b>my</b> pet python."
 
 
 def panel(page: Page) -> None:
-    """Open what stands behind Report."""
+    """Open the panel of Report."""
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
     page.get_by_test_id("stSidebar").get_by_role("button", name="Report", exact=True).click()
     expect(page.get_by_role("button", name="Make the report")).to_be_visible(timeout=2 * WAIT_MS)

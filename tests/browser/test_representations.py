@@ -1,4 +1,4 @@
-"""Representations in a real browser: a clicked cell is named exactly, the layers run through without the server."""
+"""Representations in a browser: a clicked cell is shown exactly, and layers switch without the server."""
 
 import re
 from typing import Any
@@ -33,7 +33,7 @@ def test_a_layer_drawn_ahead_of_the_server_is_the_one_that_the_server_draws(
     fresh = _chart(page)
     page.goto(f"{server}/representations?view={view}&layer=5")
     _until_layer(page, 5)
-    # The component that hears the control comes after the chart.
+    # The component that observes the widget is loaded after the chart.
     page.locator(f".st-key-representations_{chart}_ahead [data-testid=stBidiComponentIsolated]").wait_for(
         state="attached"
     )
@@ -44,7 +44,7 @@ def test_a_layer_drawn_ahead_of_the_server_is_the_one_that_the_server_draws(
     _until_layer(page, 2)
     assert other != fresh
     assert _chart(page) == fresh
-    # The server's answers to all three steps leave it as it is.
+    # The server's responses to all three steps leave it unchanged.
     expect(page).to_have_url(re.compile("layer=2"))
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
     assert _chart(page) == fresh
@@ -56,7 +56,7 @@ def _until_layer(page: Page, layer: int) -> None:
 
 
 def _chart(page: Page) -> Any:
-    """What a reader sees and hears of the first chart: pixels, exact cells, scale, title, alternative text."""
+    """Visible and spoken content of the first chart: pixels, exact cells, scale, title, alternative text."""
     return page.evaluate(
         """() => {
           const chart = document.querySelector('.js-plotly-plot'), { z, zmin, zmax } = chart._fullData[0];

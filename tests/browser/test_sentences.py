@@ -1,4 +1,4 @@
-"""Sentences in a real browser: a clicked cell leads to the pairs of tokens; a long file goes on beside the page."""
+"""Sentences in a browser: a clicked cell opens the pairs of tokens; a long file is processed in the background."""
 
 import pytest
 from playwright.sync_api import Page, expect

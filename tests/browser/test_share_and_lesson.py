@@ -1,4 +1,4 @@
-"""The tour and the share button in a real browser: links restore views in a fresh one, steps keep the page loaded."""
+"""The tour and the share button in a browser: links restore views in a new one, and steps keep the page loaded."""
 
 import re
 from pathlib import Path
@@ -27,9 +27,9 @@ SHOWN = [
     ("Representations", OURS, "of shape (1, 384), all between -1 and 1", "[CLS] and pooler"),
     ("Sentences", OURS, "8 sentences", "Similarity"),
 ]
-"""Title, model, words of the content and chosen view of every step."""
+"""Title, model, some text and view of every step."""
 READS_NO_TEXT = 7
-"""The step that hands on a text which its own view, of weights, does not read: there is no field for one."""
+"""Number of the step with a text that its own view, of weights, does not read: there is no field for it."""
 
 
 def address(server: str, number: int) -> str:
@@ -40,7 +40,7 @@ def address(server: str, number: int) -> str:
 
 
 def expect_step(page: Page, number: int) -> None:
-    """The step's view as its note describes it, whoever opened it and however."""
+    """Assert that the step's view is as described in its note, however it was opened."""
     step: Step = LESSON.steps[number - 1]
     title, model, words, view = SHOWN[number - 1]
     main, sidebar = page.get_by_test_id("stMain"), page.get_by_test_id("stSidebar")
@@ -92,7 +92,7 @@ def test_next_and_back_walk_the_lesson_without_loading_the_page_anew(page: Page,
     text = page.get_by_test_id("stSidebar").get_by_role("textbox", name="Text", exact=True)
     text.fill("My own words.")
     text.press("Control+Enter")
-    expect(page.get_by_text("13", exact=True).first).to_be_visible()  # its characters
+    expect(page.get_by_text("13", exact=True).first).to_be_visible()  # number of characters
     page.evaluate("window.notLoadedAnew = true")
     page.get_by_role("link", name="Overview").first.click()
     page.get_by_role("link", name="Take the tour").click()

@@ -1,4 +1,4 @@
-"""What the attention view shows is in its address: another browser shows the same, and a strange word shows nothing."""
+"""The address contains the state of the attention view: another browser shows the same; invalid values are ignored."""
 
 import re
 from typing import Any
@@ -15,7 +15,7 @@ SHOWN = """root => {
     const places = { heads, opened, zoom, cell, colours: [...colours], pins: [...pins] };
     return { order, tint, own, lifted, mode, threshold, ...places };
 }"""
-"""Everything that the view draws by, as it stands in the browser."""
+"""Complete state of the view in the browser."""
 
 
 def head(page: Page, layer: int, number: int) -> Locator:
@@ -29,13 +29,13 @@ def ready(page: Page, name: str) -> None:
 
 
 def shown(page: Page) -> dict[str, Any]:
-    """What the view draws by."""
+    """State of the view."""
     found: dict[str, Any] = page.locator(".attention").evaluate(SHOWN)
     return found
 
 
 def over(page: Page, query: float, key: float) -> dict[str, float]:
-    """Where these entries of the map lie in its box."""
+    """Position of these indices of the map in its box."""
     place: dict[str, float] = page.locator(".attention").evaluate("root => root.view.map")
     first_query, first_key = place["q0"], place["k0"]
     return {
@@ -45,7 +45,7 @@ def over(page: Page, query: float, key: float) -> dict[str, float]:
 
 
 def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> None:
-    """Look closer at the part between two places of the map."""
+    """Zoom into the part between two positions of the map."""
     box = page.locator(".map-box")
     box.scroll_into_view_if_needed()
     corner = box.bounding_box()

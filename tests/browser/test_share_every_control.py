@@ -1,4 +1,4 @@
-"""All controls of a view set to something else: the shared link shows the same in a fresh browser."""
+"""All widgets of a view set to other values: the shared link shows the same in a new browser."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,7 +13,7 @@ from tests.browser.test_accessibility import drawn
 
 pytestmark = pytest.mark.browser
 VIEWS = [("architecture", "Module tree"), ("attention", "")]
-"""Views with every kind of control; what each control says to the address, tests/ui/test_share.py asks of all views."""
+"""Views with every kind of widget; the addresses of all widgets are tested by tests/ui/test_share.py."""
 BUSY = (
     "[data-testid=stApp]:not([data-test-script-state=notRunning]), "
     "[data-testid=stSkeleton], [data-testid=stSpinner], [data-stale=true]"
@@ -40,13 +40,13 @@ SHOWN = """() => {
     })),
   };
 }"""
-"""The values of all controls, what stands open, and how every chart is drawn."""
+"""The values of all widgets, the open folded parts, and the data of every chart."""
 TYPED = {"Word": "love", "Query": "A river.", "Sentence 1": "I love my old python.", "Search names": "query"}
-"""What is typed into some fields; into others a word more."""
+"""Texts for some fields; in others a word is added."""
 
 
 def differences(here: Any, there: Any, where: str = "") -> list[str]:
-    """What is not the same in both, a line each."""
+    """Differences between two states, one line each."""
     if isinstance(here, dict) and isinstance(there, dict):
         pairs = [(f"{where} {name}", here.get(name), there.get(name)) for name in {**here, **there}]
     elif isinstance(here, list) and isinstance(there, list) and len(here) == len(there):
@@ -57,13 +57,13 @@ def differences(here: Any, there: Any, where: str = "") -> list[str]:
 
 
 def settled(page: Page) -> None:
-    """Wait until nothing has been under way for some frames."""
+    """Wait until nothing has been running for some frames."""
     page.evaluate("window.quiet = 0")
     until(page, f"(window.quiet = document.querySelector('{BUSY}') ? 0 : (window.quiet ?? 0) + 1) > 10")
 
 
 def untouched(main: Locator, selector: str, done: set[str]) -> Iterator[tuple[Locator, str]]:
-    """Controls of a kind that were not changed yet, each with a name of its own; they may come and go meanwhile."""
+    """Widgets of a kind that were not changed yet, each with a unique name; they may appear and disappear."""
     while True:
         for each in main.locator(selector).all():
             name = each.evaluate(
@@ -80,7 +80,7 @@ def untouched(main: Locator, selector: str, done: set[str]) -> Iterator[tuple[Lo
 
 
 def unfold(page: Page, box: Locator) -> None:
-    """Show the list of a box; an answer of the server that comes just then folds it, and one asks again."""
+    """Open the list of a select box, again if a response of the server closes it."""
     for milliseconds in (3_000, 6_000, 12_000):
         box.press("ArrowDown")
         with suppress(AssertionError):
@@ -90,7 +90,7 @@ def unfold(page: Page, box: Locator) -> None:
 
 
 def change_all(page: Page) -> set[str]:
-    """Set every control of the page to something else, as a reader would; names of those changed."""
+    """Change every widget of the page, like a reader; returns the names of those changed."""
     main, done = page.get_by_test_id("stMain"), set[str]()
     for each, _ in untouched(main, "[role=radiogroup]:not([aria-label='View'])", done):
         each.get_by_role("radio").and_(page.locator("[aria-checked=false]")).last.click()
@@ -158,7 +158,7 @@ def test_a_link_restores_every_control_of_a_view(fresh: Fresh, server: str, page
 
 
 def drag(page: Page, chart: str, *places: tuple[float, float]) -> None:
-    """Press, move and let go inside a chart; places are shares of its width and height."""
+    """Drag inside a chart; places are shares of its width and height."""
     box = page.locator(f".st-key-{chart} .js-plotly-plot .nsewdrag").first.bounding_box()
     assert box
     for number, (x, y) in enumerate(places):

@@ -1,4 +1,4 @@
-"""No word of a figure is cut at its edge or lies on another: boxes of letters as Chromium sets them.
+"""No word of a figure is cut off or overlaps another: boxes of text as laid out by Chromium.
 
 Covers `bertviz_core/figures/**/*.py`.
 """
@@ -28,7 +28,7 @@ from ui.session import TEACHING_SIZES
 pytestmark = pytest.mark.browser
 MODEL = "all-MiniLM-L6-v2"
 PLACES = {1400: WIDE, 900: 520, 390: 355}
-"""Width of a window -> the width for which figures of a whole page are drawn in it, in the narrowest such place."""
+"""Width of a window -> width of figures in it, at its narrowest place."""
 WORD = "python"
 TEXTS = {
     "short": "I love my pet python.",
@@ -44,7 +44,7 @@ PAGE_TEXTS: dict[str, tuple[str, ...]] = {
     "probe": ("river\tOne river.", "bank\tOne bank.", "river\tTwo rivers.", "bank\tTwo banks."),
     "confusion": ("sport\tHe ran in the rain.", "weather\tA storm is near.", "a label with a long name\tWater boils."),
 }
-"""Figure -> texts that it shows instead of the one text of most."""
+"""Figure -> texts that it shows instead of the default text."""
 VARIANTS = (
     ("weights", "statistic", "mean"),
     ("weights", "statistic", "largest"),
@@ -62,7 +62,7 @@ VARIANTS = (
     ("corpus-map", "coloured", "topic"),
     ("corpus-clusters", "clustering", "HDBSCAN"),
 )
-"""(figure, setting, value) of what looks unlike that with the settings of the page's beginning."""
+"""(figure, setting, value) of variants that look different from the defaults."""
 OTHER = dict.fromkeys(("changes", "change", "cosines", "divergences"), ("other", "itself, rounded to float8_e4m3fn"))
 NEEDED = {
     **OTHER,
@@ -71,7 +71,7 @@ NEEDED = {
     "removal": ("count", "2"),
     "corpus-probe": ("probe_labels", "topic"),
 }
-"""Figure -> setting that it cannot do without."""
+"""Figure -> required setting."""
 PAIRED = ("term-score", "effects", "effect-spread", "removal", "word-shares", "word-bars", "word-curves", "word-pairs")
 """Figures of two texts."""
 WORD_HEAD = ("masked-text", "masked-words", "surprise", "lens", "terms", "term-score")
@@ -90,22 +90,22 @@ LABEL_HEADS = {
 }
 """Figure -> folder of the tiny model with its head."""
 MODELS = {**dict.fromkeys(WORD_HEAD, SPLADE), **LABEL_HEADS}
-"""Figure -> model, where it is another than that of most."""
+"""Figure -> model, if it differs from the default."""
 LONG = "128 tokens"
 SHORT_TEXTS = [text for text in TEXTS if text != LONG]
-"""What the tiny models read whole."""
+"""Texts that the tiny models read completely."""
 BY_TINY_MODEL = ("word-curves", "word-pairs", "word-bars", "patched-heads", "patched-states", "removal", "effects")
-"""Figures of many runs: of the long text, a tiny model's have the same words."""
+"""Figures of many runs: for the long text, those of a tiny model have the same words."""
 MEASURE = (Path(__file__).parent / "text_boxes.js").read_text(encoding="utf-8")
 
 
 Asked = tuple[str, Options]
-"""Name of a model, or path of a corpus, and what is asked about it."""
+"""Name of a model or path of a corpus, and options of the question."""
 
 
 @cache
 def opened(figure: str, model: str, task: str | None) -> OpenedModel | OpenedFolder:
-    """What a figure is about; its weights are loaded once, however many figures show it."""
+    """The model or corpus of a figure; its weights are loaded once for all figures."""
     return subject_of(figure, model, Settings.from_environment(any_folder=True), task)
 
 
@@ -116,18 +116,18 @@ def asked(
     pair: str | None = None,
     task: str | None = None,
 ) -> Asked:
-    """What figures of these texts are drawn from."""
+    """Model and options for figures of these texts."""
     return model, Options(texts, pair, task, dict(settings))
 
 
 def spec_of(name: str, model: str, options: Options) -> FigureSpec:
-    """A figure; the models of all figures share what they keep."""
+    """Draw a figure; the models of all figures share their caches."""
     subject = opened("corpus-map" if Path(model).is_absolute() else "tokens", model, options.task)
     return drawn_by(name, subject, options)[0]
 
 
 def asked_of_head(name: str, text: str) -> Asked:
-    """What the figures of a head that labels are drawn from; an answer is sought in the text."""
+    """Model and options for figures of task heads; answers are searched in the text."""
     model, change = LABEL_HEADS[name], name.endswith("-change")
     if name == "accuracy":
         return asked(LABELLED, (("count", "2"),), model)
@@ -140,7 +140,7 @@ def asked_of_head(name: str, text: str) -> Asked:
 
 
 def drawings(name: str, texts: Iterable[str], *more: tuple[str, str]) -> Iterator[tuple[str, int, str]]:
-    """(text and window, pixels, figure as JSON) of all drawings of a figure that differ."""
+    """(text and window, pixels, figure as JSON) of all different drawings of a figure."""
     seen: set[str] = set()
     settings = (*more, *([NEEDED[name]] if name in NEEDED else []))
     for text in texts:
@@ -159,14 +159,14 @@ def drawings(name: str, texts: Iterable[str], *more: tuple[str, str]) -> Iterato
         }
         for window, pixels, drawn in sorted(new):
             yield f"{text}, {window} wide", pixels, drawn
-        if not new:  # the text does not matter to it
+        if not new:  # it does not depend on the text
             return
         seen |= {drawn for _, _, drawn in new}
 
 
 @pytest.fixture(scope="module")
 def board(browser: Browser) -> Iterator[Page]:
-    """A page with plotly and the typeface of figures, and nothing on it."""
+    """A blank page with plotly and the typeface of figures."""
     plotly_js = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
     with browser.new_context(viewport={"width": 1400, "height": 900}) as context:
         page = context.new_page()
@@ -178,14 +178,14 @@ def board(browser: Browser) -> Iterator[Page]:
 
 
 def faults(board: Page, drawn: Iterable[tuple[str, int, str]]) -> dict[str, list[str]]:
-    """Case -> what is wrong with its words, where something is."""
+    """Case -> faults of its words, if any."""
     measured = "([drawn, pixels]) => faults(JSON.parse(drawn), pixels)"
     return {case: found for case, pixels, json in drawn if (found := board.evaluate(measured, [json, pixels]))}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def heads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Tiny models of every head that labels, in the models folder, and a corpus for figures of one."""
+    """Tiny models of all task heads in the models folder, and a corpus for its figures."""
     folder = save_heads(tmp_path_factory.mktemp("heads"))
     corpus = make_corpus(tmp_path_factory.mktemp("corpora") / "made", 400, seeded_vectors(0))
     MODELS.update({name: str(corpus.path) for name in all_figures() if name.startswith("corpus-")})
@@ -199,7 +199,7 @@ def heads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def test_no_word_is_cut_or_lies_on_another(name: str, board: Page) -> None:
     whole = name not in LABEL_HEADS or LABEL_HEADS[name] == "answers"
     texts = list(TEXTS) if whole else SHORT_TEXTS
-    # Of a corpus, only a search reads the text.
+    # Of the figures of a corpus, only a search reads the text.
     is_corpus = name.startswith("corpus-") and name != "corpus-search"
     assert not faults(board, drawings(name, texts[:1] if is_corpus else texts))
 
@@ -211,7 +211,7 @@ def test_nor_with_other_settings(name: str, setting: str, value: str, board: Pag
 
 
 def test_what_is_cut_or_covered_is_seen(board: Page) -> None:
-    """The measure itself: labels beyond the edge, in a plot that cuts them, and two in one place."""
+    """The check itself: labels beyond the edge, in a plot that cuts them, and two in one place."""
     note = {"showarrow": False, "x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper"}
     layouts: dict[str, dict[str, Any]] = {
         "cut": {"annotations": [{**note, "text": "far out", "x": 1.35}]},

@@ -1,4 +1,4 @@
-"""The tokens page in a browser: the text in place, reached by mouse and keyboard."""
+"""The tokens page in a browser: the text in boxes, accessible by mouse and keyboard."""
 
 from urllib.parse import quote
 
@@ -11,16 +11,16 @@ pytestmark = pytest.mark.browser
 EVIL = "<img src=x onerror=alert(1)> <b>bold</b> **stars** ![a](http://evil.example/x.png) \u202egnp"
 LAID_OUT = """(([one, ...others]) => one?.layout && !others.length && one.layout.xaxis.range[1] <= one.clientWidth)(
   document.querySelectorAll(".st-key-tokens_text .js-plotly-plot"))"""
-"""Whether the picture is the one for the width of its place and the one for a desk, which is drawn first, has gone."""
+"""Whether the figure has the width of its place; the one for a desktop is drawn first."""
 
 
 def picture(page: Page) -> Locator:
-    """The text in its tokens."""
+    """The figure of the text and its tokens."""
     return page.locator(".st-key-tokens_text .js-plotly-plot")
 
 
 def shown(page: Page) -> list[str]:
-    """What is written in the boxes, in the order of the tokens."""
+    """The texts of the boxes, in the order of the tokens."""
     return picture(page).locator(".textpoint").all_text_contents()
 
 
@@ -33,7 +33,7 @@ def click(page: Page, position: int) -> None:
 
 
 def title(page: Page, token: str) -> Locator:
-    """The title of the neighbours' figure of one token; the one before may still be there while it fades."""
+    """The title of the neighbours' figure of one token; the previous one may still be fading."""
     return page.locator(".js-plotly-plot .gtitle", has_text=f"Tokens nearest to {token}")
 
 
@@ -42,7 +42,7 @@ def title(page: Page, token: str) -> Locator:
 def test_a_click_shows_the_neighbours_of_a_token(page: Page, server: str) -> None:
     page.goto(f"{server}/tokens")
     expect(title(page, '"python"')).to_have_count(1)
-    expect(picture(page)).to_contain_text("[SEP]")  # the figure below may be painted before
+    expect(picture(page)).to_contain_text("[SEP]")  # the figure below may be painted earlier
     assert shown(page)[:8] == ["[CLS]", "I", "love", "my", "pet", "python", ".", "[SEP]"]
     assert shown(page)[8:] == ["101", "1045", "2293", "2026", "9004", "18750", "1012", "102"]
     box = picture(page).bounding_box()

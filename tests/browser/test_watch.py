@@ -1,4 +1,4 @@
-"""The guard of the browser tests sees what it is there for."""
+"""The fixture that watches browser tests detects faults."""
 
 from contextlib import nullcontext
 from typing import Any

@@ -1,4 +1,4 @@
-"""The page on words that matter in a browser: another method draws other numbers, nothing is wider than a phone."""
+"""The page on words that matter in a browser: another method changes the numbers, no overflow on a phone."""
 
 import pytest
 from playwright.sync_api import Page, expect

@@ -1,4 +1,4 @@
-"""What two models make of one text: laws of the divergence, cosines against torch, what cannot be compared."""
+"""Behaviour of two models on one text: properties of the divergence, cosines against torch, and refusals."""
 
 from dataclasses import replace
 from math import log
@@ -27,13 +27,13 @@ ROWS = st.lists(st.floats(0, 1, width=32), min_size=SEQ, max_size=SEQ).filter(la
 
 
 def normal(row: list[float]) -> np.ndarray:
-    """A row that sums to 1."""
+    """Normalise a row to sum 1."""
     found = np.array(row, dtype=np.float64)
     return (found / found.sum()).astype(np.float32)
 
 
 def random_maps(seed: int, heads: int = 3, seq: int = SEQ) -> np.ndarray:
-    """Maps of random rows that sum to 1."""
+    """Random maps with rows that sum to 1."""
     weights = np.random.default_rng(seed).exponential(size=(heads, seq, seq))
     return (weights / weights.sum(axis=-1, keepdims=True)).astype(np.float32)
 

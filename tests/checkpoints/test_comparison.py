@@ -1,4 +1,4 @@
-"""Two checkpoints compared: names that meet, shapes that do not, and changes as NumPy computes them."""
+"""Comparison of two checkpoints: matching names, differing shapes, and changes as computed by NumPy."""
 
 import json
 import shutil
@@ -33,7 +33,7 @@ def base(tmp_path: Path) -> Path:
 
 
 def edited(base: Path, change: Change) -> Path:
-    """A copy of a model's folder whose tensors are what the change makes of them."""
+    """A copy of a model's folder with changed tensors."""
     folder = base.with_name("edited")
     shutil.copytree(base, folder, dirs_exist_ok=True)
     tensors = {name: value.clone() for name, value in load_file(base / "model.safetensors").items()}
@@ -95,7 +95,7 @@ def test_the_change_of_all_is_that_of_all_numbers_in_one_row(settings: Settings,
 
 
 def test_a_buffer_is_no_part_of_the_change_of_all(settings: Settings, base: Path) -> None:
-    """A stored table of position ids, whose norm is far above that of any weight, stays out of the ratio."""
+    """A stored table of position ids, whose norm is far above that of any weight, is excluded from the ratio."""
     ids = {"embeddings.position_ids": torch.arange(512)[None]}
     other = edited(base, lambda tensors: {**{name: value * 1.25 for name, value in tensors.items()}, **ids})
     save_file({**load_file(base / "model.safetensors"), **ids}, base / "model.safetensors", metadata={"format": "pt"})

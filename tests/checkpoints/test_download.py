@@ -1,4 +1,4 @@
-"""Files brought from a small Hub of the tests' own: which, how far, ended, gone on with, refused."""
+"""Downloads from a small local Hub: selection of files, progress, cancellation, continuation, refusals."""
 
 import dataclasses
 import errno
@@ -31,7 +31,7 @@ UNWANTED = {"README.md", "pytorch_model.bin", "onnx/model.onnx", "modeling_own.p
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
-    """A Hub with one tiny BERT that has everything a repository may have."""
+    """A Hub with one tiny BERT that has all kinds of files of a repository."""
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     with running_hub() as running:
         running.repositories["lab/tiny"] = repository(tmp_path)
@@ -39,7 +39,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
 
 
 def repository(tmp_path: Path) -> dict[str, bytes]:
-    """What the Hub may have of a tiny BERT: all that is needed, and more."""
+    """Files of a tiny BERT on the Hub: the needed ones, and more."""
     sizes = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 12}
     BertModel(BertConfig(vocab_size=30522, **sizes)).save_pretrained(tmp_path / "made")
     files = {path.name: path.read_bytes() for path in (tmp_path / "made").iterdir()}
@@ -53,7 +53,7 @@ def online(settings: Settings, hub: Hub) -> Settings:
 
 
 def nothing(done: int, total: int) -> None:
-    """Nobody wants to know."""
+    """Ignore progress."""
 
 
 def test_what_runs_a_model_is_fetched_and_no_more(online: Settings, hub: Hub) -> None:

@@ -1,4 +1,4 @@
-"""Rounded copies of a checkpoint: number by number what PyTorch's own conversion gives."""
+"""Rounded copies of a checkpoint equal PyTorch's own conversion, number by number."""
 
 from pathlib import Path
 

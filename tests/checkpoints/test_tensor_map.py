@@ -1,4 +1,4 @@
-"""The map of tensors in another order: the same cells, largest first, each still with its own name."""
+"""The map of tensors in another order: the same cells, largest first, with the same names."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ GRID = TensorGrid(
 
 
 def cells(grid: TensorGrid) -> dict[tuple[str, str], tuple[str, float]]:
-    """Module and layer -> the tensor there and its number; outside of layers the layer is ""."""
+    """Module and layer -> the tensor there and its number; the layer is "" outside layers."""
     found = {
         (place, layer): (grid.tensor_at(row, column), float(np.nan_to_num(grid.values[row, column], nan=-1)))
         for row, place in enumerate(grid.places)

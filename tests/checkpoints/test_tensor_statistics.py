@@ -1,4 +1,4 @@
-"""Statistics of checkpoints against NumPy and torch on the loaded arrays; signs of trouble, told and not told.
+"""Statistics of checkpoints against NumPy and torch on the loaded arrays; findings about their health.
 
 Covers `bertviz_core/checkpoints/health.py`, `bertviz_core/checkpoints/values.py`.
 """
@@ -35,14 +35,14 @@ def opened(folder: Path, settings: Settings) -> Checkpoint:
 
 
 def signs(folder: Path, settings: Settings) -> tuple[Finding, ...]:
-    """What is suspicious in the checkpoint in a folder."""
+    """Findings about the checkpoint in a folder."""
     found = opened(folder, settings)
     return diagnose_weights(checkpoint_statistics(found), found.config)
 
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A BERT with new weights."""
+    """A BERT with newly initialised weights."""
     folder = tmp_path_factory.mktemp("fresh")
     torch.manual_seed(0)
     BertModel(BertConfig(**SMALL)).save_pretrained(folder)
@@ -51,7 +51,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def trained(fresh: Path, tmp_path: Path) -> Callable[..., Path]:
-    """Makes a folder with other values in every tensor, as training leaves, and changes to some."""
+    """Create a folder whose tensors have changed as by training, with further changes."""
 
     def make(**changes: torch.Tensor) -> Path:
         made = torch.Generator().manual_seed(1)
@@ -221,7 +221,7 @@ def test_a_new_head_on_a_trained_model_is_told_and_nothing_else(
     (found,) = signs(tmp_path / "head", settings)
     assert found.tensors == ("classifier.weight",)
     assert found.sentence.startswith("The task head appears to be untrained: classifier.weight ")
-    with torch.no_grad():  # one step of training moves the bias
+    with torch.no_grad():  # one training step changes the bias
         model.classifier.bias += 1e-4 * torch.randn(5)
     model.save_pretrained(tmp_path / "head")
     assert signs(tmp_path / "head", settings) == ()

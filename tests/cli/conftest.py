@@ -1,4 +1,4 @@
-"""The command line in this process, which has torch already."""
+"""Run the command line in this process, which has imported torch already."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from bertviz_core.cli import app
 
 
 class Done(NamedTuple):
-    """What a command left behind."""
+    """Result of a command."""
 
     returncode: int
     stdout: str
@@ -22,7 +22,7 @@ Command = Callable[..., Done]
 
 
 def alone(*arguments: str | bytes) -> "subprocess.CompletedProcess[str]":
-    """The command line as a shell runs it, in a process of its own."""
+    """Run the command line in a new process, like a shell."""
     command = [sys.executable, "-m", "bertviz_core", *arguments]
     environment = {
         "PATH": "/usr/bin:/bin",
@@ -35,7 +35,7 @@ def alone(*arguments: str | bytes) -> "subprocess.CompletedProcess[str]":
 
 @pytest.fixture
 def command(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Run a command; everything written is caught."""
+    """Run a command, and capture its output."""
     monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
 
     def call(*arguments: str) -> Done:

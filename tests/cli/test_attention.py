@@ -1,4 +1,4 @@
-"""`python -m bertviz_core attention`: JSON contract, table, words, exit code 2 with one line that tells the range."""
+"""`python -m bertviz_core attention`: JSON contract, table, words, exit code 2 with one line that names the range."""
 
 import json
 from functools import partial
@@ -23,7 +23,7 @@ def run(command: Command) -> Command:
 
 @pytest.mark.slow
 def test_as_a_shell_runs_it() -> None:
-    """One JSON object on stdout and nothing else; the attention is the model's own, from transformers' eager run."""
+    """One JSON object on stdout and nothing else; the attention equals transformers' eager run."""
     import torch
     from transformers import AutoModel
 

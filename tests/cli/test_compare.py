@@ -22,7 +22,7 @@ def run(command: Command) -> Command:
 
 @pytest.fixture
 def pair(tmp_path: Path) -> tuple[str, str]:
-    """A tiny model, and a classifier made of it with one tensor of it doubled."""
+    """A tiny model, and a classifier derived from it with one tensor doubled."""
     base = save_tiny("bert", tmp_path / "base")
     torch.manual_seed(0)
     model = AutoModelForSequenceClassification.from_pretrained(base, num_labels=5)

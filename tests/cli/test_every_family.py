@@ -1,4 +1,4 @@
-"""Every command's JSON, for every task and many families: one JSON object, or one sentence, never a traceback.
+"""Every command's JSON, for every task and many families: one JSON object or one message, never a traceback.
 
 Covers `bertviz_core/cli/output.py`.
 """
@@ -18,7 +18,7 @@ from tests.helpers.tiny_models import FAMILIES, TEXT, save_tiny
 TASKS = ("masked-lm", "sequence-classification", "token-classification", "question-answering", "next-sentence")
 ONCE = ("bert", "roformer", "roberta", "distilbert", "albert", "electra", "deberta-v2", "xlnet", "mpnet", "modernbert",
         "gpt2", "t5", "convbert", "funnel")  # fmt: skip
-"""Families of which every command is tried."""
+"""Families for which every command is run."""
 COMMANDS = {
     "parameters": (), "load-report": ("--task", "sequence-classification"), "tokens": (TEXT,),
     "hidden": (TEXT, "--layer", "1"), "attention": (TEXT, "--layer", "0", "--head", "1"), "heads": ("--layer", "0"),

@@ -52,12 +52,12 @@ SVG = "{http://www.w3.org/2000/svg}"
 PAIRS = ("One river.", "One bank.", "Two rivers.")
 SECOND = "A python sleeps."
 ALIKE = "I love coding in python."
-"""Of as many tokens as the text."""
+"""A text with as many tokens as the default text."""
 LABELLED = ("a\tOne river.", "b\tOne bank.", "a\tTwo rivers.", "b\tTwo banks.")
 TYPED = {"labelled": "typed", "labelled_texts": "\n".join(LABELLED)}
 WORDS = ("city\tThe capital of France is [MASK].", "moon\tThe [MASK] shone all night.")
 COPY = "itself, rounded to float8_e4m3fn"
-"""What the page compares a model with where there is no other."""
+"""The default comparison on the page if there is no other model."""
 CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     "overview": ((), ("overview", {})),
     "parameters --form icicle --depth 4": ((), ("parameters", {"form": "icicle", "depth": "4"})),
@@ -188,13 +188,13 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         ("predictions", {"model": SPLADE, "view": "Several texts", "many_texts": "\n".join(WORDS)}),
     ),
 }
-"""What is asked of the command -> texts, and the page and address that show the same."""
+"""Arguments of the command -> texts, and the page and address with the same figure."""
 VIEWED: dict[str, dict[str, str]] = {
     "atlas --words --set weights=value-weighted": {"words": "true", "weights": "value-weighted"},
     "attention --layer 2 --head 7 --set hide_special=true": {"layer": "2", "head": "7", "hide_special": "true"},
     "lines --layer 2 --head 7": {"layer": "2", "head": "7", "look": "lines"},
 }
-"""What is asked of the command -> address of the attention page, whose own view draws the same numbers."""
+"""Arguments of the command -> address of the attention page, whose own view shows the same numbers."""
 
 
 @pytest.fixture
@@ -217,12 +217,12 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FigureSpec]]:
 
 
 def as_sent(figure: go.Figure) -> dict[str, Any]:
-    """A figure as a browser gets it, typed arrays decoded."""
+    """A figure as sent to a browser, with typed arrays decoded."""
     return _decoded(json.loads(figure.to_json()))
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Whether two figures are the same but for float32's rounding; NaN equals NaN."""
+    """Whether two figures are equal up to float32 rounding; NaN equals NaN."""
     if isinstance(one, float) and isinstance(other, (float, int)):
         return bool(np.isclose(one, other, rtol=1e-5, atol=1e-6, equal_nan=True))
     if isinstance(one, dict) and isinstance(other, dict):
@@ -257,13 +257,13 @@ def test_a_file_has_the_picture_of_the_page(
     assert all(each.proto.id.endswith(declared) for each in charts), "a chart that no figure declares"
     (chart,) = (each for each in charts if each.proto.id.endswith(f"-{all_figures()[name].chart}"))
     shown = _decoded(json.loads(chart.proto.spec))
-    # A figure that takes half of the page is drawn for the width of that half.
+    # A figure that takes half of the page is drawn for that width.
     written = [as_sent(taken[0].drawn(theme_named("light", pixels))) for pixels in WIDTHS]
     assert any(all(alike(shown[part], each[part]) for part in ("data", "layout")) for each in written)
 
 
 def viewed(at: AppTest) -> tuple[list[str], np.ndarray]:
-    """Labels of the tokens, and the weights of all heads, as the view of the attention page is sent them."""
+    """Labels of the tokens, and the weights of all heads, as sent to the view of the attention page."""
     (view,) = [each for each in at.get("bidi_component") if each.proto.component_name == "attention_view"]
     content: bytes = view.proto.bytes
     (length,) = struct.unpack_from("<I", content)
@@ -275,7 +275,7 @@ def viewed(at: AppTest) -> tuple[list[str], np.ndarray]:
 
 
 def weights_drawn(figure: go.Figure, name: str, size: int, top: float) -> np.ndarray:
-    """The weights that a figure of so many tokens shows, by its cells or by its lines."""
+    """The weights that a figure of this many tokens shows, from its cells or its lines."""
     if name != "lines":
         cells = np.array(figure.data[0].z, dtype=float)
         return cells * top / figure.data[0].zmax if name == "atlas" else cells
@@ -443,7 +443,7 @@ def test_what_can_be_drawn_is_listed(command: Command) -> None:
     done = command("figure", "--list")
     assert done.returncode == 0
     lines = done.stdout.splitlines()
-    assert [line.split()[0] for line in lines] == list(all_figures())
+    assert [line.split()[0] for line in lines] == [*all_figures(), "journey"]
     assert all(len(line.split()) > 3 for line in lines)
 
 
@@ -508,5 +508,5 @@ def test_a_layer_that_was_asked_for_is_named_in_every_theme_and_nothing_slides(
     for drawn in (light, paper):
         assert not drawn.layout.sliders
         assert not drawn.frames
-        assert ", after layer 1 " in drawn.layout.title.text  # 2 as hidden_states counts
+        assert ", after layer 1 " in drawn.layout.title.text  # index 2 in hidden_states
     assert paper.layout.font.color == PRINT.text

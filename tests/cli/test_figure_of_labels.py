@@ -1,4 +1,4 @@
-"""The command figure draws what heads that label say as their page draws it; what is missing is one sentence."""
+"""The command `figure` draws answers of task heads like their page; missing input gives one message."""
 
 import json
 import shlex
@@ -81,7 +81,7 @@ def test_a_file_of_a_probe_has_the_picture_of_the_page(
 
 
 def written(monkeypatch: pytest.MonkeyPatch) -> list[FigureSpec]:
-    """The pictures that the command makes files of; no page says that it takes long."""
+    """The figures that the command writes; confirmations on pages are skipped."""
     taken: list[FigureSpec] = []
 
     def keep(ending: str, picture: Any, *_: Any) -> bytes:
@@ -94,7 +94,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[FigureSpec]:
 
 
 def same_picture(at: AppTest, name: str, picture: FigureSpec) -> bool:
-    """Whether the page shows the picture that a file was made of."""
+    """Whether the page shows the figure of a file."""
     assert not at.exception
     (chart,) = (each for each in at.get("plotly_chart") if each.proto.id.endswith(f"-{all_figures()[name].chart}"))
     shown, taken = _decoded(json.loads(chart.proto.spec)), _decoded(json.loads(picture.drawn(LIGHT).to_json()))

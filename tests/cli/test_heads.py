@@ -22,7 +22,7 @@ def run(command: Command) -> Command:
 
 
 def own(name: str) -> np.ndarray:
-    """A tensor of the bundled checkpoint, read without any of our code."""
+    """A tensor of the bundled checkpoint, read without our code."""
     found: np.ndarray = load_file(bundled_folder() / "model.safetensors")[name]
     return found
 

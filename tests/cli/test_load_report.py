@@ -1,4 +1,4 @@
-"""`python -m bertviz_core load-report`: JSON contract, what a reader sees, exit code 2 with one line."""
+"""`python -m bertviz_core load-report`: JSON contract, printed text, exit code 2 with one line."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A report: what it holds is what the commands print, nothing in it is a tag of a user's, nothing leaves the file.
+"""A report contains the numbers of the commands, no tags from a user's texts, and no external addresses.
 
 Covers `bertviz_core/cli/figure/report_command.py`, `bertviz_core/questions/report/*.py`.
 """
@@ -24,13 +24,13 @@ TEXT = "I love my pet python."
 DRAWN = re.compile(r'"z":(\{[^}]*"bdata":"[^"]+"|\[\[[^\]]+\])')
 """The numbers of a heat map in a file."""
 WITHOUT_TEXT = ("heads",)
-"""Of the usual figures those that need weights and no text."""
+"""Default figures that need weights but no text."""
 OF_OTHERS = {"models", "task-head", "values", "change", "changes"}
 EVIL = '</script><img src=x onerror=alert(1)> & "python"'
 
 
 class Seen(HTMLParser):
-    """The sections, images' descriptions, facts and addresses of a page."""
+    """Parser of the sections, image descriptions, facts and addresses of a page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""`python -m bertviz_core similarity` and `embed`: JSON contract, files that say what made them, refusals."""
+"""`python -m bertviz_core similarity` and `embed`: JSON contract, metadata in files, refusals."""
 
 import json
 import os
@@ -76,7 +76,7 @@ def test_a_prompt_is_chosen_by_its_name(command: Command, tmp_path: Path) -> Non
 
 
 def checkpoint_with_prompts(folder: Path) -> Path:
-    """A tiny model whose files name two prompts, the second as its default."""
+    """A tiny model with two prompts in its files, the second as its default."""
     save_tiny("bert", folder)
     listed = [
         {"idx": place, "name": str(place), "path": path, "type": f"sentence_transformers.models.{kind}"}
@@ -136,7 +136,7 @@ def test_what_the_model_says_of_itself_is_printed(command: Command, tmp_path: Pa
 
 @pytest.fixture
 def heard_interrupts() -> Iterator[None]:
-    """What is started now hears Ctrl-C, which a shell lets those ignore that it starts in the background."""
+    """Processes started now receive Ctrl-C, which a shell disables for background processes."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -144,18 +144,18 @@ def heard_interrupts() -> Iterator[None]:
 
 @pytest.mark.usefixtures("heard_interrupts")
 def test_an_interrupted_embed_ends_with_130_and_a_sentence(tmp_path: Path) -> None:
-    """Ctrl-C while the model runs; the libraries' threads must not end the process by a signal of their own."""
+    """Ctrl-C while the model runs; the libraries' threads must not end the process by their own signal."""
     (tmp_path / "list.txt").write_text("\n".join(f"sentence {place} of a list" for place in range(20_000)))
     command_line = (sys.executable, "-m", "bertviz_core", "embed", MODEL, str(tmp_path / "list.txt"), "-o", "out.npy")
     environment = {**os.environ, "INSIDE_BERT_ALLOW_HUB": "0", "INSIDE_BERT_VECTOR_STORE_DIR": str(tmp_path / "store")}
-    reader, terminal = pty.openpty()  # the bar, which tells that the model runs, is for a terminal alone
+    reader, terminal = pty.openpty()  # the progress bar, which shows that the model runs, needs a terminal
     with subprocess.Popen(command_line, stderr=terminal, env=environment) as embedding:
         os.close(terminal)
         said = b""
         while b"Sentences" not in said:
             said += os.read(reader, 4096)
         embedding.send_signal(signal.SIGINT)
-        with suppress(OSError):  # how a terminal ends whose program has ended
+        with suppress(OSError):  # raised by a terminal whose program has ended
             while piece := os.read(reader, 4096):
                 said += piece
     os.close(reader)

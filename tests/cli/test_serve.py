@@ -1,4 +1,4 @@
-"""`inside-bert` and `inside-bert serve`: Streamlit's own command line is asked for the dashboard, or what it lacks."""
+"""`inside-bert` and `inside-bert serve`: start of the dashboard by Streamlit, or a message about what is missing."""
 
 import runpy
 import sys
@@ -15,7 +15,7 @@ ENTRY = str(Path(__file__).parents[2] / "app.py")
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """What Streamlit's command line is asked for."""
+    """Arguments of the calls of Streamlit's command line."""
     calls: list[list[str]] = []
     monkeypatch.setattr(runpy, "run_module", lambda name, run_name: calls.append([name, run_name, *sys.argv]))
     return calls

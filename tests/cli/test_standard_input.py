@@ -20,7 +20,7 @@ COMMANDS = {
     "words": (TEXT, "--pair", OTHER), "causes": (OTHER, "--pair", TEXT, "--kind", "gradient"),
     "compare": (MODEL, "--text", TEXT),
 }  # fmt: skip
-"""Command -> its arguments behind the model."""
+"""Command -> its arguments after the model."""
 
 
 def piped(monkeypatch: pytest.MonkeyPatch, content: str) -> None:

@@ -1,4 +1,4 @@
-"""A folder of corpora offers what lies directly below it, and opens nothing that a link leads out of it."""
+"""A folder of corpora offers its direct subfolders, and opens nothing outside by a link."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.helpers.made_corpora import ROWS, made_corpus
 
 @pytest.fixture
 def places(settings: Settings, tmp_path: Path) -> Settings:
-    """Settings with a folder of corpora, two in it."""
+    """Settings with a folder of two corpora."""
     root = tmp_path / "corpora"
     made_corpus(root / "b")
     made_corpus(root / "a")

@@ -1,4 +1,4 @@
-"""A corpus is the Sentences page's vectors of its texts, whoever made it and however often the work was broken off.
+"""A corpus has the Sentences page's vectors of its texts, for any runner and after any interruption.
 
 Covers `bertviz_core/corpus/shards.py`, `bertviz_core/corpus/writing.py`,
 `bertviz_core/corpus/runners/processes.py`.
@@ -48,14 +48,14 @@ TEXTS = [
 
 @pytest.fixture
 def here(tmp_path: Path, settings: Settings) -> Settings:
-    """Settings under which "mine" is a tiny model."""
+    """Settings with a tiny model named "mine"."""
     save_tiny("bert", settings.models_dir / "mine")
     return settings
 
 
 @pytest.fixture
 def rows(tmp_path: Path) -> Path:
-    """An input: texts of varied length, the same one twice, and a column."""
+    """An input: texts of varied length, a repeated one, and a column."""
     path = tmp_path / "rows.parquet"
     table = {"id": list(range(ROWS)), "text": [*TEXTS[:-1], TEXTS[3]], "kind": ["ab"[row % 2] for row in range(ROWS)]}
     pq.write_table(pa.table(table), path)
@@ -67,7 +67,7 @@ def embedded(rows: Path, folder: Path, here: Settings, options: EmbeddingOptions
 
 
 def pages_vectors(rows: Path, here: Settings) -> np.ndarray:
-    """What the Sentences page computes for the same texts."""
+    """Vectors of the Sentences page for the same texts."""
     source = resolve("mine", here)
     texts = pq.read_table(rows)["text"].to_pylist()
     loaded, tokenizer = load_model(source, here), load_tokenizer(source, here)
@@ -108,7 +108,7 @@ def test_texts_may_be_left_out(rows: Path, tmp_path: Path, here: Settings) -> No
 
 
 def killing(work: ShardWork, shard: ShardRows) -> ShardOutcome:
-    """Ends its process the first time that it is given shard 2."""
+    """End the process when it first gets shard 2."""
     mark = work.folder / "shards" / "killed"
     if shard.index == 2 and not mark.exists():
         mark.touch()
@@ -145,11 +145,11 @@ def test_processes_that_are_always_killed_are_told(
 
 
 class Stopped(Exception):
-    """The work is broken off."""
+    """Raised to interrupt the work."""
 
 
 def stopping(work: ShardWork, shards: Sequence[ShardRows], after: int = 2) -> Iterator[ShardOutcome]:
-    """As the local runner, broken off behind some shards."""
+    """The local runner, interrupted after some shards."""
     for shard in shards[:after]:
         yield embed_shard(work, shard)
     raise Stopped

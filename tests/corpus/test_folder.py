@@ -1,4 +1,4 @@
-"""An opened corpus gives back what was put into it; a damaged one is refused in a sentence.
+"""An opened corpus returns what was written to it; a damaged one is refused with one message.
 
 Covers `bertviz_core/corpus/column_values.py`.
 """

@@ -1,4 +1,4 @@
-"""A manifest comes back as it was written; one that says what cannot be is refused in a sentence."""
+"""A manifest is read as it was written; an inconsistent one is refused with one message."""
 
 from dataclasses import fields, replace
 from pathlib import Path

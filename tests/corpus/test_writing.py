@@ -1,4 +1,4 @@
-"""Shards that lie or swell are refused before they are read, and a text that many rows share is in memory once."""
+"""Shards with false sizes are refused before they are read, and a text shared by many rows is in memory once."""
 
 import os
 from dataclasses import replace
@@ -25,7 +25,7 @@ GROUPS, GROUP_ROWS = 80, 500
 
 @pytest.fixture(scope="module")
 def swollen(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """40,000 rows of one text of 100 kB: 4 GB unpacked, some kilobytes in the file."""
+    """40,000 rows of one text of 100 kB: 4 GB in memory, some kilobytes in the file."""
     path = tmp_path_factory.mktemp("swollen") / "shards" / "part-00000.parquet"
     path.parent.mkdir()
     group = pa.table({"text": pa.DictionaryArray.from_arrays(pa.array([0] * GROUP_ROWS, pa.int32()), [LONG])})
@@ -49,7 +49,7 @@ def test_cells_that_fill_the_memory_are_not_unpacked(swollen: Path) -> None:
 
 
 def test_what_a_footer_declares_is_compared_with_the_file(tmp_path: Path) -> None:
-    """Runs of one letter, each text another: a dictionary saves nothing, and the file is a thousandth of it."""
+    """Runs of one letter, all texts different: a dictionary saves nothing, and the file is a thousandth of the size."""
     path = tmp_path / "shards" / "part-00000.parquet"
     path.parent.mkdir()
     runs = pa.table({"text": ["a" * (100_000 + row) for row in range(900)], "n": range(900)})
@@ -68,7 +68,7 @@ def shard_of(folder: Path, table: pa.Table, **options: Any) -> Path:
 
 
 def varint(number: int, length: int = 0) -> bytes:
-    """A number as Thrift's compact protocol writes it, in so many bytes at least."""
+    """Encode a number as in Thrift's compact protocol, with at least this many bytes."""
     value, digits = number << 1, bytearray()
     while value >> 7 or len(digits) < length - 1:
         digits.append(value & 127 | 128)
@@ -77,7 +77,7 @@ def varint(number: int, length: int = 0) -> bytes:
 
 
 def test_what_a_footer_declares_is_compared_with_its_pages(tmp_path: Path) -> None:
-    """The footer says 1,000 bytes, and the header of the page what it becomes."""
+    """The footer states 1,000 bytes, and the page's header the real size."""
     runs = pa.table({"a.text": ["a" * 1_000_000] * 300})
     path = shard_of(tmp_path, runs, use_dictionary=False, data_page_size=2**30)
     footer = read_footer(path)
@@ -99,7 +99,7 @@ def test_what_a_footer_declares_is_compared_with_its_pages(tmp_path: Path) -> No
 def test_what_the_cells_of_a_list_become_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: pa.Array
 ) -> None:
-    """Equal ones take nothing in the file, and each its room in memory."""
+    """Equal cells take no space in the file, but each its own in memory."""
     path = shard_of(tmp_path, pa.table({"n": cells}))
     assert path.stat().st_size < 50_000
     assert read_shard(path, ["n"]).nbytes >= 1_000_000
@@ -130,7 +130,7 @@ def test_bytes_that_were_never_written_are_not_read(tmp_path: Path) -> None:
 
 
 def test_a_footer_without_end_is_refused_before_it_is_read(tmp_path: Path) -> None:
-    """A hole takes no room on the disk, and all of its length in memory."""
+    """A hole takes no space on the disk, but all of its length in memory."""
     path = shard_of(tmp_path, pa.table({"text": ["a"]}))
     length = 3_000_000_000
     with path.open("r+b") as file:
@@ -204,7 +204,7 @@ def test_rows_without_a_vector_are_refused(tmp_path: Path, whole: bool) -> None:
 
 
 def test_shards_smaller_than_their_vectors_are_refused(tmp_path: Path) -> None:
-    """Equal vectors as a dictionary: the map of all of them would be many times the folder."""
+    """Equal vectors as a dictionary: the map of all of them would be many times the size of the folder."""
     made_corpus(tmp_path)
     manifest = replace(MANIFEST, rows=200_000, rows_per_shard=200_000, shards=1)
     part = {name: values[:1] * manifest.rows for name, values in made_columns().items() if name != "vector"}

@@ -1,4 +1,4 @@
-"""The list of pages: every file of `pages` has its entry, and README tells the same title and question."""
+"""The list of pages has every file of `pages`, and README has the same titles and questions."""
 
 import re
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""`make fuzz`: what strangers bring, made wrong at random, for a bounded time; any fault is told with its case.
+"""`make fuzz`: untrusted input, randomly damaged, for a limited time; faults are reported with their case.
 
-A fault is a hang, the end of a process, growth of memory, or an exception that is no refusal in a sentence.
+A fault is a hang, the end of a process, growth of memory, or an exception that is not a refusal.
 """
 
 import argparse
@@ -19,12 +19,12 @@ from tests.fuzz.targets import TARGETS
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 60
-"""Of one case, by the clock."""
+"""Most seconds of one case, in real time."""
 START_S = 180
-"""For a process to import what it needs."""
+"""Most seconds for a process to import what it needs."""
 UNBOUNDED = 10**12
 SHOWN_FAULTS = 12
-"""Of one target; further ones are counted."""
+"""Most faults shown for one target; further ones are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class Fault:
 def faults(
     target: str, seed: int, seconds: int, folder: Path, first: int = 0, most: int = UNBOUNDED
 ) -> tuple[list[Fault], int]:
-    """The faults of a target, and how many cases were run in this time.
+    """Run a target for this time; returns its faults and the number of cases.
 
-    A process that ended at a case is followed by one that begins with the next.
+    After a process has ended at a case, another one continues with the next case.
     """
     until, case, listed = monotonic() + seconds, first, list[Fault]()
     while case < most and (rest := until - monotonic()) > 0:
@@ -71,7 +71,7 @@ def faults(
 
 
 def _frame(told: str) -> str:
-    """The innermost line of the project in what a process said as it ended, else the last that it said."""
+    """The innermost line of the project in a process's last output, else its last line."""
     frames = re.findall(r'File "[^"]*/((?:bertviz_core|ui|pages|tests)/[^"]+)", line (\d+)', told)
     return ":".join(frames[0]) if frames else (told.strip().splitlines() or ["nothing said"])[-1][:200]
 
@@ -89,7 +89,7 @@ def _tell(target: str, listed: list[Fault], cases: int) -> None:
 
 
 def main() -> None:
-    """Try the targets, each for its share of the time; exit code 1 where there is a fault."""
+    """Run the targets, each for its share of the time; exit code 1 if there is a fault."""
     parser = argparse.ArgumentParser(prog="make fuzz", description="Read what strangers bring, made wrong at random.")
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"{', '.join(TARGETS)}; all by default")
     parser.add_argument("--seconds", type=int, default=180, help="for all targets together, their start not counted")

@@ -1,7 +1,7 @@
-"""A case: what a stranger brings, and how the reading of it failed.
+"""A case of untrusted input, and how reading it failed.
 
-The time that counts is the processor's, of all threads of this process: on a busy machine a case takes longer by the
-clock and not by that. What a child reads under limits of its own is not counted; it keeps nobody waiting.
+Time is measured as processor time of all threads of this process, since on a busy machine a case takes longer in real
+time. Work in a child with its own limits is not counted, since nobody waits for it.
 """
 
 import traceback
@@ -14,24 +14,24 @@ from typing import NamedTuple
 from bertviz_core.errors import BertvizError
 
 START_S = 2.0
-"""Seconds of the processor that any case may take."""
+"""Seconds of processor time for any case."""
 S_PER_NBYTE = 1 / 100_000
-"""Seconds of the processor that each byte of a case adds."""
+"""Additional seconds of processor time per byte of a case."""
 
 
 class Brought(NamedTuple):
-    """What a case brings, ready to be read."""
+    """The input of a case."""
 
     nbytes: int
-    """Its size."""
+    """Its size in bytes."""
     read: Callable[[], object]
     """Reads it."""
     start_s: float = START_S
-    """Seconds of the processor that it may take whatever its size."""
+    """Seconds of processor time, independent of its size."""
 
     @property
     def most_s(self) -> float:
-        """Seconds of the processor that it may take."""
+        """Most seconds of processor time."""
         return self.start_s + self.nbytes * S_PER_NBYTE
 
 
@@ -39,12 +39,12 @@ Case = Callable[[Random], Brought]
 
 
 def random_of(target: str, seed: int, case: int) -> Random:
-    """The generator of one case, whatever cases ran before it."""
+    """The random generator of one case, independent of earlier cases."""
     return Random(f"{target}/{seed}/{case}")  # noqa: S311  # made to be repeated
 
 
 def fault(run: Case, rng: Random) -> str:
-    """How a case failed, and where; "" where it was read, or refused in a sentence, in time."""
+    """How and where a case failed; "" if it was read, or refused with a message, in time."""
     brought = run(rng)
     started = process_time()
     words = _failure(brought.read)
@@ -55,12 +55,12 @@ def fault(run: Case, rng: Random) -> str:
 
 
 def _failure(read: Callable[[], object]) -> str:
-    """How a reading ended that gave neither a result nor a sentence."""
+    """How a reading ended with neither a result nor a refusal."""
     try:
         read()
     except BertvizError as error:
         return "" if str(error).strip() else "a refusal without words"
-    except Exception as error:  # whatever it is, it is what is looked for
+    except Exception as error:  # any exception is a fault
         own = [frame for frame in traceback.extract_tb(error.__traceback__) if "site-packages" not in frame.filename]
         where = f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else "?"
         return f"{type(error).__name__} in {where}: {str(error)[:200]}"

@@ -1,4 +1,4 @@
-"""Corpora that are tried: what the folder says of itself, its shards, the file of its vectors, an index of it."""
+"""Fuzzed corpora: the manifest, the shards, the file of vectors, an index."""
 
 import json
 from collections.abc import Sequence
@@ -28,14 +28,14 @@ from tests.helpers.made_corpora import MANIFEST, made_corpus
 NAME, FILTERS = "mine", ("year=2003", "kind=a", "text=null", "truncated=true", 'kind="null"')
 SMALL = {"rows": 41, "rows_per_shard": 20, "shards": 3}
 FOOTER_NBYTES = 1_500
-"""Bytes at the end of a shard that say what is in it, about."""
+"""Approximate number of bytes at the end of a shard that describe its content."""
 SUFFIX = 8
-"""Of those the last, which say where they begin and that the file is whole."""
+"""The last of them, with the footer's position and the magic number."""
 MOST_REPEATS = 20_000
 
 
 def manifests(folder: Path) -> Case:
-    """What a corpus folder says of itself, and filters of its rows."""
+    """Manifests of a corpus folder, and filters of its rows."""
     place = made_corpus(folder / NAME).path
     right = msgspec.to_builtins(MANIFEST)
 
@@ -50,7 +50,7 @@ def manifests(folder: Path) -> Case:
 
 
 def shards(folder: Path) -> Case:
-    """Parquet files that are damaged, that hold other columns, or that swell."""
+    """Parquet files that are damaged, have other columns, or expand."""
     place = made_corpus(folder / NAME, **SMALL).path
     right = [shard_path(place, index).read_bytes() for index in range(SMALL["shards"])]
     settings = replace(Settings.from_environment(), corpora_dir=folder)
@@ -72,7 +72,7 @@ def shards(folder: Path) -> Case:
 
 
 def vectors(folder: Path) -> Case:
-    """Files of all vectors: headers that lie, numbers that are none, and files that are cut."""
+    """Files of all vectors: false headers, invalid numbers, and truncated files."""
     corpus = made_corpus(folder / NAME, **SMALL)
     corpus.vectors()
     path = corpus.path / VECTORS_FILE
@@ -89,7 +89,7 @@ def vectors(folder: Path) -> Case:
 
 
 def indexes(folder: Path) -> Case:
-    """Indexes of this installation that are damaged, and made-up ones that a corpus brings along."""
+    """Damaged indexes of this installation, and forged ones inside a corpus."""
     corpus = made_corpus(folder / NAME, **SMALL)
     settings = replace(Settings.from_environment(), vector_store_dir=folder / "store")
     make_index(corpus, settings)
@@ -121,7 +121,7 @@ def nbytes_of(folder: Path) -> int:
 
 
 def _look_at_all(corpus: Corpus, where: str) -> None:
-    """What the views of a corpus read: vectors, columns, rows; each refusal ends what it is about and no more."""
+    """Read what the views of a corpus read: vectors, columns, rows; each refusal ends only its own part."""
     asks: Sequence[Any] = (
         lambda: [block.sum() for _, block in corpus.blocks(16)],
         lambda: search(corpus, "a text", np.ones(corpus.dimensions, dtype=np.float32), 5, where),
@@ -135,7 +135,7 @@ def _look_at_all(corpus: Corpus, where: str) -> None:
 
 
 def _shard(rng: Random, raw: bytes) -> bytes:
-    """A shard made wrong: its bytes, those that say what is in it, or its cells."""
+    """Damage a shard: its bytes, its footer, or its cells."""
     kind = rng.random()
     if kind < 0.25:
         return changed_bytes(rng, raw)
@@ -154,7 +154,7 @@ def _shard(rng: Random, raw: bytes) -> bytes:
 
 
 def _cells(rng: Random, column: pa.ChunkedArray) -> pa.Array:
-    """Other cells for a column: of another kind, none, not numbers, long, or the same in another type."""
+    """Other cells for a column: of another kind, missing, not numeric, long, or of another type."""
     rows = len(column)
     long = repeated(rng, rng.choice((b"a", "é".encode(), b"http://", b"9"))).decode()
     made: tuple[Any, ...] = (

@@ -1,4 +1,4 @@
-"""Files and values that were right, made wrong at random; one state of the generator always gives the same."""
+"""Random damage to valid files and values; reproducible from the state of the generator."""
 
 import json
 from copy import deepcopy
@@ -23,7 +23,7 @@ VALUES: tuple[Any, ...] = (
         {"": {}},
     ),
 )
-"""What stands where something else belongs."""
+"""Values that replace others."""
 PIECES = (
     *(
         b"\0",
@@ -59,15 +59,15 @@ PIECES = (
     ),
     *("\u202e".encode(), "١".encode(), b"PAR1", b"null", b"a" * 3_000),
 )
-"""What is put between the bytes of a file."""
+"""Bytes that are inserted into a file."""
 RUNS = (b"a", b" ", b"9", b".", b"[", b"(", b"-", b"\\", b"\n", b"#", b"a@", b"a.", b"a:", b"//", b"\xc3\xa9", b"&amp;")
-"""What is repeated without end: what a reader takes in more than one way shows there how long that takes."""
+"""Pieces that are repeated many times, to detect parsers with superlinear time."""
 RUN_NBYTES = (5_000, 50_000, 200_000)
 MOST_CHANGES, MOST_DEPTH, LONG_SHARE = 4, 40, 0.03
 
 
 def changed_json(rng: Random, value: Any) -> Any:
-    """A copy of what some JSON means with one to four places changed, taken out, doubled or nested."""
+    """A copy of JSON data with one to four places changed, removed, doubled or nested."""
     copy = json.loads(json.dumps(value))
     for _ in range(rng.randint(1, MOST_CHANGES)):
         holder, key = _place(rng, copy)
@@ -91,7 +91,7 @@ def changed_json(rng: Random, value: Any) -> Any:
 
 
 def changed_bytes(rng: Random, raw: bytes) -> bytes:
-    """A copy of some bytes with one to four places overwritten, taken out, doubled or added."""
+    """A copy of bytes with one to four places overwritten, removed, doubled or added."""
     content = bytearray(raw)
     for _ in range(rng.randint(1, MOST_CHANGES)):
         place = rng.randrange(len(content) + 1)
@@ -113,12 +113,12 @@ def changed_bytes(rng: Random, raw: bytes) -> bytes:
 
 
 def repeated(rng: Random, piece: bytes) -> bytes:
-    """A piece as often as a run of five thousand to two hundred thousand bytes takes."""
+    """A piece, repeated to five thousand to two hundred thousand bytes."""
     return piece * (rng.choice(RUN_NBYTES) // len(piece))
 
 
 def _place(rng: Random, value: Any) -> tuple[Any, Any]:
-    """A list or mapping somewhere inside a value, and a key of it; no key where it is empty."""
+    """A list or mapping inside a value, and one of its keys; no key if it is empty."""
     holder = value
     while True:
         keys = list(holder) if isinstance(holder, dict) else list(range(len(holder)))

@@ -1,7 +1,7 @@
-"""What is tried: each target reads what a stranger brings, one made-up case after another.
+"""Fuzzing targets: each reads one kind of untrusted input, one random case after another.
 
-A target is made once, with a folder of its own, and then asked for case after case. A case that is refused with a
-BertvizError has passed, one that ends in anything else or takes too long has not.
+A target is created once, with its own folder, and then called for each case. A case that is refused with a BertvizError
+has passed; one that ends in another exception or takes too long has not.
 """
 
 import io
@@ -63,9 +63,9 @@ TABLES = {
 LONG = "a" * 200_000
 NAMED = ("cosine", "class:good", "word:bank@3", "answer:2-4", "probe:mine.zip@a", "state:1,2,3", "direction:1,2,A->B")
 CONFIG_S = 10.0
-"""Seconds of the processor that a config may take, whose model is built and run without its values."""
+"""Seconds of processor time for a config, whose model is built and run without values."""
 PAGE_S = 30.0
-"""Seconds of the processor that a page may take, on which models run; what a page before began still may, too."""
+"""Seconds of processor time for a page, on which models run, maybe also for the previous page."""
 
 
 def local_settings(folder: Path) -> Settings:
@@ -91,7 +91,7 @@ def headers(folder: Path) -> Case:
 
 
 def configs(folder: Path) -> Case:
-    """Configs of all families, counted and drawn without their weights."""
+    """Configs of all families, counted and drawn without weights."""
     settings, model = local_settings(folder), folder / "mine"
     model.mkdir()
 
@@ -130,9 +130,9 @@ def tokenizers(folder: Path) -> Case:
 
 
 def addresses(folder: Path) -> Case:
-    """What one name of an address says; now and then a page that is opened with many of them."""
+    """Values of one address parameter; sometimes a page that is opened with many of them."""
     names = sorted(parameters())
-    opened_by("overview", {})  # what is imported then is no part of a case
+    opened_by("overview", {})  # its imports are not part of a case
 
     def value_read(text: str) -> None:
         number = whole(text)
@@ -158,7 +158,7 @@ def addresses(folder: Path) -> Case:
 
 
 def uploads(folder: Path) -> Case:
-    """Tables and lists, as visitors hand them over."""
+    """Uploaded tables and lists."""
     settings = local_settings(folder)
 
     def case(rng: Random) -> Brought:
@@ -177,7 +177,7 @@ def uploads(folder: Path) -> Case:
 
 
 def lessons(folder: Path) -> Case:
-    """Lessons whose files and names are made up."""
+    """Lessons with random files and names."""
     right = [path.read_bytes() for path in LESSONS]
 
     def case(rng: Random) -> Brought:
@@ -195,7 +195,7 @@ def lessons(folder: Path) -> Case:
 
 
 def probes(folder: Path) -> Case:
-    """Probes that were saved, the zip and what is in it."""
+    """Files of probes, the zip and its content."""
     weights = np.ones((2, 6), dtype=np.float32)
     right = probe_bytes(Probe("m", "", "mean", 1, ("a", "b"), weights, weights[:, 0], "t", 9, 0, 0.5, 0.1))
     with zipfile.ZipFile(io.BytesIO(right)) as archive:
@@ -219,7 +219,7 @@ def probes(folder: Path) -> Case:
 
 
 def directions(folder: Path) -> Case:
-    """Files of one vector, and targets as an address or a command names them."""
+    """Files of one vector, and targets as written in an address or a command."""
     path = folder / "mine.npy"
     np.save(path, np.arange(6, dtype=np.float32))
     right = path.read_bytes()
@@ -250,4 +250,4 @@ TARGETS: Mapping[str, Callable[[Path], Case]] = {
         *(manifests, shards, vectors, indexes),
     )
 }
-"""Name -> what makes the target in a folder of its own."""
+"""Name -> function that creates the target with its own folder."""

@@ -1,4 +1,4 @@
-"""The fuzzing command: every target reads a few cases, and a case that fails is seen."""
+"""The fuzzing command: every target reads a few cases, and a failing case is detected."""
 
 import random
 import re
@@ -38,7 +38,7 @@ def test_a_refusal_in_a_sentence_is_no_fault_and_all_else_is_one() -> None:
 
 
 def test_a_reader_that_takes_time_as_the_square_of_its_input_is_found() -> None:
-    """The processor's time counts, so a busy machine finds no other cases than an idle one."""
+    """Processor time counts, so a busy machine finds the same cases as an idle one."""
 
     def linear(raw: bytes) -> int:
         return raw.count(b"x!")

@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz.worker`: the cases of one target, in a process that may end at any of them."""
+"""`python -m tests.fuzz.worker`: run the cases of one target, in a process that may end at any of them."""
 
 import faulthandler
 import gc
@@ -14,15 +14,15 @@ from tests.fuzz.cases import fault, random_of
 from tests.fuzz.targets import TARGETS
 
 SETTLED_CASES = 200
-"""After so many, a target holds what it keeps."""
+"""Number of cases after which the caches of a target are full."""
 MOST_GROWTH_NBYTES, MOST_JUMP_NBYTES = 256 * 1024**2, 1024**3
-"""What a process may grow by after that, and what one case may take."""
+"""Most growth of a process after that, and most growth in one case."""
 MEMORY_NBYTES = 8 * 1024**3
-"""Address space of the process: a case that asks for more fails in it and nowhere else."""
+"""Address space of the process: a case that needs more fails in it and nowhere else."""
 
 
 def kept_nbytes() -> int:
-    """Memory of this process without what waits to be collected."""
+    """Memory of this process after garbage collection."""
     gc.collect()
     return used_nbytes()
 
@@ -33,13 +33,13 @@ def used_nbytes() -> int:
 
 
 def note(folder: Path, case: int, words: str) -> None:
-    """Write a fault down at once: the next case may end the process."""
+    """Write a fault to the folder at once, since the next case may end the process."""
     with open(folder / "faults", "a", encoding="utf-8") as file:
         file.write(json.dumps([case, words]) + "\n")
 
 
 def main() -> None:
-    """Run the cases; in the folder, a line of JSON for every fault and the number of the case under way."""
+    """Run the cases; writes a line of JSON per fault, and the number of the current case, into the folder."""
     target, seed, case, most, seconds, limit_s, folder = sys.argv[1], *map(int, sys.argv[2:7]), Path(sys.argv[7])
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_NBYTES, MEMORY_NBYTES))
@@ -68,6 +68,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-    # A page's work in another thread may still go on, and would abort an interpreter that ends in an orderly way. The
-    # server ends by its signal, at once.
+    # A page's work in another thread may still be running, and would abort an interpreter that exits normally. The
+    # server is ended by a signal, at once.
     os._exit(0)

@@ -1,4 +1,4 @@
-"""A projection of query, key and value at once is cut as the family cuts it: the model's own mixes are the proof.
+"""Fused projections of query, key and value are split as in the family, checked with the model's own outputs.
 
 Covers `bertviz_core/heads/projections.py`.
 """
@@ -64,7 +64,7 @@ def made(name: str, folder: Path) -> LoadedModel:
 
 
 def own_mixes(loaded: LoadedModel, layer: int, output: str) -> tuple[np.ndarray, np.ndarray]:
-    """The model's own eager maps (heads, seq, seq), and what goes into its output projection (heads, seq, head_dim)."""
+    """The model's eager maps (heads, seq, seq), and the inputs of its output projection (heads, seq, head_dim)."""
     entered = []
     module = loaded.model.get_submodule(output.rpartition(".")[0])
     hook = module.register_forward_pre_hook(lambda _, args: entered.append(args[0].clone()))

@@ -1,4 +1,4 @@
-"""One cell by hand: in every family its row is the model's own attention, and all heads together its layer's output.
+"""One cell by hand: in every family its row equals the model's attention, and all heads together the layer's output.
 
 Covers `bertviz_core/heads/weights.py`.
 """
@@ -25,7 +25,7 @@ MAPPED = tuple(name for name in TRACED if name not in WITHOUT_MAPS)
 
 @cache
 def cells(name: str) -> list[CellBreakdown]:
-    """Some cells of a pair, every layer and head among them."""
+    """Some cells of a pair, with every layer and head among them."""
     run = family_run(name)
     assert run.traces is not None
     found, places = run.traces[1], [(0, 0), (5, len(run.traces[1].tokens) - 1)]
@@ -162,7 +162,7 @@ def test_value_norms_are_lengths_of_values_behind_the_output(name: str) -> None:
 
 
 def test_weighted_by_attention_values_make_the_heads_output() -> None:
-    """alpha_ij f(x_j) summed over j is what the head hands on (Kobayashi et al. 2020)."""
+    """alpha_ij f(x_j) summed over j is the head's output (Kobayashi et al. 2020)."""
     run = family_run("roberta")
     assert run.traces is not None
     found = run.traces[1]

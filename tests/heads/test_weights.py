@@ -1,4 +1,4 @@
-"""Projections cut into heads: the cut is the model's own, undone by its inverse, and its numbers add up.
+"""Projections split into heads: as in the model, undone by the inverse, with numbers that add up.
 
 Covers `bertviz_core/heads/projections.py`, `bertviz_core/heads/fused_products.py`,
 `bertviz_core/heads/layer_inputs.py`.
@@ -37,7 +37,7 @@ from tests.trace.test_families import RECORDED
 WITHOUT = {"canine", "fnet", "funnel"}
 CUT = tuple(name for name in FAMILIES if name not in WITHOUT)
 HEARD = tuple(name for name in CUT if name != "xlnet")
-"""XLNet multiplies with bare tensors, so no module's product can be listened to."""
+"""XLNet multiplies with bare tensors, so no module's output can be recorded."""
 TOLERANCE = 1e-5
 
 
@@ -51,7 +51,7 @@ def near(found: Any, expected: Any) -> None:
 
 
 def linear(inputs: Any, blocks: Any, bias: Any) -> Any:
-    """All heads' vectors by plain products, side by side: (seq, rows)."""
+    """Vectors of all heads by plain products, concatenated: (seq, rows)."""
     return inputs @ merge_rows(blocks).T + (0 if bias is None else bias.reshape(-1))
 
 
@@ -120,7 +120,7 @@ def test_cut_products_are_what_the_models_own_modules_give(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(RECORDED))
 def test_heads_are_cut_where_the_model_cuts_them(name: str) -> None:
-    """Head by head the values are the recorded ones, and so is the query of token 0, which no rotation turns."""
+    """Head by head the values equal the recorded ones, and so does the query of token 0, which no rotation changes."""
     run = family_run(name)
     assert run.traces is not None
     found = run.traces[1]
@@ -208,7 +208,7 @@ def test_both_ways_are_timed_on_one_thread() -> None:
 
 
 def measured(monkeypatch: pytest.MonkeyPatch, *rounds: tuple[float, float]) -> Any:
-    """What comes of rounds of timing that find these durations."""
+    """Result of timing with these durations."""
     found, threads = iter(rounds), []
 
     def shortest(works: Any, device: str, *, own_time: bool) -> tuple[list[float], int]:
@@ -249,7 +249,7 @@ def test_the_output_is_no_such_product() -> None:
 
 
 def hooks(model: torch.nn.Module) -> dict[str, list[Any]]:
-    """Every hook of a model: module -> the functions that are called before and after it."""
+    """Every hook of a model: module -> functions called before and after it."""
     return {
         path: [*module._forward_pre_hooks.values(), *module._forward_hooks.values()]
         for path, module in model.named_modules()

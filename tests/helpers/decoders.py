@@ -1,4 +1,4 @@
-"""Tiny configs of families that write: decoders alone, and encoders whose decoder reads them."""
+"""Tiny configs of generative families: decoders, and encoders with a decoder."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -54,12 +54,12 @@ WRITERS = ("bart", "blenderbot", "marian", "mbart", "pegasus", "plbart")
 
 
 def decoder_config(model_type: str, **changes: Any) -> PreTrainedConfig:
-    """The config of a decoder that stands alone at its smallest."""
+    """The smallest config of a decoder-only family."""
     return _config(model_type, {**DECODERS[model_type], **changes})
 
 
 def writer_config(model_type: str) -> PreTrainedConfig:
-    """The config of an encoder with a decoder at its smallest, 3 layers and 1."""
+    """The smallest config of an encoder with a decoder, 3 layers and 1."""
     return _config(model_type, BOTH_STACKS)
 
 

@@ -1,4 +1,4 @@
-"""What a reader finds in a drawing of boxes and notes."""
+"""Checks of drawings with boxes and notes."""
 
 import re
 
@@ -8,12 +8,12 @@ from bertviz_core.figures.base.style import Theme, text_on
 
 
 def plain(text: str) -> str:
-    """The words of a note in one line."""
+    """The text of a note as one line."""
     return " ".join(re.sub(r"</?b>", "", text).replace("<br>", " ").split())
 
 
 def assert_inside_and_legible(figure: go.Figure, theme: Theme) -> None:
-    """Every note lies inside the drawing, and on every ground the words have the ink that contrasts with it."""
+    """Assert that every note lies inside the drawing, and that its ink contrasts with its ground."""
     high, low = figure.layout.yaxis.range
     left, right = figure.layout.xaxis.range
     for note in figure.layout.annotations:

@@ -1,4 +1,4 @@
-"""Tiny models of every family without values, and real ones with random weights, each built once for all tests."""
+"""Tiny models of every family, without values and with random weights, each built once for all tests."""
 
 from functools import cache
 from typing import Any
@@ -7,7 +7,7 @@ from bertviz_core.architecture.dry_run import DryModel, dry_model
 from tests.helpers.tiny_models import tiny_config, tiny_model
 
 OWN_WAY = ("fnet", "markuplm", "splinter")
-"""Families without a choice of how attention is computed."""
+"""Families with a single implementation of attention."""
 
 
 @cache
@@ -17,7 +17,7 @@ def dry_tiny(model_type: str, task: str = "base") -> DryModel:
 
 
 def eager(model: Any) -> Any:
-    """A model whose attention is computed step by step from now on."""
+    """Switch a model to stepwise (eager) attention."""
     if model.config.model_type not in OWN_WAY:
         model.set_attn_implementation("eager")
     return model
@@ -25,5 +25,5 @@ def eager(model: Any) -> Any:
 
 @cache
 def eager_tiny(model_type: str) -> Any:
-    """A real tiny model whose attention is computed step by step."""
+    """A tiny model with random weights and stepwise (eager) attention."""
     return eager(tiny_model(model_type))

@@ -1,7 +1,7 @@
-"""Every class that transformers has of the families that read text, at its smallest; and how many ledgers agree.
+"""Build the smallest model of every transformers class for text, and count how many ledgers agree.
 
 `python -m tests.helpers.every_class` (`make families`) builds, saves and counts all of them, which takes minutes;
-`tests/parameters/test_classes.py` does so for those whose ties, prefixes or buffers are of a kind of their own.
+`tests/parameters/test_classes.py` does so for those with unusual ties, prefixes or buffers.
 """
 
 import sys
@@ -31,7 +31,7 @@ MORE_TYPES = (
     *("gpt_neox_japanese", "longt5", "m2m_100", "marian", "modernbert-decoder", "nllb-moe", "openai-gpt", "pegasus"),
     *("pegasus_x", "plbart", "prophetnet", "switch_transformers", "visual_bert", "xglm"),
 )
-"""Types beside those of library.json, which have tasks of understanding."""
+"""Types that are not in library.json and have no tasks of understanding."""
 HIDDEN, VOCABULARY, MOST_PARAMETERS = 24, 120, 30_000_000
 WIDTHS = (
     *("hidden_size", "d_model", "n_embd", "dim", "emb_dim", "embedding_size", "intermediate_size", "d_ff", "ffn_dim"),
@@ -48,7 +48,7 @@ COUNTS_OF_HEADS = ("attention_heads", "num_heads", "n_heads", "n_head", "key_val
 
 
 def text_classes() -> dict[str, Any]:
-    """Name -> class, of every model class beside the base class of a family that reads text."""
+    """Name -> class, for every model class and the base class of its family, if the family reads text."""
     mapped = modeling_auto.MODEL_MAPPING_NAMES
     classes = {}
     for model_type in sorted({*orjson.loads(TABLE.read_bytes())["types"], *MORE_TYPES} & set(mapped)):
@@ -62,7 +62,7 @@ def text_classes() -> dict[str, Any]:
 
 
 def _is_built(model_class: Any) -> bool:
-    """Whether it is a model that reads ids, and no class for others to inherit from."""
+    """Whether a class is a model that reads ids, and not only a base class of others."""
     if not isinstance(model_class, type) or not issubclass(model_class, transformers.PreTrainedModel):
         return False
     inherited = "pretrained" in model_class.__name__.lower() or model_class.config_class is None
@@ -70,12 +70,12 @@ def _is_built(model_class: Any) -> bool:
 
 
 def smallest(config: Any) -> Any:
-    """A config with every size cut down that it names in one of the usual words."""
+    """Reduce every size of a config that has a common name."""
     for key, value in list(vars(config).items()):
         if isinstance(value, transformers.PreTrainedConfig):
             smallest(value)
         elif isinstance(value, int) and not isinstance(value, bool) and (size := _size(key, value)) < value:
-            with suppress(Exception):  # a config that derives it from others
+            with suppress(Exception):  # a config that derives it from other values
                 setattr(config, key, size)
     for key in ("layer_types", "mlp_layer_types"):
         if isinstance(listed := getattr(config, key, None), list):
@@ -102,12 +102,12 @@ def _size(key: str, value: int) -> int:
 
 
 def differences(name: str, model_class: Any, sizes: Mapping[str, Any], folder: Path) -> list[str]:
-    """What a class's ledgers from header and from config tell otherwise than the one of the module; [] for nothing.
+    """Differences of a class's ledgers from header and from config to that of the module; [] for none.
 
-    Experts that a file keeps one by one and the module as one tensor have other names: only the sums can agree there.
+    Experts that are separate in the file and one tensor in the module have different names: only their sums can agree.
 
     Raises:
-        Exception: whatever transformers raises for a config that it cannot build.
+        Exception: transformers cannot build the config.
     """
     config = smallest(model_class.config_class()) if not sizes else model_class.config_class(**sizes)
     with quietly(), torch.device("meta"):
@@ -119,18 +119,18 @@ def differences(name: str, model_class: Any, sizes: Mapping[str, Any], folder: P
     built, stored = module_ledger(name, module), source_ledger(folder_source(name, folder), SETTINGS)
     saved = read_json(folder, "config.json")
     described = config_ledger(name, saved, task_of_class(name, saved, name))
-    told = [f"{built.total:,} for {own:,}"] if (own := _own_count(module)) != built.total else []
+    differing = [f"{built.total:,} for {own:,}"] if (own := _own_count(module)) != built.total else []
     for source, ledger in (("header", stored), ("config", described)):
         if source == "config" and ledger.architecture != name:
-            continue  # a class of no task: a config alone does not ask for it
+            continue  # a class without a task cannot be built from a config alone
         apart = any(".experts." in row.name for row in ledger.parameters)
         expected = _faces(built, apart)
-        told += [
+        differing += [
             f"{source}: {face}: {value} for {expected[face]}"
             for face, value in _faces(ledger, apart).items()
             if value != expected[face]
         ]
-    return told
+    return differing
 
 
 def _own_count(module: Any) -> int:
@@ -151,14 +151,14 @@ def _faces(ledger: Ledger, apart: bool) -> dict[str, Any]:
 
 
 def compared() -> Iterator[tuple[str, list[str] | None, str]]:
-    """(class, what differs or None where it was not built, why it was not)."""
+    """Yield (class, differences or None if it was not built, why it was not)."""
     for name, model_class in text_classes().items():
         with tempfile.TemporaryDirectory() as folder:
             try:
                 yield name, differences(name, model_class, {}, Path(folder)), ""
             except BertvizError as error:
                 yield name, [str(error)], ""
-            except Exception as error:  # a config that cannot be cut down in this way, or needs a package
+            except Exception as error:  # the config cannot be reduced this way, or needs another package
                 yield name, None, f"{type(error).__name__}: {str(error).splitlines()[0][:90] if str(error) else ''}"
 
 

@@ -1,6 +1,6 @@
-"""Every family run once from a folder to a trace, beside the model's own eager run; and docs/families.md made from it.
+"""Run every family once from a folder to a trace and in eager mode, and write docs/families.md from the results.
 
-`python -m tests.helpers.families_table` writes the file again.
+`python -m tests.helpers.families_table` writes the file.
 """
 
 import tempfile
@@ -70,26 +70,26 @@ POSITIONS = {False: "all positions", True: "positions - (padding id + 1)"}
 
 @dataclass(frozen=True)
 class FamilyRun:
-    """What came out for one family."""
+    """Results for one family."""
 
     model_type: str
     source: ModelSource
     loaded: LoadedModel
     tokenizer: TextTokenizer
     texts: tuple[Tokens, Tokens]
-    """A text, and a longer pair."""
+    """A text, and a longer pair of texts."""
     traces: tuple[Trace, Trace] | None
-    """Each run alone; None where the family refuses."""
+    """A trace of each input; None if the family is refused."""
     refusal: str
     own: Sequence[Any]
-    """The model's own eager output: of the text, of the pair, of both padded."""
+    """The model's own eager outputs: for the text, for the pair, for both padded."""
     counted: tuple[int, int]
-    """Parameters by the ledger, and by torch in the loaded model."""
+    """Number of parameters in the ledger, and in the loaded torch model."""
 
 
 @cache
 def family_run(model_type: str) -> FamilyRun:
-    """The whole path for one family, and the model's own numbers."""
+    """Run one family through the library, and through transformers."""
     with tempfile.TemporaryDirectory() as folder:
         path = save_tiny(model_type, Path(folder))
         source, settings = folder_source(model_type, path), Settings.from_environment()
@@ -115,9 +115,9 @@ def own_output(path: Path, loaded: LoadedModel, texts: Sequence[Tokens]) -> Any:
 
 
 def own_model(path: Path, seq: int) -> Any:
-    """The model as transformers loads it, with eager attention.
+    """The model as loaded by transformers, with eager attention.
 
-    BigBird is told beforehand that a text is short: when it finds out itself, it loses its attention maps.
+    BigBird is configured for short texts: if it switches at run time, it loses its attention maps.
     """
     model = AutoModel.from_pretrained(path, attn_implementation="eager").eval()
     if (
@@ -134,7 +134,7 @@ def document() -> str:
 
 
 def heads_part() -> str:
-    """The table of the task heads, every one run."""
+    """The table of task heads, each of which is run."""
     rows = [["family", *HEAD_COLUMNS.values()], ["---"] * (1 + len(HEAD_COLUMNS))]
     rows += ([family(name).title, *(_head_cell(name, task) for task in HEAD_COLUMNS)] for name in FAMILIES)
     return HEADS_HEAD + "".join(f"| {' | '.join(row)} |\n" for row in rows)
@@ -149,7 +149,7 @@ def _head_cell(name: str, task: str) -> str:
 
 
 def families_part() -> str:
-    """What every family's base model gives."""
+    """The table of the outputs of every family's base model."""
     rows = [COLUMNS, ["---"] * len(COLUMNS), *(_cells(family_run(name)) for name in FAMILIES)]
     return HEAD + "".join(f"| {' | '.join(row)} |\n" for row in rows)
 

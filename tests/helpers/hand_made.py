@@ -1,4 +1,4 @@
-"""Results written by hand for the figures: every size differs from every other, names carry active HTML."""
+"""Hand-written results for figures: all sizes differ, and names contain active HTML."""
 
 import math
 
@@ -29,11 +29,11 @@ TABLES = (
     StreamTable("embeddings.position_embeddings.weight", "position", 29),
     StreamTable("embeddings.token_type_embeddings.weight", "token type", 5),
 )
-"""Tables on the way of the tokens."""
+"""Tables that are added to the tokens."""
 
 
 def layer(component: str, index: int, applications: int, *parts: int) -> LayerCount:
-    """A layer of these parts, in the order of LAYER_PARTS."""
+    """A layer with these parts, in the order of LAYER_PARTS."""
     named = dict(zip(LAYER_PARTS, parts, strict=True))
     return LayerCount(component=component, layer=index, total=sum(parts), applications=applications, **named)
 
@@ -54,7 +54,7 @@ TWO_STACKS = (
 
 
 def parameter(name: str, shape: tuple[int, ...], component: str, tied_to: str | None = None) -> Parameter:
-    """A trainable row in float32 outside the layers, made from a config."""
+    """A trainable float32 parameter outside the layers, from a config."""
     return Parameter(
         name=name,
         stored_name=None,
@@ -75,7 +75,7 @@ def ledger(
     parameters: tuple[Parameter, ...] = (),
     **others: int,
 ) -> Ledger:
-    """A ledger of these layers; others are further components and their totals, such as embeddings=83."""
+    """A ledger with these layers; `others` are further components and their totals, such as embeddings=83."""
     totals = {"embeddings": others.get("embeddings", 0)}
     for row in layers:
         totals[row.component] = totals.get(row.component, 0) + row.total
@@ -90,7 +90,7 @@ def ledger(
 
 
 def facts(norm_first: bool = False, tables: tuple[StreamTable, ...] = TABLES, mixes: bool = False) -> ModelFacts:
-    """A run of 3 layers whose norms stand behind the sums, or before the blocks."""
+    """Facts of a run with 3 layers, with norms after the sums or before the blocks."""
     kinds: tuple[BlockKind, ...] = ("mixing" if mixes else "attention", "feed-forward")
     layers = tuple(LayerFacts("encoder", index, _blocks(kinds, norm_first, index), None, False) for index in range(3))
     return ModelFacts(
@@ -107,7 +107,7 @@ def _blocks(kinds: tuple[BlockKind, ...], norm_first: bool, index: int) -> tuple
 
 
 def architecture(model: str = "tiny", norm_first: bool = False, told: ModelFacts | None = None) -> Architecture:
-    """2 heads of 19 numbers, hidden size 38, 53 in the middle."""
+    """An architecture with 2 heads of size 19, hidden size 38 and intermediate size 53."""
     return Architecture(
         model=model,
         title="Tiny",

@@ -1,4 +1,4 @@
-"""Attention made by hand: rows that sum to 1, every head another pattern, tokens that would like to be markup."""
+"""Hand-made attention: rows that sum to 1, a different pattern for every head, tokens that look like markup."""
 
 import numpy as np
 
@@ -9,12 +9,12 @@ WORDS = ("[CLS]", EVIL, "</script>", "un", "##believ", "##able", "**bold**", "\u
 
 
 def labels(seq):
-    """[CLS], words over and over, [SEP]."""
+    """[CLS], repeated words, [SEP]."""
     return ("[CLS]", *(WORDS[1 + index % (len(WORDS) - 1)] for index in range(seq - 2)), "[SEP]")
 
 
 def atlas_of(seq, layers, heads, side=64, reading=None):
-    """Weights (layers, heads, seq, seq) and their atlas, max-pooled to blocks of equal size beyond the side."""
+    """Weights (layers, heads, seq, seq) and their atlas, max-pooled to equal blocks if longer than `side`."""
     place = np.arange(seq)
     distance = place[None] - place[:, None]
     weights = np.empty((layers, heads, seq, seq), dtype=np.float32)
@@ -41,7 +41,7 @@ def atlas_of(seq, layers, heads, side=64, reading=None):
 
 
 def measures_of(weights):
-    """What every head does, straight from the definitions."""
+    """The measures of every head by their definitions."""
     seq = weights.shape[-1]
     place = np.arange(seq)
     away = np.abs(place[None] - place[:, None])
@@ -54,7 +54,7 @@ def measures_of(weights):
 
 
 def map_of(weights, atlas, layer, head):
-    """One head in full."""
+    """The full map of one head."""
     return AttentionMap(
         layer=layer,
         head=head,

@@ -1,4 +1,4 @@
-"""Model folders as an attacker writes them: each entry that could name a file, each file that could be another."""
+"""Hostile model folders: every config entry that could name a file, and every file that could be another one."""
 
 import json
 import os
@@ -47,7 +47,7 @@ REPEATS: dict[str, dict[str, Any]] = {
     "modernbert": {"layer_types": ["full_attention"] * 5000},
     "mixtral": {"num_local_experts": MILLION},
 }
-"""Family -> how its config asks for a part of the model a million times."""
+"""Family -> config entries that request a million copies of a part of the model."""
 CONFIGS: dict[str, tuple[str, str]] = {
     "text for a number": ('"hidden_size": "many"', "'many' as 'hidden_size'; a whole number is needed"),
     "fraction for a number": ('"num_attention_heads": 2.5', "2.5 as 'num_attention_heads'; a whole number is needed"),
@@ -75,7 +75,7 @@ CONFIGS: dict[str, tuple[str, str]] = {
     "deeper than JSON": (f'"other": {"[" * 100_000}', "JSON cannot be read"),
     "a million lists": (f'"other": [{"[]," * MILLION}[]]', "lists about"),
 }
-"""What is wrong with a config -> the entry of its JSON, and what the sentence says."""
+"""Fault of a config -> its JSON entries, and part of the expected message."""
 MODULES = [
     {"type": "sentence_transformers.models.Transformer", "path": ""},
     {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"},
@@ -84,12 +84,12 @@ MODULES = [
 
 
 AT_WORK = "a" * 64 + "!"
-"""A text on which a tokenizer made for that never ends."""
+"""A text on which a hostile tokenizer never ends."""
 SLOW, GROWS = r"^(?:(?:a|aa|a?)+)+$", {"type": "Replace", "pattern": {"String": "a"}, "content": "aaaa"}
 
 
 def set_tokenizer(folder: Path, **parts: Any) -> Path:
-    """Exchange parts of a tokenizer.json."""
+    """Replace parts of a tokenizer.json."""
     set_json(folder, "tokenizer.json", **parts)
     return folder
 
@@ -139,11 +139,11 @@ TOKENIZERS: dict[str, tuple[Callable[[Path], None], str]] = {
     "a pipe": (_pipe, "not an ordinary file"),
     "a list as the longest": (_longest, "a list of 1 as model_max_length"),
 }
-"""What is wrong with a tokenizer -> how a folder gets it, and what the sentence says."""
+"""Fault of a tokenizer -> function that writes it into a folder, and part of the expected message."""
 
 
 def model_folder(folder: Path) -> Path:
-    """A tiny BERT that works, with sentence modules, read from vocab.txt."""
+    """A working tiny BERT with sentence modules and a vocab.txt."""
     save_tiny("bert", folder)
     words = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
     (folder / "vocab.txt").write_text("\n".join(sorted(words, key=words.__getitem__)) + "\n")
@@ -156,7 +156,7 @@ def model_folder(folder: Path) -> Path:
 
 
 def secret_file(folder: Path) -> Path:
-    """A file of the server, readable as a vocabulary; beside it the same as JSON."""
+    """A file of the server that can be read as a vocabulary; next to it the same as JSON."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", SECRET, *(f"{SECRET}{index}" for index in range(20))]
     (folder / "secret.txt").write_text("\n".join(lines))
@@ -165,7 +165,7 @@ def secret_file(folder: Path) -> Path:
 
 
 def placed(name: str, place: Callable[[Path], Any], folder: Path) -> None:
-    """Put something in the place of a file of a folder."""
+    """Replace a file of a folder."""
     path = folder / name
     path.parent.mkdir(exist_ok=True)
     if name.startswith("2_Dense"):
@@ -185,24 +185,24 @@ def set_json(folder: Path, name: str, **entries: Any) -> None:
 
 
 def directory(path: Path) -> None:
-    """A folder where a file belongs."""
+    """Create a folder in place of a file."""
     path.mkdir()
 
 
 def endless(path: Path) -> None:
-    """A link to a device that never ends."""
+    """Create a link to an endless device."""
     path.symlink_to("/dev/zero")
 
 
 def loop(path: Path) -> None:
-    """A link to itself."""
+    """Create a link to itself."""
     path.symlink_to(path.name)
 
 
 def terminal(path: Path) -> None:
-    """A socket."""
+    """Create a socket."""
     here = Path.cwd()
-    os.chdir(path.parent)  # the name of a socket has at most 107 bytes
+    os.chdir(path.parent)  # the path of a socket has at most 107 bytes
     try:
         with socket.socket(socket.AF_UNIX) as made:
             made.bind(path.name)
@@ -211,7 +211,7 @@ def terminal(path: Path) -> None:
 
 
 def link_to(target: Path) -> Callable[[Path], None]:
-    """A link to a file elsewhere."""
+    """Return a function that creates a link to a file elsewhere."""
 
     def outside(path: Path) -> None:
         path.symlink_to(target)
@@ -220,7 +220,7 @@ def link_to(target: Path) -> Callable[[Path], None]:
 
 
 def refusing(tried: list[Any]) -> Callable[..., Any]:
-    """A function of the network that is closed, and lists what it was asked."""
+    """A network function that always fails and records its calls."""
 
     def refused(*address: Any, **_named: Any) -> Any:
         tried.append(address[-1:])
@@ -231,7 +231,7 @@ def refusing(tried: list[Any]) -> Callable[..., Any]:
 
 @contextmanager
 def no_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """No connection can be made; what was tried is listed."""
+    """Make all connections fail, and record the attempts."""
     tried: list[Any] = []
     refused = refusing(tried)
     with monkeypatch.context() as closed:
@@ -243,5 +243,5 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
 
 
 def copied(folder: Path, target: Path) -> Path:
-    """A copy of a folder, links as links."""
+    """A copy of a folder; links are kept as links."""
     return Path(shutil.copytree(folder, target, symlinks=True))

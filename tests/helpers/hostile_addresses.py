@@ -1,4 +1,4 @@
-"""Addresses as an attacker writes them: every parameter of every page, and values that no control takes."""
+"""Hostile addresses: every parameter of every page, with values that no widget accepts."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,9 +37,9 @@ SEVERAL = (
     ("corpus", "Map"),
     ("corpus", "Probes"),
 )
-"""Pages and those of their views that have controls of their own; "" for the first."""
+"""Pages, and their views that have their own widgets; "" for the first view."""
 VIEWS = (*SEVERAL, *((page, "") for page in PAGES if page not in dict(SEVERAL)))
-"""The same, with the first view of every other page."""
+"""The same, and the first view of every other page."""
 HOSTILE: tuple[str | list[str], ...] = (
     "9" * 5_000,
     "-" + "9" * 400,
@@ -67,28 +67,28 @@ HOSTILE: tuple[str | list[str], ...] = (
     "<img src=x onerror=alert(1)>",
     "**[a](javascript:b)** $x$ :red[y]",
 )
-"""Values that stand behind a name of an address; a list repeats the name. All names with them in turn make an address
-below 512 Ki characters and 1,000 fields: of a longer one Streamlit takes nothing."""
+"""Values of parameters; a list repeats the name. An address with all names stays below 512 Ki characters and 1,000
+fields: Streamlit ignores longer ones."""
 LEFT_ALONE = {"model", "view"}
-"""They lead elsewhere than to the page that is asked for."""
+"""Parameters that lead to another page or model."""
 BESIDE = {"step", "try", "no_page", "files", "list_file", "heads_matrix_table", "tokens_explained", "no_name_of_ours"}
-"""Names that no control has: of the way to a view, of a link's files, of folded parts, and one that means nothing."""
+"""Names without a widget: of navigation, of a link's files, of folded parts, and an unknown one."""
 
 
 def parameters() -> frozenset[str]:
-    """Names that a parameter of an address may have."""
+    """All names of address parameters."""
     return (NAMES | BESIDE) - LEFT_ALONE
 
 
 def unknown_names(at: AppTest) -> set[str]:
-    """Names under which a control of a page stands in the address, and that no row of the registry has."""
+    """Names of a page's widgets in the address that are not in the registry."""
     drawn = (*at.main, *at.sidebar)
     keys = {getattr(getattr(each, "proto", None), "query_param_key", "") for each in drawn}
     return {key for key in keys if key and not is_known(key)}
 
 
 def opened_by(page: str, query: Mapping[str, Any]) -> AppTest:
-    """A page after its first run, opened by an address; empty views are left out of it."""
+    """Open a page by an address, and run it once; empty views are left out."""
     at = AppTest.from_file(str(SHELL), default_timeout=60)
     at.switch_page(f"../pages/{page}.py")
     for name, value in query.items():

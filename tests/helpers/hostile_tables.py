@@ -1,4 +1,4 @@
-"""Files within the limit of uploads that would take a server down: each made by hand or by the library's own writer."""
+"""Hostile files below the upload limit that could exhaust a server: hand-made or from the library's own writer."""
 
 import gzip
 import io
@@ -13,25 +13,25 @@ UPLOAD_NBYTES = 5 * 1024**2
 
 
 def written(table: pa.Table, **more: Any) -> bytes:
-    """A table as Parquet."""
+    """Write a table as Parquet."""
     target = io.BytesIO()
     pq.write_table(table, target, **{"compression": "zstd", **more})
     return target.getvalue()
 
 
 def wide_cells() -> bytes:
-    """Cells of a great fixed width, all alike: few bytes when packed."""
+    """Identical cells of a great fixed width, which compress to few bytes."""
     return written(pa.table({"text": ["a", "b", "c"], "wide": pa.array([bytes(2**23)] * 3, pa.binary(2**23))}))
 
 
 def absurd_width(sentences: bool = False) -> bytes:
-    """A column of the widest cells that the format knows, and no byte in them."""
+    """A column with the widest cells of the format, and no bytes in them."""
     columns = {"wide": pa.nulls(1000, pa.binary(1003))} | ({} if sentences else {"text": pa.array(["a"] * 1000)})
     return patched(written(pa.table(columns), store_schema=False), varint(1003), varint(2**31 - 1))
 
 
 def absurd_sentences() -> bytes:
-    """The same where the sentences should stand, and no other column."""
+    """The same as the only column, that of the sentences."""
     return absurd_width(sentences=True)
 
 
@@ -41,19 +41,19 @@ def lists_of_texts() -> bytes:
 
 
 def only_lists() -> bytes:
-    """The same without another column."""
+    """The same as the only column."""
     return written(pa.table({"lists": [["x" * 1000] * 5_000, ["y"]]}))
 
 
 def nested() -> bytes:
-    """Structures, maps and lists in one another."""
+    """Nested structures, maps and lists."""
     kind = pa.map_(pa.string(), pa.list_(pa.struct([("a", pa.list_(pa.string()))])))
     cell = [("k", [{"a": ["x" * 100] * 1000}] * 100)]
     return written(pa.table({"text": ["a b", "c d"], "nested": pa.array([cell, cell], kind)}))
 
 
 def deep_schema(depth: int = 300) -> bytes:
-    """A structure in a structure, and so on."""
+    """A structure nested `depth` times."""
     kind: pa.DataType = pa.string()
     for _ in range(depth):
         kind = pa.struct([("s", kind)])
@@ -64,41 +64,41 @@ def deep_schema(depth: int = 300) -> bytes:
 
 
 def dictionary_bomb() -> bytes:
-    """A dictionary of one huge text that every row repeats."""
+    """A dictionary with one huge text that every row repeats."""
     return written(pa.table({"text": pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), ["x" * 2**18])}))
 
 
 def many_huge_texts() -> bytes:
-    """Different texts of many characters, which pack well."""
+    """Different texts of many characters, which compress well."""
     return written(pa.table({"text": [f"{row}" + "x" * 2**20 for row in range(40)]}), use_dictionary=False)
 
 
 def huge_texts_beside() -> bytes:
-    """The same beside the sentences."""
+    """The same next to a column of sentences."""
     texts = [f"{row}" + "x" * 2**20 for row in range(40)]
     return written(pa.table({"text": [f"t {row}" for row in range(40)], "beside": texts}), use_dictionary=False)
 
 
 def many_columns(columns: int = 8_000) -> bytes:
-    """A column for a number, 8,000 times; dictionaries off, which keeps it small."""
+    """8,000 columns of numbers; small, since dictionaries are off."""
     return written(
         pa.table({f"c{place}": [1] for place in range(columns)}), use_dictionary=False, write_statistics=False
     )
 
 
 def equal_names(columns: int = 5_000) -> bytes:
-    """Columns of one name."""
+    """Columns with the same name."""
     arrays = [pa.array(["a"])] * columns
     return written(pa.Table.from_arrays(arrays, ["text"] * columns), use_dictionary=False, write_statistics=False)
 
 
 def many_rows() -> bytes:
-    """A million numbers that are all the same."""
+    """A million identical numbers."""
     return written(pa.table({"text": pa.array([7] * 1_000_000, pa.int8())}))
 
 
 def patched(raw: bytes, *numbers: bytes) -> bytes:
-    """A file in whose footer numbers are replaced: each old one in front of its new one."""
+    """A file with replaced numbers in its footer: pairs of an old and a new one."""
     start = len(raw) - 8 - struct.unpack("<I", raw[-8:-4])[0]
     footer = raw[start:-8]
     for old, new in zip(numbers[::2], numbers[1::2], strict=True):
@@ -108,12 +108,12 @@ def patched(raw: bytes, *numbers: bytes) -> bytes:
 
 
 def lying(old: bytes, new: bytes) -> bytes:
-    """A thousand rows whose footer has one number replaced by another."""
+    """A thousand rows with one number of the footer replaced."""
     return patched(written(pa.table({"text": [f"row {row}" for row in range(1000)]}), compression="none"), old, new)
 
 
 def varint(number: int) -> bytes:
-    """A number as Thrift's compact protocol writes it: zigzag, seven bits a byte."""
+    """Encode a number as in Thrift's compact protocol: zigzag, seven bits per byte."""
     number = number * 2 if number >= 0 else -number * 2 - 1
     found = bytearray()
     while number > 0x7F:
@@ -123,17 +123,17 @@ def varint(number: int) -> bytes:
 
 
 def lying_rows() -> bytes:
-    """A footer that names 2**40 rows."""
+    """A footer that claims 2**40 rows."""
     return lying(varint(1000), varint(2**40))
 
 
 def lying_few_rows() -> bytes:
-    """A footer that names fewer rows than the pages hold."""
+    """A footer that claims fewer rows than the pages have."""
     return lying(varint(1000), varint(10))
 
 
 def lying_sizes(packed: str = "zstd", size: int = 2**25) -> bytes:
-    """Pages that unpack to much more than the footer says: the numbers in the footer are made small."""
+    """Pages that decompress to much more than the footer claims: its sizes are reduced."""
     texts = [f"{row}" + "x" * (size // 4) for row in range(4)]
     raw = written(pa.table({"text": texts}), compression=packed, use_dictionary=False)
     group = pq.read_metadata(io.BytesIO(raw)).row_group(0)
@@ -142,12 +142,12 @@ def lying_sizes(packed: str = "zstd", size: int = 2**25) -> bytes:
 
 
 def lying_sizes_snappy() -> bytes:
-    """The same in another packing, within what snappy can pack into an upload."""
+    """The same with snappy compression, within what fits into an upload."""
     return lying_sizes("snappy")
 
 
 def noise() -> bytes:
-    """A file that begins and ends as Parquet does."""
+    """A file with the first and last bytes of a Parquet file."""
     return b"PAR1" + gzip.compress(b"x" * 1000) * 100 + struct.pack("<I", 2000) + b"PAR1"
 
 

@@ -1,4 +1,4 @@
-"""A small Hub on loopback: model info, config, ranged reads of safetensors; and the faults a Hub can have."""
+"""A small Hub on loopback: model info, config, range requests for safetensors; and simulated faults."""
 
 import json
 import threading
@@ -11,13 +11,13 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 class Hub:
-    """Repositories by name: file -> bytes; what was asked for is kept in `served`."""
+    """Repositories by name: file -> bytes; `served` records the requests."""
 
     def __init__(self) -> None:
         self.repositories: dict[str, dict[str, bytes]] = {}
         self.status: int | None = None
         self.cut: int | None = None
-        """Bytes of a body that are sent; the connection is closed behind them."""
+        """Bytes of a body that are sent before the connection is closed."""
         self.served: list[tuple[str, int]] = []
         self.endpoint = ""
 
@@ -30,7 +30,7 @@ def running_hub() -> Iterator[Hub]:  # noqa: C901  # a handler is a class inside
         protocol_version = "HTTP/1.1"
 
         def log_message(self, *args: Any) -> None:
-            """Quiet."""
+            """Log nothing."""
 
         def do_HEAD(self) -> None:
             self._answer(body=False)

@@ -1,4 +1,4 @@
-"""Corpus folders made without a model: seeded vectors, texts by number, and columns of every kind."""
+"""Corpus folders without a model: seeded vectors, numbered texts, and columns of every kind."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +40,7 @@ MANIFEST = Manifest(
 
 
 def made_columns(manifest: Manifest = MANIFEST) -> dict[str, Any]:
-    """Columns of such a corpus, rows in order; "vector" is an array (rows, dimensions), float32, rounded as kept."""
+    """Columns of such a corpus, rows in order; "vector" is a float32 array (rows, dimensions), rounded as stored."""
     rng = np.random.default_rng(0)
     rows = range(manifest.rows)
     vectors = rng.standard_normal((manifest.rows, manifest.dimensions)).astype(manifest.vector_dtype)
@@ -55,7 +55,7 @@ def made_columns(manifest: Manifest = MANIFEST) -> dict[str, Any]:
 
 
 def made_corpus(folder: Path, **changes: Any) -> Corpus:
-    """A corpus of this manifest with some changes, as the embedding leaves it."""
+    """Write a corpus with this manifest and some changes, as the embedding does."""
     manifest = replace(MANIFEST, **changes)
     (folder / "shards").mkdir(parents=True)
     columns = made_columns(manifest)

@@ -1,4 +1,4 @@
-"""Tokens and traces made by hand, for laws of attention that need no model."""
+"""Hand-made tokens and traces, for properties of attention that need no model."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from bertviz_core.trace.results import Tokens, Trace
 
 
 def tokens_of(count: int) -> Tokens:
-    """So many tokens of one text of which nothing more is known."""
+    """Tokens of one text without any further information."""
     ids, flags = np.arange(count), np.zeros(count, dtype=bool)
     names = tuple(f"t{index}" for index in range(count))
     return Tokens("", None, names, ids, None, None, None, (0,) * count, flags, flags, {}, None, "", (0, 0), ())
@@ -24,7 +24,7 @@ def spelled(
     offsets: tuple[tuple[int, int] | None, ...] | None = None,
     special: tuple[str, ...] = ("[CLS]", "[SEP]", "<s>", "</s>"),
 ) -> Tokens:
-    """Tokens by their spelling, blanks between; sequence has "A", "B" or "." (added) for each, all "A" by default."""
+    """Tokens from their spelling, separated by blanks; `sequence` has "A" (default), "B" or "." (added) for each."""
     names = tuple(pieces.split(" "))
     flags = np.array([name in special for name in names])
     places = tuple({"A": 0, "B": 1}.get(each) for each in sequence or "A" * len(names))
@@ -49,7 +49,7 @@ def spelled(
 
 
 def made(query: Any, key: Any, mask: Any = None, scaling: float = 1.0, tokens: Tokens | None = None) -> Trace:
-    """A trace of two layers whose second has this query and key; the first has only zeros."""
+    """A trace of two layers, the second with this query and key, the first with zeros."""
     query, key = np.asarray(query, dtype=np.float32), np.asarray(key, dtype=np.float32)
     seq = query.shape[1]
     return Trace(
@@ -78,7 +78,7 @@ def mapped(*layers: Any, tokens: Tokens | None = None) -> Trace:
 def random_trace(
     heads: int, seq: int, width: int = 4, key_heads: int | None = None, mask: Any = None, tokens: Tokens | None = None
 ) -> Trace:
-    """A trace of random query and key, the same at every call."""
+    """A trace with random query and key, the same in every call."""
     generator = np.random.default_rng(0)
     query = generator.normal(size=(heads, seq, width))
     key = generator.normal(size=(key_heads or heads, seq, width))

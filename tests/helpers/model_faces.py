@@ -1,4 +1,4 @@
-"""All faces of a tiny model of a family: what each page tells of it."""
+"""All views of a tiny model of a family: the results shown by each page."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -30,7 +30,7 @@ TYPES = tuple(dict.fromkeys((*FAMILIES, *DECODERS, *WRITERS)))
 
 @dataclass(frozen=True)
 class Faces:
-    """What is told of one model."""
+    """Results about one model."""
 
     config: dict[str, Any]
     ledger: Ledger
@@ -47,13 +47,13 @@ def config_of(model_type: str) -> dict[str, Any]:
     """The config of a tiny model of a type."""
     if model_type in FAMILIES:
         return tiny_config(model_type).to_dict()
-    made = decoder_config(model_type) if model_type in DECODERS else writer_config(model_type)
-    return made.to_dict()
+    config = decoder_config(model_type) if model_type in DECODERS else writer_config(model_type)
+    return config.to_dict()
 
 
 @cache
 def faces(model_type: str) -> Faces:
-    """All of them, for the family's base class."""
+    """All results for the family's base class."""
     config = config_of(model_type)
     skeleton = build_skeleton(model_type, config)
     ledger = module_ledger(model_type, skeleton, source="config")

@@ -1,4 +1,4 @@
-"""Checkpoints of the catalogue, for published values: from the Hub's cache, or fetched where it answers."""
+"""Checkpoints of the catalogue for published values: from the Hub's cache, or downloaded if the Hub is available."""
 
 import pytest
 
@@ -11,7 +11,7 @@ WANTED = ["*.json", "vocab.txt", "model.safetensors"]
 
 
 def checkpoint(name: str) -> ModelSource:
-    """A model of the catalogue whose files are on this machine; the test is skipped where they cannot be had."""
+    """A model of the catalogue with its files on this machine; skips the test if they are not available."""
     from huggingface_hub import HfApi, constants, snapshot_download
 
     settings = Settings.from_environment()

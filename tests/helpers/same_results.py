@@ -1,4 +1,4 @@
-"""Whether two results hold the same values, numbers to a hundred-thousandth."""
+"""Compare two results by value, numbers to a hundred-thousandth."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def assert_same(one: Any, other: Any) -> None:
-    """Two results hold the same values."""
+    """Assert that two results have the same values."""
     assert type(one) is type(other)
     if dataclasses.is_dataclass(one):
         for each in dataclasses.fields(one):

@@ -1,4 +1,4 @@
-"""Of a law that is asked of many examples `make test` asks a sample, and `make test-all` every one."""
+"""Sampling of parametrized tests: `make test` runs a sample of their examples, `make test-all` all of them."""
 
 import zlib
 from collections import defaultdict
@@ -8,10 +8,10 @@ import pytest
 
 
 def leave_to_the_slow(items: Iterable[pytest.Item]) -> None:
-    """Mark as slow the examples that a test marked `sample(count)` leaves out.
+    """Mark the examples of tests marked `sample(count)` that are outside the sample as slow.
 
-    Those that stay stand evenly among all in their order. Where they begin depends on the file's name: tests of the
-    same pages or families take the same ones within a file, where they share what is costly, and different ones beyond.
+    The sample is evenly spaced, with an offset that depends on the file's name: tests of the same pages or families in
+    one file use the same examples, so that they share costly results, and those of other files use different ones.
     """
     examples: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:

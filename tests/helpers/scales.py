@@ -1,4 +1,4 @@
-"""Whether the sentence of a colour scale says what its bar shows: a tick stands where the sentence puts its number."""
+"""Check that the description of a colour scale agrees with its bar: each number is at the tick of this value."""
 
 import math
 import re
@@ -15,15 +15,15 @@ SPACED: Mapping[str, Callable[[float], float]] = {
     "by the square root": math.sqrt,
 }
 CLOSE = 0.02
-"""Share of a bar by which a tick may stand elsewhere: ends are written with four digits."""
+"""Tolerance of a tick's position, as a share of the bar: the ends are written with four digits."""
 
 
 def scale_faults(figure: go.Figure, sentences: str) -> list[str]:
-    """What is wrong with the sentences of a figure's scales, "; " between them; nothing where each bar has its own.
+    """Errors in the descriptions of a figure's scales, separated by "; "; empty if each bar has a correct one.
 
     Args:
-        figure: as it is drawn.
-        sentences: what a caption or a table says of its colours.
+        figure: the drawn figure.
+        sentences: descriptions of colours in a caption or a table.
     """
     said, found = [each for each in sentences.split("; ") if each], []
     bars = list(drawn_bars(figure))
@@ -37,7 +37,7 @@ def scale_faults(figure: go.Figure, sentences: str) -> list[str]:
 
 
 def drawn_bars(figure: go.Figure) -> Iterator[tuple[dict[str, Any], float, float]]:
-    """Every colour bar that is drawn with ticks of its own, and the numbers of its ends as they are drawn."""
+    """Every drawn colour bar that has its own ticks, and the drawn numbers of its ends."""
     drawn = figure.to_plotly_json()
     layout = drawn["layout"]
     used = {trace.get("coloraxis") or trace.get("marker", {}).get("coloraxis") for trace in drawn["data"]}
@@ -58,11 +58,11 @@ def _fits(sentence: str, bar: Mapping[str, Any], low: float, high: float) -> boo
         return False
     ticks = [_number(word) for word in bar["ticktext"]]
     ends = _number(match["low"]), _number(match["high"])
-    if None in (*ticks, *ends):  # words, such as names of layers, or sizes with their unit
+    if None in (*ticks, *ends):  # text, such as names of layers, or sizes with units
         first, last = str(bar["ticktext"][0]), str(bar["ticktext"][-1])
         return (match["low"], match["high"]) in ((first, last), (f"less than {first}", f"more than {last}"))
     spaced = SPACED.get(match["how"] or "", float)
-    if match["how"] == "logarithmic" and ends[0] == 0:  # 0 stands below all others
+    if match["how"] == "logarithmic" and ends[0] == 0:  # 0 is below all other values
         return ticks[0] == 0 and bar["tickvals"][0] <= low + CLOSE * (high - low)
     start, stop = spaced(float(ends[0] or 0)), spaced(float(ends[1] or 0))
     return all(

@@ -23,24 +23,24 @@ from tests.helpers.template_corpus import VERBS, templates
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 QUALITY = 86
-"""Of WebP: letters stay sharp, and a picture takes about 60 kB."""
+"""Quality of WebP images: text stays sharp, and an image takes about 60 kB."""
 RUNNING = "document.querySelector('[data-testid=stStatusWidget], [data-testid=stSpinner]')"
 AT_REST = """() => new Promise((done) => {
   let seen = 0;
   const look = () => (seen++ < 30 ? requestAnimationFrame(look) : done());
   look();
 })"""
-"""Half a second of frames: what is drawn by steps has drawn its last."""
+"""Half a second of frames, so that stepwise drawing has ended."""
 
 
 def pictures() -> dict[str, dict[str, Any]]:
-    """What docs/images/pictures.yaml asks for: name, which is a page's, -> its title, query and alt text."""
+    """Content of docs/images/pictures.yaml: name, which is a page's, -> its title, query and alt text."""
     asked: dict[str, dict[str, Any]] = yaml.safe_load((IMAGES / "pictures.yaml").read_text(encoding="utf-8"))
     return asked
 
 
 def _embed(home: Path) -> None:
-    """A corpus of the sentences that the templates make, embedded as a user does it."""
+    """Embed a corpus of template sentences, like a user."""
     with open(home / "sentences.csv", "w", encoding="utf-8", newline="") as file:
         rows = [(topic, next(verb for verb in VERBS if verb in text), text) for topic, text in templates()]
         csv.writer(file).writerows([("topic", "what happens", "text"), *rows])
@@ -50,17 +50,17 @@ def _embed(home: Path) -> None:
 
 
 def main(names: list[str]) -> None:
-    """Take these pictures, or all."""
-    asked = pictures()
+    """Take these pictures, by default all."""
+    wanted = pictures()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         home = Path(folder)
         _embed(home)
         browser = playwright.chromium.launch(executable_path=chromium(playwright), args=list(ARGUMENTS))
         with serving(home) as url, new_tab(browser) as page:
-            for name in names or asked:
+            for name in names or wanted:
                 place = "" if name == "overview" else name
-                page.goto(f"{url}/{place}?{urlencode(asked[name].get('query', {}))}")
-                expect(page.get_by_role("heading", name=asked[name]["title"], exact=True)).to_be_visible()
+                page.goto(f"{url}/{place}?{urlencode(wanted[name].get('query', {}))}")
+                expect(page.get_by_role("heading", name=wanted[name]["title"], exact=True)).to_be_visible()
                 until(page, f"{SETTLED} && !{RUNNING}")
                 page.evaluate(AT_REST)
                 picture = Image.open(io.BytesIO(page.screenshot()))

@@ -1,4 +1,4 @@
-"""The type checker that tests put behind every function of the library: shapes, and Python's own types."""
+"""The type checker that tests apply to every function of the library: array shapes and Python types."""
 
 from typing import Any
 
@@ -6,23 +6,23 @@ from beartype import BeartypeConf, beartype
 
 CONFIG = BeartypeConf(is_pep484_tower=True)
 PLAIN = (type(None), bool, int, float, str)
-"""Types of defaults that may be kept."""
+"""Types of defaults that may be cached."""
 _checks: dict[tuple[Any, ...], Any] = {}
-"""Signature of an inner function -> the check of it."""
+"""Signature of an inner function -> its check."""
 
 
 def checked(function: Any) -> Any:
-    """The function, its arguments and result checked; a whole number counts as a float (PEP 484).
+    """Add checks of arguments and result to a function; a whole number counts as a float (PEP 484).
 
-    jaxtyping hands over a function without a body, which has the signature of the one that is checked. That of an inner
-    function comes again with every call of the outer one: its check is made once.
+    jaxtyping passes a function without a body that has the signature to be checked. That of an inner function is passed
+    again in every call of the outer one, so its check is cached.
     """
     defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
     if "<locals>" not in function.__qualname__ or not all(isinstance(each, PLAIN) for each in defaults):
         return beartype(function, conf=CONFIG)
     code = function.__code__
     names = function.__module__, function.__qualname__, code.co_code, code.co_varnames, code.co_argcount
-    # Annotations of arrays are made anew each time, and are known by what they say.
+    # Annotations of arrays are created anew each time, so they are compared by their text.
     signature = (*names, repr(function.__annotations__), repr(defaults))
     if signature not in _checks:
         _checks[signature] = beartype(function, conf=CONFIG)

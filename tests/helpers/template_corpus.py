@@ -1,9 +1,9 @@
 """A corpus of any size made by templates, seeded: `python -m tests.helpers.template_corpus FOLDER --rows 1000000`.
 
-The texts are filled-in templates about eight topics. A row's vector is that of its template plus seeded noise, at unit
-length; the templates' vectors are sums of seeded directions of their parts, or, with `--embed`, what the bundled model
-makes of them. So neighbours, clusters, repeated rows and a search mean something, and a million rows take a minute. The
-manifest names "made by templates" as its input: no row but a template's own was ever read by a model.
+The texts are filled-in templates about eight topics. A row's vector is that of its template plus seeded noise, with
+norm 1; the templates' vectors are sums of seeded directions of their parts, or, with `--embed`, those of the bundled
+model. So neighbours, clusters, repeated rows and searches are meaningful, and a million rows take a minute. The
+manifest has "made by templates" as its input: a model reads only the templates themselves.
 """
 
 import argparse
@@ -45,9 +45,9 @@ TIMES = ("this morning", "last night", "in the spring", "on Sunday", "all week",
 PLACES = ("Lima", "Oslo", "Cairo", "Osaka", "Leeds", "Perth", "Quito", "Turin", "Accra", "Minsk", "Hanoi", "Porto")
 SOURCES = ("letters", "news", "forum")
 DIMENSIONS, PER_SHARD, NOISE = 384, 50_000, 0.35
-"""Length of the noise beside a template's vector of length 1."""
+"""Norm of the noise added to a template's vector of norm 1."""
 REPEATED = 0.01
-"""Share of rows that repeat the row before, text and vector."""
+"""Share of rows that repeat the previous row, text and vector."""
 
 
 def templates() -> list[tuple[str, str]]:
@@ -57,7 +57,7 @@ def templates() -> list[tuple[str, str]]:
 
 
 def seeded_vectors(seed: int) -> Float[np.ndarray, "templates dimensions"]:
-    """A vector for every template: the sum of directions of topic, word, verb and time, the topic's the longest."""
+    """A vector for every template: the sum of directions of topic, word, verb and time, the topic's weighted most."""
     rng = np.random.default_rng(seed)
 
     def directions(count: int) -> np.ndarray:
@@ -71,7 +71,7 @@ def seeded_vectors(seed: int) -> Float[np.ndarray, "templates dimensions"]:
 
 
 def embedded_vectors() -> Float[np.ndarray, "templates dimensions"]:
-    """What the bundled model makes of every template."""
+    """The vectors of all templates by the bundled model."""
     settings = Settings.from_environment(any_folder=True)
     source = resolve(DEFAULT_MODEL, settings)
     texts = [f"{sentence}." for _, sentence in templates()]
@@ -86,13 +86,13 @@ def make_corpus(
     seed: int = 0,
     per_shard: int = PER_SHARD,
 ) -> Corpus:
-    """The corpus of so many rows; one shard is in memory at a time.
+    """Write a corpus; one shard is in memory at a time.
 
     Args:
-        folder: where it is made; it must not be there.
-        rows: how many.
-        vectors: of the templates.
-        seed: of templates, places and noise.
+        folder: the new folder.
+        rows: number of rows.
+        vectors: vectors of the templates.
+        seed: seed of templates, places and noise.
         per_shard: most rows of a shard.
     """
     (folder / "shards").mkdir(parents=True)
@@ -149,7 +149,7 @@ def _unit(vectors: Float[np.ndarray, "rows dimensions"]) -> Float[np.ndarray, "r
 
 
 def main() -> None:
-    """Make the corpus that the command asks for."""
+    """Write the corpus of the command's arguments."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.helpers.template_corpus", description=str(__doc__).split("\n")[0]
     )
@@ -157,8 +157,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--embed", action="store_true", help="the bundled model embeds the templates")
-    given = parser.parse_args()
-    make_corpus(given.folder, given.rows, embedded_vectors() if given.embed else seeded_vectors(given.seed), given.seed)
+    args = parser.parse_args()
+    make_corpus(args.folder, args.rows, embedded_vectors() if args.embed else seeded_vectors(args.seed), args.seed)
 
 
 if __name__ == "__main__":

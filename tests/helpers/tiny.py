@@ -1,4 +1,4 @@
-"""Tiny configs of many families, all sizes pairwise different, for models with random weights."""
+"""Tiny configs of many families with pairwise different sizes, for models with random weights."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tiny models made ready for interventions, and the same models with the weights themselves changed."""
+"""Tiny models for interventions, and the same models with modified weights."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,13 +21,13 @@ from tests.helpers.tiny_heads import SETTINGS
 from tests.helpers.tiny_models import FAMILIES, PAIR, TEXT, save_tiny
 
 WITHOUT_PLACES = ("canine", "fnet", "funnel", "mra", "xlnet", "yoso")
-"""Families whose heads cannot be changed: no attention, no row per token, or no module behind the heads (XLNet)."""
+"""Families whose heads cannot be changed: no attention, no row per token, or no module after the heads (XLNet)."""
 ATTENDING = tuple(name for name in FAMILIES if name not in WITHOUT_PLACES)
 
 
 @cache
 def opened(family: str) -> tuple[LoadedModel, TextTokenizer]:
-    """A family's base model and tokenizer, by the ways of the application."""
+    """A family's base model and tokenizer, loaded as in the application."""
     with TemporaryDirectory() as place:
         source = folder_source(family, save_tiny(family, Path(place) / family))
         return load_model(source, SETTINGS), load_tokenizer(source, SETTINGS)
@@ -40,19 +40,19 @@ def tiny_target(family: str, text: str = TEXT) -> Target:
 
 @cache
 def tiny_runs(family: str) -> InterventionRuns:
-    """The cosine of two texts, ready to be changed."""
+    """Intervention runs for the cosine of two texts."""
     return InterventionRuns(tiny_target(family))
 
 
 def plain_value(target: Target) -> float:
-    """The target of the model as it is, by a run without any intervention."""
+    """The target of the unmodified model, from a run without interventions."""
     with RUN_LOCK, torch.inference_mode():
         return float(target.values(target.inputs((target.tokens,)), [len(target.tokens)])[0])
 
 
 @contextmanager
 def cut_head(loaded: LoadedModel, layer: int, head: int, mean: np.ndarray | None = None) -> Iterator[LayerProjections]:
-    """Inside the block a head's columns of the output projection are 0, its mean moved into the bias."""
+    """Set a head's columns of the output projection to 0 inside the block, and add its mean to the bias."""
     row = layer_projections(loaded, layer)
     weight, bias = row.output.module.weight, row.output.module.bias
     width = len(row.value.weight) // row.key_heads

@@ -1,4 +1,4 @@
-"""Tiny random models with a task head, saved with the tiny tokenizer, and the numbers of transformers' own run."""
+"""Tiny random models with a task head, saved with the tiny tokenizer, and outputs of transformers' own run."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -29,7 +29,7 @@ NOT_RUN = {
     *((name, "sequence-classification") for name in ("funnel", "mt5", "t5", "umt5")),
     *((name, "question-answering") for name in ("longformer", "t5")),
 }
-"""Heads for which the tiny tokenizer or config lacks something: transformers' own class cannot be run with it either.
+"""Heads for which the tiny tokenizer or config lacks something, so that transformers' own class cannot run either.
 
 CANINE reads characters; Funnel's classifier has a base without its decoder; T5's classes need a decoder's first token
 and one <eos> in a text; Longformer's answers need three separators.
@@ -38,13 +38,13 @@ and one <eos> in a text; Longformer's answers need three separators.
 
 @cache
 def families_with(task: str) -> tuple[str, ...]:
-    """The tiny families that transformers has a class of a task for."""
+    """The tiny families for which transformers has a class of this task."""
     mapping = getattr(transformers, TASK_CLASSES[task])._model_mapping
     return tuple(name for name in FAMILIES if type(tiny_config(name)) in mapping)
 
 
 def save_tiny_head(model_type: str, task: str, folder: Path, **changes: Any) -> Path:
-    """A folder as save_pretrained writes it: config, weights of the class with the head, tokenizer."""
+    """Write a folder like save_pretrained: config, weights of the class with the head, tokenizer."""
 
     def save(place: Path) -> None:
         torch.manual_seed(0)
@@ -59,14 +59,14 @@ def save_tiny_head(model_type: str, task: str, folder: Path, **changes: Any) -> 
 
 
 def opened_head(folder: Path, task: str | None = None) -> tuple[HeadModel, TextTokenizer]:
-    """A folder's head and tokenizer, by the ways of the application."""
+    """The head and tokenizer in a folder, loaded as in the application."""
     source = folder_source(folder.name, folder)
     return load_head(source, SETTINGS, task), load_tokenizer(source, SETTINGS)
 
 
 @cache
 def tiny_head(model_type: str, task: str, **changes: Any) -> tuple[HeadModel, TextTokenizer, Any]:
-    """A family's head and tokenizer, and the same folder as transformers itself loads it."""
+    """A family's head and tokenizer, and the same folder loaded by transformers."""
     with TemporaryDirectory() as place:
         folder = save_tiny_head(model_type, task, Path(place) / model_type, **changes)
         own = getattr(transformers, TASK_CLASSES[task]).from_pretrained(folder).eval()
@@ -74,16 +74,16 @@ def tiny_head(model_type: str, task: str, **changes: Any) -> tuple[HeadModel, Te
 
 
 def own_outputs(head: HeadModel, own: Any, texts: Sequence[Tokens]) -> Any:
-    """What transformers' own class gives for the padded texts."""
+    """Outputs of transformers' own class for the padded texts."""
     with torch.no_grad():
         return own(**model_inputs(head.base, texts))
 
 
 @cache
 def head_difference(model_type: str, task: str) -> float:
-    """The greatest difference between a head's outputs here and those of transformers' own class, over two texts.
+    """The largest difference between a head's outputs and those of transformers' own class, over two texts.
 
-    They are compared alone, and padded where the family does not feel that; the word head is asked in parts, too.
+    Texts are compared alone, and padded if padding does not affect the family; the word head is also compared in parts.
     """
     head, tokenizer, own = tiny_head(model_type, task)
     names = ("start_logits", "end_logits") if task == "question-answering" else ("logits",)
@@ -92,7 +92,7 @@ def head_difference(model_type: str, task: str) -> float:
         if task == "next-sentence"
         else [tokenize(tokenizer, TEXT), tokenize(tokenizer, TEXT, PAIR)]
     )
-    if model_type == "bart":  # its classes read one count of <eos> in a batch
+    if model_type == "bart":  # all texts of a batch need the same number of <eos>
         texts = texts[:1]
     with RUN_LOCK:
         together = check_batches(head.base) == "any length" and not family(model_type).padding_acts

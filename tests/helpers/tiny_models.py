@@ -1,4 +1,4 @@
-"""Tiny random models of many families, saved with a tiny tokenizer; every size differs from every other."""
+"""Tiny random models of many families, saved with a tiny tokenizer; all sizes differ."""
 
 import shutil
 from collections.abc import Callable, Mapping
@@ -22,14 +22,14 @@ TEXT, PAIR = "I love my pet python.", "The pythons, my love"
 
 @dataclass(frozen=True)
 class Tiny:
-    """One family at its smallest."""
+    """The smallest model of a family."""
 
     config: Mapping[str, Any] = field(default_factory=dict)
-    """What differs from BASE."""
+    """Differences from BASE."""
     without: tuple[str, ...] = ()
-    """Entries of BASE that the family's config does not take."""
+    """Entries of BASE that the family's config does not accept."""
     pad: int = 0
-    """Id of the padding token; 1 moves the special tokens as RoBERTa has them."""
+    """Id of the padding token; 1 moves the special tokens as in RoBERTa."""
 
 
 BASE: Mapping[str, Any] = {
@@ -161,7 +161,7 @@ FAMILIES: Mapping[str, Tiny] = {
 
 
 def vocabulary(pad: int = 0) -> dict[str, int]:
-    """The tiny vocabulary; the padding token stands at the id asked for."""
+    """The tiny vocabulary, with the padding token at this id."""
     specials = list(SPECIALS)
     specials[0], specials[pad] = specials[pad], specials[0]
     return {piece: index for index, piece in enumerate((*specials, *WORDS, *FILLERS))}
@@ -192,7 +192,7 @@ def tiny_tokenizer(pad: int = 0, model_max_length: int | None = None) -> PreTrai
 
 
 def tiny_config(model_type: str, **changes: Any) -> PreTrainedConfig:
-    """The config of a family at its smallest."""
+    """The smallest config of a family."""
     tiny = FAMILIES[model_type]
     ids = vocabulary(tiny.pad)
     values = {key: value for key, value in BASE.items() if key not in tiny.without}
@@ -202,7 +202,7 @@ def tiny_config(model_type: str, **changes: Any) -> PreTrainedConfig:
 
 
 def tiny_model(model_type: str, **changes: Any) -> PreTrainedModel:
-    """A random model of a family, the same at every call, with biases and normalisations that are not 0 and 1."""
+    """A random model of a family, the same in every call, whose biases are not 0 and norms are not 1."""
     torch.manual_seed(0)
     model: PreTrainedModel = AutoModel.from_config(tiny_config(model_type, **changes)).eval()
     with torch.no_grad():
@@ -212,7 +212,7 @@ def tiny_model(model_type: str, **changes: Any) -> PreTrainedModel:
 
 
 def save_tiny(model_type: str, folder: Path, dtype: torch.dtype = torch.float32, **changes: Any) -> Path:
-    """A folder as save_pretrained writes it: config, weights in safetensors, tokenizer."""
+    """Write a folder like save_pretrained: config, weights in safetensors, tokenizer."""
 
     def save(place: Path) -> None:
         tiny_model(model_type, **changes).to(dtype).save_pretrained(place)
@@ -222,13 +222,13 @@ def save_tiny(model_type: str, folder: Path, dtype: torch.dtype = torch.float32,
 
 
 _saved: dict[str, tuple[Path, torch.Tensor]] = {}
-"""What is saved -> its folder and the state of the random numbers after it was made."""
+"""Description of a saved model -> its folder, and the random state after saving."""
 
 
 def saved_once(what: object, folder: Path, save: Callable[[Path], None]) -> Path:
-    """A folder with the files that `save` writes, which are written once in a process and copied after that.
+    """Copy the files that `save` writes into a folder; they are written once per process.
 
-    The random numbers afterwards are those that follow when the model is made.
+    The random state afterwards is the same as after saving.
     """
     if (key := repr(what)) not in _saved:
         save(place := Path(_saved_in().name) / str(len(_saved)))

@@ -1,4 +1,4 @@
-"""Tokenizers of families that do not read as BERT does: pieces with a space in front, and bytes."""
+"""Tokenizers of families that differ from BERT's: pieces with a leading space, and bytes."""
 
 from string import ascii_letters, digits, punctuation
 
@@ -9,7 +9,7 @@ LETTERS = ascii_letters + digits + punctuation
 
 
 def metaspace() -> PreTrainedTokenizerFast:
-    """As T5, XLM-R, ALBERT: a space becomes U+2581 and punctuation stays with its word."""
+    """A tokenizer as in T5, XLM-R, ALBERT: a space becomes U+2581, and punctuation stays with its word."""
     pieces = [
         "<unk>",
         "</s>",
@@ -39,7 +39,7 @@ def metaspace() -> PreTrainedTokenizerFast:
 
 
 def byte_level() -> PreTrainedTokenizerFast:
-    """As GPT-2 and RoBERTa: bytes, a space is U+0120 in front of the next piece."""
+    """A tokenizer as in GPT-2 and RoBERTa: bytes, and a space is U+0120 before the next piece."""
     alphabet = {letter: place for place, letter in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
     merges = [("p", "y"), ("py", "t"), ("pyt", "h"), ("o", "n")]
     vocabulary = {**alphabet, **{a + b: len(alphabet) + place for place, (a, b) in enumerate(merges)}}

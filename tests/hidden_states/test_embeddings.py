@@ -1,4 +1,4 @@
-"""The sum of the embeddings is what the model's own first layer reads, at the positions that its table is asked for.
+"""The sum of the embeddings equals the input of the model's first layer, with the positions looked up in its table.
 
 Covers `bertviz_core/hidden_states/embeddings.py`.
 """
@@ -67,7 +67,7 @@ def test_word_and_position_are_the_embeddings(model_type: str, tmp_path: Path) -
     parts = added(model_type, sizes, tmp_path)
     assert parts.exact, parts.inexact
     assert parts.inexact == ""
-    positions = None if parts.position_ids is None else parts.position_ids[3:5].tolist()  # id 1 stands for padding
+    positions = None if parts.position_ids is None else parts.position_ids[3:5].tolist()  # id 1 is the padding token
     assert positions == (None if first is None else [first[0] + 3, first[1] + 3])
 
 

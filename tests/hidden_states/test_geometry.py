@@ -1,4 +1,4 @@
-"""Norms, cosines, paths and one word's vectors: laws on arrays, and on traces of tiny models.
+"""Norms, cosines, paths and one word's vectors: properties on arrays, and on traces of tiny models.
 
 Covers `bertviz_core/hidden_states/archive.py`.
 """
@@ -74,7 +74,7 @@ def test_the_largest_value_is_named_with_its_distance_from_its_own_token() -> No
     state[1, 42] = -5
     found = largest_value(state)
     assert (found.token, found.dimension, found.value) == (1, 42, -5)
-    # One of n values stands out by (n - 1) / sqrt(n - 1) deviations of the whole.
+    # One of n values can differ by (n - 1) / sqrt(n - 1) standard deviations of all.
     assert found.deviations == pytest.approx(99**0.5, rel=1e-6)
     assert largest_value(np.zeros((2, 3), dtype=np.float32)).deviations == 0
 
@@ -105,7 +105,7 @@ def test_a_zero_vector_has_cosine_0(states: Any) -> None:
 
 @pytest.mark.parametrize(("tokens", "named"), [(4, True), (2, False)])
 def test_outlier_dimensions_by_the_rule(tokens: int, named: bool) -> None:
-    """A dimension far out in tokens of one entry is named from a quarter of them on, whatever its sign."""
+    """A dimension that is extreme in a quarter of the tokens of one entry or more is named, for both signs."""
     generator = np.random.default_rng(0)
     states = generator.normal(size=(3, 16, 100)).astype(np.float32)
     states[1, :tokens, 42] = -30

@@ -1,4 +1,4 @@
-"""Where a word stands: found by its characters in every family of tokenizers, never as a part of another word."""
+"""Positions of a word: found by characters for every family of tokenizers, never as part of another word."""
 
 from dataclasses import replace
 from typing import Any
@@ -25,7 +25,7 @@ def wordpiece(text: str, pair: str | None = None) -> Tokens:
 
 
 def lower_metaspace() -> PreTrainedTokenizerFast:
-    """As ALBERT uncased."""
+    """A tokenizer as in ALBERT uncased."""
     made = metaspace()
     made.backend_tokenizer.normalizer = normalizers.Lowercase()
     return made

@@ -1,4 +1,4 @@
-"""What the folders promise, as functions that list what breaks a promise."""
+"""Rules about folders, as functions that list violations."""
 
 import ast
 from collections.abc import Iterator
@@ -16,15 +16,15 @@ MOST_FOUND = 60
 
 
 def python_files(root: Path) -> Iterator[Path]:
-    """All source files, those of the tests left out."""
+    """All source files except tests."""
     for source in SOURCES:
         yield from sorted(path for path in (root / source).rglob("*.py") if "__pycache__" not in path.parts)
 
 
 def crowded_folders(root: Path) -> list[str]:
-    """Folders with more than 12 entries, more where there is one for each package or page.
+    """Folders with more than 12 entries, or more than their own limit with one per package or page.
 
-    py.typed, which says to type checkers that there are annotations, is nothing that a reader looks through.
+    py.typed, which declares annotations to type checkers, is not counted, since nobody reads it.
     """
     found = []
     for source in (*SOURCES, "benchmarks"):
@@ -48,7 +48,7 @@ def long_files(root: Path) -> list[str]:
 
 
 def short_files(root: Path) -> list[str]:
-    """Files of less than 40 lines; pages are short on purpose."""
+    """Files of less than 40 lines, except pages, which are short on purpose."""
     return [
         str(path.relative_to(root))
         for path in python_files(root)
@@ -59,7 +59,7 @@ def short_files(root: Path) -> list[str]:
 
 
 def repeated_names(root: Path) -> list[str]:
-    """Modules whose name repeats their package's, or stands in for a folder by a prefix."""
+    """Modules whose name repeats their package's, or contains a prefix in place of a folder."""
     found = []
     for path in python_files(root):
         package = path.parent.name
@@ -86,14 +86,14 @@ def inner_imports(root: Path) -> list[str]:
 
 
 def _imported(node: ast.AST) -> list[str]:
-    """The modules that a statement imports; a relative import is one of the project's own."""
+    """The modules that a statement imports; a relative import counts as one of the project."""
     if isinstance(node, ast.ImportFrom):
         return [SOURCES[0] if node.level else str(node.module)]
     return [name.name for name in node.names] if isinstance(node, ast.Import) else []
 
 
 def found_names(root: Path) -> list[str]:
-    """Places where a local variable or a parameter is called `found`, which says nothing of what it is."""
+    """Local variables and parameters called `found`, which says nothing about their content."""
     places = []
     for path in python_files(root):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -104,7 +104,7 @@ def found_names(root: Path) -> list[str]:
 
 
 def repeated_classes(root: Path) -> list[str]:
-    """Names that two classes share."""
+    """Class names that occur twice."""
     places: dict[str, list[str]] = {}
     for path in python_files(root):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -1,4 +1,4 @@
-"""Which test file covers a module: the one of its name in the mirrored folder, or the one whose docstring names it."""
+"""Which test file covers a module: the one of its name in the mirrored folder, or one whose docstring names it."""
 
 import ast
 import re
@@ -7,18 +7,18 @@ from pathlib import Path
 from tests.house.layout import python_files
 
 WITHOUT_TESTS = ("results.py", "texts.py")
-"""Declarations and words, which the tests of their users read."""
+"""Declarations and texts, which are covered by the tests of their users."""
 QUOTED = re.compile(r"`([\w./*-]+\.py)`")
 
 
 def mirrored(module: Path) -> Path:
-    """The test file of a module's name: tests have the folders of the sources, the library's without its name."""
+    """The test file for a module's name: tests have the folders of the sources, without that of the library."""
     folders = module.parts[1:-1] if module.parts[0] == "bertviz_core" else module.parts[:-1]
     return Path("tests", *folders, f"test_{module.stem}.py")
 
 
 def named_modules(root: Path) -> dict[str, list[str]]:
-    """What the docstrings of test files name: path, or pattern of paths -> the test files."""
+    """Path or pattern in a docstring of a test file -> the test files."""
     named: dict[str, list[str]] = {}
     for path in sorted((root / "tests").rglob("test_*.py")):
         docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
@@ -28,7 +28,7 @@ def named_modules(root: Path) -> dict[str, list[str]]:
 
 
 def uncovered(root: Path) -> list[str]:
-    """Modules that no test file stands for, neither by its name nor by its docstring."""
+    """Modules without a test file, neither by name nor by docstring."""
     covered = {path.relative_to(root) for name in named_modules(root) for path in root.glob(name)}
     modules = [path.relative_to(root) for path in python_files(root)]
     return [
@@ -42,12 +42,12 @@ def uncovered(root: Path) -> list[str]:
 
 
 def gone(root: Path) -> list[str]:
-    """What docstrings of test files name and that is not there."""
+    """Paths in docstrings of test files that do not exist."""
     return [f"{name} in {', '.join(tests)}" for name, tests in named_modules(root).items() if not any(root.glob(name))]
 
 
 def strays(root: Path) -> list[str]:
-    """Folders of tests that mirror no folder of the sources and are none of those beside them."""
+    """Folders of tests that mirror no folder of the sources and are not among the others allowed."""
     beside = {"browser", "fuzz", "helpers", "house", "image", "package"}
     folders = {path.parent.relative_to(root / "tests") for path in (root / "tests").rglob("test_*.py")}
     return sorted(

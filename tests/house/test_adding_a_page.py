@@ -1,7 +1,7 @@
-"""Following docs/adding-a-page.md in a copy of the repository gives a page, and then a view of another page.
+"""Following docs/adding-a-page.md in a copy of the repository creates a page, and then a view of another page.
 
 The page counts the characters of each token; page, command, library and figure show the same numbers. The view draws
-the parameters of each number format of a checkpoint. The files that are written are those that the guide lists.
+the parameters of each number format of a checkpoint. The written files are those listed in the guide.
 """
 
 import re
@@ -189,7 +189,7 @@ def test_all_faces_show_the_same(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert counts == counts[:1] * 5
 ''',
 }
-"""Path -> what is written there."""
+"""Path -> content of a new file."""
 APPENDED = {
     "bertviz_core/hidden_states/results.py": '''
 
@@ -255,7 +255,7 @@ class LengthsResult(Result[PieceLengths]):
 ''',
     "docs/images/pictures.yaml": "lengths:\n  title: Lengths\n  alt: A bar for each token\n",
 }
-"""Path -> what is written at its end."""
+"""Path -> text appended to a file."""
 AFTER = {
     "bertviz_core/figures/pages.py": (
         r'    PageEntry\("tokens".*\n',
@@ -287,11 +287,11 @@ AFTER = {
     "README.md": (r"\| Tokens \|.*\n", "| Lengths | How long is a token? | a bar for each token |\n"),
     "CHANGELOG.md": (r"### Added\n", "- **Lengths**: how many characters each token has.\n"),
 }
-"""Path -> (what is there, what is written after it)."""
+"""Path -> (existing text, text inserted after it)."""
 IMPORTS = {"ui/address/registry.py": ("import attention, heads,", "import attention, heads, lengths,")}
-"""Path -> (what is there, what stands in its place)."""
+"""Path -> (existing text, its replacement)."""
 TAKEN = ("docs/images/lengths.webp",)
-"""What `make screenshots` takes from the page."""
+"""Images that `make screenshots` takes of the page."""
 VIEW_APPENDED = {
     "bertviz_core/figures/parameters/bars.py": '''
 
@@ -360,7 +360,7 @@ RUN = (
     "tests/api/test_public.py::test_public_is_what_the_document_lists",
     "tests/api/test_public.py::test_the_document_names_every_method_with_its_options_and_figures",
 )
-"""Tests of the page and the view, and those that ask for every place of a page."""
+"""Tests of the page and the view, and those of all places of a page."""
 
 
 def written(place: Path, appended: dict[str, str], after: dict[str, tuple[str, str]]) -> None:
@@ -412,7 +412,7 @@ def test_the_house_stays_in_order(copy: Path) -> None:
 
 
 def listed(part: int) -> list[str]:
-    """The paths of one of the two numbered lists of the guide, as patterns."""
+    """The paths in one of the two numbered lists of the guide, as patterns."""
     section = (ROOT / GUIDE).read_text(encoding="utf-8").split("\n## ")[part]
     patterns = [re.search(r"`([^`]+)`", line) for line in re.findall(r"(?m)^\d+\. .*", section)]
     names = [re.escape(found[1]) for found in patterns if found]

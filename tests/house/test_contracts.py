@@ -1,4 +1,4 @@
-"""Every import contract can be broken: an import that it forbids turns it red."""
+"""Every import contract fails for an import that it forbids."""
 
 import shutil
 import subprocess
@@ -40,7 +40,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def contracts(place: Path) -> dict[str, bool]:
-    """Name of each contract -> whether it is kept."""
+    """Name of each contract -> whether it holds."""
     command = [str(Path(sys.executable).with_name("lint-imports")), "--no-logo", "--no-cache"]
     printed = subprocess.run(command, cwd=place, capture_output=True, text=True).stdout
     lines = [line.strip() for line in printed.splitlines()]
@@ -59,7 +59,7 @@ def test_all_contracts_are_kept(copy: Path) -> None:
 
 
 def exceptions(pyproject: Path) -> list[str]:
-    """The imports that contracts let pass."""
+    """The imports that contracts ignore."""
     settings = tomllib.loads(pyproject.read_text(encoding="utf-8"))["tool"]["importlinter"]
     return [line for contract in settings["contracts"] for line in contract.get("ignore_imports", [])]
 

@@ -1,4 +1,4 @@
-"""What the documents name is there, and the README's map of the code is short."""
+"""Paths in the documents exist, and the README's map of the code is short."""
 
 import ast
 import re
@@ -9,17 +9,17 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 MADE = {"models", "corpora", ".venv", "org"}
-"""First parts of paths that are not in the repository: a user makes them."""
+"""First parts of paths that are not in the repository, but created by users."""
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.*-]*)`|\]\(((?!https?:)[^)#]+)\)")
 
 
 def named_paths(text: str) -> list[str]:
-    """Paths in backticks with a slash in them, and targets of links."""
+    """Paths in backticks with a slash, and targets of links."""
     return [quoted or linked for quoted, linked in PATH.findall(text)]
 
 
 def missing(document: Path, root: Path) -> list[str]:
-    """Paths that a document names and that are not there, from the root or beside the document."""
+    """Paths in a document that exist neither below the root nor next to the document."""
     found = []
     for name in named_paths(document.read_text(encoding="utf-8")):
         if name.removeprefix("./").partition("/")[0] in MADE:
@@ -42,7 +42,7 @@ def test_a_path_that_is_gone_is_seen(tmp_path: Path) -> None:
 
 NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 LEFT = re.compile(r"\bmark\.(slow|sample)\b")
-"""A decorator that leaves a test, or examples of it, to `make test-all`."""
+"""A decorator that leaves a test, or some of its examples, to `make test-all`."""
 
 
 def asked_whole(file: Path) -> set[str]:
@@ -53,7 +53,7 @@ def asked_whole(file: Path) -> set[str]:
 
 
 def not_asked(text: str) -> list[str]:
-    """Tests that a text names, and that `make test` does not run whole, since they are gone or left to `test-all`."""
+    """Tests named in a text that do not exist, or that `make test` does not run completely."""
     return [f"{path}::{test}" for path, test in NAMED_TEST.findall(text) if test not in asked_whole(ROOT / path)]
 
 
@@ -76,7 +76,7 @@ def test_a_promise_without_its_test_is_seen(tmp_path: Path) -> None:
 
 
 def section(text: str, title: str) -> list[str]:
-    """The lines of a section, its heading among them, without blank lines at its end."""
+    """The lines of a section with its heading, without blank lines at the end."""
     _, heading, rest = text.partition(f"## {title}\n")
     body = rest.partition("\n## ")[0]
     return f"{heading}{body}".rstrip().splitlines()

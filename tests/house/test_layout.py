@@ -1,4 +1,4 @@
-"""The folders keep what they promise; each check is also asked of a tree that breaks it."""
+"""The folders follow the rules, and each check detects violations."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def wrong(tmp_path: Path) -> Path:
-    """A tree that breaks every promise."""
+    """A tree that violates every rule."""
     for source in (*layout.SOURCES, "benchmarks"):
         (tmp_path / source).mkdir()
     crowded = tmp_path / "ui" / "heads"

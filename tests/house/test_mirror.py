@@ -1,4 +1,4 @@
-"""Every module has its tests where a reader looks for them; each check is also asked of a tree that breaks it.
+"""Every module has its tests in the expected place, and each check detects violations.
 
 Covers `tests/house/mirror.py`.
 """
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def wrong(tmp_path: Path) -> Path:
-    """A tree with a module that no test names, a test of a module that is gone, and a folder of tests of nothing."""
+    """A tree with a module without tests, a test of a missing module, and a folder of tests of nothing."""
     for folder in ("bertviz_core/heads", "ui", "pages", "tests/heads", "tests/corridor"):
         (tmp_path / folder).mkdir(parents=True)
     for module in ("weights", "products", "forgotten", "results", "__init__"):

@@ -1,4 +1,4 @@
-"""What `make test` takes of a test with many examples. Covers `tests/helpers/sample.py`."""
+"""The sample of parametrized tests that `make test` runs. Covers `tests/helpers/sample.py`."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from tests.helpers.sample import leave_to_the_slow
 
 
 class Example:
-    """What the sample reads of a collected test."""
+    """The parts of a collected test that the sample reads."""
 
     def __init__(self, name: str, number: int, count: int | None) -> None:
         self.nodeid = f"{name}[{number}]"
@@ -23,7 +23,7 @@ class Example:
 
 
 def left(name: str, examples: int, count: int | None) -> list[int]:
-    """Numbers of the examples that `make test` runs."""
+    """Indices of the examples that `make test` runs."""
     items: list[Any] = [Example(name, number, count) for number in range(examples)]
     leave_to_the_slow(items)
     return [number for number, item in enumerate(items) if not item.slow]

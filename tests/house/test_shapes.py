@@ -1,4 +1,4 @@
-"""Shapes and types are checked at run time in every module of the library, without a list of them."""
+"""Shapes and types are checked at run time in every module of the library, without a list of modules."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.house.layout import python_files
 
 ROOT = Path(__file__).parents[2]
 ENTRY = "bertviz_core.__main__"
-"""The one module whose import is its work."""
+"""The only module that does its work on import."""
 
 
 def unchecked(modules: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What is installed is pinned, the image's hashes and its bill of materials name the same, and audits end in words."""
+"""Dependencies are pinned, the image's hashes and bill of materials agree, and audit exceptions are explained."""
 
 import importlib.util
 import json
@@ -14,11 +14,11 @@ import yaml
 ROOT = Path(__file__).parents[2]
 PIN = re.compile(r"^([\w.-]+)(?:\[[\w,]+\])?==([\w.+!]+)", re.MULTILINE)
 CHOSEN_BUILD = "torch"
-"""Which build of it is installed is said where it is installed; its version is pinned, its hash is not."""
+"""The package with several builds: its version is pinned, but not its hash."""
 
 
 def loaded(name: str) -> ModuleType:
-    """A script of deploy/, which is no package."""
+    """Import a script of deploy/, which is not a package."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "deploy" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -28,7 +28,7 @@ def loaded(name: str) -> ModuleType:
 
 
 def pins(*files: str) -> dict[str, str]:
-    """Normal name -> version, as these files pin them."""
+    """Normalized name -> version pinned in these files."""
     found = (PIN.findall((ROOT / file).read_text(encoding="utf-8")) for file in files)
     return {re.sub(r"[-_.]+", "-", name).lower(): pinned for each in found for name, pinned in each}
 

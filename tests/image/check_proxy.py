@@ -1,7 +1,7 @@
-"""deploy/nginx.conf as it stands, in front of two instances started from this checkout.
+"""Checks of the unchanged deploy/nginx.conf in front of two instances started from this checkout.
 
-python check_proxy.py, by a Python with playwright; needs root, nginx and iproute2. Runs in a network of its own, where
-the name of the replicas has two addresses, so that not a line of the configuration is changed. Prints one line a check.
+python check_proxy.py, by a Python with playwright; needs root, nginx and iproute2. Runs in its own network, where the
+name of the replicas has two addresses, so that no line of the configuration is changed. Prints one line per check.
 """
 
 import gzip
@@ -35,7 +35,7 @@ LOGGED = re.compile(r'"(\w+) (\S+)" (\d+) .* upstream=(\S+)$')
 
 
 def ask(path: str, headers: dict[str, str] | None = None, host: str = "127.0.0.1", port: int = 8080):
-    """One request as it is written, path and all: the answer and its body."""
+    """Send one request with an unmodified path; returns the response and its body."""
     connection = http.client.HTTPConnection(host, port, timeout=30)
     connection.putrequest("GET", path, skip_accept_encoding=True)
     for name, value in (headers or {}).items():
@@ -55,7 +55,7 @@ class Log:
         self.pause = threading.Event()
 
     def last(self, path: str, lines: int) -> str:
-        """The instance that answered the latest request, which is for this path and is line number `lines`."""
+        """The instance that answered the latest request, which has this path and is line number `lines`."""
         for _ in range(600):
             logged = self.path.read_text().splitlines()
             if len(logged) >= lines:
@@ -71,7 +71,7 @@ class Log:
 
 
 def stays(log: Log) -> dict[str, str]:
-    """Every client's page, files and session come from one instance; all instances have clients. Cookie -> instance."""
+    """Assert that each client's page, files and session use one instance, and all are used; cookie -> instance."""
     homes: dict[str, str] = {}
     for _ in range(CLIENTS):
         before = log.count()
@@ -94,7 +94,7 @@ def stays(log: Log) -> dict[str, str]:
 
 
 def counted(homes: dict[str, str]) -> None:
-    """With a session of every client open at once, the instances themselves count as many as the proxy sent them."""
+    """With open sessions of all clients, the instances themselves count as many as the proxy sent them."""
     with ExitStack() as tabs:
         for route in homes:
             tab = tabs.enter_context(session.opened(PROXY, {"Cookie": f"{COOKIE}={route}"}))
@@ -131,7 +131,7 @@ def compressed() -> None:
 
 
 def in_browser(home: Path, log: Log) -> None:
-    """Pages in Chromium, and the address that a private text was in."""
+    """Pages in Chromium, and the address that contained a private text."""
     before = log.count()
     text = "private words of a visitor"
     words = [f"{PROXY}/", "22,713,216", f"{PROXY}/attention?text={text.replace(' ', '+')}", "each head look at?"]
@@ -149,7 +149,7 @@ def in_browser(home: Path, log: Log) -> None:
 
 
 def survives(homes: dict[str, str], servers: "list[subprocess.Popen[bytes]]") -> None:
-    """A client whose instance has gone is served by the other."""
+    """A client whose instance has ended is served by the other."""
     lost = f"{REPLICAS[0]}:8501"
     route = next(route for route, home in homes.items() if home == lost)
     servers[0].terminate()
@@ -162,7 +162,7 @@ def survives(homes: dict[str, str], servers: "list[subprocess.Popen[bytes]]") ->
 
 @contextmanager
 def served(home: Path) -> Iterator["tuple[Log, list[subprocess.Popen[bytes]]]"]:
-    """Two instances and nginx, answering."""
+    """Two instances and nginx, once they respond."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("INSIDE_", "STREAMLIT_"))}
     environment |= {"STREAMLIT_SERVER_COOKIE_SECRET": secrets.token_hex(32), "HOME": str(home)}
     environment |= {"INSIDE_BERT_ALLOW_HUB": "0", "INSIDE_BERT_VECTOR_STORE_DIR": str(home / "store")}

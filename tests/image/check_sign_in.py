@@ -1,6 +1,6 @@
-"""Sign-in from end to end: Streamlit's OpenID Connect against a provider of our own, in a browser.
+"""Sign-in from end to end: Streamlit's OpenID Connect with a local provider, in a browser.
 
-python check_sign_in.py, by a Python with playwright; installs deploy/requirements-sign-in.txt into a folder of its own.
+python check_sign_in.py, by a Python with playwright; installs deploy/requirements-sign-in.txt into its own folder.
 """
 
 import os

@@ -1,7 +1,7 @@
-"""Runs a built image as Docker would with the settings of compose.yaml, without Docker.
+"""Run a built image as Docker would with the settings of compose.yaml, without Docker.
 
-Its own network (loopback only), processes and mounts, a root file system that no one can write, no capabilities, its
-own user.
+It has its own network (loopback only), processes and mounts, a read-only root file system, no capabilities, and its own
+user.
 """
 
 import json
@@ -26,7 +26,7 @@ WAITED_S = 240
 
 @dataclass(frozen=True)
 class Image:
-    """A mounted image and what it says of itself."""
+    """A mounted image and its configuration."""
 
     root: Path
     settings: dict[str, Any]
@@ -40,7 +40,7 @@ class Image:
         return str(self.settings["User"])
 
     def groups(self) -> str:
-        """The group of the image's user, from its own table of users."""
+        """The group of the image's user, from its own /etc/passwd."""
         for line in (self.root / "etc/passwd").read_text().splitlines():
             fields = line.split(":")
             if fields[2] == self.user:
@@ -49,7 +49,7 @@ class Image:
 
 
 def buildah(work: Path, *words: str) -> str:
-    """What a buildah command prints."""
+    """Run a buildah command, and return its output."""
     command = ["buildah", "--root", str(work / "storage"), "--runroot", str(work / "run"), *words]
     environment = os.environ | {"STORAGE_DRIVER": "vfs", "BUILDAH_ISOLATION": "chroot"}
     return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.strip()
@@ -57,7 +57,7 @@ def buildah(work: Path, *words: str) -> str:
 
 @contextmanager
 def mounted(work: Path, name: str) -> Iterator[Image]:
-    """An image as a folder."""
+    """Mount an image as a folder."""
     settings = json.loads(buildah(work, "inspect", "--type", "image", name))["Docker"]["config"]
     container = buildah(work, "from", "--pull=never", name)
     try:
@@ -67,7 +67,7 @@ def mounted(work: Path, name: str) -> Iterator[Image]:
 
 
 def _as_user(image: Image, extra: dict[str, str], words: list[str]) -> str:
-    """The shell words that go into the root file system and become its user, with nothing of this machine's kept."""
+    """Shell commands that enter the root file system and switch to its user, without anything of this machine."""
     variables = [*image.environment, *(f"{name}={value}" for name, value in extra.items())]
     group = image.groups()
     inside = f"cd {shlex.quote(image.settings['WorkingDir'])} && exec {shlex.join(words)}"
@@ -91,7 +91,7 @@ def _setting_up(image: Image, models: Path) -> str:
 
 
 class Container:
-    """A running image; its first process is number 1 of its own processes."""
+    """A running image; its first process has number 1 inside."""
 
     def __init__(self, image: Image, models: Path, logs: Path, extra: dict[str, str], words: list[str]) -> None:
         self.image, self.extra, self.logs = image, extra, logs
@@ -111,7 +111,7 @@ class Container:
         return time.monotonic() - self.started
 
     def first(self) -> int:
-        """This machine's number of the container's first process."""
+        """Process id of the container's first process on this machine."""
         found = self.outer.pid
         while _namespace(found) == _namespace("self"):
             children = [line for task in Path(f"/proc/{found}/task").iterdir() for line in _children(task)]
@@ -121,18 +121,18 @@ class Container:
         return found
 
     def inside(self, words: list[str]) -> subprocess.CompletedProcess[str]:
-        """What `docker exec` would give."""
+        """Run a program inside, like `docker exec`."""
         enter = ["nsenter", "--target", str(self.first()), "--net", "--mount", "--pid", "--ipc", "--uts"]
         command = [*enter, "sh", "-c", "exec " + _as_user(self.image, self.extra, words)]
         return subprocess.run(command, capture_output=True, text=True, timeout=WAITED_S)
 
     def near(self, words: list[str], **options: Any) -> "subprocess.Popen[str]":
-        """A program of this machine, which sees the container's network and no other."""
+        """Run a program of this machine in the container's network."""
         enter = ["nsenter", "--target", str(self.first()), "--net"]
         return subprocess.Popen([*enter, *words], text=True, stdout=subprocess.PIPE, stdin=subprocess.PIPE, **options)
 
     def until(self, words: list[str]) -> float:
-        """Seconds after the start at which a program inside first ends well."""
+        """Seconds after the start until a program inside first succeeds."""
         pause = threading.Event()
         while self.seconds() < WAITED_S and self.outer.poll() is None:
             try:
@@ -144,17 +144,17 @@ class Container:
         raise AssertionError(f"Not within {WAITED_S} s: {shlex.join(words)}\n{self.log()}")
 
     def log(self) -> str:
-        """What the container printed."""
+        """The output of the container."""
         return (self.logs / "container.log").read_text(errors="replace")[-3_000:]
 
     def stop(self) -> tuple[int, float]:
-        """Exit code after SIGTERM, and the seconds that it took."""
+        """Exit code after SIGTERM, and the seconds until the end."""
         asked = time.monotonic()
         os.kill(self.first(), 15)
         return self.outer.wait(60), time.monotonic() - asked
 
     def kill(self) -> None:
-        """End it whatever it does."""
+        """Kill it unconditionally."""
         if self.outer.poll() is None:
             try:
                 os.kill(self.first(), 9)
@@ -163,12 +163,12 @@ class Container:
             self.outer.wait(60)
 
     def outbound(self) -> list[str]:
-        """Calls that named an address beyond this machine's own loopback."""
+        """System calls with an address beyond loopback."""
         return outbound((self.logs / "calls.log").read_text(errors="replace"))
 
 
 def outbound(calls: str) -> list[str]:
-    """Lines of strace that name an Internet address beyond loopback."""
+    """Lines of strace with an Internet address beyond loopback."""
     found = []
     for line in calls.splitlines():
         for match in ADDRESS.finditer(line):
@@ -182,7 +182,7 @@ def outbound(calls: str) -> list[str]:
 def running(
     image: Image, models: Path, logs: Path, extra: dict[str, str] | None = None, words: list[str] | None = None
 ) -> Iterator[Container]:
-    """The image's own command, or another, running."""
+    """Run the image's own command, or another."""
     logs.mkdir(parents=True, exist_ok=True)
     container = Container(image, models, logs, extra or {}, words or list(image.settings["Cmd"]))
     try:

@@ -1,19 +1,19 @@
-"""One line a check, and an end at the first that fails."""
+"""Print one line per check, and exit at the first failure."""
 
 import sys
 
 
 def say(what: str, result: object) -> None:
-    """A line."""
+    """Print a line."""
     sys.stdout.write(f"{what:<46} {result}\n")
     sys.stdout.flush()
 
 
 def demand(holds: object, what: str, result: object = "yes") -> None:
-    """A line, if it holds.
+    """Print a line if a condition holds.
 
     Raises:
-        SystemExit: it does not.
+        SystemExit: it does not hold.
     """
     if not holds:
         raise SystemExit(f"FAILED: {what}: {result}")

@@ -1,6 +1,6 @@
-"""Opens addresses in a Chromium of this machine and prints what it saw, one JSON object a line.
+"""Open addresses in a Chromium of this machine, and print what it saw, one JSON object per line.
 
-python look.py URL TEXT ...: each page must come to rest with TEXT on it. Then it waits for its stdin to be closed.
+python look.py URL TEXT ...: each page must finish with TEXT on it. Then it waits until its stdin is closed.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What one replica needs in memory, step by step: the table of docs/deployment.md.
+"""Memory of one replica, step by step: the table in docs/deployment.md.
 
 python measure_memory.py starts a dashboard of this checkout on a free port and prints the table with date and machine.
 """
@@ -27,14 +27,14 @@ WORDS = ("time", "water", "house", "light", "stone", "river", "table", "paper", 
 
 
 def memory(process: int) -> tuple[int, int]:
-    """Resident memory of a process in MiB, now and at most so far."""
+    """Resident memory of a process in MiB, now and at its peak."""
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
     found = {line.split(":")[0]: int(line.split()[1]) for line in lines if line.startswith(("VmRSS", "VmHWM"))}
     return found["VmRSS"] // 1024, found["VmHWM"] // 1024
 
 
 def settled(process: int) -> tuple[int, int]:
-    """Memory once it has not changed by more than 1 MiB for some seconds: imports beside the pages have ended."""
+    """Memory once it has been stable within 1 MiB for some seconds, since background imports have ended."""
     pause = threading.Event()
     before, still = memory(process), 0
     while still < STILL_S:
@@ -46,7 +46,7 @@ def settled(process: int) -> tuple[int, int]:
 
 
 def text(tokens: int, word: str) -> str:
-    """A query string with a text of so many tokens, [CLS] and [SEP] among them."""
+    """A query string with a text of this many tokens, including [CLS] and [SEP]."""
     return f"text={quote_plus(' '.join([word] * (tokens - 2)))}"
 
 

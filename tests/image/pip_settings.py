@@ -1,6 +1,6 @@
-"""What pip is told on this machine, for the build: a pip.conf, and the folders and files that it names.
+"""Settings of pip on this machine for the build: a pip.conf, and the folders and files that it names.
 
-python3 pip_settings.py FILE writes the settings to FILE and prints each path that the build must see, one a line.
+python3 pip_settings.py FILE writes the settings to FILE and prints each path that the build must see, one per line.
 """
 
 import ast
@@ -13,7 +13,7 @@ LOCAL = re.compile(r"(?:file://)?(/[^\s]+)")
 
 
 def settings(listing: str) -> dict[str, str]:
-    """Option -> value from `pip config list`, what the environment says last, as pip itself has it."""
+    """Option -> value from `pip config list`; later lines, such as the environment's, have priority, as in pip."""
     found: dict[str, str] = {}
     for line in sorted(listing.splitlines(), key=lambda line: line.startswith(":env:")):
         name, _, value = line.partition("=")
@@ -24,7 +24,7 @@ def settings(listing: str) -> dict[str, str]:
 
 
 def places(values: dict[str, str]) -> list[Path]:
-    """What the settings name on this machine; an index folder with its parent, where its files are."""
+    """Paths in the settings that exist on this machine; for an index folder its parent, which has its files."""
     found = []
     for value in values.values():
         for word in value.split():

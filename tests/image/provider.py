@@ -1,4 +1,4 @@
-"""An OpenID provider that says yes to everyone, for the check of sign-in. python provider.py PORT"""
+"""An OpenID provider that accepts everyone, for the check of sign-in. python provider.py PORT"""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""Streamlit sessions without a browser: what a tab sends and gets, for the checks of the image and of the proxy."""
+"""Streamlit sessions without a browser, for the checks of the image and of the proxy."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ WAIT_S = 120
 
 
 def opened(url: str, headers: Mapping[str, str]) -> ClientConnection:
-    """A session at an address such as http://127.0.0.1:8080, its page not yet asked for."""
+    """Open a session at an address such as http://127.0.0.1:8080, without requesting a page."""
     return connect(
         url.replace("http://", "ws://", 1) + "/_stcore/stream",
         subprotocols=[Subprotocol("streamlit")],
@@ -23,10 +23,10 @@ def opened(url: str, headers: Mapping[str, str]) -> ClientConnection:
 
 
 def drawn(session: ClientConnection, query: str = "", page: str = "") -> list[str]:
-    """Runs a page, such as "attention", to its end; the kinds of the elements on it.
+    """Run a page, such as "attention", to its end; returns the kinds of its elements.
 
     Raises:
-        AssertionError: an exception is among them, or the run ended otherwise.
+        AssertionError: there is an exception on the page, or the run failed.
     """
     ask = BackMsg()
     ask.rerun_script.query_string = query

@@ -1,4 +1,4 @@
-"""Removals: together they are one run with all of them gone; every curve begins at clean and goes by its order."""
+"""Joint ablations equal one run without all parts; every curve starts at the clean value and follows its order."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Effects: each is the target with the part changed minus clean; the estimate is the slope of central differences.
+"""Effects equal the target with the part changed minus clean; the estimate is the slope of central differences.
 
 Covers `bertviz_core/interventions/mean_activations.py`.
 """
@@ -24,7 +24,7 @@ from tests.helpers.tiny_heads import tiny_head
 from tests.helpers.tiny_models import HEADS, LAYERS, TEXT
 
 STEP = 0.02
-"""Of a gate around 1: large enough for float32, small enough for a straight line."""
+"""Step of a gate around 1: large enough for float32, small enough for linearity."""
 
 
 def test_each_effect_is_that_of_its_own_run() -> None:

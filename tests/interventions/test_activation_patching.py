@@ -1,4 +1,4 @@
-"""Patching: everything copied is the other run, nothing copied no change; a cell is a run with that cell copied."""
+"""Patching: copying everything gives the other run, copying nothing this one; a cell is a run with that cell copied."""
 
 import numpy as np
 import pytest
@@ -13,9 +13,9 @@ from tests.helpers.tiny_causes import ATTENDING, opened, tiny_runs
 from tests.helpers.tiny_models import HEADS, LAYERS
 
 OTHER = "my pet language bank river."
-"""As many tokens as TEXT, hardly one of them the same."""
+"""A text with as many tokens as TEXT, most of them different."""
 TWO_STREAMS = ("lilt",)
-"""Families in which a second stream, of the layout, carries a part of the text past the hidden states."""
+"""Families in which a second stream, for the layout, carries a part of the text past the hidden states."""
 
 
 @pytest.mark.parametrize("family", ATTENDING)
@@ -63,7 +63,7 @@ def test_each_cell_is_the_normalised_effect_of_its_own_run() -> None:
         expected = (value - result.corrupt) / (result.clean - result.corrupt)
         assert result.states[layer, position] == pytest.approx(expected, abs=1e-4)
     assert told == [(1, 3), (2, 3), (3, 3)]
-    # [CLS] and [SEP] go in alike in both texts.
+    # The inputs of [CLS] and [SEP] are the same in both texts.
     assert np.abs(result.states[0, [0, -1]]).max() < 1e-5
 
 

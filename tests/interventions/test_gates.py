@@ -1,4 +1,4 @@
-"""Gates: what they take away is what zeroed weights take away, in every family that attends; a row of ones is nothing.
+"""Gates of 0 equal zeroed weights in every family with attention; gates of 1 change nothing.
 
 Covers `bertviz_core/interventions/hooks.py`, `bertviz_core/interventions/parts.py` and
 `bertviz_core/interventions/runs.py`.
@@ -21,7 +21,7 @@ from tests.helpers.tiny_causes import ATTENDING, WITHOUT_PLACES, cut_head, opene
 from tests.helpers.tiny_models import HEADS, LAYERS, PAIR, TEXT
 
 SHARING = ("albert", "bert", "deberta", "distilbert", "electra", "gpt2", "modernbert", "mpnet", "roberta", "t5")
-"""Families whose rows must share the layers below; others may."""
+"""Families whose rows must share the lower layers; in others they may."""
 
 
 def removed(runs: InterventionRuns, *places: tuple[int, int]) -> float:
@@ -62,7 +62,7 @@ def test_a_head_at_its_mean_is_one_with_zeroed_columns_and_a_corrected_bias(fami
     runs, (loaded, tokenizer) = tiny_runs(family), opened(family)
     means = mean_activations(loaded, tokenizer, (TEXT, PAIR, "the bank"), "three")
     layer, head = runs.layers - 1, 1
-    assert len(users(family, layer)) == 1  # ALBERT's one bias, of all layers, cannot be corrected for one of them
+    assert len(users(family, layer)) == 1  # ALBERT's single bias, for all layers, cannot be corrected for one of them
     gates = head_gates([[(layer, head)]], runs.layers, max(runs.head_counts), "cpu")
     effect = float(runs.effects(gates, means)[0])
     with cut_head(loaded, layer, head, means.heads[layer][head]):

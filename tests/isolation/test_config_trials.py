@@ -1,4 +1,4 @@
-"""A stranger's config is built in a process under limits before it is built here; the verdict is kept.
+"""An untrusted config is built in a process with limits before it is built here; the verdict is cached.
 
 Covers `bertviz_core/isolation/config_trials.py`, `bertviz_core/isolation/pool.py`,
 `bertviz_core/isolation/sanitized/terms.py`, `bertviz_core/architecture/dataflow/trial.py`.
@@ -36,7 +36,7 @@ TINY = {"model_type": "bert", "hidden_size": 8, "num_attention_heads": 2, "inter
 
 
 def strangers(**entries: Any) -> OpenedConfig:
-    """A config that a stranger wrote, as it is opened where models are isolated."""
+    """An untrusted config, opened as where models are isolated."""
     return OpenedConfig({**TINY, **entries}, Terms(trial=SETTINGS))
 
 
@@ -80,7 +80,7 @@ def test_a_refusal_of_the_family_keeps_its_class(monkeypatch: pytest.MonkeyPatch
 def test_only_a_strangers_config_is_tried_and_only_where_the_settings_say_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A folder's config is, unless it is one of the catalogue's whatever its labels; a mapping of one's own is not."""
+    """A folder's config is tried, unless it is one of the catalogue with any labels; a caller's own mapping is not."""
     monkeypatch.setattr(Worker, "ask", lambda *_: pytest.fail("tried"))
     build_skeleton("small", {**TINY, "num_hidden_layers": 1})
     known = catalog.find("bert-tiny")

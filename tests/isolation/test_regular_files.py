@@ -1,4 +1,4 @@
-"""A stranger's model folder opens no file of this machine but its own, and asks no one.
+"""An untrusted model folder opens no file outside itself, and makes no requests.
 
 Covers `bertviz_core/isolation/offline.py`, `bertviz_core/models/safetensors/linked_weights.py`.
 """
@@ -37,7 +37,7 @@ TEXT = f"I love {hostile.SECRET} python"
 
 @pytest.fixture(scope="module")
 def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model folder with nothing wrong."""
+    """A valid model folder."""
     return hostile.model_folder(tmp_path_factory.mktemp("honest") / "model")
 
 
@@ -54,7 +54,7 @@ def secret(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def in_time() -> Iterator[None]:
-    """A test that waits for a pipe or reads a device without end is ended."""
+    """End a test that waits for a pipe or reads an endless device."""
 
     def late(*_: Any) -> None:
         raise TimeoutError("it waits for a file that never ends")
@@ -67,7 +67,7 @@ def in_time() -> Iterator[None]:
 
 
 def attempts(name: str, settings: Settings) -> dict[str, Callable[[], Any]]:
-    """All that is done with a model."""
+    """All operations on a model."""
     return {
         "tokenizer": lambda: load_tokenizer(resolve(name, settings), settings),
         "skeleton": lambda: skeleton.build_skeleton(name, resolve(name, settings).config),
@@ -79,10 +79,10 @@ def attempts(name: str, settings: Settings) -> dict[str, Callable[[], Any]]:
 
 
 def opened(name: str, settings: Settings, monkeypatch: pytest.MonkeyPatch, only: str | None = None) -> dict[str, str]:
-    """What each attempt came to: "" or the refusal; nothing secret in it, and no connection tried.
+    """Result of each operation: "" or the refusal; asserts that nothing secret is in it, and no connection was tried.
 
     Args:
-        only: One attempt instead of all of them.
+        only: one operation instead of all of them.
     """
     came: dict[str, str] = {}
     with hostile.no_network(monkeypatch) as tried:
@@ -111,7 +111,7 @@ def places(secret: Path, folder: Path) -> dict[str, Any]:
 
 
 def in_turn(values: dict[str, Any], number: int) -> Any:
-    """One of the values, another for each number."""
+    """One of the values, in turn by number."""
     return [*values.values()][number % len(values)]
 
 
@@ -190,13 +190,13 @@ KINDS: dict[str, Callable[[Path], Any]] = {
     "terminal": hostile.terminal,
 }
 READERS = ("config.json", "model.safetensors", "vocab.txt")
-"""A file of each way of reading: JSON, tensors, words."""
+"""One file for each reader: JSON, tensors, words."""
 REPLACED = sorted(
     {(name, "outside") for name in hostile.NAMES}
     | {(name, [*KINDS][number % len(KINDS)]) for number, name in enumerate(hostile.NAMES)}
     | {(name, kind) for name in READERS for kind in (*KINDS, "json outside")}
 )
-"""Every file as a link to a file of the server and as one thing that is no file; one of each reader as everything."""
+"""Every file as a link to a server file and as one kind of special file; one file of each reader as all kinds."""
 
 
 @pytest.mark.parametrize(("name", "kind"), REPLACED)

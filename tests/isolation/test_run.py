@@ -1,4 +1,4 @@
-"""A child process under limits: its answer, or in words why there is none; never more than was allowed.
+"""A child process under limits returns its answer, or a message why there is none; never more than allowed.
 
 Covers `bertviz_core/isolation/child.py`.
 """
@@ -18,7 +18,7 @@ SET = "import sys, os, time; from bertviz_core.isolation.child import set_limits
 
 
 def child(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
-    """Let the child run this code under its limits."""
+    """Make the child run this code under its limits."""
     monkeypatch.setattr(run, "command", lambda task, limits: [sys.executable, "-c", SET + code])
 
 

@@ -1,4 +1,4 @@
-"""The process that reads strangers' files reaches nothing but what it was given, where the system has such walls.
+"""The process that reads untrusted files has access only to its inputs, where the system supports such restrictions.
 
 Covers `bertviz_core/isolation/syscalls.py`.
 """
@@ -57,7 +57,7 @@ PROCESS = (
     "process_vm_readv()",
     "ptrace()",
 )
-"""What a filter of system calls refuses."""
+"""Probes that the system call filter refuses."""
 FILES = (
     "open(f'/proc/{parent}/environ', 'rb').read()",
     "open(f'/proc/{parent}/mem', 'rb')",
@@ -73,7 +73,7 @@ FILES = (
     "os.listdir('/')",
     "open('/etc/passwd').read()",
 )
-"""What Landlock refuses."""
+"""Probes that Landlock refuses."""
 LEFT = (
     "thread = threading.Thread(target=int); thread.start(); thread.join()",
     "os.kill(os.getpid(), 0)",
@@ -81,7 +81,7 @@ LEFT = (
     "open(os.devnull, 'w').write('x')",
     "import pandas, pyarrow.parquet",
 )
-"""What a reader needs."""
+"""Probes that a reader needs."""
 
 
 @pytest.fixture
@@ -94,10 +94,10 @@ def file(tmp_path: Path) -> Path:
 def asked(
     monkeypatch: pytest.MonkeyPatch, file: Path, probes: tuple[str, ...], end: str = CONFINED
 ) -> dict[str, object]:
-    """What came of each probe in a child: "done", or the number of the error."""
+    """Result of each probe in a child: "done", or the error number."""
     plain = run.command(TASK, LIMITS)
     code = f"{CODE}\nFILE = {str(file)!r}\n{end}"
-    # The arguments of the child's own command, behind one that stands where -c has its code.
+    # The arguments of the child's own command, after a placeholder for the code of -c.
     monkeypatch.setattr(run, "command", lambda task, limits: [sys.executable, "-s", "-c", code, "", *plain[4:]])
     answers = json.loads(run_limited(TASK, json.dumps(probes).encode(), LIMITS))
     monkeypatch.undo()
@@ -162,7 +162,7 @@ def test_a_filter_lets_a_thread_start_and_nothing_else_of_a_machine(machine: str
     own, code = syscalls.CONDITIONAL[machine], syscalls.CODES[machine]
 
     def verdict(number: int, first: int = 0, convention: int = code) -> int:
-        """What the lines come to, run as the kernel does (linux/filter.h)."""
+        """Result of the filter's lines, run like in the kernel (linux/filter.h)."""
         fields, loaded, place = {0: number, 4: convention, 16: first}, 0, 0
         while True:
             operation, if_true, if_false, value = lines[place]

@@ -1,4 +1,4 @@
-"""A child that stays: answers as they were asked for, ended where it takes too much, and back when asked again.
+"""A persistent child returns answers in order, is ended when it exceeds its limits, and is restarted on request.
 
 Covers `bertviz_core/isolation/worker.py`, `bertviz_core/isolation/messages.py`, `bertviz_core/isolation/warm_child.py`.
 """

@@ -1,4 +1,4 @@
-"""Numbers of a journey against their definitions: bins, entropy, ribbons, what opens; and the question about all of it.
+"""Numbers of a journey equal their definitions: bins, entropy, ribbons, opened parts; and the question about them.
 
 Covers `bertviz_core/questions/texts/journey.py`.
 """

@@ -1,4 +1,4 @@
-"""Stages of a model: every parameter is counted in one, in every family; a layer is described as it is built."""
+"""Stages of a model: every parameter is counted in exactly one, in every family; layers are described as built."""
 
 import pytest
 
@@ -14,7 +14,7 @@ TEXT = Options(("i love my pet python",))
 
 
 def travelled(family: str, settings: Settings) -> tuple[Journey, int]:
-    """The journey of a text through a tiny model, and the parameters of its ledger."""
+    """The journey of a text through a tiny model, and the number of parameters in its ledger."""
     save_tiny(family, settings.models_dir / family)
     opened = OpenedModel(family, settings)
     return journey(opened, TEXT).result, parameters(opened, Options()).result.total
@@ -69,7 +69,7 @@ def test_local_layers_are_told_from_those_that_see_everything(settings: Settings
 
 
 def test_a_model_without_weights_has_its_stages_and_one_sentence(settings: Settings) -> None:
-    opened = OpenedModel("bert-base-uncased", settings)  # known from its config and its file's header alone
+    opened = OpenedModel("bert-base-uncased", settings)  # known from its config and its file's header only
     way = journey(opened, TEXT).result
     assert "is not on this machine" in way.missing
     assert way.turn is None

@@ -1,4 +1,4 @@
-"""The device that is asked for is the one that is taken, or one sentence says what is there instead."""
+"""The requested device is used, or one message lists the available ones."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from bertviz_core.models.device import chosen_device, copy_tensors, device_kind,
 
 
 def machine(monkeypatch: pytest.MonkeyPatch, gpus: int = 0, mps: bool = False) -> None:
-    """Let torch find so many CUDA GPUs, or Apple's."""
+    """Make torch find this many CUDA GPUs, or Apple's."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
@@ -66,7 +66,7 @@ def test_copies_share_no_memory_with_what_they_were_made_of() -> None:
 
 
 def test_a_full_device_is_one_sentence() -> None:
-    """What torch raises where a GPU is full, by its own class and by the words of the libraries below it."""
+    """Errors of torch for a full GPU, by its own class and by messages of lower libraries."""
 
     class Refused(torch.Tensor):
         def __new__(cls, error: Exception) -> "Refused":

@@ -1,7 +1,7 @@
 """A family is described in one row, and docs/adding-a-family.md names every other place.
 
-A made-up family is added by following that page: registered with transformers, its facts generated, given a row,
-saved, and read as any other.
+A fictional family is added by following that page: registered with transformers, its facts generated, its row added,
+saved, and read like any other.
 
 Covers `bertviz_core/models/catalog/generate.py`.
 """
@@ -41,13 +41,13 @@ ROW = Family("Pet BERT", parts=(("tricks", "feed_forward"),))
 
 
 class PetBertConfig(transformers.BertConfig):
-    """The config of a family that nobody has published."""
+    """The config of an unpublished family."""
 
     model_type = PET
 
 
 class PetBertModel(transformers.BertModel):
-    """BERT whose positions begin at row 2 and whose layers have one more matrix under a name of its own."""
+    """BERT with positions from row 2, and with an extra matrix under its own name in each layer."""
 
     config_class = PetBertConfig
 
@@ -63,7 +63,7 @@ class PetBertModel(transformers.BertModel):
 
 @pytest.fixture
 def pet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A checkpoint of the family, which transformers and the packaged facts know; it has no row yet."""
+    """A checkpoint of the family, known to transformers and to the packaged facts; it has no row yet."""
     monkeypatch.setattr("transformers.PetBertConfig", PetBertConfig, raising=False)
     monkeypatch.setattr("transformers.PetBertModel", PetBertModel, raising=False)
     monkeypatch.setitem(configuration_auto.CONFIG_MAPPING_NAMES, PET, "PetBertConfig")
@@ -84,13 +84,13 @@ def pet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def forget_names() -> None:
-    """Roles of names are remembered by family; a row that comes later changes them."""
+    """Clear the cached roles of names of each family, which change with a new row."""
     naming._classify.cache_clear()
     naming._role_of_form.cache_clear()
 
 
 def feed_forward(folder: Path, settings: Settings) -> set[int]:
-    """Parameters of the feed-forward part, by layer."""
+    """Numbers of parameters of the feed-forward part over the layers."""
     forget_names()
     return {row.feed_forward for row in source_ledger(folder_source("pet", folder), settings).layers}
 
@@ -121,7 +121,7 @@ def test_a_type_without_a_row_gets_the_common_case() -> None:
 
 
 def literal_modules(root: Path) -> dict[str, set[str]]:
-    """Modules that name model types of the table in their code -> the types; the table and the catalogue left out."""
+    """Modules with model types of the table in their code -> the types; without the table and the catalogue."""
     named: dict[str, set[str]] = {}
     for path in python_files(root):
         place = path.relative_to(root).as_posix()

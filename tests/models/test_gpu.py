@@ -1,7 +1,7 @@
-"""What a GPU computes is what the CPU computes: runs, sentence vectors and predictions, to 1e-4 of the largest value.
+"""A GPU gives the same results as the CPU: runs, sentence vectors and predictions, to 1e-4 of the largest value.
 
-Products of float32 on a GPU add in another order, and its kernels of attention are others: sums of a few hundred
-numbers then differ in the last digits, through all layers by less than this.
+Products of float32 on a GPU add in another order, and its attention kernels differ: sums of a few hundred numbers
+then differ in the last digits, through all layers by less than this.
 """
 
 import gc
@@ -102,5 +102,5 @@ def test_a_model_that_is_let_go_gives_its_memory_back() -> None:
     assert weights <= held <= 1.1 * weights
     assert held < (device_nbytes("cuda") or 0)
     del model
-    gc.collect()  # modules and their hooks refer to each other
+    gc.collect()  # modules and their hooks form reference cycles
     assert torch.cuda.memory_allocated() - before < 0.01 * weights

@@ -1,4 +1,4 @@
-"""Hub models on a small server of the tests' own: header by range requests, cache, and what can go wrong."""
+"""Hub models on a small local server: header by range requests, cache, and possible errors."""
 
 import dataclasses
 import json

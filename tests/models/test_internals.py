@@ -1,4 +1,4 @@
-"""What other libraries do not promise to keep, each used in one place: the first test to fail at an upgrade.
+"""Internal APIs of other libraries, each used in one place: the first tests to fail after an upgrade.
 
 Covers `bertviz_core/models/torch_internals.py`, `bertviz_core/models/transformers_internals.py`.
 """
@@ -18,12 +18,12 @@ ROOT = Path(__file__).parents[2]
 OWN = {ROOT / "bertviz_core" / "models" / name for name in ("torch_internals.py", "transformers_internals.py")}
 SOURCES = [path for folder in ("bertviz_core", "ui", "pages") for path in (ROOT / folder).rglob("*.py")]
 PYTHONS = {"_replace", "_asdict", "_exit"}
-"""Documented, in spite of their names."""
+"""Documented names that start with an underscore."""
 STREAMLIT = {"_get_signed_cookie_with_chunks"}
 
 
 def private_attributes(tree: ast.Module) -> set[str]:
-    """Private attributes of something else than the object itself, by name, also where getattr asks for them."""
+    """Private attributes of other objects, by name, including those in getattr."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and not (
@@ -36,7 +36,7 @@ def private_attributes(tree: ast.Module) -> set[str]:
 
 
 def declared(tree: ast.Module) -> set[str]:
-    """What a file of ours gives a name."""
+    """Names defined in a file."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -112,7 +112,7 @@ def test_transformers_still_has_what_is_used_of_it() -> None:
 
 
 def test_what_transformers_listens_with_is_taken_away_and_nothing_else() -> None:
-    """Its own forward hooks are known by the module in which they were defined."""
+    """Its own forward hooks are identified by the module that defines them."""
     assert output_capturing.__name__ == transformers_internals.CAPTURING
     model = BertModel(tiny_config("bert")).eval()
     heard: list[str] = []

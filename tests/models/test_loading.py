@@ -1,4 +1,4 @@
-"""Checkpoints into memory: what is in the file and nothing else, refused in words where that cannot be.
+"""Loading checkpoints: exactly the content of the file, or a refusal with a message.
 
 Covers `bertviz_core/models/local_files.py`.
 """
@@ -64,7 +64,7 @@ def hidden(folder: Path, loaded: LoadedModel) -> Any:
 
 
 def rewrite(folder: Path, change: Any) -> None:
-    """The weights of a folder, changed."""
+    """Change the weights of a folder."""
     tensors = load_file(folder / "model.safetensors")
     save_file(change(tensors), folder / "model.safetensors", metadata={"format": "pt"})
 
@@ -131,7 +131,7 @@ def test_an_adapter_alone_is_no_model(tmp_path: Path) -> None:
 
 
 def test_random_hashing_has_a_seed(tmp_path: Path) -> None:
-    """Kitaev et al. 2020, section 2: tokens are hashed by random rotations, and without a seed each run has its own."""
+    """Kitaev et al. 2020, section 2: tokens are hashed by random rotations; without a seed each run has its own."""
     ReformerModel(ReformerConfig(**REFORMER)).save_pretrained(tmp_path)
     loaded = load(tmp_path)
     assert any("hashes tokens at random; here always with seed 0" in notice for notice in loaded.notices)
@@ -355,7 +355,7 @@ def test_a_model_is_built_while_the_weights_of_another_are_read(bert: Path, monk
 def test_weights_that_are_written_over_while_they_are_loaded_end_nothing(
     bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A map of a file that is cut short ends the process at the first look at it."""
+    """Accessing a memory map of a truncated file would end the process."""
     expected = load(bert).model.state_dict()
 
     def cut_and_copy(*arguments: Any) -> None:
@@ -386,13 +386,13 @@ def test_a_config_that_asks_for_far_more_than_its_files_hold_takes_no_memory(ber
 
 
 def max_rss() -> int:
-    """Most bytes that this process ever had in memory."""
+    """Peak memory of this process in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 @pytest.mark.parametrize("model_type", ["llama", "qwen2"])
 def test_a_base_model_that_its_class_calls_otherwise_is_found(model_type: str, tmp_path: Path) -> None:
-    """Of question answering, whose class names it `transformer`."""
+    """A question answering class whose base model is named `transformer`."""
     torch.manual_seed(0)
     whole = AutoModelForQuestionAnswering.from_config(decoder_config(model_type)).eval()
     whole.save_pretrained(tmp_path)

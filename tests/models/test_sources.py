@@ -1,4 +1,4 @@
-"""From a name to a model: the order of the places, and every refusal in one sentence.
+"""From a name to a model: the order of the places, and one message for every refusal.
 
 Covers `bertviz_core/errors.py`, `bertviz_core/settings.py`, `bertviz_core/models/catalog/bundled.py`.
 """

@@ -17,9 +17,9 @@ from bertviz_core.figures.pages import PAGES
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))
 LARGEST_FIGURE = 2_000_000
-"""Letters of a figure as HTML, far below plotly's own code."""
+"""Most characters of a figure as HTML, far below plotly's own code."""
 SECONDS = 240
-"""For one cell, far above what the slowest takes; the notebooks' own assertions check their numbers."""
+"""Most seconds for one cell, far above the slowest; the notebooks' own assertions check their numbers."""
 
 
 @pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)

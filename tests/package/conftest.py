@@ -1,4 +1,4 @@
-"""The project as pip gets it: a wheel, an sdist, and an environment that has the wheel and not the source tree."""
+"""Fixtures of the installed package: a wheel, and an environment with the wheel and without the source tree."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def ran(command: Sequence[str | Path], cwd: Path) -> "subprocess.CompletedProcess[str]":
-    """A command that ends well, away from the source tree and from what is set for these tests."""
+    """Run a command outside the source tree and without the tests' environment variables; fails if it fails."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("INSIDE_BERT_", "PYTHON"))}
     environment = {**kept, "HOME": str(cwd), "INSIDE_BERT_ALLOW_HUB": "0"}
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, encoding="utf-8", check=False)
@@ -23,7 +23,7 @@ def ran(command: Sequence[str | Path], cwd: Path) -> "subprocess.CompletedProces
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel that the source tree makes."""
+    """The wheel built from the source tree."""
     place = tmp_path_factory.mktemp("wheel")
     ran([sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", place, ROOT], place)
     return next(place.glob("*.whl"))
@@ -31,7 +31,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A new virtual environment with the wheel; what the wheel needs is what these tests run with, by a .pth file."""
+    """A new virtual environment with the wheel; its dependencies come from the tests' environment by a .pth file."""
     place = tmp_path_factory.mktemp("environment")
     ran([sys.executable, "-m", "venv", "--without-pip", place], place)
     python = place / "bin" / "python"
@@ -42,5 +42,5 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def packages(environment: Path) -> Path:
-    """The folder in which an environment keeps its packages."""
+    """The folder of an environment's packages."""
     return next(environment.glob("lib/python3*/site-packages"))

@@ -1,4 +1,4 @@
-"""The installed command, away from the source tree: help, numbers, a figure; tests/browser has its dashboard."""
+"""The installed command outside the source tree: help, numbers, a figure; tests/browser tests its dashboard."""
 
 import json
 from pathlib import Path

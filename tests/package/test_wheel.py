@@ -1,4 +1,4 @@
-"""What is in the wheel: all of the library and the dashboard under one name, with the pins of requirements.txt."""
+"""Content of the wheel: the whole library and dashboard under one name, with the pins of requirements.txt."""
 
 import re
 import subprocess
@@ -26,7 +26,7 @@ def contents(path: Path) -> dict[str, bytes]:
 
 
 def pinned(lines: Iterable[str]) -> dict[str, tuple[str, frozenset[str]]]:
-    """Normal name -> version and extras."""
+    """Normalized name -> version and extras."""
     wanted = [Requirement(line) for line in lines]
     return {re.sub(r"[-_.]+", "-", r.name).lower(): (str(r.specifier), frozenset(r.extras)) for r in wanted}
 
@@ -43,7 +43,7 @@ def test_every_file_of_the_tree_is_in_the_wheel_and_nothing_else(wheel: Path) ->
         names[f"{DASHBOARD}/{name}"] = name
     assert (
         len({Path(name).suffix for name in names}) >= 10
-    )  # of which pages, styles, scripts, tables, fonts and lessons
+    )  # including pages, styles, scripts, tables, fonts and lessons
     packed = {name: data for name, data in contents(wheel).items() if ".dist-info/" not in name}
     assert packed.keys() == names.keys()
     assert all(data == (ROOT / names[name]).read_bytes() for name, data in packed.items())

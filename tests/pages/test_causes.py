@@ -1,4 +1,4 @@
-"""The page on heads that matter: its numbers against models whose weights are changed, and every refusal in a sentence.
+"""The page on heads that matter: its numbers against models with changed weights, and one message for every refusal.
 
 Covers `pages/causes.py`, `ui/views/causes/*.py`.
 """
@@ -37,14 +37,14 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shown(**address: str) -> AppTest:
-    """The page, without an error; of the bundled model, which has no head, with a second text for the cosine."""
+    """Open the page without an error, with the bundled model, which has no head, and a second text for the cosine."""
     at = opened("causes", **({} if "model" in address else {"pair": SECOND_TEXT}) | address)
     assert not at.exception
     return at
 
 
 def charts(at: AppTest) -> dict[str, Any]:
-    """Key of each chart -> the chart as it is sent."""
+    """Key of each chart -> the chart as sent to the browser."""
     return {each.proto.id.rpartition("-")[2]: _decoded(json.loads(each.proto.spec)) for each in at.get("plotly_chart")}
 
 
@@ -55,14 +55,14 @@ def cells(at: AppTest, key: str) -> np.ndarray:
 
 
 def told(at: AppTest) -> str:
-    """All that the page says in Markdown."""
+    """All Markdown of the page."""
     return " ".join(said(line.value) for line in (*at.markdown, *at.caption))
 
 
 def cosine_without(*places: tuple[int, int], second: str = SECOND_TEXT, text: str = TEXT) -> float:
-    """The cosine of transformers' own runs, the columns of some heads in the output projections set to 0.
+    """The cosine of transformers' own runs, with the columns of some heads in the output projections set to 0.
 
-    The second text is held fixed: it is run by the model as it is.
+    The second text is fixed: it is run by the unchanged model.
     """
     folder = resolve(DEFAULT_MODEL, settings()).folder
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
@@ -107,14 +107,14 @@ def test_the_map_has_the_effects_of_a_model_without_each_head() -> None:
 
 
 class Gate:
-    """Where work is held."""
+    """Pauses work at a partial result."""
 
     def __init__(self) -> None:
         self.reached, self.go = Event(), Event()
         self.count = self.at = 0
 
     def pages(self, at: int, monkeypatch: pytest.MonkeyPatch, **address: str) -> tuple[AppTest, AppTest]:
-        """The page while the work is held at its partial result of this number, and at the end."""
+        """The page while the work is paused at its partial result of this number, and at the end."""
         self.at = at
         shown(**address)
         assert self.reached.wait(WAIT_S)
@@ -126,7 +126,7 @@ class Gate:
 
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
-    """Work that stops where it has shown so many partial results, until it is let go."""
+    """Pause work after a number of partial results, until it is released."""
     held, show = Gate(), Job.show
 
     def shown_and_held(job: Job[Any], so_far: Any) -> None:

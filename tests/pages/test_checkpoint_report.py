@@ -1,4 +1,4 @@
-"""The load report of the checkpoint page: figures, words, keys, repair, the head's difference; no weight is read."""
+"""The load report of the checkpoint page: figures, texts, keys, repair, the head's additions; no weight is read."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from tests.pages.opened import metrics, opened, said
 
 @pytest.fixture
 def classifier(models_dir: Path) -> Path:
-    """A fine-tuned classifier of three labels, as save_pretrained leaves it."""
+    """A fine-tuned classifier with three labels, as written by save_pretrained."""
     torch.manual_seed(0)
     folder = models_dir / "mine"
     AutoModelForSequenceClassification.from_config(tiny_config("bert", num_labels=3)).save_pretrained(folder)
@@ -23,7 +23,7 @@ def classifier(models_dir: Path) -> Path:
 
 
 def words(at: AppTest) -> str:
-    """The box that says what the report means."""
+    """The box that explains the report."""
     (box,) = [*at.success, *at.warning, *at.error]
     return said(box.value)
 
@@ -43,7 +43,7 @@ def test_the_bundled_model_is_reported_whole() -> None:
     assert words(at).startswith("Ready to use")
     assert len(keys(at)) == 104
     assert [row["name"] for row in keys(at) if row["status"] == "ignored"] == ["embeddings.position_ids"]
-    assert len(at.get("plotly_chart")) == 1  # nothing is added, so nothing is drawn of it
+    assert len(at.get("plotly_chart")) == 1  # nothing is added, so there is no figure of it
 
 
 def test_a_new_head_is_told_and_its_keys_come_first() -> None:

@@ -1,4 +1,4 @@
-"""The checkpoint page's views on weights and on two checkpoints: what is drawn is what NumPy gives.
+"""The checkpoint page's views of weights and of two checkpoints show the numbers of NumPy.
 
 Covers `pages/checkpoint.py`, `ui/views/checkpoint/*.py`.
 """
@@ -24,29 +24,29 @@ QUERY = "encoder.layer.1.attention.self.query.weight"
 
 
 def charts(at: AppTest) -> list[dict[str, Any]]:
-    """All charts of the page as they are sent to the browser."""
+    """All charts of the page as sent to the browser."""
     return [_decoded(json.loads(each.proto.spec)) for each in at.get("plotly_chart")]
 
 
 def maps(at: AppTest) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The cells outside the layers and those in them, of the page's first chart."""
+    """The cells outside the layers and those in them, from the page's first chart."""
     outside, inside = (each for each in charts(at)[0]["data"] if each["type"] == "heatmap")
     return outside, inside
 
 
 def weights(**query: str) -> AppTest:
-    """The view on the weights of a checkpoint."""
+    """Open the view of the weights of a checkpoint."""
     return opened("checkpoint", view="Weights", **query)
 
 
 def compared(**query: str) -> AppTest:
-    """The view on two checkpoints."""
+    """Open the view of two checkpoints."""
     return opened("checkpoint", view="Two checkpoints", **query)
 
 
 @pytest.fixture
 def tiny(models_dir: Path) -> Path:
-    """A tiny BERT below the models folder."""
+    """A tiny BERT in the models folder."""
     return save_tiny("bert", models_dir / "base")
 
 

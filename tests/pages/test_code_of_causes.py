@@ -1,4 +1,4 @@
-"""Code of the page on heads that matter runs as it stands and gives the page's numbers."""
+"""Code of the page on heads that matter runs as it is and gives the page's numbers."""
 
 from contextlib import redirect_stdout
 from io import StringIO
@@ -42,7 +42,7 @@ def test_the_code_of_each_view_gives_its_numbers(view: str, key: str, monkeypatc
 
 
 def run(code: str) -> dict[str, Any]:
-    """The names that the lines leave."""
+    """Run code, and return its variables."""
     names: dict[str, Any] = {}
     with redirect_stdout(StringIO()):
         exec(code, names)

@@ -1,4 +1,4 @@
-"""Code of the pages on a model's parts runs as it stands and gives the page's numbers.
+"""Code of the pages on a model's parts runs as it is and gives the page's numbers.
 
 Covers `ui/views/architecture/reproduction.py`.
 """

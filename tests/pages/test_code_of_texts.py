@@ -1,4 +1,4 @@
-"""Code of the pages on tokens and sentences runs as it stands and gives the page's numbers; no view is left out."""
+"""Code of the pages on tokens and sentences runs as it is and gives the page's numbers; every view is tested."""
 
 import ast
 import re
@@ -45,7 +45,7 @@ def pairs(at: AppTest, values: Printed) -> None:
     cells, total, cosine = values
     shown = folded(at, "sentences_pair").select_dtypes("number").to_numpy()
     close(cells, shown[: len(cells), -cells.shape[1] :])
-    if not at.warning:  # an approximation says so
+    if not at.warning:  # an approximation has a warning
         close(total, cosine)
     assert any(f"**{float(cosine):.4f}**" in each.value for each in at.markdown)
 
@@ -203,13 +203,13 @@ def test_the_score_of_two_texts() -> None:
 @pytest.mark.parametrize("page", [path.stem for path in sorted((ROOT / "pages").glob("[a-z]*.py"))])
 @pytest.mark.sample(2)
 def test_no_view_is_left_out(page: str) -> None:
-    """A test that runs code names the page, and each of its views but the one that it opens with."""
+    """A test that runs code names the page, and each of its views except the first."""
     run: list[ast.AST] = []
     for path in (ROOT / "tests").rglob("test_*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         if re.match(r"test_(code_of|reproduction)", path.name):
             run.append(tree)
-        else:  # a page's own test, of which only what is run counts
+        else:  # a page's own test, of which only executed code counts
             calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
             run += [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "check_view"]
     named = {node.value for tree in run for node in ast.walk(tree) if isinstance(node, ast.Constant)}

@@ -1,4 +1,4 @@
-"""Code of the page on words that matter runs as it stands and gives the page's numbers."""
+"""Code of the page on words that matter runs as it is and gives the page's numbers."""
 
 from contextlib import redirect_stdout
 from io import StringIO

@@ -1,4 +1,4 @@
-"""The page Corpus: its numbers are the library's, its code gives them again, bad folders get a sentence.
+"""The page Corpus: its numbers equal the library's, its code reproduces them, and damaged folders give a message.
 
 Covers `ui/views/corpus/*.py`, `ui/cache/corpora.py`, `ui/widgets/lists/downloads.py`.
 """
@@ -41,7 +41,7 @@ VIEWS = ["Search", "Map", "Near duplicates", "Clusters", "Heads", "Probes", "Abo
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of corpora with one in it."""
+    """A folder with one corpus."""
     root = tmp_path_factory.mktemp("corpora")
     make_corpus(root / "made", ROWS, seeded_vectors(0), per_shard=150)
     return root
@@ -61,7 +61,7 @@ def tiny(models_dir: Path) -> str:
 
 
 def sentences(at: AppTest) -> list[str]:
-    """What the page refuses, without an exception."""
+    """Error messages of the page, which has no exception."""
     assert not at.exception
     return [said(each.value) for each in at.error]
 
@@ -271,7 +271,7 @@ def test_the_example_is_made_once_and_then_shown(tmp_path: Path, monkeypatch: py
 
 @pytest.fixture
 def broken(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the corpus, to be spoiled."""
+    """A copy of the corpus, to be damaged."""
     root = tmp_path / "spoiled"
     shutil.copytree(made, root)
     monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(root))

@@ -1,4 +1,4 @@
-"""What every view hands out: its files' names, and a caption with model, revision, text and colours.
+"""Downloads of every view: names of files, and a caption with model, revision, text and colours.
 
 Covers `ui/widgets/files/theme.py`.
 """
@@ -25,7 +25,7 @@ TEXT = "“I love my pet python.”"
 
 
 class View(NamedTuple):
-    """A view, and what its downloads must say."""
+    """A view, and the expected content of its downloads."""
 
     page: str
     address: dict[str, str]
@@ -41,7 +41,7 @@ class View(NamedTuple):
 
     @property
     def named(self) -> str:
-        """The model with its revision, as a caption says it."""
+        """The model with its revision, as in a caption."""
         return f"{self.model}, revision {BUNDLED[self.model].digests[WEIGHTS][:12]}."
 
 
@@ -52,7 +52,7 @@ def of_text(page: str, address: dict[str, str], *names: str, colours: str = "", 
 
 SIX = "texts, the first “"
 OF_HEADS = f"attention-of-layer-2-head-7-{MODEL}", f"attention-of-all-heads-{MODEL}"
-"""What the attention view draws into files itself: it is no chart."""
+"""Files that the attention view, which is not a chart, draws itself."""
 VIEWS = {
     "stack": View("overview", {}, (f"overview-stack-{MODEL}",)),
     "tree": View("parameters", {}, (f"parameters-sunburst-{MODEL}",)),
@@ -267,7 +267,7 @@ def at_view(view: View) -> AppTest:
 
 
 def rows(at: AppTest) -> list[dict[str, Any]]:
-    """What the buttons for images of a page were given."""
+    """Arguments of the image buttons of a page."""
     found = [each.proto.json for each in at.get("bidi_component") if each.proto.component_name == "figure_download"]
     return [json.loads(each) for each in found]
 

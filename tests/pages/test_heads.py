@@ -1,4 +1,4 @@
-"""The heads page: what it draws are the checkpoint's own weights and the model's own attention, in every view.
+"""The heads page draws the checkpoint's own weights and the model's own attention, in every view.
 
 Covers `ui/views/heads/*.py`, `ui/widgets/cell_controls.py`.
 """
@@ -27,14 +27,14 @@ VIEWS = ("One matrix", "One product or twelve", "One cell", "All heads")
 
 @pytest.fixture(scope="module")
 def own() -> Any:
-    """The model itself with eager attention, loaded without any of our code."""
+    """The model itself with eager attention, loaded without our code."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     return transformers.AutoModel.from_pretrained(bundled_folder(), attn_implementation="eager").eval()
 
 
 @pytest.fixture(scope="module")
 def outputs(own: Any) -> Any:
-    """What the model itself makes of the default text."""
+    """The model's own outputs for the default text."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(bundled_folder())
     with torch.inference_mode():
         return own(**tokenizer(TEXT, return_tensors="pt"), output_hidden_states=True, output_attentions=True)

@@ -1,4 +1,4 @@
-"""Every page with the worst of the hostile folders: a refusal in words, no fault, nothing of the server's files."""
+"""Every page with the worst hostile folders: a refusal with a message, no exception, nothing of the server's files."""
 
 import json
 import os
@@ -14,7 +14,7 @@ PAGES = tuple(sorted(path.stem for path in (SHELL.parents[1] / "pages").glob("[!
 
 
 def named(folder: Path, secret: Path) -> None:
-    """A vocabulary that the settings of the tokenizer name."""
+    """A vocabulary file named by the tokenizer's settings."""
     hostile.set_json(folder, "tokenizer_config.json", vocab=str(secret), vocab_file=str(secret))
 
 

@@ -1,4 +1,4 @@
-"""The page Journey: what its drawing is sent, for every state that an address names, and what it refuses.
+"""The page Journey: the message for its drawing, for every state in an address, and refusals.
 
 Covers `ui/views/journey/*.py` and `ui/components/journey/__init__.py`.
 """
@@ -16,7 +16,7 @@ from ui.widgets.lists import progress
 
 
 def header(at: AppTest) -> Any:
-    """The header of the message that the drawing was sent."""
+    """The header of the message for the drawing."""
     assert not at.exception
     (view,) = [each for each in at.get("bidi_component") if each.proto.component_name == "journey_view"]
     length = int.from_bytes(view.proto.bytes[:4], "little")

@@ -1,4 +1,4 @@
-"""What heads that label say on their pages, what is told where they cannot be asked, and code that gives the same.
+"""Task heads on their pages: answers, messages where they cannot be run, and code that gives the same.
 
 Covers `ui/views/predictions/task_heads/*.py`.
 """
@@ -30,7 +30,7 @@ def head_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def heads(head_folder: Path, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """All models as those of the test's dashboard."""
+    """All models in the models folder of the test's dashboard."""
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(head_folder))
     return head_folder
 
@@ -46,7 +46,7 @@ def own_logits(folder: Path, task: str, text: str, pair: str | None = None) -> n
 
 
 def told(at: AppTest) -> str:
-    """All that the page says in words."""
+    """All text on the page."""
     parts = (*at.markdown, *at.caption, *at.warning, *at.info, *at.error)
     return said(" ".join(each.value for each in parts))
 

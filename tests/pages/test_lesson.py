@@ -1,4 +1,4 @@
-"""The tour above the pages: a step is a link, its texts replace and come back, a bad lesson is one sentence.
+"""The tour above the pages: a step is a link, its texts are replaced and restored, an invalid lesson gives one message.
 
 Covers `ui/lessons/tour.py`, `ui/components/lesson_card/__init__.py` and `ui/components/step_links/__init__.py`.
 """
@@ -11,9 +11,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.opened import opened, said
+from tests.pages.test_journey import header
 from tests.ui.lessons.shipped import lesson
 from ui.lessons.reading import Step, View
 from ui.lessons.tour import ORDER
+from ui.widgets.lists import progress
 
 TEXT = "Sinan loves a beautiful day"
 
@@ -22,7 +24,7 @@ FIRST = ORDER[0]
 
 
 def component(at: AppTest, key: str) -> dict[str, Any]:
-    """What the component of this key is given."""
+    """Data sent to the component of this key."""
     assert not at.exception
     (proto,) = [each.proto for each in at.get("bidi_component") if each.proto.id.endswith(f"-{key}")]
     given: dict[str, Any] = json.loads(proto.json)
@@ -30,7 +32,7 @@ def component(at: AppTest, key: str) -> dict[str, Any]:
 
 
 def card(at: AppTest) -> dict[str, Any]:
-    """What the card says."""
+    """Content of the card."""
     return component(at, "tour_card")
 
 
@@ -179,6 +181,7 @@ def test_an_own_lesson_is_listed_and_its_words_stay_plain(own: Path) -> None:
     assert list(addresses(component(at, "lessons_list")["links"])) == [
         f"{hostile}, 1 step",
         "BERT from the outside in, 10 steps",
+        "The journey of a sentence, 8 steps",
         "Tokens, 9 steps",
         "Twelve heads, one matrix, 7 steps",
         "Attention, and what it is not, 7 steps",
@@ -251,7 +254,7 @@ def test_a_link_of_a_question_opens_its_view_in_a_fresh_browser(own: Path) -> No
     (own / "mine.yaml").write_text(TRIED)
     at = opened("overview", **{"lesson": "mine", "step": "1", "try": "2"})
     assert (at.title[0].value, card(at)["count"]) == ("Heads", "step 1 of 2")
-    assert at.session_state["text"] == "Mine."  # without a field: the view that Heads begins with reads no text
+    assert at.session_state["text"] == "Mine."  # there is no field: the first view of Heads reads no text
 
 
 def test_the_end_sums_up_and_leads_on(own: Path) -> None:
@@ -293,16 +296,19 @@ def places() -> list[tuple[str, str, str | None, Step, View]]:
 )
 @pytest.mark.sample(9)
 def test_every_link_opens_the_view_that_it_names(
-    name: str, step: str, trial: str | None, whole: Step, view: View
+    name: str, step: str, trial: str | None, whole: Step, view: View, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(progress, "PATIENCE_S", 60)
     query = {key: values[0] for key, values in view.query.items()}
     at = opened(view.page, **query, lesson=name, step=step, **({} if trial is None else {"try": trial}))
     assert card(at)["away"] == ""
     assert not at.warning
     assert not at.error
     assert not at.toast
+    path = header(at)["path"] if view.page == "journey" else {}
+    drawn = {"query": path.get("token"), "layer": path.get("open"), "head": path.get("head"), "key": path.get("key")}
     for key, value in query.items():
-        assert str(at.session_state[key]) == value, key
+        assert str(drawn[key] if path and key in drawn else at.session_state[key]).lower() == value.lower(), key
     text = view.text or whole.text
     if text is not None:
         assert (at.session_state["text"], at.session_state["pair"]) == (text, (view if view.text else whole).pair or "")
@@ -314,7 +320,7 @@ def test_every_link_opens_the_view_that_it_names(
 def test_every_step_names_its_view_and_its_layer_since_pages_remember_both() -> None:
     for *_, view in places():
         assert "layer" in view.query or view.page != "attention"
-        assert ("view" in view.query) is (view.page not in ("overview", "tokens", "attention"))
+        assert ("view" in view.query) is (view.page not in ("overview", "journey", "tokens", "attention"))
         shown = view.query.get("view")
         layered = shown in [("One matrix",), ("One cell",)] if view.page != "sentences" else shown != ("Poolings",)
         assert "layer" in view.query or not layered

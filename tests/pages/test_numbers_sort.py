@@ -1,4 +1,4 @@
-"""Numbers of every table of every view are numbers: a click on the head of a column sorts them by size."""
+"""Numbers in every table of every view are numeric: a click on a column's header sorts them by size."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ EMPTY = ("", "-", "–", "—", "None", "nan")
 
 
 def written_numbers(frame: pd.DataFrame) -> list[str]:
-    """Columns whose every cell reads as a number, a percentage or a size, and is text."""
+    """Text columns whose cells all read as numbers, percentages or sizes."""
     found = []
     for name in frame:
         cells = [cell for cell in frame[name] if not (isinstance(cell, str) and cell.strip() in EMPTY)]
@@ -38,7 +38,7 @@ def test_what_is_no_number_may_be_text(cell: str) -> None:
 
 
 def page(name: str, **query: str) -> AppTest:
-    """A page with all of its folded tables open."""
+    """Open a page with all folded tables."""
     at = AppTest.from_file(str(SHELL), default_timeout=120)
     at.switch_page(f"../pages/{name}.py")
     for each in all_figures().values():
@@ -49,7 +49,7 @@ def page(name: str, **query: str) -> AppTest:
 
 
 def views(name: str) -> Iterator[tuple[str, AppTest]]:
-    """Every view of a page, opened."""
+    """Open every view of a page."""
     at = page(name)
     options = next((group.options for group in at.button_group if group.key == "view"), [])
     for option in options or [""]:

@@ -1,4 +1,4 @@
-"""The overview page: the model's sizes, its stack and what it has.
+"""The overview page: the model's sizes, its stack and its parts.
 
 Covers `ui/shell.py`.
 """
@@ -34,7 +34,7 @@ SIZES = {
 
 
 def texts(spec: dict[str, Any]) -> list[str]:
-    """The words of a drawn stack."""
+    """The texts of a drawn stack."""
     found = [note.get("text", "") for note in spec["layout"]["annotations"]]
     return [html.unescape(re.sub("<[^>]*>", " ", text)) for text in found]
 

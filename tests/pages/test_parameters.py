@@ -27,12 +27,12 @@ LAYER_0 = {
 
 
 def bert(**query: str) -> AppTest:
-    """The page of bert-base-uncased, which is counted from its config."""
+    """Open the page with bert-base-uncased, which is counted from its config."""
     return opened("parameters", model="bert-base-uncased", **query)
 
 
 def summary(at: AppTest) -> str:
-    """The line that sums up the rows of the table."""
+    """The line above the table."""
     return next(line.value for line in at.markdown if re.search(r"\*\*[\d,]+ tensors, ", line.value))
 
 
@@ -297,7 +297,7 @@ def test_the_balance_adds_up_to_the_total_and_to_the_file() -> None:
 @pytest.mark.parametrize(
     ("task", "total", "tensors", "head"),
     [
-        # Without a pooler; a dense layer, its norm and a bias per word; the words' weights are those of the embeddings.
+        # Without a pooler; a dense layer, its norm and a bias per word; the word weights are those of the embeddings.
         ("masked-lm", 109_514_298, 202, 768 * 768 + 768 + 2 * 768 + 30_522),
         ("sequence-classification", 109_483_778, 201, 2 * 768 + 2),
         ("question-answering", 108_893_186, 199, 2 * 768 + 2),

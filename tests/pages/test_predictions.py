@@ -1,4 +1,4 @@
-"""The predictions page: every number against transformers' own run, every head and half head told in a sentence.
+"""The predictions page: every number equals transformers' own run; missing and incomplete heads give a message.
 
 Covers `ui/views/predictions/*.py`, `ui/views/predictions/masked_lm/*.py`.
 """
@@ -27,12 +27,12 @@ from ui.views.predictions.views import NO_HEAD, VIEWS, offered
 
 TEXT = "I love my pet python."
 PYTHON = 5
-"""Position of the word that is masked to begin with."""
+"""Position of the word that is masked by default."""
 
 
 @cache
 def own(text: str, masked: tuple[int, ...] = ()) -> tuple[Any, Any]:
-    """Ids and log-probabilities (tokens, vocab) of splade-tiny as transformers itself runs it."""
+    """Ids and log-probabilities (tokens, vocab) of splade-tiny by transformers' own run."""
     folder = resolve(SPLADE, settings()).folder
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForMaskedLM.from_pretrained(folder).eval()
     inputs = tokenizer(text, return_tensors="pt")
@@ -43,24 +43,24 @@ def own(text: str, masked: tuple[int, ...] = ()) -> tuple[Any, Any]:
 
 
 def shown(**address: str) -> AppTest:
-    """The page with the bundled model that has a head."""
+    """Open the page with the bundled model that has a head."""
     at = opened("predictions", model=SPLADE, **address)
     assert not at.exception
     return at
 
 
 def charts(at: AppTest) -> dict[str, Any]:
-    """Key of each chart -> the chart as it is sent."""
+    """Key of each chart -> the chart as sent to the browser."""
     return {each.proto.id.rpartition("-")[2]: _decoded(json.loads(each.proto.spec)) for each in at.get("plotly_chart")}
 
 
 def told(at: AppTest) -> str:
-    """All that the page says in Markdown."""
+    """All Markdown of the page."""
     return " ".join(said(line.value) for line in (*at.markdown, *at.caption))
 
 
 def boxes(at: AppTest, key: str) -> tuple[list[str], list[str]]:
-    """Words in the boxes of a text, and what stands below them."""
+    """Words in the boxes of a text, and the texts below them."""
     texts = [trace["text"] for trace in charts(at)[key]["data"] if trace.get("mode") == "text"]
     return texts[0], texts[1]
 

@@ -1,4 +1,4 @@
-"""Train a head, and several texts: the numbers of the page are the library's, whatever is typed gets one sentence.
+"""Training a head, and several texts: the page's numbers equal the library's; invalid input gives one message.
 
 Covers `ui/views/predictions/probes/*.py`, `ui/views/predictions/many/*.py`.
 """
@@ -49,7 +49,7 @@ def _models(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def trained(**query: str) -> AppTest:
-    """The view Train a head of the tiny model, on the typed texts."""
+    """Open the view Train a head with the tiny model and typed texts."""
     address = {"model": "tiny", "labelled": "typed", "labelled_texts": TYPED, "view": "Train a head", **query}
     return opened("predictions", **address)
 
@@ -138,7 +138,7 @@ def several(model: str, lines: str, **query: str) -> AppTest:
 
 
 def onward(at: AppTest) -> list[dict[str, str]]:
-    """What the addresses of the links below the list say."""
+    """Parameters of the links below the list."""
     (found,) = [each.proto for each in at.get("bidi_component") if each.proto.id.endswith("-predictions_several_open")]
     return [dict(parse_qsl(link["address"].partition("?")[2])) for link in json.loads(found.json)["links"]]
 
@@ -171,9 +171,9 @@ def test_gold_labels_give_accuracy_and_a_confusion_matrix_and_a_probe_is_told_it
     assert not errors(at)
     cells = np.array(chart(at, "predictions_confusion")[0]["z"])
     assert cells.sum() == 3
-    assert cells[2].sum() == 1  # of "odd", which is no class
+    assert cells[2].sum() == 1  # of "odd", which is not a class
     assert any("is no class of this head ('odd')" in said(each.value) for each in at.caption)
-    # The list begins with the mistakes, which lead on with their own text and the class that was answered.
+    # The list starts with the mistakes, which have links with their text and the predicted class.
     (wrong,) = [each.value for each in at.dataframe if "right" in each.value]
     assert set(wrong["right"]) == {"no"}
     assert len(wrong) == cells.sum() - np.trace(cells)

@@ -1,4 +1,4 @@
-"""A report begins with the view that its reader is on, as it stands, whatever page and view that is.
+"""A report begins with the reader's current view in its current state, for every page and view.
 
 Covers `ui/widgets/files/report.py` without a browser.
 """
@@ -17,7 +17,7 @@ from ui.widgets.lists import progress
 
 
 def report_of(page: str, usual: bool = False, **query: str) -> tuple[AppTest, str]:
-    """The page with its report, and the report's HTML; "" where the page says why there is none."""
+    """The page with its report, and the report's HTML; "" if the page explains why there is none."""
     at = AppTest.from_file(str(SHELL), default_timeout=60)
     at.switch_page(f"../pages/{page}.py")
     for name, value in query.items():

@@ -1,4 +1,4 @@
-"""The representations page: what it draws is what the model itself gives, in every view, for a text and a pair.
+"""The representations page draws the model's own numbers, in every view, for a text and a pair.
 
 Covers `ui/views/representations/*.py`.
 """
@@ -24,7 +24,7 @@ VIEWS = ("Change", "Values", "Token similarity", "Paths", "Input", "[CLS] and po
 
 @pytest.fixture(scope="module")
 def own() -> Any:
-    """The model's own outputs for the default text, run without any of our code."""
+    """The model's own outputs for the default text, run without our code."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     tokenizer = transformers.AutoTokenizer.from_pretrained(bundled_folder())
     model = transformers.AutoModel.from_pretrained(bundled_folder()).eval()

@@ -1,4 +1,4 @@
-"""The sentences page: what it draws is what the model gives, in every view; lists of every length; what is refused.
+"""The sentences page draws the model's numbers in every view; lists of every length; refusals.
 
 Covers `ui/views/sentences/*.py`, `ui/widgets/lists/*.py`.
 """
@@ -41,7 +41,7 @@ HOMONYMS = EXAMPLES["homonyms"][1].splitlines()
 
 @pytest.fixture(autouse=True, scope="module")
 def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A store of these tests' own."""
+    """A separate store for these tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INSIDE_BERT_VECTOR_STORE_DIR", str(tmp_path_factory.mktemp("store")))
         cache.vector_store.clear()
@@ -51,7 +51,7 @@ def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def long_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lists of more than 3 sentences are long ones, and no job is at hand."""
+    """Lists of more than 3 sentences count as long, and there is no job."""
     monkeypatch.setattr(cache, "SHORT_LIST_SENTENCES", 3)
     monkeypatch.setattr(cache, "CONFIRM_ABOVE_SENTENCES", 3)
     monkeypatch.setattr(cache, "BOARD_WAIT_S", 60)
@@ -60,14 +60,14 @@ def long_lists(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def own(own_states: list[np.ndarray]) -> np.ndarray:
-    """The model's own mean-pooled vectors of length 1."""
+    """The model's own mean-pooled vectors of norm 1."""
     rows = np.stack([h.mean(0) for h in own_states])
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 @pytest.fixture(scope="module")
 def own_states() -> list[np.ndarray]:
-    """The model's own last hidden states of each sentence, run without any of our code."""
+    """The model's own last hidden states of each sentence, run without our code."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     tokenizer = transformers.AutoTokenizer.from_pretrained(bundled_folder())
     model = transformers.AutoModel.from_pretrained(bundled_folder()).eval()
@@ -76,7 +76,7 @@ def own_states() -> list[np.ndarray]:
 
 
 def typed(sentences: str, **query: str) -> AppTest:
-    """The page with these sentences in its box."""
+    """Open the page with these sentences in its box."""
     at = AppTest.from_file(str(SHELL), default_timeout=60)
     at.switch_page("../pages/sentences.py")
     at.session_state["sentences"] = sentences
@@ -86,14 +86,14 @@ def typed(sentences: str, **query: str) -> AppTest:
 
 
 def handed(name: str, content: bytes, **query: str) -> AppTest:
-    """The page after a file was handed over."""
+    """Open the page, and upload a file."""
     at = opened("sentences", source="file", **query)
     at.file_uploader[0].upload(name, content, "text/csv")
     return at.run()
 
 
 def charts(at: AppTest) -> list[dict[str, Any]]:
-    """The page's charts as they are sent to the browser."""
+    """The page's charts as sent to the browser."""
     return [_decoded(json.loads(each.proto.spec)) for each in at.get("plotly_chart")]
 
 
@@ -337,7 +337,7 @@ def test_a_cancelled_job_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -
 
 
 def stopped(total: int) -> Any:
-    """A job that was stopped before it began to compute."""
+    """A job that was stopped before it started computing."""
     job = Job(total, lambda progress: progress(0, total), None)  # type: ignore[arg-type,return-value]
     job.stop()
     job.start()

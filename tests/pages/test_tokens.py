@@ -19,13 +19,13 @@ TEACHING = "Sinan loves a beautiful day"
 
 
 def rows(at: AppTest) -> list[dict[str, Any]]:
-    """The rows of the token table, which stands before the neighbours'."""
+    """The rows of the token table, which is above the neighbours' table."""
     found: list[dict[str, Any]] = at.dataframe[0].value.to_dict("records")
     return found
 
 
 def charts(at: AppTest) -> dict[str, dict[str, Any]]:
-    """Key of each chart -> the chart as it is sent to the browser."""
+    """Key of each chart -> the chart as sent to the browser."""
     keys = ("tokens_text", "tokens_neighbours", "tokens_second")
     return {
         key: _decoded(json.loads(each.proto.spec))
@@ -36,13 +36,13 @@ def charts(at: AppTest) -> dict[str, dict[str, Any]]:
 
 
 def pieces(at: AppTest, key: str = "tokens_text") -> list[str]:
-    """The tokens that are drawn, as a reader sees them."""
+    """The visible texts of the drawn tokens."""
     words = next(trace for trace in charts(at)[key]["data"] if trace["mode"] == "text")
     return [re.sub("<[^>]*>", "", text) for text in words["text"]]
 
 
 def words(at: AppTest) -> str:
-    """All that the page says in Markdown."""
+    """All Markdown of the page."""
     return " ".join(said(line.value) for line in (*at.markdown, *at.caption))
 
 

@@ -1,4 +1,4 @@
-"""The page on words that matter: its numbers against runs of transformers itself, and refusals in a sentence.
+"""The page on words that matter: its numbers equal runs of transformers itself, and refusals are one message.
 
 Covers `pages/words.py`, `ui/views/words/*.py`.
 """
@@ -39,14 +39,14 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shown(**address: str) -> AppTest:
-    """The page, without an error; of the bundled model, which has no head, with a second text for the cosine."""
+    """Open the page without an error, with the bundled model, which has no head, and a second text for the cosine."""
     at = opened("words", **({} if "model" in address else {"pair": SECOND_TEXT}) | address)
     assert not at.exception
     return at
 
 
 def charts(at: AppTest) -> dict[str, Any]:
-    """Key of each chart -> the chart as it is sent."""
+    """Key of each chart -> the chart as sent to the browser."""
     return {each.proto.id.rpartition("-")[2]: _decoded(json.loads(each.proto.spec)) for each in at.get("plotly_chart")}
 
 
@@ -57,12 +57,12 @@ def folded(at: AppTest, key: str) -> Any:
 
 
 def told(at: AppTest) -> str:
-    """All that the page says in Markdown."""
+    """All Markdown of the page."""
     return " ".join(said(line.value) for line in (*at.markdown, *at.caption))
 
 
 def vector(text: str, masked: tuple[int, ...] = (), dropped: tuple[int, ...] = ()) -> torch.Tensor:
-    """The mean vector of a text by transformers' own run, some of its tokens masked or dropped."""
+    """The mean vector of a text from transformers' own run, with some tokens masked or dropped."""
     folder = resolve(DEFAULT_MODEL, settings()).folder
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
     ids = [tokenizer.mask_token_id if at in masked else each for at, each in enumerate(tokenizer(text)["input_ids"])]

@@ -1,4 +1,4 @@
-"""The ledger of a file's header is the ledger of the module, name by name, for classes with ties and stored buffers.
+"""The ledger of a file's header equals that of the module, name by name, for classes with ties and stored buffers.
 
 Covers `bertviz_core/parameters/naming.py`.
 """

@@ -1,4 +1,4 @@
-"""Names: old and prefixed ones become the module's; parts of a layer are told from names of many families.
+"""Names: old and prefixed ones become the module's; parts of a layer are recognised by names in many families.
 
 Covers `bertviz_core/parameters/components.py`.
 """
@@ -153,7 +153,7 @@ def test_what_stands_beside_the_wrapped_model_is_the_task_head() -> None:
 
 
 def test_the_packaged_table_is_that_of_the_installed_library() -> None:
-    """library.json is written by models/catalog/generate.py; after a change of transformers it must be again."""
+    """library.json is written by models/catalog/generate.py, again after each upgrade of transformers."""
     table = orjson.loads(TABLE.read_bytes())
     assert table["transformers"] == transformers.__version__
     for model_type in ("bert", "roformer", "nomic_bert", "t5", "gpt2", "modernbert", "deberta-v2", "albert"):

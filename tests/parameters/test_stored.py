@@ -1,4 +1,4 @@
-"""Files that do not hold one number for each parameter under its own name: quantized ones, and those of a wrapper.
+"""Files whose tensors do not match the parameters one to one: quantized ones, and those of a wrapper.
 
 Covers `bertviz_core/parameters/ledger.py`.
 """

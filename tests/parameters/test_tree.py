@@ -87,7 +87,7 @@ def test_no_two_neighbours_share_a_label(model_type: str) -> None:
 
 @pytest.mark.parametrize("model_type", ["bert", "roberta", "albert", "electra", "mpnet", "modernbert", "gpt2", "xlm"])
 def test_a_head_adds_no_ring(model_type: str) -> None:
-    """At one depth the base model and the one with a head show the same of the layers."""
+    """At one depth, the base model and the one with a head show the same parts of the layers."""
     base, headed = (
         config_ledger(model_type, EVERY_CONFIG[model_type], task) for task in ("base", "sequence-classification")
     )

@@ -1,4 +1,4 @@
-"""Answers equal brute force over all spans of all windows; what cannot be asked is told."""
+"""Answers equal brute force over all spans of all windows; invalid input gives a message."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ TASK = "question-answering"
 
 
 def brute_force(prediction: AnswerPrediction, longest: int) -> list[tuple[float, int, int, int]]:
-    """(start + end logit, window, first, last) of every span of every window, by two plain loops, best first."""
+    """(start + end logit, window, first, last) of every span of every window, by two simple loops, best first."""
     spans = []
     for index, window in enumerate(prediction.windows):
         places = np.flatnonzero(window.context)
@@ -36,7 +36,7 @@ def test_the_best_spans_are_those_of_brute_force(name: str, context: str) -> Non
         spans = brute_force(prediction, longest)
         answer = prediction.answers[0]
         assert answer.logit == pytest.approx(spans[0][0], abs=1e-5)
-        # Equal windows have equal best spans: which of them stands first is left open.
+        # Equal windows have equal best spans, in any order.
         assert (answer.window, answer.first, answer.last) in [
             span[1:] for span in spans if span[0] > spans[0][0] - 1e-5
         ]

@@ -1,4 +1,4 @@
-"""Classes, tags, next sentences: transformers' pipelines, names that lie, groups by hand.
+"""Classes, tags and next sentences against transformers' pipelines, misleading names, and groups by hand.
 
 Covers `bertviz_core/predictions/labels.py`, `bertviz_core/predictions/tags.py`.
 """
@@ -100,7 +100,7 @@ def test_entities_are_the_pipelines(name: str, strategy: Strategy) -> None:
 
 
 def stretches(tags: str, text: str = "i love my pet python the bank") -> list[tuple[str, str]]:
-    """What a row of tags, one a word, is joined to."""
+    """Entities from a row of tags, one per word."""
     head, tokenizer, _ = tiny_head("bert", "token-classification", num_labels=5)
     tokens = tokenize(tokenizer, text)
     labels = ("O", *dict.fromkeys(tags.replace("O", "").split()), "B-X")
@@ -145,7 +145,7 @@ def test_a_text_and_its_pair_are_read_apart() -> None:
 
 @pytest.mark.parametrize("strategy", ["none", "simple", "first"])
 def test_a_mark_of_a_space_alone_has_the_place_that_the_pipeline_gives_it(strategy: Strategy, tmp_path: Path) -> None:
-    """SentencePiece writes it in front of a text whose first letter no piece with a space begins with."""
+    """SentencePiece writes it before a text if no piece consists of a space and the first letter."""
     spaced = metaspace()
     torch.manual_seed(0)
     own = AutoModelForTokenClassification.from_config(tiny_config("bert", vocab_size=len(spaced), num_labels=5)).eval()

@@ -1,4 +1,4 @@
-"""Heads into memory: around the base that is there already, whole or not at all, each refusal one sentence."""
+"""Loading heads: around the base in memory, completely or not at all, with one message per refusal."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ from tests.helpers.tiny_models import TEXT, save_tiny
 
 
 def changed(folder: Path, keep: Any = lambda name: True, **config: Any) -> Path:
-    """The folder without some tensors, its config changed."""
+    """Remove some tensors from a folder, and change its config."""
     tensors = {name: values for name, values in load_file(folder / "model.safetensors").items() if keep(name)}
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     path = folder / "config.json"

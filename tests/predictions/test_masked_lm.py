@@ -1,4 +1,4 @@
-"""Words at masks and elsewhere: transformers' fill-mask pipeline, plain loops, and refusals in one sentence.
+"""Words at masks and elsewhere against transformers' fill-mask pipeline and simple loops; refusals with one message.
 
 Covers `bertviz_core/predictions/logit_lens.py`, `bertviz_core/predictions/surprise.py`,
 `bertviz_core/predictions/terms.py`, `bertviz_core/trace/subwords/words_in_context.py`.
@@ -98,7 +98,7 @@ def test_unmasked_positions_and_asked_masks_have_rank_and_log_probability(splade
 
 
 def test_a_published_value_of_the_bundled_model(splade: Any) -> None:
-    """From the package's own use of the checkpoint, by transformers alone."""
+    """From the package's own use of the checkpoint, with transformers only."""
     head, tokenizer, _ = splade
     words = predicted_words(head, tokenizer, tokenize(tokenizer, "The capital of France is [MASK]."))
     assert tokenizer.spelled(words.top_ids[6][:1].tolist()) == ("city",)

@@ -1,4 +1,4 @@
-"""Logits of every head equal those of transformers' own class, alone and padded, in at least 25 families a head."""
+"""Logits of every head equal those of transformers' own class, alone and padded, in at least 25 families per head."""
 
 import pytest
 

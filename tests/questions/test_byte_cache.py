@@ -1,4 +1,4 @@
-"""The cache by bytes: never above its budget but for one value, the longest unused goes first, one made once."""
+"""The byte cache: never above its budget except for one value, least recently used first, each value computed once."""
 
 import threading
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A page's table and the library's are one frame.
+"""A page's table and the library's are the same frame.
 
 Covers `bertviz_core/questions/tables/frames.py`.
 """

@@ -1,4 +1,4 @@
-"""Laws of every question: the public library gives its answer, and the lines shown for it run and give it too.
+"""For every question, the public library gives the same answer, and so do the lines of Python that are shown.
 
 Covers `bertviz_core/questions/report/library_lines.py`, `bertviz_core/api/drawing.py`.
 """
@@ -108,13 +108,13 @@ CASES: Mapping[str, Asked] = {
     "words-change": Asked(values={"edited": EDITED, "guess": "4"}),
     **dict.fromkeys(("sentences", "blocks", "poolings", "vectors", "sentence-vectors"), Asked(texts=LISTED)),
 }
-"""Public name of a question -> what is asked; of any other question the text of the tests."""
+"""Public name of a question -> its example; other questions use the default text."""
 NAMED = sorted({question.public_name for question in all_questions().values()} & all_questions().keys())
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the tiny models, and with a probe of one of them."""
+    """A folder with the tiny models, and a probe of one of them."""
     folder = tmp_path_factory.mktemp("models")
     for name, (task, changes) in FOLDERS.items():
         save_tiny_head("bert", task, folder / name, **changes)

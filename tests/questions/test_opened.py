@@ -1,4 +1,4 @@
-"""Opened models and corpora: parts are loaded once, errors are sentences, and both can be pickled."""
+"""Opened models and corpora: parts are loaded once, errors are messages, and both can be pickled."""
 
 import pickle
 from pathlib import Path

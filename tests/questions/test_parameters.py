@@ -1,4 +1,4 @@
-"""Options of questions: what was typed is read, defaults stand in, and a wrong value is one sentence with its name."""
+"""Options of questions: typed values are parsed, missing ones have defaults, and a wrong value gives one message."""
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,7 @@ MOST_KINDS = 8
 
 
 def refusal(error: pytest.ExceptionInfo[TextError]) -> str:
-    """The message as the command line words it."""
+    """The message as printed by the command line."""
     return error.value.spelled(lambda name: f"--{name}")
 
 

@@ -26,7 +26,7 @@ from bertviz_core.questions.question import (
 
 
 class Kept:
-    """A subject that keeps whatever was made, and counts."""
+    """A subject that caches all values without a limit."""
 
     def __init__(self) -> None:
         self.values: dict[Hashable, Any] = {}
@@ -50,7 +50,7 @@ def test_no_figure_is_drawn_by_two_questions(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def doubled(opened: Kept, options: Options) -> Answer[str]:
-    """The text, twice."""
+    """Return the text twice."""
     return Answer(2 * options.text(), (("m", "1"),), options.texts)
 
 
@@ -58,7 +58,7 @@ def test_an_answer_is_computed_once_for_the_same_options() -> None:
     computed: list[str] = []
 
     def counted(opened: Kept, options: Options) -> Answer[str]:
-        """The text, twice, and note that it was asked."""
+        """Return the text twice, and count the call."""
         computed.append(options.text())
         return doubled(opened, options)
 
@@ -104,7 +104,7 @@ def test_what_follows_from_an_answer_keeps_models_texts_and_notices() -> None:
 
 
 class Told:
-    """A job that notes what it learns."""
+    """A job that records its reports."""
 
     def __init__(self) -> None:
         self.steps: list[tuple[int, int]] = []
@@ -118,7 +118,7 @@ class Told:
 
 
 def spelled(opened: Kept, options: Options, job: AnswerJob[Answer[str]]) -> Answer[str]:
-    """The text, letter by letter."""
+    """Return the text letter by letter."""
     text = options.text()
     for place, _ in enumerate(text, start=1):
         job.show(Answer(text[:place]))

@@ -1,4 +1,4 @@
-"""Sentence vectors: the same whatever else is in the list, equal to sentence-transformers', kept and got again.
+"""Sentence vectors: independent of the rest of the list, equal to sentence-transformers', stored and read again.
 
 Covers `bertviz_core/sentences/batches.py`, `bertviz_core/sentences/pooling.py`,
 `bertviz_core/sentences/pooling_comparison.py`.

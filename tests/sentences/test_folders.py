@@ -1,4 +1,4 @@
-"""Folders as sentence-transformers writes them, in a grid of settings, beside the vectors computed by its rules alone.
+"""Folders in the format of sentence-transformers, in a grid of settings, against vectors computed by its rules.
 
 Covers `bertviz_core/sentences/plan.py`, `bertviz_core/sentences/pooling.py`.
 """
@@ -32,7 +32,7 @@ Case = Mapping[str, Any]
 
 
 def write(folder: Path, case: Case) -> None:
-    """The files beside the encoder, in the library's form."""
+    """Write the files besides the encoder, in the library's format."""
     listed = [("Transformer", ""), ("Pooling", "1_Pooling")]
     listed += [("Dense", "2_Dense")] if case["dense"] else []
     listed += [("Normalize", "3_Normalize")] if case["normalize"] else []
@@ -54,7 +54,7 @@ def write(folder: Path, case: Case) -> None:
 
 
 def dense_weights() -> dict[str, torch.Tensor]:
-    """Of a layer from HIDDEN to 5 numbers."""
+    """Weights of a dense layer from HIDDEN to 5 numbers."""
     numbers = torch.Generator().manual_seed(1)
     return {
         "linear.weight": torch.randn(5, HIDDEN, generator=numbers),
@@ -63,7 +63,7 @@ def dense_weights() -> dict[str, torch.Tensor]:
 
 
 def pooled(rows: np.ndarray, first_place: int, pooling: str) -> np.ndarray:
-    """Pooling by its definition; first_place is the place from 0 of the first row in its sentence."""
+    """Pooling by its definition; first_place is the index of the first row in its sentence."""
     if pooling in ("cls", "lasttoken"):
         return np.asarray(rows[0 if pooling == "cls" else -1])
     if pooling == "max":
@@ -76,7 +76,7 @@ def pooled(rows: np.ndarray, first_place: int, pooling: str) -> np.ndarray:
 
 
 def expected(model: Any, tokenizer: Any, case: Case) -> np.ndarray:
-    """The vectors, each text for itself."""
+    """The vectors, computed one text at a time."""
     vectors = []
     for text in TEXTS:
         words = PROMPT + text
@@ -94,7 +94,7 @@ def expected(model: Any, tokenizer: Any, case: Case) -> np.ndarray:
 
 
 def grid() -> Sequence[Case]:
-    """Every pooling with and without prompt, the other settings in turn."""
+    """Every pooling with and without prompt, and the other settings in turn."""
     others = list(product((None, 11), (False, True), ("", "Tanh", "ReLU"), (False, True)))
     return [
         dict(
@@ -133,7 +133,7 @@ CASE: Case = {
 
 
 def test_a_model_whose_decoder_the_library_pools_is_said_to_differ(tmp_path: Path) -> None:
-    """Its own output is the decoder's, so the vectors are others; the encoder of T5 is pooled there too."""
+    """The output of BART's class is the decoder's, so the library's vectors differ; of T5 it uses the encoder, too."""
     folder = save_tiny("bart", tmp_path)
     write(folder, CASE)
     source = folder_source("tiny", folder)

@@ -1,4 +1,4 @@
-"""Checkpoints with sentence-transformers' files: the plan read from them gives the vectors that the library gives."""
+"""Checkpoints with files of sentence-transformers: the plan read from them gives the library's vectors."""
 
 import json
 from pathlib import Path
@@ -48,7 +48,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 def built(folder: Path, case: dict[str, Any]) -> Any:
-    """A SentenceTransformer on a tiny BERT, saved below the folder."""
+    """A SentenceTransformer on a tiny BERT, saved in the folder."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer import modules
 
@@ -158,7 +158,7 @@ def test_a_raw_encoder_gets_the_mean_and_is_told_so(tmp_path: Path) -> None:
 
 
 def modules(folder: Path, *parts: tuple[str, str, dict[str, Any]]) -> Path:
-    """A tiny BERT with a modules.json of the old form and a config.json for each part."""
+    """A tiny BERT with a modules.json in the old format and a config.json for each part."""
     save_tiny("bert", folder)
     listed = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]
     for place, (kind, path, config) in enumerate(parts, 1):

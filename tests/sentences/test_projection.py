@@ -1,4 +1,4 @@
-"""Sentences placed by UMAP, the library itself: the same picture every time, neighbours together, clear refusals."""
+"""Projection by UMAP itself: reproducible, neighbours stay together, clear refusals."""
 
 import importlib
 import sys
@@ -18,7 +18,7 @@ GROUPS, EACH = 3, 12
 
 @pytest.fixture
 def groups() -> Any:
-    """Three groups of vectors, each around a direction of its own."""
+    """Three groups of vectors, each around its own direction."""
     made = np.random.default_rng(0)
     middles = np.repeat(np.eye(GROUPS, 8), EACH, axis=0)
     return (middles + made.normal(scale=0.05, size=middles.shape)).astype(np.float32)
@@ -47,7 +47,7 @@ def test_umap_keeps_neighbours_together_and_gives_the_same_picture_every_time(gr
 @pytest.mark.slow
 def test_umap_places_few_sentences_and_equal_ones(groups: Any, count: int, recwarn: pytest.WarningsRecorder) -> None:
     importlib.import_module("umap")
-    recwarn.clear()  # the import warns of what umap could do with TensorFlow
+    recwarn.clear()  # umap warns on import that TensorFlow is missing
     for vectors in (groups[:count], np.repeat(groups[:1], count, axis=0), np.zeros((count, 3), dtype=np.float32)):
         vectors.setflags(write=False)
         points = sentence_map(vectors, "umap").points
@@ -69,7 +69,7 @@ def test_what_umap_cannot_place_is_refused(groups: Any, monkeypatch: pytest.Monk
 
 def test_without_umap_its_absence_is_told(groups: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(projection, "umap_available", lambda: True)
-    monkeypatch.setitem(sys.modules, "umap", ModuleType("umap"))  # of a package that only bears the name
+    monkeypatch.setitem(sys.modules, "umap", ModuleType("umap"))  # another package with the same name
     with pytest.raises(TextError, match="install umap-learn"):
         sentence_map(groups, "umap")
     monkeypatch.undo()

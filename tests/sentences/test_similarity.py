@@ -1,4 +1,4 @@
-"""Similarity of vectors: laws on arrays, block by block the same as all at once."""
+"""Similarity of vectors: properties on arrays; results by blocks equal those of the whole."""
 
 from typing import Any
 
@@ -107,7 +107,7 @@ def test_the_order_puts_groups_together_and_the_joins_are_average_linkage(vector
         frozenset({0}),
         frozenset({1}),
     }
-    # The last join of average linkage is the mean distance of the two groups.
+    # The last merge of average linkage is the mean distance of the two groups.
     across = 1 - matrix[::2, 1::2]
     assert found.linkage[-1, 2] == pytest.approx(float(across.mean()), abs=1e-6)
     assert squareform(cophenet(found.linkage.astype(np.float64)))[0, 1] == pytest.approx(float(across.mean()), abs=1e-6)

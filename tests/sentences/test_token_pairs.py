@@ -1,4 +1,4 @@
-"""Token pairs: the cells add up to the cosine where they say so, and say so where they do not."""
+"""Token pairs: the cells add up to the cosine if they are exact, and are marked otherwise."""
 
 from dataclasses import replace
 from typing import Any
@@ -77,7 +77,7 @@ def test_totals_words_and_the_largest_pairs() -> None:
     assert found.first_words == ("[CLS]", "I", "love", "my", "pet", "python", ".", "[SEP]")
     assert found.second_words == ("[CLS]", "the", "pythons", ",", "my", "love", "[SEP]")
     assert found.word_cells.sum() == pytest.approx(found.total, abs=1e-6)
-    # "pythons" is "python" and "##s": its word is both.
+    # "pythons" is "python" and "##s": its word has both.
     pieces = [place for place, token in enumerate(found.second_tokens) if token in ("python", "##s")]
     assert len(pieces) == 2
     assert found.second_word_totals[2] == pytest.approx(float(found.second_totals[pieces].sum()), abs=1e-6)
@@ -89,7 +89,7 @@ def test_totals_words_and_the_largest_pairs() -> None:
 
 
 def test_a_character_that_two_tokens_share_is_in_a_word_once() -> None:
-    """As SentencePiece gives a space alone, and byte-level vocabularies the parts of a letter; RoBERTa-like too."""
+    """As for a single space in SentencePiece, and for parts of a letter in byte-level vocabularies (RoBERTa)."""
     plan, run = SentencePlan("mean"), family_run("bert")
     first, second = traces(run, plan)
     tokens = first.tokens

@@ -1,4 +1,4 @@
-"""Files made to bring a server down: a table or one sentence, the memory of the server as before."""
+"""Files that could exhaust a server give a table or one message, and leave its memory unchanged."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Durations: the shortest of several runs, on one thread, and no measurement kept; what a run is said to cost."""
+"""Durations: the shortest of several runs, on one thread, without stored measurements; and cost estimates."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from bertviz_core.trace.cost import one_thread, shortest
 
 
 class Clock:
-    """A clock that a piece of work moves on by the given steps."""
+    """A clock that advances by these steps."""
 
     def __init__(self, *steps: float) -> None:
         self.now, self.steps, self.calls = 0.0, list(steps), 0

@@ -35,9 +35,9 @@ def near(found: Any, expected: Any) -> None:
 
 
 def cases(run: FamilyRun) -> list[tuple[Trace, Any, int]]:
-    """(trace, the model's own output, row of its batch) of both texts alone, and of both where the model pads them.
+    """(trace, the model's own output, row of its batch) of both texts alone, and of both padded, if the model pads.
 
-    A padded text has the numbers of the bare one, but for the families of which it is said that padding acts.
+    A padded text has the same numbers as the single one, except in families for which padding is known to matter.
     """
     assert run.traces is not None
     alone = [(run.traces[0], run.own[0], 0), (run.traces[1], run.own[1], 0)]
@@ -47,7 +47,7 @@ def cases(run: FamilyRun) -> list[tuple[Trace, Any, int]]:
 
 
 def own_maps(model_type: str, own: Any, row: int, layer: int, seq: int) -> Any:
-    """The model's own probabilities of one layer, its scores and bands turned into them by plain loops."""
+    """The model's own probabilities of one layer, computed from its scores and bands by simple loops."""
     weights = own.attentions[layer][row].double().numpy()
     if model_type == "squeezebert":
         weights = np.exp(weights - weights.max(axis=-1, keepdims=True))
@@ -160,12 +160,12 @@ def test_embedding_sum_gives_entry_0(name: str) -> None:
 @pytest.mark.parametrize("name", TRACED)
 @pytest.mark.sample(12)
 def test_the_embeddings_are_normalised_where_a_run_passes_a_norm_before_the_first_layer(name: str) -> None:
-    """The facts of the Overview name the same module, and no bar stands for a norm that is not there."""
+    """The facts of the Overview name the same module, and no bar represents a missing norm."""
     run = family_run(name)
     assert run.traces is not None
     parts = embedding_sum(run.loaded, run.traces[0])
     passed = model_facts(name, tiny_config(name).to_dict()).before
-    modules = dict(run.loaded.model.named_modules())  # of an encoder-decoder model the encoder
+    modules = dict(run.loaded.model.named_modules())  # the encoder of an encoder-decoder model
     found = [type(modules.get(path) or modules[path.removeprefix("encoder.")]).__name__ for path in passed]
     assert [each for each in found if "Norm" in each] == ([parts.norm_class] if parts.norm_class else [])
     assert (parts.normalized is None) == (parts.norm_class == "")
@@ -177,7 +177,7 @@ def test_the_embeddings_are_normalised_where_a_run_passes_a_norm_before_the_firs
 
 @pytest.mark.parametrize("name", TRACED)
 def test_position_limit_is_what_runs(name: str) -> None:
-    """A text that is too long is cut to the limit, said so, and runs; of a position table no row is left unused."""
+    """A text that is too long is truncated with a notice, and runs; no row of a position table is unused."""
     run = family_run(name)
     tokens = tokenize(run.tokenizer, "love " * 60)
     cut = sum(tokens.tokens_cut)

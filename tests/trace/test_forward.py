@@ -1,4 +1,4 @@
-"""Whatever a model does or gives back, a reader gets numbers or one sentence."""
+"""Whatever a model does or returns, readers get numbers or one message."""
 
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ INPUTS = {"input_ids": torch.ones(1, 3, dtype=torch.long)}
 
 
 def misbehaving(answer: Any) -> LoadedModel:
-    """A model that gives this answer, or raises it."""
+    """A model that returns or raises this."""
     module = tiny_model("bert")
 
     class Misbehaving(type(module)):
@@ -61,7 +61,7 @@ def test_an_odd_answer_is_refused_in_a_sentence(answer: Any) -> None:
 
 
 def refused_by_torch() -> RuntimeError:
-    """What torch itself raises where a processor's memory is refused."""
+    """The error of torch if memory of a CPU cannot be allocated."""
     with pytest.raises(RuntimeError) as refused:
         torch.empty(2**62, dtype=torch.uint8)
     return refused.value
@@ -107,7 +107,7 @@ def test_what_a_model_needs_beside_the_tokens_is_named() -> None:
 
 
 def test_the_encoder_of_t5gemma_is_run(tmp_path: Path) -> None:
-    """Its class of the encoder wants a config that says there is no decoder."""
+    """Its encoder class needs a config that declares the decoder absent."""
     torch.manual_seed(0)
     half = {
         "vocab_size": 67, "hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "head_dim": 6,

@@ -1,4 +1,4 @@
-"""Runs that never mix, never lie about what they ran, and a cache that keeps to its budget.
+"""Runs are separate and correctly labelled, and their cache stays within its budget.
 
 Covers `bertviz_core/errors.py`, `bertviz_core/models/recording.py`, `bertviz_core/trace/recorded_arrays.py`,
 `bertviz_core/trace/cost.py`, `bertviz_core/trace/inputs.py`, `ui/cache/traces.py`.
@@ -50,7 +50,7 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Opened:
 
 
 def arrays(value: Any) -> Iterator[Any]:
-    """Everything that a result holds, down to arrays, numbers and strings."""
+    """All arrays, numbers and strings of a result."""
     if dataclasses.is_dataclass(value):
         value = [getattr(value, field.name) for field in dataclasses.fields(value)]
     if isinstance(value, dict):
@@ -78,7 +78,7 @@ def test_a_trace_holds_numpy_and_nothing_of_torch(bert: Opened) -> None:
 
 
 def test_nbytes_is_what_is_kept(bert: Opened) -> None:
-    """No array of a trace keeps a larger piece of memory alive than its own, and shared ones count once."""
+    """No array of a trace keeps more memory alive than its own, and shared ones count once."""
     loaded, tokenizer = bert
     found = trace(loaded, tokenize(tokenizer, TEXT, PAIR))
     floats = {id(each): each for each in arrays(found) if isinstance(each, np.ndarray) and each.dtype == np.float32}
@@ -126,7 +126,7 @@ def test_the_bundled_model_equals_its_own_eager_run() -> None:
 
 
 def test_two_threads_inside_the_same_model_never_mix(bert: Opened) -> None:
-    """Both threads stand in the same layer at the same time, layer by layer, and each records only its own text."""
+    """Both threads are in the same layer at the same time, layer by layer, and each records only its own text."""
     loaded, tokenizer = bert
     barrier = threading.Barrier(2, timeout=30)
     texts = [tokenize(tokenizer, TEXT), tokenize(tokenizer, PAIR, TEXT)]
@@ -246,7 +246,7 @@ def test_a_model_that_needs_more_than_a_text_says_so(tmp_path: Path, bert: Opene
 
 
 def test_a_model_of_pictures_says_that_it_reads_no_text(tmp_path: Path, bert: Opened) -> None:
-    """Whatever tokenizer lies in its folder."""
+    """With any tokenizer in its folder."""
     sizes = {"hidden_size": 12, "num_attention_heads": 2, "intermediate_size": 14, "image_size": 16, "patch_size": 8}
     ViTModel(ViTConfig(num_hidden_layers=3, **sizes)).save_pretrained(tmp_path)
     loaded = load_model(folder_source("tiny", tmp_path), SETTINGS)
@@ -349,9 +349,9 @@ def test_the_memory_said_before_a_run_is_what_its_trace_takes(bert: Opened) -> N
         tokens.input_ids.nbytes + 4 * len(TEXT) + (0 if found.pooler_output is None else found.pooler_output.nbytes)
     )
     assert found.nbytes == said.nbytes + beside
-    assert said.seconds == 0  # too little work to measure the machine for it
+    assert said.seconds == 0  # too little work to measure the machine
     assert run_cost(bert[0], 10_000).seconds > 0
-    assert run_cost(bert[0], len(tokens), runs=1_000_000).seconds > 0  # many small runs are much work
+    assert run_cost(bert[0], len(tokens), runs=1_000_000).seconds > 0  # many small runs are a lot of work
 
 
 def test_older_traces_make_room_before_a_run(bert: Opened) -> None:
@@ -371,7 +371,7 @@ def test_an_error_frees_the_lock(bert: Opened) -> None:
 
 @pytest.fixture(scope="module")
 def bert_base() -> Opened:
-    """bert-base-uncased from the Hub's cache, or fetched where the Hub can be reached."""
+    """bert-base-uncased from the Hub's cache, or downloaded if the Hub is available."""
     source = checkpoint("bert-base-uncased")
     return load_model(source, SETTINGS), load_tokenizer(source, SETTINGS)
 

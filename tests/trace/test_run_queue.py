@@ -1,4 +1,4 @@
-"""Whose turn it is: one at a time, in the order of asking; who leaves is not waited for."""
+"""The queue of runs: one at a time, in order of request; those who leave are skipped."""
 
 import threading
 
@@ -67,7 +67,7 @@ def test_threads_never_run_at_once_and_none_is_passed_over() -> None:
 
 
 def test_one_who_asks_again_at_once_waits_behind_the_others() -> None:
-    """What a lock does not promise: a worker that takes turn after turn leaves every second one to another."""
+    """A plain lock does not guarantee this: a worker that requests turn after turn gets only every second one."""
     queue, order = RunQueue(), []
     waiting = threading.Event()
 

@@ -1,4 +1,4 @@
-"""Texts to tokens: every token points into its text, nothing is cut or replaced in silence, nothing crashes."""
+"""Tokenization: every token points into its text, nothing is truncated or replaced silently, nothing crashes."""
 
 import json
 import time
@@ -67,7 +67,7 @@ def test_offsets_point_at_the_piece() -> None:
 @pytest.mark.parametrize("limit", [0, 1, 2, 3, 4])
 @pytest.mark.parametrize("pair", [None, PAIR])
 def test_a_limit_is_kept_however_small(limit: int, pair: str | None) -> None:
-    """Or refused where the tokens that the tokenizer adds take more: [CLS] and a [SEP] behind each text."""
+    """Or refused if the added tokens need more: [CLS], and a [SEP] after each text."""
     least = 2 if pair is None else 3
     if limit < least:
         with pytest.raises(TextError, match=f"adds {least} tokens of its own, and a limit"):
@@ -269,7 +269,7 @@ def test_an_unknown_token_that_is_in_no_vocabulary_is_refused(tmp_path: Path) ->
 
 
 def with_longest(longest: str, folder: Path) -> ModelSource:
-    """A tiny model whose tokenizer_config.json says this of how much it reads."""
+    """A tiny model whose tokenizer_config.json has this maximum length."""
     config = save_tiny("bert", folder / "mine") / "tokenizer_config.json"
     raw = config.read_text().rstrip().removesuffix("}").rstrip()
     config.write_text(f'{raw}, "model_max_length": {longest}}}')
@@ -324,7 +324,7 @@ def test_tokens_cannot_be_written_to() -> None:
 
 
 def test_a_class_that_is_no_tokenizer_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    """RAG's class holds two tokenizers and is none; here it finds no files of theirs, or no vocabulary."""
+    """RAG's class contains two tokenizers and is none itself; here their files or vocabulary are missing."""
     save_tiny("bert", tmp_path)
     (tmp_path / "tokenizer.json").unlink()
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "RagTokenizer"}')
@@ -335,7 +335,7 @@ def test_a_class_that_is_no_tokenizer_is_refused_in_a_sentence(tmp_path: Path) -
 
 @pytest.mark.parametrize("ids", [{"a": None}, {"a": "1"}, {"a": [1]}, {"a": 10**30}, {"a": -1}, {"a": True}, {}])
 def test_ids_that_are_none_are_refused_in_a_sentence(tmp_path: Path, ids: dict[str, object]) -> None:
-    """A tokenizer written in Python looks its words up in the file, whatever stands there."""
+    """A tokenizer written in Python looks up words in the file, whatever its values are."""
     BlenderbotSmallConfig(d_model=8, vocab_size=9).save_pretrained(tmp_path)
     special = ["__start__", "__end__", "__null__", *(["__unk__"] if ids else [])]
     (tmp_path / "vocab.json").write_text(json.dumps({**{word: place for place, word in enumerate(special)}, **ids}))

@@ -1,4 +1,4 @@
-"""What is recorded is compared once with the model's own attention; a model that differs is not recorded."""
+"""Recorded attention is compared once with the model's own; a model that differs is not recorded."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ SIZES: dict[str, Any] = {
 
 
 def loaded(model: Any) -> LoadedModel:
-    """A model in memory as load_model hands it out."""
+    """A model in memory as returned by load_model."""
     model.set_attn_implementation(register())
     return LoadedModel("m", "r", model.config.model_type, model.eval(), "cpu", "float32", False, "recorded", ())
 
@@ -47,7 +47,7 @@ def own_output(model: Any, ids: Any) -> Any:
 
 
 def with_sinks() -> Any:
-    """A model whose heads attend to a sink beside the tokens, far from nothing."""
+    """A model whose heads attend to a sink besides the tokens, with a large weight."""
     torch.manual_seed(0)
     model = GptOssModel(GptOssConfig(**SIZES, num_local_experts=2, num_experts_per_tok=1))
     for name, parameter in model.named_parameters():
@@ -70,7 +70,7 @@ def test_attention_that_sdpa_does_not_know_is_the_models_own(make: Any) -> None:
     own = own_output(model.model, tokens.input_ids)
     for state, expected in zip(found.hidden_states, own.hidden_states, strict=True):
         np.testing.assert_allclose(state, expected[0].numpy(), atol=1e-5)
-    if found.attention_source != "none":  # beside a sink a row of the tokens' weights sums to less than 1
+    if found.attention_source != "none":  # with a sink, a row of the tokens' weights sums to less than 1
         for layer, expected in enumerate(own.attentions):
             np.testing.assert_allclose(attention_probs(found, layer), expected[0].numpy(), atol=1e-5)
     assert model.recorded_in_part
@@ -79,7 +79,7 @@ def test_attention_that_sdpa_does_not_know_is_the_models_own(make: Any) -> None:
 
 
 def with_sinks_in_each_layer() -> Any:
-    """The same in a family that can be run without its values."""
+    """The same in a family that can be run without values."""
     torch.manual_seed(0)
     sizes = {name: value for name, value in SIZES.items() if name != "head_dim"}
     model = GraniteSWAModel(GraniteSWAConfig(**sizes, bos_token_id=1, eos_token_id=2))
@@ -121,7 +121,7 @@ def test_a_model_that_is_recorded_is_compared_before_its_first_run_and_once() ->
 
 
 def test_a_model_whose_recorded_run_differs_is_run_by_its_own_attention() -> None:
-    """A layer that is another one when it is recorded: the comparison must see it."""
+    """A layer that behaves differently while it is recorded: the comparison must detect it."""
     module = tiny_model("bert")
 
     def altered(_layer: Any, _inputs: Any, output: Any) -> Any:
@@ -172,7 +172,7 @@ def feels(module: Any, change: Any) -> LoadedModel:
 
 
 def test_texts_run_together_only_where_they_do_not_change_each_other() -> None:
-    """Of three texts, two of which have one length: together, by length, or one by one."""
+    """Three texts, two of the same length: run together, by length, or one by one."""
     free = loaded(tiny_model("bert"))
     padded = feels(tiny_model("bert"), lambda states: 0.1 * states.shape[1])
     crowded = feels(tiny_model("bert"), lambda states: 0.1 * states.shape[0])

@@ -1,4 +1,4 @@
-"""The words of a text, joined with what stands between them, are the text, whatever the tokenizer takes for a word."""
+"""The words of a text, joined with the characters between them, are the text, for every tokenizer's words."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -53,7 +53,7 @@ def word_piece(lowercase: bool) -> Tokenizer:
 
 
 def byte_level(prefix: bool, regex: bool) -> Tokenizer:
-    """GPT-2's bytes, a few of them merged."""
+    """GPT-2's bytes, some of them merged."""
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefix, use_regex=regex)
     trainer = trainers.BpeTrainer(
@@ -108,7 +108,7 @@ def tokenizer(kind: str) -> TextTokenizer:
 
 
 def check_law(tokens: Tokens, found: tuple[Word, ...]) -> None:
-    """The law, for both texts."""
+    """Assert this for both texts."""
     assert [position for word in found for position in word.positions] == list(range(len(tokens)))
     assert tokens.offsets is not None
     for sequence, text in enumerate((tokens.text, tokens.pair or "")):
@@ -156,7 +156,7 @@ def test_words_and_what_is_between_them_are_the_text(kind: str, text: str, pair:
     "text", ["The II Iraq quick", "II II\u00a0I  Iraq", " naïve café fox", "مرحبا هنا", "cafe\u0301 x"]
 )
 def test_words_of_letters_are_what_white_space_parts(kind: str, text: str) -> None:
-    """str.split tells the same, "TThe" and "II" doubled none of them."""
+    """Equal to str.split, without duplicates as in "TThe" and "II"."""
     tokens = tokenize(tokenizer(kind), text, text)
     found = [word.text for word in words(tokens) if word.text and not tokens.special[word.positions[0]]]
     assert found == text.split() * 2
@@ -164,7 +164,7 @@ def test_words_of_letters_are_what_white_space_parts(kind: str, text: str) -> No
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "Metaspace" in kind])
 def test_a_mark_alone_covers_no_letter(kind: str) -> None:
-    """Whether it stands for a space of the text or for one that the tokenizer adds."""
+    """Whether it represents a space of the text or one added by the tokenizer."""
     tokens = tokenize(tokenizer(kind), "Zzz II zz")
     assert tokens.offsets is not None
     marks = [tokens.offsets[place] for place, token in enumerate(tokens.tokens) if token == "▁"]

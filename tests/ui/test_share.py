@@ -1,4 +1,4 @@
-"""A link restores what the page's controls show; typed words are in it only when the reader asks.
+"""A link restores the values of the page's widgets; typed texts are included only on request.
 
 Covers `ui/session.py`.
 """
@@ -43,11 +43,11 @@ LABELS = {
     "UMAP": "umap",
     "principal components": "pca",
 }
-"""What stands in the address where a control shows an option under a label -> the option."""
+"""Value in the address of an option that a widget shows under a label -> the option."""
 OWN_WORDS = {"pooling", "corpus_pooling", "measure", "methods"}
-"""Choices that a page shows in words of its own, of which a checkpoint says the first, or that are several."""
+"""Choices with special options on a page: some depend on the checkpoint, others allow several."""
 CONDITIONAL = {"model", "view", "placed", "bfloat16"}
-"""On all pages; on most; there only where umap is installed; there only for long lists on some processors."""
+"""Widgets on all pages; on most; only with umap installed; only for long lists on some processors."""
 VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("overview", {"model": "bert-tiny"}, {}),
     (
@@ -177,11 +177,11 @@ BY_POSITION = {
     "target_at_token": "target_at",
     "mask": "mask",
 }
-"""Key of a list of tokens -> its name in the address, which holds the position and never the word."""
+"""Key of a list of tokens -> its name in the address, which contains the position and never the word."""
 
 
 def shown(at: AppTest) -> dict[str, Any]:
-    """Name in the address -> what the control shows, of every control that is bound to the address."""
+    """Name in the address -> value of the widget, for every widget bound to the address."""
     found = {name: at.session_state[name] for name in ("view", "model") if name in at.session_state}
     for kind in KINDS:
         for widget in at.get(kind):
@@ -192,7 +192,7 @@ def shown(at: AppTest) -> dict[str, Any]:
 
 
 def unlike_its_parameter(at: AppTest, page: str, but: set[str]) -> list[str]:
-    """Choices that offer what their parameter does not have, or begin with another of its options."""
+    """Choices with options that their parameter lacks, or with another default."""
     options = {row.param.key: row.param.options for row in ROWS if page in row.pages and row.param.key not in but}
     faults = []
     for widget in (*at.selectbox, *at.get("button_group")):
@@ -257,7 +257,7 @@ def test_a_link_into_a_running_session_replaces_its_text() -> None:
 
 
 def carried(at: AppTest, include: bool) -> list[tuple[str, str]]:
-    """What the open panel's link carries."""
+    """Parameters of the open panel's link."""
     at.session_state["share_open"] = True
     at.run()
     at.toggle(key=share.INCLUDE).set_value(include).run()

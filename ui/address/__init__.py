@@ -1,1 +1,1 @@
-"""The address of a view: its names, their values, and how the reader reached the view."""
+"""Addresses of views: names, values, and how the reader reached a view."""

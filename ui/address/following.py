@@ -14,16 +14,16 @@ from ui.address.navigation import Visit, visit
 from ui.address.values import put
 
 DRAWN, WRITTEN = "address_drawn", "address_written"
-"""Keys of the session: name of a widget -> the visit in which it was drawn last; what it wrote into the address."""
+"""Session keys: name of a widget -> the visit in which it was last drawn; name of a widget -> what it last wrote."""
 EMBEDDINGS = "embeddings"
 Source = Literal["address", "default", "control", "elsewhere"]
-"""Where a value comes from: the address has another one; the address is complete and has none; the widget has it; or it
-belonged to another text, and the caller decides."""
+"""Where a value comes from. "address": the address has another value; "default": the address is complete and has none;
+"control": the widget has it; "elsewhere": it belongs to another text, and the caller decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a widget wrote into the address last."""
+    """The value that a widget last wrote into the address."""
 
     text: str | None
     """The value; None for a default, which is not written."""
@@ -34,11 +34,11 @@ class Written:
 
 
 def source(requested: str | None, before: Written | None, of: Hashable, now: Visit) -> Source:
-    """Where a widget's value comes from.
+    """Return where a widget's value comes from.
 
     Args:
         requested: value in the address; None for none.
-        before: what the widget wrote last; None where it has not been drawn.
+        before: what the widget last wrote; None if it has not been drawn.
         of: what the value belongs to now.
         now: the visit of this run.
     """
@@ -76,7 +76,7 @@ def arrived(control: str) -> bool:
 
 
 def bring_along(key: str, default: int) -> None:
-    """Keep a number of a widget that is also on another page; to be called before the widget is drawn.
+    """Keep a number of a widget that is also on another page; call this before the widget is drawn.
 
     Streamlit removes the parameters of the previous page from the address and resets the widget. A number in the
     address of this page has priority.
@@ -90,14 +90,14 @@ def bring_along(key: str, default: int) -> None:
 
 
 def _drawn_now(control: str) -> Visit | None:
-    """The visit in which a widget was drawn last; it counts as drawn in this one from now on."""
+    """Record that a widget is drawn in this visit; returns the visit in which it was last drawn."""
     drawn: dict[str, Visit] = st.session_state.get(DRAWN, {})
     st.session_state[DRAWN] = {**drawn, control: visit()}
     return drawn.get(control)
 
 
 def view_to_show(named: str | None, remembered: str | None, options: Sequence[str], anew: bool) -> str:
-    """The view that a page shows.
+    """Choose the view that a page shows.
 
     Args:
         named: view in the address.

@@ -42,7 +42,7 @@ class Visit:
 
 
 def reached(before: Visit, page: str, carried: str | None) -> tuple[Visit, Action]:
-    """The visit of a run, and what the run does.
+    """Compute the visit of a run, and what the run does.
 
     Args:
         before: the visit of the previous run.
@@ -63,10 +63,10 @@ def reached(before: Visit, page: str, carried: str | None) -> tuple[Visit, Actio
 
 
 def left_query(carried: str) -> dict[str, list[str]]:
-    """Parse the query with which a view was left; names of embedding are dropped."""
+    """Parse the query with which a view was left; names for embedding are dropped."""
     try:
         names = parse_qs(carried.removeprefix("?"), keep_blank_values=True, max_num_fields=MOST_NAMES)
-    except ValueError:  # too many
+    except ValueError:  # too many parameters
         return {}
     return {name: values for name, values in names.items() if not name.lower().startswith("embed") and name != FIGURE}
 
@@ -79,7 +79,7 @@ def arrive(page: str) -> str:
         del st.query_params[ARRIVE]
     if action == "begin again":
         st.rerun()
-    if action == "say again":  # the previous run ended before its changes of the address were sent
+    if action == "say again":  # the previous run ended before its changes to the address were sent
         st.query_params[ARRIVE] = ""
         del st.query_params[ARRIVE]
     if action != "open again" or carried is None:
@@ -89,6 +89,6 @@ def arrive(page: str) -> str:
 
 
 def visit() -> Visit:
-    """The visit of this run; before `arrive` that of the previous run."""
+    """Return the visit of this run; before `arrive` is called, that of the previous run."""
     current = st.session_state.get(VISIT)
     return current if isinstance(current, Visit) else Visit()

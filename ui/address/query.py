@@ -1,7 +1,7 @@
 """Validate the query string once per run, before any widget reads it.
 
 Anyone may write an address, and Streamlit passes its values to the bound widgets: a number that is too large ends the
-page. Values that no widget accepts are removed first, and the reader is told.
+page. Values that no widget accepts are removed first, and a message is shown.
 """
 
 import re
@@ -47,7 +47,7 @@ def refused(name: str, values: list[str]) -> str | None:
         return next((value for value in values if not NUMBER.fullmatch(value)), None)
     if len(values) > MOST_VALUES or len(name) > MOST_CHARACTERS:
         return values[-1]
-    most = 4 * MOST_CHARACTERS if name == ARRIVE else MOST_CHARACTERS  # a whole address, percent-encoded
+    most = 4 * MOST_CHARACTERS if name == ARRIVE else MOST_CHARACTERS  # a whole percent-encoded address
     return next((value for value in values if len(value) > most), None)
 
 

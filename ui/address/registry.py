@@ -19,8 +19,8 @@ from bertviz_core.questions.texts import attention, heads, hidden_states, journe
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 
 Linked = Literal["shown", "asked", "placed", "column", "always"]
-"""How a link treats a value: it is in the address anyway; it is a text, included on request; it is a number that needs
-such a text; it is a column's name, included where a file is read; or it is included even when it is the default."""
+"""How a link treats a value. "shown": it is in the address anyway; "asked": a text, included on request; "placed": a
+number that needs such a text; "column": name of a column, included for a file; "always": included even by default."""
 WHOLE = ("whole", "span", "head", "position")
 """Kinds whose value in an address is a whole number, or two of them."""
 FOLDED = re.compile(r"[a-z][a-z_]*_(?:table|explained|figure)")
@@ -230,5 +230,5 @@ def linked(how: Linked, page: str) -> tuple[str, ...]:
 
 
 def names_once_taken() -> tuple[str, ...]:
-    """Names that are removed from an address once they are read: texts, and what has a meaning beside them only."""
+    """Names that are removed from an address once read: texts, and those that are only meaningful with them."""
     return tuple(dict.fromkeys(row.param.key for row in ROWS if row.linked in ("asked", "placed", "column")))

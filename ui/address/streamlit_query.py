@@ -1,4 +1,4 @@
-"""Remove names from the address that a widget is bound to, through an internal API of Streamlit.
+"""Remove parameters from the address that are bound to a widget, through an internal API of Streamlit.
 
 `st.query_params` refuses to change a name that a widget of the previous run was bound to. But Back may lead to an
 address with values that no widget accepts, which must be removed before the widgets read them.
@@ -18,5 +18,5 @@ def discard(names: Iterable[str]) -> None:
         *others, last = names
         for name in others:
             params.discard_param_no_forward_msg(name)
-        params.remove_param(last)  # tells the browser
+        params.remove_param(last)  # notifies the browser
         params.set_initial_query_params_from_current()

@@ -9,7 +9,7 @@ from ui.address.registry import linked
 
 
 def put(name: str, text: str | None) -> None:
-    """Write a value into the address; None or "" takes the name out of it."""
+    """Write a value into the address; None or "" removes the name."""
     if not text:
         st.query_params.pop(name, None)
     elif st.query_params.get(name) != text:
@@ -17,13 +17,13 @@ def put(name: str, text: str | None) -> None:
 
 
 def take(names: Iterable[str]) -> dict[str, str]:
-    """Take names out of the address; returns the values of those that were there."""
+    """Remove names from the address; returns the values of those that were present."""
     return {name: st.query_params.pop(name) for name in names if name in st.query_params}
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentText:
-    """The state of a component as the address has it, and what was true when it was read or written."""
+    """The state of a component in the address, and the circumstances in which it was read or written."""
 
     text: str = ""
     """The value in the address."""
@@ -41,14 +41,14 @@ def _state(name: str) -> ComponentText:
 
 
 def read_component(name: str, serial: int | None) -> None:
-    """Read the state of a component from an address that was changed from outside: by a link, or the way back.
+    """Read the state of a component from an address that was changed from outside, by a link or by Back.
 
-    To be called when the whole page runs. A message of the browser that came with the same run counts more: it has the
+    Call this when the whole page runs. A message of the browser in the same run has priority, since it contains the
     address as it was before the last change to it.
 
     Args:
         name: name in the address.
-        serial: serial number of the last message of the browser about the component.
+        serial: serial number of the browser's last message about the component.
     """
     state, text = _state(name), st.query_params.get(name, "")
     if text != state.text and serial in (None, state.serial):
@@ -56,7 +56,7 @@ def read_component(name: str, serial: int | None) -> None:
 
 
 def component_text(name: str, serial: int | None) -> ComponentText | None:
-    """The state that the address asks for; None where the browser has sent a message since."""
+    """Return the state in the address; None if the browser has sent a message since."""
     state = _state(name)
     return state if serial in (None, state.serial) else None
 
@@ -72,12 +72,12 @@ def write_component(name: str, text: str, serial: int | None, shown: Hashable) -
 def link_query(
     page: str, values: Mapping[str, object], defaults: Mapping[str, str], typed: bool, from_file: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """What a link to a page carries besides what the address shows.
+    """Yield the parameters of a link to a page that are not in the address anyway.
 
     Args:
         page: name of the page.
-        values: name -> value of each control; values that are empty are left out.
-        defaults: name -> the text that everyone starts with, which no link needs.
+        values: name -> value of each control; empty values are left out.
+        defaults: name -> default text, which no link needs.
         typed: whether the reader's own texts are included.
         from_file: whether the page's list comes from a file, so that its own list is left out.
     """

@@ -1,6 +1,6 @@
 """Widgets for parameters of questions: key, options and bounds come from the parameter, the value from the address.
 
-The address, or a model that was selected before, may have left a value that does not exist here, with which Streamlit
+The address, or a previously selected model, may have left a value that does not exist here, with which Streamlit
 would end the page. So every widget first replaces it by the default or by the nearest number.
 """
 
@@ -25,11 +25,11 @@ def choice(param: Param, label: str, options: Sequence[T], **more: Any) -> T: ..
 
 
 def choice(param: Param, label: str, options: Sequence[str] = (), **more: Any) -> str:
-    """Show a few options side by side, of which one is always chosen.
+    """Show a few options side by side, one of which is always selected.
 
     Args:
         param: the parameter.
-        label: what the widget is called.
+        label: label of the widget.
         options: the options that apply here, the default first; by default all of the parameter's.
         **more: arguments of `st.segmented_control`.
     """
@@ -50,13 +50,13 @@ def select(param: Param, label: str, options: Sequence[T], first: T | None = Non
 
 
 def select(param: Param, label: str, options: Sequence[str] = (), first: str | None = None, **more: Any) -> str:
-    """Show a list of options, of which one is always chosen.
+    """Show a list of options, one of which is always selected.
 
     Args:
         param: the parameter.
-        label: what the widget is called.
+        label: label of the widget.
         options: the options that apply here; by default all of the parameter's.
-        first: the default; the first option where it is None.
+        first: the default; the first option if None.
         **more: arguments of `st.selectbox`. With `accept_new_options` any value is kept.
     """
     options = list(options or param.options)
@@ -72,7 +72,7 @@ def whole(param: Param, label: str, least: int, most: int, first: int, **more: A
 
     Args:
         param: the parameter.
-        label: what the widget is called.
+        label: label of the widget.
         least: the lowest number.
         most: the highest number.
         first: the default.
@@ -103,12 +103,12 @@ def toggle(param: Param, label: str, **more: Any) -> bool:
 
 
 def words(param: Param, label: str, **more: Any) -> str:
-    """Show a field for a few words that stand in the address; spaces around them are left out."""
+    """Show a field for a few words that are stored in the address; surrounding spaces are removed."""
     return str(st.text_input(label, key=param.key, **BOUND, **more) or "").strip()
 
 
 def typed(param: Param, label: str, **more: Any) -> str:
-    """Show a field for a text of the reader's own, which never stands in the address."""
+    """Show a field for the reader's own text, which is never stored in the address."""
     return str(st.text_input(label, key=param.key, persist_state="session", **more) or "").strip()
 
 
@@ -126,7 +126,7 @@ def keep_within(key: str, least: int, most: int) -> None:
 
 
 def keep_span(key: str, count: int) -> None:
-    """Clamp a widget's first and last position to the `count` positions of a text, at least 2."""
+    """Clamp the first and last position of a range widget to the `count` positions of a text, at least 2."""
     first, last = st.session_state.get(key, (0, 0))
     if last >= count:
         st.session_state[key] = (min(first, count - 2), count - 1)

@@ -20,11 +20,11 @@ class SharedCorpus(CorpusSubject):
     """A corpus of this instance; results about it are cached by its fingerprint for all sessions."""
 
     def __init__(self, name: str, folder: Path | None = None) -> None:
-        """Open a corpus as its files are now.
+        """Open a corpus in its current state.
 
         Args:
             name: name of the corpus.
-            folder: its folder; by default the one of this name below the folder of corpora.
+            folder: its folder; by default the folder of this name in the folder of corpora.
 
         Raises:
             CorpusError: there is no such corpus, or it is damaged.
@@ -49,7 +49,7 @@ class SharedCorpus(CorpusSubject):
 
     @property
     def model(self) -> SharedModel:
-        """The model that made the vectors; its files are looked up on first use."""
+        """The model that computed the vectors; its files are looked up on first use."""
         return SharedModel(self.corpus.manifest.model)
 
     @property
@@ -66,7 +66,7 @@ class SharedCorpus(CorpusSubject):
         return results().get(self.key(key))
 
     def made(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The value of a key, computed if it is not cached."""
+        """Return the cached value of a key, or compute it."""
 
         def computed() -> T:
             with spinning(key):

@@ -16,13 +16,13 @@ from ui.cache.memoize import results
 MOST_BYTES = 8 * 1024**2
 """Most bytes of arrays and texts that are hashed; hashing more takes longer than drawing the figure."""
 MOST_VALUES = 20_000
-"""Most single values that are hashed, for the same reason."""
+"""Most single values that are hashed."""
 PER_BYTE = 4
-"""Bytes that a figure takes in memory for each byte of its JSON, about."""
+"""Estimated bytes of a figure in memory per byte of its JSON."""
 
 
 def cached_figure(figure: Any, theme: Theme) -> Any:
-    """The drawn figure of a specification in a theme and width; a finished figure is returned as it is."""
+    """Return the drawn figure of a specification in a theme and width; a finished figure is returned unchanged."""
     if not isinstance(figure, FigureSpec):
         return figure
     look = (theme.name, theme.pixels, theme.tall)
@@ -30,15 +30,15 @@ def cached_figure(figure: Any, theme: Theme) -> Any:
         digest = key_digest(figure.key) if figure.key else None
         if digest is None:
             return figure.drawn(theme)
-        made = results().made((__name__, *look, digest), lambda: figure.drawn(theme), _nbytes)
-        figure.kept[look] = made
+        cached = results().made((__name__, *look, digest), lambda: figure.drawn(theme), _nbytes)
+        figure.kept[look] = cached
     return figure.kept[look]
 
 
 def key_digest(key: tuple[object, ...]) -> bytes | None:
-    """Digest of a figure's name and the values of its inputs; None where there are too many of them.
+    """Hash a figure's name and the values of its inputs; None if there are too many of them.
 
-    Values count and not identity, so that results that are computed anew find the figure that was drawn before.
+    Inputs are compared by value and not by identity, so that recomputed results find the figure drawn before.
     """
     digest = _Digest()
     try:
@@ -67,7 +67,7 @@ class _Digest:
         self._values -= 1
         if self._values < 0:
             raise _TooMuch
-        if isinstance(value, Trace):  # large, and the same wherever model, revision, number format and text are
+        if isinstance(value, Trace):  # large, but identical for the same model, revision, number format and text
             self.add((value.model, value.revision, value.dtype, value.attention_source, value.tokens))
         elif isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
             self._write(type(value), f"{value.dtype.str}{value.shape}", value.nbytes)
@@ -97,7 +97,7 @@ class _Digest:
         """Hash all fields at once, since a ledger has thousands of rows."""
         try:
             raw = msgspec.msgpack.encode(value)
-        except (TypeError, ValueError, OverflowError) as error:  # an object, half a character, a very large number
+        except (TypeError, ValueError, OverflowError) as error:  # an object, a lone surrogate, a very large number
             raise _TooMuch from error
         self._write(type(value), str(len(raw)), len(raw))
         self._hash.update(raw)

@@ -42,8 +42,8 @@ class Job(Generic[T]):
 
         Args:
             total: number of steps.
-            work: computes the result. It gets the job, calls it with (done, total), which may raise, and may pass a
-                partial result to `show`.
+            work: computes the result. It is called with the job, reports progress by calling it with (done, total),
+                which may raise, and may pass a partial result to `show`.
             turn: lock that the job holds while it runs; None for a short job.
             given_nbytes: bytes of the input.
         """
@@ -101,7 +101,7 @@ class Job(Generic[T]):
 
     @property
     def rate(self) -> float:
-        """Steps per second of this part, without steps that were already done, such as vectors from the store."""
+        """Steps per second of this part of the work, without steps that were already done, such as stored vectors."""
         if self._before is None:
             return 0.0
         before, at = self._before
@@ -120,7 +120,7 @@ class Job(Generic[T]):
         """
         if self._before is None:
             self._before = done, self._began
-        elif total != self.total or done < self.done:  # texts are run, then heads are fitted to them
+        elif total != self.total or done < self.done:  # texts are run first, then heads are fitted to them
             self._before = done, perf_counter()
         self.done, self.total = done, total
         if not self._is_wanted():
@@ -171,7 +171,7 @@ class JobBoard(Generic[T]):
 
         Args:
             long: by default a job of more steps waits for its turn.
-            nbytes: returns the bytes that a result takes.
+            nbytes: returns the bytes of a result.
             finished: cache for finished jobs; the inputs of running jobs must fit into its budget, too.
         """
         self._long, self._nbytes, self._finished = long, nbytes, finished
@@ -200,7 +200,7 @@ class JobBoard(Generic[T]):
         Args:
             key: identifies the job.
             total: number of steps.
-            work: as in `Job`.
+            work: computes the result; see `Job`.
             given_nbytes: bytes of the input, reserved until the job ends.
             turns: name of the queue in which long jobs take turns.
             long: a job of more steps waits for its turn; by default the board's.

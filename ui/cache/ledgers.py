@@ -1,4 +1,4 @@
-"""Parameter ledger, sizes and module tree of a model, for several pages."""
+"""Parameter ledger, sizes and module tree of a model, shared by several pages."""
 
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.parameters.results import Ledger, TreeNode
@@ -8,7 +8,7 @@ from ui.cache.shared_model import SharedModel
 
 
 def ledger(name: str, task: str | None = None) -> Ledger:
-    """The parameter ledger of a model as its files are now."""
+    """The parameter ledger of a model from its current files."""
     return parameters.parameters(SharedModel(name), Options(task=task)).result
 
 
@@ -24,5 +24,5 @@ def tree(name: str, depth: int, task: str | None = None) -> tuple[TreeNode, ...]
 
 
 def depth(name: str, task: str | None = None) -> int:
-    """Levels of the whole module tree of a model."""
+    """Number of levels of a model's whole module tree."""
     return parameters.levels(SharedModel(name), Options(task=task))

@@ -22,18 +22,18 @@ from ui.cache.traces import TraceCache
 from ui.session import model_names, settings
 
 BYTES_PER_ENTRY = 300
-"""Bytes for each entry of a loaded vocabulary; measured: 144 of 30,000 word pieces, 284 of 250,000 unigrams."""
+"""Bytes per entry of a loaded vocabulary; measured: 144 for 30,000 word pieces, 284 for 250,000 unigrams."""
 
 
 def loaded(name: str) -> LoadedModel:
-    """A model in memory, as its files are now."""
+    """Return a model in memory, loaded from its current files."""
     return _loaded(source(name))
 
 
 def attention_source(name: str) -> str:
-    """Source of the attention of a loaded model that is not recorded; "" for all other models.
+    """Return the source of a loaded model's attention if it is not recorded; "" for all other models.
 
-    It is part of cache keys, so that results are computed again once recorded attention has failed its comparison.
+    It is part of cache keys, so that results are recomputed once recorded attention has failed its comparison.
     """
     origin = source(name)
     held: LoadedModel | None = loaded_models().get((origin.name, origin.kind, origin.revision))
@@ -42,14 +42,14 @@ def attention_source(name: str) -> str:
 
 def rounded(name: str, rounding: Rounding) -> LoadedModel:
     """A loaded model with its weights rounded to a number format."""
-    origin, held = source(name), loaded_models()
+    origin, cache = source(name), loaded_models()
 
     def load() -> LoadedModel:
-        _make_room(held, needed_nbytes(origin, settings()))
+        _make_room(cache, needed_nbytes(origin, settings()))
         with st.spinner("Loading the model once more, and rounding its weights"):
             return round_weights(load_model(origin, settings()), rounding)
 
-    return held.made((origin.name, origin.kind, origin.revision, rounding), load, _nbytes)
+    return cache.made((origin.name, origin.kind, origin.revision, rounding), load, _nbytes)
 
 
 def with_head(name: str, task: str) -> HeadModel:
@@ -58,17 +58,17 @@ def with_head(name: str, task: str) -> HeadModel:
     Raises:
         BertvizError: the checkpoint has no such head, or cannot be loaded.
     """
-    origin, base, held = source(name), loaded(name), loaded_models()
+    origin, base, cache = source(name), loaded(name), loaded_models()
     key = (origin.name, origin.kind, origin.revision, task)
 
     def load() -> HeadModel:
         with st.spinner("Loading the head"):
             return load_head(origin, settings(), task, base)
 
-    head = held.made(key, load, _head_nbytes)
+    head = cache.made(key, load, _head_nbytes)
     if head.base is not base:  # the base was dropped and loaded again
-        held.pop(key)
-        head = held.made(key, load, _head_nbytes)
+        cache.pop(key)
+        head = cache.made(key, load, _head_nbytes)
     loaded(name)  # marks the base as used last, so that the head, which refers to it, is dropped first
     return head
 
@@ -84,7 +84,7 @@ def tokens(name: str, text: str, pair: str | None) -> Tokens:
 
 
 def spelled(name: str, ids: list[int]) -> tuple[str, ...]:
-    """Tokens of some rows of a model's vocabulary."""
+    """The tokens with these ids in a model's vocabulary."""
     return _tokenizer(source_key(name)).spelled(ids)
 
 
@@ -97,7 +97,7 @@ def special_tokens(name: str) -> dict[str, str]:
 
 
 def tokenizer_names() -> tuple[str, ...]:
-    """Models that are offered and whose tokenizer is on this machine."""
+    """Offered models with a tokenizer on this machine."""
     current = settings()
     return tuple(name for name in model_names() if _has_tokenizer(name, current))
 
@@ -111,18 +111,18 @@ def _has_tokenizer(name: str, current: Settings) -> bool:
 
 
 def _loaded(origin: ModelSource) -> LoadedModel:
-    held = loaded_models()
+    cache = loaded_models()
 
     def load() -> LoadedModel:
-        _make_room(held, needed_nbytes(origin, settings()))
+        _make_room(cache, needed_nbytes(origin, settings()))
         with st.spinner("Loading the model"):
             return load_model(origin, settings())
 
-    return held.made((origin.name, origin.kind, origin.revision), load, _nbytes)
+    return cache.made((origin.name, origin.kind, origin.revision), load, _nbytes)
 
 
 def _make_room(held: ByteCache, nbytes: int) -> None:
-    """Free dropped models before a load; modules and their hooks refer to each other, so this takes a collection."""
+    """Free dropped models before a load, by garbage collection: modules and their hooks form reference cycles."""
     if held.make_room(nbytes):
         gc.collect()
         give_back_memory(nbytes)
@@ -139,7 +139,7 @@ def _nbytes(loaded: LoadedModel) -> int:
 
 
 def _head_nbytes(head: HeadModel) -> int:
-    """Bytes of a head without its base."""
+    """Bytes of a head without its base model."""
     base = _tensors(head.base.model)
     return sum(nbytes for tensor, nbytes in _tensors(head.model).items() if tensor not in base)
 
@@ -153,7 +153,7 @@ def _tensors(model: Any) -> dict[int, int]:
 
 
 def tokenizer_nbytes(tokenizer: TextTokenizer) -> int:
-    """Estimated bytes of a tokenizer, which keeps its vocabulary by word and by id."""
+    """Estimate the bytes of a tokenizer, which stores its vocabulary by word and by id."""
     return len(tokenizer.tokenizer) * BYTES_PER_ENTRY
 
 

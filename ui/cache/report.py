@@ -1,4 +1,4 @@
-"""Make reports of a model, a text and a view from the shared models and runs."""
+"""Create reports of a model, a text and a view from the shared models and runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from ui.cache.view_notes import ShownView
 
 NOTHING = "This view shows no figure and no table yet."
 MOST_TOKENS = 64
-"""Most tokens for figures that need a run for each head or word; longer texts have them on their own pages only."""
+"""Most tokens for figures that need one run per head or word; for longer texts they are on their own pages only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,9 @@ class ReportRequest:
     pair: str | None
     """A second text of the same input."""
     usual: bool
-    """Whether it has the usual figures that the model and the text allow."""
+    """Whether it contains the default figures that the model and the text allow."""
     figures: tuple[str, ...]
-    """Names of further figures."""
+    """Names of additional figures."""
     theme: str
     """"light", "dark" or "print"."""
 
@@ -45,9 +45,9 @@ def report_file(asked: ReportRequest, pixels: int, progress: Progress) -> bytes:
     """Return a report as an HTML file, cached for all sessions.
 
     Args:
-        asked: its contents.
+        asked: contents of the report.
         pixels: width of the figures.
-        progress: called with the figures drawn and their total.
+        progress: called with the number of figures drawn and their total.
 
     Raises:
         BertvizError: none of the figures can be drawn.
@@ -61,11 +61,11 @@ def view_report(
     """Return a report that begins with a view; a figure of the view is not repeated.
 
     Args:
-        asked: its further contents.
+        asked: additional contents.
         view: figures and tables of the view.
         facts: title and address of the view.
         pixels: width of the figures.
-        progress: called with the figures drawn and their total.
+        progress: called with the number of figures drawn and their total.
 
     Raises:
         BertvizError: the view is empty, and none of the other figures can be drawn.
@@ -91,12 +91,12 @@ def _file(key: SourceKey, asked: ReportRequest, pixels: int, _tell: Progress) ->
 
 
 def keep_file(token: str, file: bytes) -> None:
-    """Cache a report of a view under a token of its session, since it may show the reader's own data."""
+    """Cache a report of a view under a token of its session, since it may contain the reader's own data."""
     results().put((__name__, token), file, len(file))
 
 
 def kept_file(token: str) -> bytes | None:
-    """The report of a token; None where it is no longer cached."""
+    """Return the report of a token; None if it is no longer cached."""
     file: bytes | None = results().get((__name__, token))
     return file
 

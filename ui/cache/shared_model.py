@@ -57,19 +57,19 @@ SPINNERS = {
     "sentence_points": "Placing the sentences",
     "sentence_blocks": "Putting similar sentences together",
 }
-"""Name of a question, or of a part of one -> text shown while it is computed; others show nothing."""
+"""Name of a question, or of a part of one -> text of the spinner; others show none."""
 
 
 @dataclass(frozen=True, slots=True)
 class _RunTokens:
-    """Replaces a trace in a cached answer; traces have a cache and a budget of their own."""
+    """Placeholder for a trace in a cached answer; traces have their own cache and budget."""
 
     tokens: Tokens
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A cached value, and the state of the other models that it depends on."""
+    """A cached value, and the state of the other models it depends on."""
 
     value: Any
     others: frozenset[SourceKey]
@@ -80,18 +80,18 @@ class _Kept:
         try:
             return all(source_key(each.name) == each for each in self.others)
         except BertvizError:
-            return False  # computing it again raises the error
+            return False  # recomputing the value raises the error
 
 
 class SharedModel(Opened):
     """An `Opened` model of this instance, loaded once, with answers cached for all sessions."""
 
     def __init__(self, name: str, *runs: Trace) -> None:
-        """Name a model without loading it.
+        """Refer to a model without loading it.
 
         Args:
             name: name of the model.
-            *runs: traces of the caller, which are used even where there is no room to cache them.
+            *runs: traces of the caller, which are used even if there is no room to cache them.
         """
         self._name, self._runs = name, runs
         self._others: frozenset[SourceKey] = frozenset()
@@ -105,7 +105,7 @@ class SharedModel(Opened):
 
     @property
     def name(self) -> str:
-        """The name under which it was opened."""
+        """The name under which the model was opened."""
         return self._name
 
     @property
@@ -115,7 +115,7 @@ class SharedModel(Opened):
 
     @property
     def source(self) -> ModelSource:
-        """Where its files are.
+        """Location of the model's files.
 
         Raises:
             BertvizError: there is no such model, or it may not be opened.
@@ -129,18 +129,18 @@ class SharedModel(Opened):
 
     @property
     def tokenizer(self) -> TextTokenizer:
-        """Its tokenizer."""
+        """The model's tokenizer."""
         return models.tokenizer(self.name)
 
     def head(self, task: str | None) -> HeadModel:
-        """The model with the head of a task; None for the head that it was saved with."""
+        """Return the model with the head of a task; None for the head it was saved with."""
         return models.with_head(self.name, task or stored_task(self.source))
 
     def probe(self, argument: str) -> tuple[Probe, str]:
         """Return the session's probe by its digest, and the class named after it.
 
         Raises:
-            TextError: the session has another probe by now, or none.
+            TextError: the session has no probe, or a different one.
         """
         digest, _, label = argument.partition("@")
         if self._probe is None or self._probe.digest != digest:
@@ -152,23 +152,23 @@ class SharedModel(Opened):
         return models.tokens(self.name, text, pair)
 
     def trace(self, tokens: Tokens) -> Trace:
-        """Run the model on these tokens; a trace of the caller is used where there is one."""
+        """Run the model on these tokens; a trace of the caller is reused."""
         for run in self._runs:
             if run.model == self.source.name and _same_text(run.tokens, tokens):
                 return run
         return models.traces().trace(self.loaded, tokens, most_waiting=settings().max_queued_runs)
 
     def other(self, name: str) -> "SharedModel":
-        """Another model of this instance; values that use it are computed again when its files change."""
+        """Return another model of this instance; values that use it are recomputed when its files change."""
         if name == self.name:
             return self
         self._others |= {source_key(name)}
         return SharedModel(name, *self._runs)
 
     def made(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The value of a key, computed if it is not cached.
+        """Return the value of a key, computing it if it is not cached.
 
-        Traces in an answer are not cached with it: they have a budget of their own.
+        Traces in an answer are not cached with it: they have their own budget.
         """
         new: list[T] = []
 
@@ -189,7 +189,7 @@ class SharedModel(Opened):
         return results().get(self.key(key)) is not None
 
     def cached(self, key: Hashable) -> Any:
-        """The cached value of a key; None where there is none, or where it is outdated."""
+        """Return the cached value of a key; None if there is none or it is outdated."""
         kept = results().get(self.key(key))
         if kept is None or not kept.current:
             return None
@@ -201,7 +201,7 @@ class SharedModel(Opened):
         return source_key(self.name), models.attention_source(self.name), key
 
     def _with_runs(self, value: Any) -> Any:
-        """Put the traces of a cached answer back."""
+        """Restore the traces of a cached answer."""
         if not isinstance(value, Answer):
             return value
         drawn = {name: self._run(each) for name, each in value.drawn.items()}

@@ -16,13 +16,13 @@ class SourceKey:
     kind: str
     """Kind of the model's source."""
     revision: str
-    """What changes when its files change."""
+    """Changes when the model's files change."""
     has_weights: bool
     """Whether its weights are on this machine."""
 
 
 def source(name: str) -> ModelSource:
-    """The source of a model, looked up each time, since files change."""
+    """Return the source of a model, looked up each time, since files change."""
     return resolve(name, settings())
 
 
@@ -32,7 +32,7 @@ def saved_class(name: str) -> str:
 
 
 def source_key(name: str) -> SourceKey:
-    """The key of a model as its files are now."""
+    """Return the cache key of a model for its current files."""
     current = source(name)
     return SourceKey(current.name, current.kind, current.revision, current.has_weights)
 

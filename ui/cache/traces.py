@@ -1,4 +1,4 @@
-"""Cache traces, so that a click does not run the model on the same text again."""
+"""Cache traces, so that a click does not run the model again on the same text."""
 
 from collections.abc import Callable
 from threading import Timer
@@ -56,12 +56,12 @@ class TraceCache:
             tokens: the tokens of the text.
             wanted: returns whether the caller still wants the trace; called with the number of runs ahead while
                 waiting. An exception that it raises ends the wait.
-            progress: called with the layers done and their total.
+            progress: called with the number of layers done and their total.
             expected_nbytes: estimated bytes of the trace; older traces are dropped to make room before the run.
             most_waiting: most callers that may wait; None for no limit.
 
         Raises:
-            BusyError: too many callers wait already.
+            BusyError: too many callers are waiting already.
             SupersededError: the caller no longer wants the trace.
             BertvizError: the model cannot be run on these tokens.
         """
@@ -94,12 +94,12 @@ class TraceCache:
 
 
 def _key(loaded: LoadedModel, tokens: Tokens) -> Key:
-    source = loaded.attention_source  # a model that failed its comparison is run anew
+    source = loaded.attention_source  # a model that failed its comparison is run again
     return loaded.name, loaded.revision, loaded.dtype, source, tokens.text, tokens.pair, len(tokens)
 
 
 def _check_soon(loaded: LoadedModel) -> None:
-    """Schedule the comparison of a model's recorded attention with its own, unless it was done."""
+    """Schedule the comparison of a model's recorded attention with its own, unless it has been made."""
     if may_wait(loaded) and loaded.recording_check is None:
         timer = Timer(CHECK_AFTER_S, checked, (loaded,))
         timer.daemon = True
@@ -107,7 +107,7 @@ def _check_soon(loaded: LoadedModel) -> None:
 
 
 def checked(loaded: LoadedModel) -> RecordingCheck | None:
-    """The result of the comparison, made now if needed; None for a model that failed it."""
+    """Return the result of the comparison, made now if needed; None for a model that failed it."""
     if loaded.attention_source == "recorded" and loaded.recording_check is None:
         with RUN_LOCK:
             check_recording(loaded)

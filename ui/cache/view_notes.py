@@ -34,12 +34,12 @@ class ShownFigure:
     models: tuple[tuple[str, str], ...]
     """Name and revision of each model that it shows."""
     texts: tuple[str, ...]
-    """The texts that the figure depends on."""
+    """The texts on which the figure depends."""
 
 
 @dataclass(slots=True)
 class ShownView:
-    """Figures and tables of a view, in their order."""
+    """Figures and tables of a view, in order."""
 
     name: str = ""
     """Name of the view; "" on a page with a single view."""
@@ -83,7 +83,7 @@ _view: ContextVar[ShownView | None] = ContextVar("shown_view", default=None)
 
 @contextmanager
 def noted(wanted: bool) -> Iterator[ShownView]:
-    """Record the view that runs inside the block; nothing is recorded where it is not wanted."""
+    """Record the view that runs inside the block, if `wanted`."""
     view = ShownView()
     before = _view.set(view if wanted else None)
     try:

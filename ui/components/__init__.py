@@ -1,1 +1,1 @@
-"""Views of our own: one Python and one JavaScript file each."""
+"""Custom Streamlit components: one Python and one JavaScript file each."""

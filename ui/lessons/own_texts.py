@@ -12,7 +12,7 @@ from ui.session import TEXTS_KEPT
 from ui.share import DEFAULTS, LINKED
 
 APPLIED_KEY, OWN_TEXTS_KEY, SESSION = "tour_given", "tour_own", "tour_session"
-"""Keys of the session: texts written by steps, the reader's texts that they replaced, id of the session for the tab."""
+"""Session keys: texts written by steps, the reader's texts that they replaced, id of the session for the tab."""
 
 
 def apply_texts(texts: Mapping[str, str]) -> None:
@@ -33,7 +33,7 @@ def apply_texts(texts: Mapping[str, str]) -> None:
 
 
 def read_kept_texts() -> None:
-    """End the first run of a session until the browser has sent the texts of the tab, if it has any.
+    """Pause the first run of a session until the browser has sent the texts of the tab, if it has any.
 
     So a reloaded page computes with the reader's text at once, and never with the default one first.
     """
@@ -63,7 +63,7 @@ def _own_texts() -> dict[str, str]:
 
 
 def _take_kept() -> None:
-    """Restore the texts of the tab, except where a link has texts; those replaced by a step wait for its end."""
+    """Restore the texts of the tab unless a link contains texts; those replaced by a step are restored at its end."""
     linked, stored = st.session_state.get(LINKED, ()), found_texts(st.session_state.get(KEPT_TEXTS))
     applied, own = st.session_state.get(APPLIED_KEY, {}), dict(st.session_state.get(OWN_TEXTS_KEY, {}))
     for key, text in stored.items():
@@ -77,7 +77,7 @@ def _take_kept() -> None:
 
 
 def restore_texts() -> None:
-    """Restore the reader's texts, except where the reader has changed a field since."""
+    """Restore the reader's texts, except in fields that the reader has changed since."""
     applied, own = st.session_state.pop(APPLIED_KEY, {}), st.session_state.pop(OWN_TEXTS_KEY, {})
     for key, text in own.items():
         if st.session_state.get(key) == applied.get(key):

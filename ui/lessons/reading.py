@@ -23,7 +23,7 @@ class View:
     page: str
     """Name of the page's file, without its ending."""
     query: Mapping[str, tuple[str, ...]]
-    """Name -> values in the address; names that are missing have their defaults."""
+    """Name -> values in the address; missing names have their defaults."""
     text: str | None = None
     """The text; None keeps the current one."""
     pair: str | None = None
@@ -61,7 +61,7 @@ class Lesson:
     """A lesson: its steps in order."""
 
     name: str
-    """Name of its file without the extension, which is its name in the address."""
+    """Name of its file without the extension, and its name in the address."""
     title: str
     """Title of the lesson."""
     author: str | None
@@ -86,14 +86,14 @@ class _PlainLoader(yaml.CSafeLoader):  # type: ignore[misc]  # the package ships
 ENDING = ".yaml"
 MAX_FILE_BYTES = 64 * 1024
 MAX_DEPTH = 8
-"""Nested mappings and lists: a lesson's own form needs four."""
+"""Most levels of nested mappings and lists; the form of a lesson needs four."""
 MAX_STEPS, MAX_TRIALS, MAX_QUERY, MAX_VALUES, MAX_SENTENCES = 60, 6, 24, 24, 200
 TITLE, VALUE, NOTE, TEXT = 120, 200, 2_000, 20_000
 """Most characters of a title, of a value in the address, of a note, of a text."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 PARAMETER = re.compile(r"[a-z][a-z0-9_]{0,39}")
 RESERVED = frozenset({"lesson", "step", "try", "text", "pair", "sentences", "embed", "embed_options", "figure"})
-"""Names in the address that a step's query cannot set: they have a field of their own, or do not belong to lessons."""
+"""Names that a step's query cannot set: they have their own field, or do not belong to lessons."""
 LESSON_FIELDS = ("title", "author", "steps", "summary", "next")
 VIEW_FIELDS = ("page", "query", "text", "pair", "sentences")
 TRIAL_FIELDS = ("label", *VIEW_FIELDS)
@@ -107,7 +107,7 @@ def lesson_names(folders: Sequence[Path]) -> tuple[str, ...]:
 
 
 def misnamed(folders: Sequence[Path]) -> tuple[str, ...]:
-    """A sentence for every file whose name cannot be a lesson's."""
+    """One sentence for every file whose name is not valid for a lesson."""
     return tuple(
         f"The lesson {_shown(path.name)} has a name that no address can have; use letters, digits, - and _, at most 80."
         for folder in folders
@@ -120,15 +120,15 @@ def _files(folder: Path) -> list[Path]:
     """YAML files in a folder; none where the folder cannot be read."""
     try:
         return sorted(folder.glob(f"*{ENDING}"))
-    except (OSError, RuntimeError, ValueError):  # a name too long, a link to itself, a name with a null
+    except (OSError, RuntimeError, ValueError):  # a name that is too long or has a null character, a link to itself
         return []
 
 
 def lesson_file(name: str, folders: Sequence[Path]) -> Path:
-    """The path of a lesson, never outside the folders.
+    """Return the path of a lesson, never outside the folders.
 
     Raises:
-        LessonError: there is no such lesson, or it is no regular file of its folder.
+        LessonError: there is no such lesson, or it is not a regular file of its folder.
     """
     files = (path for folder in folders for path in _files(folder) if path.stem == name and NAME.fullmatch(name))
     for path in files:
@@ -194,7 +194,7 @@ def _loaded(path: Path) -> Mapping[str, Any]:
 
 
 def _look_through(text: str, where: str) -> None:
-    """Refuse aliases and deep nesting, which make a small file large, and tags."""
+    """Refuse tags, and aliases and deep nesting, which make a small file large."""
     depth = 0
     for event in yaml.parse(text, Loader=_PlainLoader):
         line = event.start_mark.line + 1
@@ -271,7 +271,7 @@ def _query(entries: Any, where: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def _value(value: Any, name: str, where: str) -> str:
-    """A value in the form of the address."""
+    """A value as it is written in an address."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str) and len(value) <= VALUE:
@@ -296,7 +296,7 @@ def _words(fields: Mapping[str, Any], name: str, most: int, where: str, as_it_is
 
 
 def _name(fields: Mapping[str, Any], name: str, where: str) -> str:
-    """A text field with a lesson's name."""
+    """A text field that contains the name of a lesson."""
     words = _words(fields, name, TITLE, where)
     if not NAME.fullmatch(words):
         _refuse(where, name, f"{_shown(words)} is no lesson's name; write that of a file, without its ending")

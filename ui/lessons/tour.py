@@ -52,7 +52,7 @@ ORDER = (
 )
 """The shipped lessons in their recommended order; the overview offers the first."""
 TOUR, ADDRESS = "tour", "tour_address"
-"""Keys of the session: current place of the tour, and the last place in the address."""
+"""Session keys: current place of the tour, and the last place in the address."""
 NAMES = ("lesson", "step", "try")
 """Names in the address: the lesson, the step, and the link of the step's question that was followed."""
 Pages = Mapping[str, Any]
@@ -81,7 +81,7 @@ class Place:
         return self.step if self.trial is None else self.step.trials[self.trial]
 
     def names(self) -> tuple[str, str, str | None]:
-        """Values of lesson, step and try in the address."""
+        """Values of `lesson`, `step` and `try` in the address."""
         return self.lesson.name, str(self.number + 1), None if self.trial is None else str(self.trial + 1)
 
     def query(self) -> list[tuple[str, str]]:
@@ -90,7 +90,7 @@ class Place:
         return [*named, *((name, value) for name, value in zip(NAMES, self.names(), strict=True) if value)]
 
     def address(self) -> str:
-        """Its address, relative to where the dashboard is."""
+        """Its address, relative to that of the dashboard."""
         return address(self.view.page, self.query())
 
 
@@ -132,8 +132,8 @@ def detour(
         named: names in the address.
         at_step: whether the address names a step; otherwise the lesson starts.
         fresh: whether this is the first run of the session, which may switch pages at once.
-        first_run: whether this is the first run on its page: Streamlit drops parameters that the previous page had a
-            widget for, such as the layer, from the next address.
+        first_run: whether this is the first run on its page: Streamlit drops parameters of the previous page's widgets,
+            such as the layer, from the next address.
     """
     elsewhere = here != view.page or not at_step
     missing = [name for name in view.query if name not in named]
@@ -163,7 +163,7 @@ def step_bar(here: str, pages: Pages, again: str) -> None:
         lesson_card(_card(place, here, pages), "tour_card", again)
         st.button("Leave", key="tour_leave", on_click=end_tour, help="Ends the tour and restores your own text.")
     if again:
-        st.stop()  # the browser opens the step's whole address now
+        st.stop()  # the browser now opens the step's whole address
 
 
 def _card(place: Place, here: str, pages: Pages) -> Card:
@@ -219,13 +219,13 @@ def end_tour() -> None:
 
 
 def lessons_button() -> None:
-    """All lessons, in the sidebar."""
+    """Show a menu of all lessons in the sidebar."""
     with st.popover("Lessons", type="tertiary", key="lessons_open", on_change="rerun") as place:
         if not place.open:
             return
         links, faults = [], []
         names = lesson_names(_folders())
-        for name in sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else -1):  # own ones first
+        for name in sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else -1):  # own lessons first
             try:
                 lesson = _read(name)
             except LessonError as error:
@@ -254,7 +254,7 @@ def entry() -> None:
 
 
 def _place(name: str, number: str | None, trial: str | None) -> Place:
-    """The place in an address; the first step where it names none.
+    """Find the place in an address; the first step if it names none.
 
     Raises:
         LessonError: there is no such lesson, step or link.
@@ -298,7 +298,7 @@ def _read(name: str) -> Lesson:
     path = lesson_file(name, _folders())
     try:
         changed_ns = path.stat().st_mtime_ns
-    except OSError as error:  # taken away since
+    except OSError as error:  # deleted in the meantime
         raise LessonError(f"The lesson {path.name} cannot be read: {error.strerror}.") from error
     return _lesson(path, changed_ns)
 

@@ -1,1 +1,1 @@
-"""The server around the pages: background import, security headers, sign-in and logo."""
+"""Web server of the pages: background import, security headers, sign-in and logo."""

@@ -1,7 +1,7 @@
 """Control access: allowed host names and origins, sign-in, and the size of uploads.
 
-Streamlit accepts any host name, sessions from any page of the same machine or from none, and any number of uploads per
-session; its metrics and prepared downloads are open to everyone.
+Streamlit itself accepts any host name, sessions from any page of the same machine or from none, and any number of
+uploads per session; its metrics and prepared downloads are open to everyone.
 """
 
 import ipaddress
@@ -22,7 +22,7 @@ from ui.server.streamlit_internals import is_from_a_tab, signed_in_user, uploade
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 DEFAULT_PORTS = {"http": 80, "https": 443}
 FILES_OF_SESSION = 4
-"""Most uploads of the largest size that a session may have on the server at once."""
+"""Most bytes of uploads per session, as a multiple of the largest upload."""
 FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
 LOG = logging.getLogger(__name__)
 
@@ -36,10 +36,10 @@ class Refused(Exception):  # noqa: N818  # an answer, no failure
 
 
 class Entrance:
-    """ASGI middleware that refuses requests in one sentence, before Streamlit sees them.
+    """ASGI middleware that refuses requests with a short message, before Streamlit handles them.
 
     Args:
-        app: the application behind it.
+        app: the wrapped application.
         settings: allowed names and origins, and most bytes of all uploads together.
         base_path: path of the server's addresses.
         closed: whether uploads and downloads need a sign-in.
@@ -69,13 +69,13 @@ class Entrance:
             await self.app(self._as_asked(scope, headers), _readable(receive), _marked(send, path, headers))
         finally:
             self.coming[session] -= nbytes
-            self.coming += Counter()  # without those that are through
+            self.coming += Counter()  # drops finished uploads
 
     def _check(self, scope: Message, path: str, headers: Headers) -> None:
-        """Raise Refused where host, origin, path or visitor is not allowed."""
+        """Raise Refused if host, origin, path or visitor is not allowed."""
         host = hostname(headers)
         allowed = self.settings.allowed_hosts
-        # A monitor of replicas may ask each of them whether it is alive, and nothing else.
+        # A monitor of replicas may check the health of each of them, and nothing else.
         if allowed and path != "/_stcore/health" and not is_allowed(host, allowed):
             raise Refused(421, f"This server does not go by the name {_shown(host)} (INSIDE_BERT_ALLOWED_HOSTS).")
         changes = scope["type"] == "websocket" or scope["method"] not in SAFE_METHODS
@@ -89,9 +89,9 @@ class Entrance:
             raise Refused(401, "Sign in first.")
 
     def _as_asked(self, scope: Message, headers: Headers) -> Message:
-        """A request under the name that the browser knows, where a proxy has put a name of its own in its place.
+        """Restore the host name that the browser used, where a proxy has replaced it.
 
-        Streamlit compares the two once more, and would ask an outside service for its own address where they differ.
+        Streamlit compares both again, and would query an external service for its own address if they differ.
         """
         origin = headers.get("origin", "")
         if _named(origin) not in self.settings.allowed_origins:
@@ -100,10 +100,10 @@ class Entrance:
         return {**scope, "headers": [*others, (b"host", urlsplit(origin).netloc.encode("latin-1"))]}
 
     def _upload(self, scope: Message, path: str, headers: Headers) -> tuple[str, int]:
-        """The session and the bytes of an upload; ("", 0) for anything else.
+        """Return the session and the bytes of an upload; ("", 0) for anything else.
 
         Raises:
-            Refused: with it, the files of this session, or of all, would take more than they may.
+            Refused: the upload would exceed the limit for this session or for all sessions.
         """
         parts = path.strip("/").split("/")
         if parts[:2] != ["_stcore", "upload_file"] or len(parts) != 4 or scope["method"] != "PUT":
@@ -111,16 +111,16 @@ class Entrance:
         largest = int(config.get_option("server.maxUploadSize")) * 1024**2
         length = headers.get("content-length", "")
         nbytes = min(int(length), largest) if length.isascii() and length.isdigit() and len(length) < 19 else largest
-        held = uploaded_nbytes()
-        own = held.get(parts[2], 0) + self.coming[parts[2]] + nbytes
+        uploaded = uploaded_nbytes()
+        own = uploaded.get(parts[2], 0) + self.coming[parts[2]] + nbytes
         most = self.settings.max_cache_bytes
-        if own > FILES_OF_SESSION * largest or sum(held.values()) + self.coming.total() + nbytes > most:
+        if own > FILES_OF_SESSION * largest or sum(uploaded.values()) + self.coming.total() + nbytes > most:
             raise Refused(413, "There are too many uploaded files on this server; remove some, or come back later.")
         return parts[2], nbytes
 
 
 def hostname(headers: Headers) -> str:
-    """The host name of a request, in lower case and without port; "" where there is none, or several."""
+    """The host name of a request, in lower case and without port; "" if there is none or several."""
     hosts = headers.getlist("host")
     try:
         return (urlsplit(f"//{hosts[0]}").hostname or "").rstrip(".") if len(hosts) == 1 else ""
@@ -129,7 +129,7 @@ def hostname(headers: Headers) -> str:
 
 
 def is_allowed(host: str, allowed: tuple[str, ...]) -> bool:
-    """Whether a host name is allowed; names of loopback always are."""
+    """Whether a host name is allowed; loopback names always are."""
     named = any(host == each.strip("[]") or (each[:2] == "*." and host.endswith(each[1:])) for each in allowed)
     return named or is_loopback(host)
 
@@ -159,7 +159,7 @@ def _is_same(origin: str, headers: Headers) -> bool:
 
 
 def _named(origin: str) -> str:
-    """An origin in the form of the setting: lower case, without the default port; "" for none."""
+    """Normalize an origin as the setting does: lower case, without the default port; "" for none."""
     try:
         parts = urlsplit(origin.lower())
         port = parts.port
@@ -172,13 +172,13 @@ def _named(origin: str) -> str:
 
 
 def _is_local(scope: Message, host: str, headers: Headers) -> bool:
-    """Whether a request comes from this machine, and through no proxy."""
+    """Whether a request comes from this machine, and not through a proxy."""
     client = scope.get("client") or ("",)
     return is_loopback(client[0]) and is_loopback(host) and not any(name in headers for name in FORWARDED)
 
 
 def _readable(receive: Receive) -> Receive:
-    """Receive messages of a session; a malformed one ends it without a traceback."""
+    """Receive the messages of a session; a malformed one ends it without a traceback."""
 
     async def receiving() -> Message:
         message = await receive()
@@ -190,7 +190,7 @@ def _readable(receive: Receive) -> Receive:
 
 
 def _marked(send: Send, path: str, headers: Headers) -> Send:
-    """Add what Streamlit leaves out: Secure for cookies behind TLS, no-store for downloads."""
+    """Add headers that Streamlit leaves out: Secure for cookies behind TLS, no-store for downloads."""
     tls = headers.get("x-forwarded-proto", "").lower() == "https"
 
     async def marking(message: Message) -> None:
@@ -210,7 +210,7 @@ def _marked(send: Send, path: str, headers: Headers) -> Send:
 
 async def _refuse(scope: Message, receive: Receive, send: Send, refused: Refused) -> None:
     if scope["type"] == "websocket":
-        await receive()  # the connect that asks to be answered; a close before it is accepted is a 403
+        await receive()  # the connect event that must be answered; closing before accepting sends a 403
         await send({"type": "websocket.close", "code": 1008, "reason": str(refused)[:120]})
     else:
         await PlainTextResponse(str(refused), refused.status)(scope, receive, send)

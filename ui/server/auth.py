@@ -13,16 +13,16 @@ from ui.session import settings
 from ui.widgets.formatting import escape_markdown
 
 NEEDED = "authlib"
-"""The package that Streamlit's sign-in needs; it is in deploy/requirements-sign-in.txt."""
+"""The package required by Streamlit's sign-in; it is in deploy/requirements-sign-in.txt."""
 OF_ALL, OF_PROVIDER = ("redirect_uri", "cookie_secret"), ("client_id", "client_secret", "server_metadata_url")
 """Required keys of [auth], and of a provider in it or in [auth.NAME]."""
 
 
 def check_sign_in(current: Settings) -> bool:
-    """Whether sign-in is on; refuse to start where it is wanted and would not work, say in the log where it is off.
+    """Check at startup whether sign-in is on and can work; log a warning if there are secrets and it is off.
 
     Raises:
-        BertvizError: what is missing, and where it is to be written.
+        BertvizError: sign-in is on and incomplete; the message says what is missing.
     """
     if not current.require_sign_in and _providers() is None:
         if _secrets_files():
@@ -38,7 +38,7 @@ def check_sign_in(current: Settings) -> bool:
 
 
 def _lacks() -> str:
-    """What is missing for sign-in; "" for nothing."""
+    """What sign-in lacks, as part of a sentence; "" for nothing."""
     files = " or ".join(str(path) for path in st.get_option("secrets.files"))
     if not _secrets_files():
         return f"there is no secrets file ({files})"
@@ -67,7 +67,7 @@ def _secrets_read() -> bool:
     """Whether there is a valid secrets file."""
     try:
         return bool(st.secrets.load_if_toml_exists())
-    except (OSError, UnicodeDecodeError):  # one that is not UTF-8
+    except (OSError, UnicodeDecodeError):  # not valid UTF-8
         return False
 
 
@@ -76,10 +76,10 @@ def _secrets_files() -> list[str]:
 
 
 def require_sign_in() -> None:
-    """Nothing where sign-in is off; else a way out for those who are in, and the end of the page for all others.
+    """Require a sign-in if it is on: show a sign-out button to users, and end the page for everyone else.
 
-    To be called after `st.navigation`, before anything that shows a model or a text. Who may sign in is decided by the
-    provider. A secrets file that cannot be read lets no one in, since it may have asked for a sign-in.
+    Call this after `st.navigation`, before anything that shows a model or a text. The provider decides who may sign in.
+    If the secrets file cannot be read, nobody gets in, since it may require a sign-in.
     """
     providers = _providers()
     if providers is None:
@@ -107,7 +107,7 @@ def require_sign_in() -> None:
 
 
 def _providers() -> tuple[str, ...] | None:
-    """Names of the providers in [auth], "" for the unnamed one; None where sign-in is off."""
+    """Names of the providers in [auth], "" for the unnamed one; None if sign-in is off."""
     if not _secrets_read():
         return () if _secrets_files() else None
     if "auth" not in st.secrets:

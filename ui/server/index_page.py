@@ -1,9 +1,9 @@
-"""Streamlit's one HTML page, made strict: which scripts may run, where the server is, and how the frame looks.
+"""Rewrite Streamlit's single HTML page: content security policy, address of the server, and styles of the frame.
 
-The page has a small inline script of its own; the policy names its hash, so that no other inline script runs. A second
-one tells the client the server's address: without it the client guesses at /PAGE/_stcore first and fails. The last,
-where the width of a phone is known, tells the server how wide the window is: the first figures are drawn for it. It
-also says whether the tab keeps texts of its reader, which are then read before anything is computed.
+The page has a small inline script of its own; the policy contains its hash, so that no other inline script runs. An
+added script tells the client the server's address: without it the client first requests /PAGE/_stcore, which fails.
+Another one, at the end of the head, stores the window's width in a cookie, so that the first figures have the right
+size. It also stores whether the tab has texts of its reader, which are then read before anything is computed.
 """
 
 import base64
@@ -41,7 +41,7 @@ class IndexPage:
     """ASGI middleware that adds security headers to every response, and rewrites the page itself.
 
     Args:
-        app: the application behind it.
+        app: the wrapped application.
         base_path: path of the server's addresses.
         frame_ancestors: sites that may embed the page, as in a content security policy.
     """
@@ -53,7 +53,7 @@ class IndexPage:
         self.head = f"<head>{script}<style>{FRAME}</style>".encode()
         scope = f'"; path={base or "/"}; SameSite=Lax"'
         script = f'document.cookie = "{WINDOW_WIDTH}=" + Math.min(innerWidth, screen.width) + {scope};'
-        # A frame of another site may have no store at all, and reading it then throws.
+        # A frame on another site may have no storage at all; reading it then throws.
         script += (
             f'try {{ document.cookie = "{TEXTS_KEPT}=" + Number((sessionStorage.getItem("{TEXT_STORE}") ?? "{{}}")'
         )
@@ -82,7 +82,7 @@ class IndexPage:
                     return
                 page = self._rewritten(bytes(body))
                 kept = [pair for pair in start["headers"] if pair[0].lower() not in STALE]
-                # A HEAD has no body whose length could be given.
+                # The response to HEAD has no body, so its length is unknown.
                 length = [(b"content-length", str(len(page)).encode())] if page else []
                 policy = self._policy(sockets, INLINE_SCRIPT.findall(page))
                 await send({**start, "headers": [*kept, *HEADERS, policy, *length]})
@@ -104,7 +104,7 @@ class IndexPage:
 
 
 def _sockets(scope: Message) -> str:
-    """Where the page may open its session: the host of the request, since in some browsers 'self' excludes sockets."""
+    """WebSocket sources for the policy: the host of the request, since in some browsers 'self' excludes sockets."""
     hosts = [value for name, value in scope["headers"] if name == b"host"]
     if len(hosts) != 1 or not HOST.fullmatch(hosts[0]):
         return ""
@@ -112,7 +112,7 @@ def _sockets(scope: Message) -> str:
 
 
 def _uncompressed(scope: Message) -> Message:
-    """A request for a page without compression, since the page is rewritten."""
+    """Request a page without compression, since it is rewritten."""
     headers = dict(scope["headers"])
     if b"text/html" not in headers.get(b"accept", b""):
         return scope

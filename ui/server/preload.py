@@ -1,4 +1,4 @@
-"""Background work of the server: import torch and transformers, and collect garbage from time to time."""
+"""Background work of the server: import torch and transformers, and collect garbage periodically."""
 
 import contextlib
 import gc
@@ -29,16 +29,16 @@ async def lifespan(_app: Any) -> AsyncIterator[dict[str, Any]]:
 
 
 def _import_and_collect(ended: threading.Event) -> None:
-    """Import what the pages that run a model need; then collect garbage from time to time, until the server ends.
+    """Import the libraries that run models; then collect garbage periodically until the server ends.
 
-    The import begins when the first page has been sent: beside it, in the same interpreter, it would hold that page up.
-    Streamlit would collect after every click (`runner.postScriptGC`, off in .streamlit/config.toml), and would look
-    through all that torch and transformers consist of each time. What is there after the import is frozen instead: no
-    collection looks at it again.
+    The import starts when the first page has been sent, since it would slow that page down. Streamlit would collect
+    garbage after every click (`runner.postScriptGC`, off in .streamlit/config.toml), and traverse all objects of torch
+    and transformers each time. Objects that exist after the import are frozen instead, so that no collection visits
+    them again.
     """
     first_page_sent.wait()
     import_libraries()
-    # The bundled model's config, which is here also where visitors may not open that model.
+    # The config of the bundled model, which is available even where visitors may not open that model.
     settings = replace(Settings.from_environment(), allowed_models=())
     build_skeleton(DEFAULT_MODEL, resolve(DEFAULT_MODEL, settings).config)
     gc.collect()
@@ -51,7 +51,7 @@ def _import_and_collect(ended: threading.Event) -> None:
 
 
 def allows_strangers(settings: Settings) -> bool:
-    """Whether models of strangers can be opened, which are read in isolated processes."""
+    """Whether untrusted models, which are read in isolated processes, can be opened."""
     if settings.allow_hub:
         return True
     with contextlib.suppress(OSError):

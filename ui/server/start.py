@@ -1,4 +1,4 @@
-"""Check the settings before the server starts, so that a mistake is one sentence and not an error on a page."""
+"""Check the settings before the server starts, so that a mistake is one message and not an error on a page."""
 
 import os
 import sys
@@ -21,21 +21,21 @@ GIB = 1024**3
 BASE_BYTES, RUN_BYTES = 640 * 1024**2, GIB
 """Measured: Python with torch, transformers and every page; estimated: the current run (docs/deployment.md)."""
 TRIAL_BYTES, TOKENIZER_BYTES = 400 * 1024**2, 100 * 1024**2
-"""Measured: a process that builds models of strangers, and one with their tokenizer; both are reused."""
+"""Measured: a process that builds untrusted models, and one with their tokenizer; both are reused."""
 TOKENIZERS_BESIDE = 2
-"""Processes of tokenizers beyond those that read at once (docs/deployment.md, "Memory")."""
+"""Tokenizer processes beyond those that read at the same time (docs/deployment.md, "Memory")."""
 LEAST_BYTES = 512 * 1024**2
 """Least resident memory for the first pages."""
 LEAST_ADDRESS_BYTES, LEAST_DATA_BYTES = 4 * GIB, 5 * GIB // 2
-"""Least address space and data for the bundled model, measured with a fifth to spare; most is never touched."""
+"""Least address space and data for the bundled model, measured plus a fifth; most is never touched."""
 CGROUPS, OWN_GROUPS, MOUNTS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup"), Path("/proc/self/mounts")
 
 
 def check_places(settings: Settings) -> None:
-    """Refuse a folder that is asked for and cannot be read.
+    """Refuse folders in the settings that cannot be read.
 
     Raises:
-        BertvizError: which setting, and what is there instead.
+        BertvizError: names the setting, and what is there instead of a folder.
     """
     _check_folder("INSIDE_BERT_MODELS_DIR", settings.models_dir, may_be_absent=True)
     _check_folder("INSIDE_BERT_CORPORA_DIR", settings.corpora_dir, may_be_absent=True)
@@ -47,7 +47,7 @@ def check_models(settings: Settings) -> None:
     """Refuse a list of allowed models of which none can be opened here.
 
     Raises:
-        BertvizError: the names, and where each was looked for.
+        BertvizError: lists the names, and where they were searched for.
     """
     if settings.allowed_models and not any(_is_known(name, settings) for name in settings.allowed_models):
         hub = "" if settings.allow_hub else ", and the Hub is switched off (INSIDE_BERT_ALLOW_HUB)"
@@ -59,13 +59,13 @@ def check_models(settings: Settings) -> None:
 
 
 def device_notice(settings: Settings) -> str:
-    """What is to be said in the log of the memory of the GPU that is asked for; "" where the models' limit fits.
+    """Return a warning if the limit for models exceeds the memory of the GPU in the settings; "" otherwise.
 
-    Only a device asked for by name is looked for here: to look for one takes the import of torch, which otherwise goes
-    on beside the first page.
+    Only a device set by name is checked here: detecting one needs the import of torch, which otherwise runs in the
+    background of the first page.
 
     Raises:
-        BertvizError: the device is not there.
+        BertvizError: the device does not exist.
     """
     if settings.device in (AUTO, "cpu"):
         return ""
@@ -80,13 +80,13 @@ def device_notice(settings: Settings) -> str:
 
 
 def memory_notice(settings: Settings) -> str:
-    """What is to be said in the log of the memory that the limits allow; "" where this machine has it.
+    """Return a warning if the limits add up to more memory than this machine has; "" otherwise.
 
     Raises:
-        BertvizError: there is less than the first pages need.
+        BertvizError: there is less memory than the first pages need.
     """
     if sys.platform == "win32":
-        return ""  # its limits are read in another way
+        return ""  # Windows reports its limits in another way
     place, has = min(((name, nbytes) for name, nbytes in _resident().items()), key=lambda each: each[1])
     if has < LEAST_BYTES:
         raise BertvizError(f"Inside BERT needs {_gib(LEAST_BYTES)} of memory at least; {place} allows {_gib(has)}.")
@@ -112,7 +112,7 @@ def memory_notice(settings: Settings) -> str:
 
 
 def walls_notice() -> str:
-    """A notice about isolation that this system lacks; "" for none."""
+    """Return a warning about isolation that this system lacks; "" for none."""
     names = missing()
     if not names:
         return ""
@@ -137,12 +137,12 @@ def memory_parts(settings: Settings) -> dict[str, int]:
 
 
 def _models_nbytes(settings: Settings) -> int:
-    """Most bytes of all models, on their device; one may always be loaded."""
+    """Most bytes of all models on their device; one model may always be loaded."""
     return max(settings.max_loaded_bytes, settings.max_model_bytes)
 
 
 def _isolated_nbytes(settings: Settings) -> int:
-    """Usual bytes of the processes for models of strangers and their tokenizers."""
+    """Usual bytes of the processes for untrusted models and their tokenizers."""
     if not (settings.isolate_models and allows_strangers(settings)):
         return 0
     return settings.max_children * TRIAL_BYTES + (settings.max_children + TOKENIZERS_BESIDE) * TOKENIZER_BYTES
@@ -171,13 +171,13 @@ def _check_folder(name: str, folder: Path, may_be_absent: bool) -> None:
 
 
 def _is_known(name: str, settings: Settings) -> bool:
-    """Whether a name may be a model; the Hub is not asked."""
+    """Whether a name may be a model, without a request to the Hub."""
     try:
         resolve(name, replace(settings, allow_hub=False))
-    except (ModelNotFoundError, HubError, OSError, RuntimeError):  # such as a name too long, a link to itself
+    except (ModelNotFoundError, HubError, OSError, RuntimeError):  # such as a name too long, or a link to itself
         return settings.allow_hub and HUB_NAME.fullmatch(name) is not None
     except CheckpointError:
-        return True  # its page says what is wrong with it
+        return True  # its page shows the error
     return True
 
 

@@ -1,7 +1,7 @@
-"""What is used of Streamlit that it does not promise to keep.
+"""Internal APIs of Streamlit that the server uses.
 
-An upgrade is checked against tests/ui/server/test_streamlit_internals.py. What the address needs stands in
-`ui/address/streamlit_query.py`, since it is below the server.
+tests/ui/server/test_streamlit_internals.py checks them after an upgrade. Those for the address are in
+`ui/address/streamlit_query.py`, which is imported by lower layers.
 """
 
 from collections.abc import Mapping
@@ -14,22 +14,22 @@ from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_N
 
 
 def signed_in_user(cookies: Mapping[str, str]) -> bytes | None:
-    """The JSON of who has signed in, from a request's cookies; None where none has, or the signature is not ours.
+    """Return the signed-in user as JSON from a request's cookies; None without a sign-in or with an invalid signature.
 
-    Streamlit looks at this cookie only where a session begins.
+    Streamlit itself checks this cookie only when a session begins.
     """
     payload: bytes | None = starlette_websocket._get_signed_cookie_with_chunks(dict(cookies), USER_COOKIE_NAME)
     return payload
 
 
 def uploaded_nbytes() -> dict[str, int]:
-    """Session -> bytes of its uploaded files; empty where no server runs."""
+    """Session -> bytes of its uploaded files; empty if no server is running."""
     files = getattr(Runtime.instance().uploaded_file_mgr, "file_storage", {}) if Runtime.exists() else {}
     return {name: sum(len(file.data) for file in list(own.values())) for name, own in list(files.items())}
 
 
 def is_from_a_tab(raw: bytes | None) -> bool:
-    """Whether these bytes are a message that a page sends."""
+    """Whether these bytes are a message of the browser client."""
     try:
         return raw is not None and BackMsg.FromString(raw).WhichOneof("type") is not None
     except DecodeError:

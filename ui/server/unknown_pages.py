@@ -23,7 +23,7 @@ class UnknownPages:
     """ASGI middleware that redirects requests for missing pages to the first page.
 
     Args:
-        app: the application behind it.
+        app: the wrapped application.
         pages: names of the pages.
         base_path: path of the server's addresses.
     """
@@ -61,7 +61,7 @@ def absent_words(asked: str, pages: Collection[str]) -> str:
     """The message about a missing page, with the most similar one.
 
     Args:
-        asked: its name in the address.
+        asked: name of the missing page in the address.
         pages: titles of the pages, the first page first.
     """
     near = nearest_page(asked, pages)

@@ -1,1 +1,1 @@
-"""What each page shows, one folder a page."""
+"""Views of the pages, one folder per page."""

@@ -32,12 +32,12 @@ def head_select(heads: int) -> int:
 
 
 def query_select(tokens: Tokens) -> int:
-    """Position of the query token, which attends."""
+    """Position of the query token."""
     return token_select("Query token", tokens, QUERY, longest_piece(tokens), "The token that attends to all others.")
 
 
 def key_select(tokens: Tokens) -> int:
-    """Position of the key token, which is attended to; a click on its weight selects it, too."""
+    """Position of the key token, also set by a click on its weight."""
     words = "The token that is attended to; a click on a bar of the row of weights selects it, too."
     return token_select("Key token", tokens, KEY, max(longest_piece(tokens) - 1, 0), words)
 
@@ -48,7 +48,7 @@ def token_names(tokens: Tokens) -> list[str]:
 
 
 def put_token(key: str, place: int) -> None:
-    """Select a position, as a click in a figure does; the address follows."""
+    """Select a position, as a click in a figure does, and update the address."""
     st.session_state[key] = place
     rewrite(key, str(place))
 
@@ -62,15 +62,15 @@ def take_key(chart_key: str, curve: int) -> None:
 
 
 def token_select(label: str, tokens: Tokens, key: str, default: int, help_text: str) -> int:
-    """A list of tokens; only the position stands in the address, since tokens are the reader's text."""
+    """A list of tokens; the address contains only the position, since tokens are the reader's text."""
     widget, of, most = f"{key}_token", (tokens.text, tokens.pair), len(tokens) - 1
     place = st.session_state.get(key, default)
     match source_of(key, of):
         case "address":
-            asked = st.query_params[key]
-            named = _position(asked, most)
+            written = st.query_params[key]
+            named = _position(written, most)
             if named is None:
-                st.toast(escape_markdown(f"There is no token {asked[:20]} here; the last one is {most}."))
+                st.toast(escape_markdown(f"There is no token {written[:20]} here; the last one is {most}."))
             place = most if named is None else named
         case "default":
             place = default
@@ -92,7 +92,7 @@ def token_select(label: str, tokens: Tokens, key: str, default: int, help_text: 
 
 
 def _take_token(key: str) -> None:
-    """Select the token chosen in the list; the address follows."""
+    """Select the token chosen in the list, and update the address."""
     put_token(key, int(st.session_state[f"{key}_token"]))
 
 

@@ -66,7 +66,7 @@ def text_in_place(label: str) -> None:
 
 
 def _take_text_on_page() -> None:
-    # It needs a key of its own: the sidebar's field is another widget, which would start empty.
+    # It needs its own key: the sidebar's field is another widget, which would start empty.
     st.session_state["text"] = st.session_state[TEXT_ON_PAGE]
 
 
@@ -82,7 +82,7 @@ def pair() -> str | None:
 
 
 def needs_pair(what: str, *examples: tuple[str | None, str]) -> bool:
-    """Whether there is no second text; the reader is then asked for one, and examples are offered.
+    """Return whether there is no second text; in that case, ask for one and offer examples.
 
     Args:
         what: what needs two texts, as the start of a sentence.

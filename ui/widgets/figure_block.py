@@ -123,7 +123,7 @@ def chart(
         drawn,
         height=round(
             drawn.layout.height or USUAL_HEIGHT
-        ),  # stated, so that the page reserves the place before the chart is drawn
+        ),  # set explicitly, so that the page reserves the space before the chart is drawn
         key=key,
         theme=None,
         alt=alt_of(figure) or alt,
@@ -323,4 +323,4 @@ def csv_text(table: pd.DataFrame) -> str:
             cells = [formula_safe(cell) if isinstance(cell, str) else cell for cell in table.iloc[:, place]]
             safe.isetitem(place, cells)
     safe.columns = [formula_safe(str(head)) for head in table.columns]
-    return safe.to_csv(index=False, lineterminator="\r\n")  # as RFC 4180; a lone return in a cell is then quoted
+    return safe.to_csv(index=False, lineterminator="\r\n")  # as in RFC 4180; a lone return in a cell is then quoted

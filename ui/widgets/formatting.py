@@ -87,7 +87,7 @@ def count(value: int | None) -> str:
 def short_count(value: int) -> str:
     """A count in short form: 109.5 M."""
     for size, unit in ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "K")):
-        if value >= size * 0.99995 and value >= 1000:  # rounded to one decimal it is one of this unit
+        if value >= size * 0.99995 and value >= 1000:  # rounded to one decimal, it reaches this unit
             return f"{value / size:.1f} {unit}"
     return str(value)
 

@@ -1,4 +1,4 @@
-"""Lines of Python that load the chosen model and read the text: what stands first in every "How this is computed"."""
+"""Lines of Python that load the chosen model and read the text, which begin every "How this is computed"."""
 
 from inspect import signature
 from typing import Any
@@ -7,11 +7,11 @@ from bertviz_core.trace.results import Tokens
 from ui.cache import models, sources
 
 LONGEST = 300
-"""Characters of the texts that are written out; longer ones are left to the reader."""
+"""Most characters of texts that are written out; longer ones are variables."""
 
 
 def model_lines(name: str, tokens: Tokens | None = None) -> str:
-    """Lines that load a model, and that read a text as `inputs` where there is one.
+    """Lines that load a model, and that read a text as `inputs` if there is one.
 
     Args:
         name: name of the model.
@@ -35,7 +35,7 @@ def reader_lines(name: str) -> str:
 
 def _loading(name: str, more: str, with_head: str = "") -> str:
     kind = type(models.loaded(name).model).__name__
-    # Of an encoder-decoder model the encoder is taken; T5 and its kin have a class that loads nothing else.
+    # For an encoder-decoder model, the encoder is used; T5 and its relatives have a class that loads nothing else.
     auto = with_head or ("AutoModelForTextEncoding" if kind.endswith("Stack") else "AutoModel")
     part = ".get_encoder()" if kind.endswith(("Stack", "Encoder")) and not with_head else ""
     lines = ["import torch", f"from transformers import {auto}{more}", ""]
@@ -46,12 +46,12 @@ def _loading(name: str, more: str, with_head: str = "") -> str:
 
 
 def reading(tokens: Tokens, model: Any, limit: int | None = None) -> str:
-    """What the tokenizer is given besides the text.
+    """Further arguments of the tokenizer besides the text.
 
     Args:
-        tokens: the text, or one like it, as the model reads it.
+        tokens: the text, or a similar one, as the model reads it.
         model: the model.
-        limit: most tokens of any text; None for as many as this one has, where it was cut.
+        limit: most tokens of any text; None for the limit of this text, if it was truncated.
     """
     most = limit if limit is not None else tokens.limit if any(tokens.tokens_cut) else None
     takes = signature(model.forward).parameters

@@ -48,7 +48,7 @@ def run_tokens(model: LoadedModel, tokens: Tokens) -> Trace:
 
 
 def agreed_cost(model: LoadedModel, tokens: Tokens, runs: int = 1) -> RunCost:
-    """Estimate the cost of runs; where they take long, the page ends here until the reader confirms.
+    """Estimate the cost of runs; if they take long, the page ends here until the reader confirms.
 
     Args:
         model: the model.

@@ -35,9 +35,9 @@ def reads_text(page: str) -> bool:
 
 
 def view_choice(options: Sequence[T]) -> T:
-    """The view of a page, the first one by default.
+    """The view of a page, by default the first.
 
-    The address names every view but the first. A link to a page that names no view opens the one that was open last.
+    The address names every view but the first. A link to a page without a view opens the one that was open last.
     """
     held, named = f"view_of_{visit().page}", st.query_params.get(VIEW)
     anew = arrived(VIEW) and not visit().complete

@@ -1,4 +1,4 @@
-"""Multiply-adds equal PyTorch's own count of the very class, heads included; windows equal the mask's cells.
+"""Multiply-adds equal PyTorch's own count of the same class, heads included; windows equal the mask's cells.
 
 Covers `bertviz_core/architecture/cost/*.py`.
 """
@@ -34,7 +34,7 @@ from tests.helpers.tiny_heads import families_with
 from tests.helpers.tiny_models import FAMILIES, tiny_config
 
 NO_FORMULA = frozenset({"big_bird", "canine", "funnel", "longformer"})
-"""Families that work in blocks or on pooled tokens, so that their cost is no parabola in the length."""
+"""Families that work in blocks or on pooled tokens, so that their cost is not a parabola in the length."""
 TASKS = ("base", "masked-lm", "sequence-classification", "token-classification", "question-answering", "pretraining")
 NOT_ON_A_TEXT_ALONE = {("longformer", "question-answering"), ("splinter", "pretraining")}
 """Classes that need separators, or question tokens, in the text."""
@@ -48,7 +48,7 @@ def ids(seq: int, batch: int = 1) -> torch.Tensor:
 
 
 def by_pytorch(model: Any, seq: int) -> int:
-    """Multiply-adds of a real run by PyTorch's FlopCounterMode; two operations each."""
+    """Multiply-adds of a real run by PyTorch's FlopCounterMode, which counts two operations each."""
     text, decoder = ids(seq), {}
     name, writes = type(model).__name__, model.config.is_encoder_decoder
     if writes and name.endswith("ForSequenceClassification"):
@@ -66,9 +66,9 @@ def whole_config(model_type: str) -> Any:
 
 
 def real(model_type: str, task: str) -> Any:
-    """The very class of a task with random weights, attention step by step.
+    """The class of a task with random weights and stepwise attention.
 
-    Its weights need no gradient, since FlopCounterMode fails on a weight that DeBERTa hands to a module.
+    Its weights need no gradient, since FlopCounterMode fails on a weight that DeBERTa passes to a module.
     """
     made: Any = getattr(transformers, TASK_CLASSES[task])
     return eager(made.from_config(whole_config(model_type)).eval().requires_grad_(False))
@@ -83,7 +83,7 @@ def test_every_class_of_a_family_costs_what_flop_counter_mode_counts_of_it(model
         model = real(model_type, task)
         own = [
             by_pytorch(real(model_type, task), seq) for seq in LENGTHS
-        ]  # anew: BigBird keeps its way of a short text
+        ]  # a new model: BigBird remembers its implementation for short texts
         config = whole_config(model_type).to_dict()
         counts, terms = counted(model_type, config, LENGTHS, task), terms_of(dry_model(model_type, config, task))
         assert counts.whole.tolist() == own, task
@@ -224,7 +224,7 @@ def test_training_memory_is_what_a_real_run_keeps(model_type: str) -> None:
 
 
 def peak_by_the_profiler(model_type: str, batch: int, seq: int) -> int:
-    """Highest sum of what PyTorch's allocator gave out and took back, as its profiler logs it."""
+    """Peak of the memory allocated by PyTorch, from its profiler's log."""
     from torch.profiler import ProfilerActivity, profile
 
     model, inputs = eager_tiny(model_type), ids(seq, batch)

@@ -1,4 +1,4 @@
-"""The packaged facts are those that a run gives now, and are had without torch."""
+"""The packaged facts equal those of a run, and are available without torch."""
 
 import subprocess
 import sys

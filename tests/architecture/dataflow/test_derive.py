@@ -1,4 +1,4 @@
-"""What a run tells of a model, against its behaviour and the papers; and that no page says otherwise, for all families.
+"""Facts derived from a run agree with the model's behaviour, with the papers, and with every page, for all families.
 
 Covers `bertviz_core/architecture/dataflow/*.py`, `bertviz_core/architecture/structure/results.py`,
 `bertviz_core/architecture/capabilities.py`, `bertviz_core/architecture/layer_modules.py`.
@@ -27,14 +27,14 @@ PRE_NORM = {
     *("mistral", "modernbert", "modernbert-decoder", "mt5", "opt", "pegasus", "qwen2", "roberta-prelayernorm"),
     *("starcoder2", "t5", "umt5", "xglm", "xlm-roberta-xl"),
 }
-"""Families whose papers or cards say that the norm comes first."""
+"""Families with the norm first, according to their papers or cards."""
 OTHER_ORDERS = {"gemma2": "norms on both sides", "gpt_neox": "parallel", "mobilebert": ""}
 GATED = {
     *("eurobert", "gemma2", "llama", "mistral", "modernbert", "modernbert-decoder", "mt5", "nomic_bert", "qwen2"),
     "umt5",
 }
 SCALED_BEFORE = {"esm", "opt"}
-"""Families that divide the queries themselves, and hand over the factor 1."""
+"""Families that scale the queries themselves, and pass the factor 1."""
 ROTARY = {
     *("eurobert", "gemma2", "gpt_neox", "jina_embeddings_v3", "llama", "mistral", "modernbert", "modernbert-decoder"),
     *("nomic_bert", "qwen2", "roformer", "starcoder2"),
@@ -48,7 +48,7 @@ def card(told: Faces) -> dict[str, str]:
 
 
 def order_words(rows: list[Row]) -> list[str]:
-    """Norms, blocks and additions of one layer, as they are drawn."""
+    """Norms, blocks and additions of one layer, in the order of the drawing."""
     words = []
     for row in rows:
         (label, *_) = [box.label for box in row.boxes]
@@ -96,7 +96,7 @@ def test_token_types_are_told_where_they_change_the_answer(model_type: str) -> N
                 model(input_ids=ids, token_type_ids=torch.tensor([types])).last_hidden_state
                 for types in ([0, 0, 0, 0], [0, 0, 1, 1])
             )
-    except TypeError:  # it takes none
+    except TypeError:  # it takes no such argument
         assert told.types == ""
         return
     assert (told.types != "") == (not torch.allclose(one, other, atol=1e-6))
@@ -107,7 +107,7 @@ def test_token_types_are_told_where_they_change_the_answer(model_type: str) -> N
 def test_the_factor_of_the_scores_is_what_the_family_hands_to_the_attention_function(model_type: str) -> None:
     told = faces(model_type)
     if not told.facts.recorded:
-        return  # it hands nothing to that function; its factor is compared below, or is not told
+        return  # it does not call that function; its factor is compared below, or unknown
     model: Any = AutoModel.from_config(AutoConfig.for_model(**told.config)).eval()
     model = model.get_encoder() if model.config.is_encoder_decoder else model
     model.set_attn_implementation(register())

@@ -1,4 +1,4 @@
-"""The attention view alone, on hand-made attention: what a page around it does, in a few lines."""
+"""A small app with only the attention view, on hand-made attention."""
 
 import sys
 from pathlib import Path

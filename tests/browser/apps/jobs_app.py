@@ -1,4 +1,4 @@
-"""A job that goes on until it is left, for the test of readers; ?look only looks how it is."""
+"""A job that runs until its readers leave, for the test of readers; ?look only shows its state."""
 
 from threading import Event
 
@@ -9,24 +9,24 @@ from ui.cache import jobs
 from ui.cache.jobs import Job, JobBoard
 from ui.widgets.lists.progress import awaited
 
-jobs.DESERTED_S = 5.0  # a connection that a busy machine loses is there again before
+jobs.DESERTED_S = 5.0  # on a busy machine, a lost connection is restored earlier
 PAUSE_S = 0.05
 
 
 @st.cache_resource
 def board() -> JobBoard[str]:
-    """The jobs of this server."""
+    """The board of this server."""
     return JobBoard(10, len, ByteCache(10**6))
 
 
 @st.cache_resource
 def begun() -> list[Job[str]]:
-    """The jobs that were begun."""
+    """The started jobs."""
     return []
 
 
 def work(job: Job[str]) -> str:
-    """Steps without an end."""
+    """Run endless steps."""
     pause, steps = Event(), 0
     while True:
         steps += 1
@@ -36,7 +36,7 @@ def work(job: Job[str]) -> str:
 
 @st.fragment(run_every=0.2)
 def states() -> None:
-    """How all jobs are."""
+    """Show the state of all jobs."""
     st.text(f"jobs: {' '.join(job.state for job in begun())}")
 
 

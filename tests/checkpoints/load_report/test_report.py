@@ -1,4 +1,4 @@
-"""The load report against what from_pretrained says once it has loaded everything; repairs by carrying them out.
+"""The load report against the messages of from_pretrained after loading everything; repairs are executed.
 
 Covers `bertviz_core/checkpoints/load_report/*.py`.
 """
@@ -72,14 +72,14 @@ def write(folder: Path, tensors: Tensors) -> None:
 
 
 def saved(folder: Path, config: Any, task: str) -> Tensors:
-    """A random model of a task in a folder; its tensors as the file holds them."""
+    """Save a random model of a task to a folder; returns the tensors of the file."""
     torch.manual_seed(0)
     getattr(transformers, TASK_CLASSES[task]).from_config(config).save_pretrained(folder)
     return load_file(folder / "model.safetensors")
 
 
 def told(folder: Path, task: str, **options: Any) -> tuple[set[str], set[str], set[Any]]:
-    """The lists that transformers gives after loading."""
+    """The lists of transformers after loading."""
     auto = getattr(transformers, TASK_CLASSES[task])
     with quietly():
         _, info = auto.from_pretrained(folder, output_loading_info=True, ignore_mismatched_sizes=True, **options)
@@ -108,7 +108,7 @@ def test_the_lists_are_those_of_from_pretrained(family: str, tmp_path: Path) -> 
     first = FAMILIES.index(family)
     for place, (change, changed) in enumerate(CHANGES.items()):
         write(tmp_path, changed(saved(tmp_path, config, tasks[place % len(tasks)])))
-        # Each family meets every change and each task two of them; over the families each task meets every change.
+        # Each family has every change and each task two of them; over the families, each task has every change.
         for task in [each for turn, each in enumerate(tasks) if (first + place + turn) % len(CHANGES) < 2]:
             report = load_report(str(tmp_path), task, FOLDERS)
             assert lists(report) == told(tmp_path, task), (change, task)
@@ -117,7 +117,7 @@ def test_the_lists_are_those_of_from_pretrained(family: str, tmp_path: Path) -> 
 
 
 def balanced(report: LoadReport) -> None:
-    """The sums of a report, told again from its rows."""
+    """Assert that the sums of a report agree with its rows."""
     assert sum(share.total for share in report.shares) == report.total
     assert sum(share.matched for share in report.shares) == report.from_file
     assert 0 <= report.fraction_from_file <= 1
@@ -160,7 +160,7 @@ def test_experts_are_put_together_as_the_loader_does(tmp_path: Path, change: str
     tensors = saved(tmp_path, transformers.CONFIG_MAPPING["mixtral"](**sizes, **heads), "base")
     assert (
         sum(".experts." in name for name in tensors) == 2 * 3 * 3
-    )  # layers, experts, matrices: one by one in the file
+    )  # layers, experts, matrices: separate tensors in the file
     if change == "resized":
         tensors = {k: torch.zeros(15, 12) if v.shape == (14, 12) else v for k, v in tensors.items()}
     if change == "cut":
@@ -187,7 +187,7 @@ HEAD_OF_PRETRAINING = {
     "cls.seq_relationship.bias",
     "cls.seq_relationship.weight",
 }
-"""Keys of bert-base-uncased beside its base model, LayerNorm by its newer names."""
+"""Keys of bert-base-uncased outside its base model, with the newer names of LayerNorm."""
 
 
 def test_the_pretraining_checkpoint_of_bert_as_a_classifier(tmp_path: Path) -> None:
@@ -246,14 +246,14 @@ def test_a_repair_does_what_it_promises(
     assert repair.after >= filled * repair.wanted
     assert f"{repair.after} of {repair.wanted} match" in report.suggestion
     monkeypatch.chdir(tmp_path)
-    exec(repair.code, {})  # our own lines, carried out as a reader would
+    exec(repair.code, {})  # the suggested code, executed like by a reader
     assert len(told(tmp_path, "base")[0]) == repair.wanted - repair.after
     again = load_report(str(tmp_path), "base", FOLDERS)
     assert (again.matched, again.repair) == (repair.after, None)
 
 
 def write_shards(folder: Path, tensors: Tensors, count: int) -> None:
-    """The tensors in one file, or in several with an index."""
+    """Write the tensors to one file, or to several with an index."""
     if count == 1:
         write(folder, tensors)
         return
@@ -269,7 +269,7 @@ def write_shards(folder: Path, tensors: Tensors, count: int) -> None:
 
 @pytest.mark.parametrize("task", ["base", "sequence-classification", "token-classification"])
 def test_a_head_of_another_task_is_no_foreign_prefix(tmp_path: Path, task: str) -> None:
-    """ALBERT's sop_classifier.classifier and a new classifier share name's end and shape, and mean different things."""
+    """ALBERT's sop_classifier.classifier and a new classifier share name's end and shape, but not the meaning."""
     saved(tmp_path, tiny_config("albert"), "pretraining")
     assert load_report(str(tmp_path), task, FOLDERS).repair is None
 
@@ -286,7 +286,7 @@ def test_a_name_in_the_file_is_never_run(tmp_path: Path) -> None:
 
 
 def test_keys_that_meet_are_told(tmp_path: Path) -> None:
-    """Two keys for one tensor: transformers takes the first in its order and says nothing of the other."""
+    """Two keys for one tensor: transformers uses the first in its order without a message."""
     tensors = saved(tmp_path, tiny_config("bert"), "base")
     stored = {**tensors, **{f"bert.{name}": value + 1 for name, value in tensors.items()}}
     write(tmp_path, stored)
@@ -343,7 +343,7 @@ def test_at_the_hub_only_the_header_is_fetched(
     with running_hub() as hub:
         hub.repositories["lab/good"] = hub.repositories["google-bert/bert-base-uncased"] = stored
         online = dataclasses.replace(settings, allow_hub=True, hub_endpoint=hub.endpoint)
-        for _ in range(2):  # the second time its config is in the cache
+        for _ in range(2):  # the second time its config is cached
             report = load_report(name, "base", online)
             assert report.matched == (55 if name == "lab/good" else 0)
         fetched = [size for path, size in hub.served if path.endswith("model.safetensors")]

@@ -1,4 +1,4 @@
-"""`corpus embed` and `corpus info`: what they print, and what they refuse in one line.
+"""`corpus embed` and `corpus info`: their output, and refusals in one line.
 
 Covers `bertviz_core/cli/corpus/group.py`.
 """

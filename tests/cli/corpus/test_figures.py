@@ -1,4 +1,4 @@
-"""`figure corpus-...`: what is drawn of a corpus is what the functions give for the same folder and settings.
+"""`figure corpus-...`: figures of a corpus show the results of the functions for the same folder and settings.
 
 Covers `bertviz_core/questions/corpora.py`.
 """
@@ -56,7 +56,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[FigureSpec]:
 
 
 def expected(name: str, corpus: Corpus) -> Any:
-    """The numbers that the first trace of a figure shows; None where only its words are compared."""
+    """The numbers of a figure's first trace; None if only its texts are compared."""
     vectors = corpus.vectors()
     if name == "corpus-map":
         points = corpus_map(vectors).points

@@ -1,4 +1,4 @@
-"""`corpus search`: its JSON, its table, its index, and what it refuses in one line."""
+"""`corpus search`: its JSON, its table, its index, and refusals in one line."""
 
 import json
 from datetime import date
@@ -21,7 +21,7 @@ MODEL, QUERY, ROWS = "all-MiniLM-L6-v2", "A bank of the river.", 301
 
 
 def wide(folder: Path) -> Corpus:
-    """A corpus that the bundled model could have made, of seeded vectors."""
+    """A corpus with seeded vectors of the bundled model's size."""
     sha = BUNDLED[MODEL].digests[WEIGHTS]
     return made_corpus(folder, dimensions=384, rows=ROWS, rows_per_shard=200, shards=2, weights_sha256=sha)
 

@@ -1,4 +1,4 @@
-"""Clusters are those of scikit-learn where all rows are fitted; the others go to the nearest centre."""
+"""Clusters equal scikit-learn's if all rows are fitted; other rows belong to the nearest centre."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ ROWS = sum(SIZES)
 
 @pytest.fixture
 def vectors() -> Any:
-    """Three groups of directions, of different lengths."""
+    """Three groups of directions with different norms."""
     rng = np.random.default_rng(0)
     middles = np.repeat(np.eye(3, DIMENSIONS), SIZES, axis=0)
     made = middles + rng.normal(scale=0.06, size=middles.shape)

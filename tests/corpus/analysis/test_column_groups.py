@@ -1,4 +1,4 @@
-"""The values of a column as few: counts are those of a Counter, ranges hold equally many rows."""
+"""Values of a column in few groups: counts equal those of a Counter, ranges have equally many rows."""
 
 from collections import Counter
 from typing import Any

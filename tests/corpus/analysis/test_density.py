@@ -1,4 +1,4 @@
-"""Counts on a grid add up to the points in the window; points and outlines are those that a loop finds."""
+"""Counts on a grid add up to the points in the window; selected points equal those of a loop."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Near duplicates are those of the quadratic loop, whatever the blocks; groups are the chains of their pairs."""
+"""Near duplicates equal those of the quadratic loop for any block size; groups are chains of their pairs."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def vectors() -> Any:
 
 
 def loop(vectors: Any, threshold: float) -> dict[tuple[int, int], float]:
-    """Pairs with their cosine, one by one in float64."""
+    """All pairs with their cosine, computed one by one in float64."""
     exact, pairs = vectors.astype(np.float64), {}
     for first in range(len(exact)):
         for second in range(first + 1, len(exact)):
@@ -38,7 +38,7 @@ def loop(vectors: Any, threshold: float) -> dict[tuple[int, int], float]:
 
 
 def chains(pairs: Any) -> list[list[int]]:
-    """Groups by joining pair after pair, the largest first."""
+    """Groups by merging pair after pair, the largest first."""
     groups: list[set[int]] = []
     for pair in pairs:
         touched = [group for group in groups if group & set(pair)]

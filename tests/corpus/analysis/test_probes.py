@@ -1,4 +1,4 @@
-"""Probes with labels from a column are part 4's on the same sampled texts; a planted property is read."""
+"""Probes with labels from a column equal direct probes on the same sampled texts; a planted property is detected."""
 
 from pathlib import Path
 
@@ -51,7 +51,7 @@ def test_what_has_no_classes_is_refused(corpus: Corpus, tmp_path: Path) -> None:
 
 
 def test_scores_are_those_of_part_4_on_the_same_texts(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The texts and labels of the corpus are replaced by the example set, whose topics every layer knows."""
+    """The texts and labels of the corpus are replaced by the example set, whose topics every layer encodes."""
     settings = Settings.from_environment()
     source = resolve(DEFAULT_MODEL, settings)
     loaded, tokenizer = load_model(source, settings), load_tokenizer(source, settings)

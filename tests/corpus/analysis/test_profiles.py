@@ -1,4 +1,4 @@
-"""Profiles of heads over a corpus are mean and spread of single traces, as a whole and for each value of a column."""
+"""Profiles of heads over a corpus equal mean and spread of single traces, in total and per value of a column."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A map by principal components is scikit-learn's on the whole; UMAP is fitted on a sample and says so."""
+"""A map by principal components equals scikit-learn's; UMAP is fitted on a sample, which is stated."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Blocks are all rows in their order; a sample is the same for the same seed; texts are those of its rows."""
+"""Blocks contain all rows in order; a sample depends only on the seed; texts belong to their rows."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""An input of any kind gives the same rows, however it is cut; what cannot be embedded is refused by its row.
+"""Input of any kind gives the same rows, in any chunks; what cannot be embedded is refused by its row.
 
 Covers `bertviz_core/corpus/reading/*.py`, `bertviz_core/tables/inputs.py`, `bertviz_core/tables/lines.py`,
 `bertviz_core/tables/row_groups.py`.
@@ -39,7 +39,7 @@ MOST = 200_000
 
 
 def csv_text(rows: list[dict[str, Any]], delimiter: str = ",") -> str:
-    """The rows as a spreadsheet writes them."""
+    """The rows as written by a spreadsheet."""
 
     def cell(value: Any) -> str:
         if isinstance(value, str):

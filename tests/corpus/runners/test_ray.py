@@ -1,4 +1,4 @@
-"""A Ray cluster of two workers on loopback makes the corpus that one process makes."""
+"""A Ray cluster of two workers on loopback writes the same corpus as one process."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -24,7 +24,7 @@ OPTIONS = EmbeddingOptions(vector_dtype="float32", rows_per_shard=4)
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    """Two nodes of one processor each."""
+    """Two nodes with one processor each."""
     nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": 100 * 1024**2})
     nodes.add_node(num_cpus=1, object_store_memory=100 * 1024**2)
     nodes.wait_for_nodes()

@@ -1,4 +1,4 @@
-"""An exact search gives what brute force gives: the cosine of every row in float64, equal ones by their row."""
+"""An exact search equals brute force: the cosine of every row in float64, equal ones by row."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ ROWS, DIMENSIONS = 1_201, 23
 
 
 def made(dtype: str, scale: float = 1.0) -> Any:
-    """Vectors in which many have the same direction, one is zero, and some are nearly alike."""
+    """Vectors of which many have the same direction, one is zero, and some are nearly equal."""
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((ROWS, DIMENSIONS)).astype(dtype)
     vectors[100:180] = vectors[7]
@@ -24,7 +24,7 @@ def made(dtype: str, scale: float = 1.0) -> Any:
 
 
 def brute_force(vectors: Any, query: Any, mask: Any = None) -> dict[int, float]:
-    """Row -> cosine, row by row in float64, the nearest first and of equals the first."""
+    """Row -> cosine, row by row in float64, the nearest first, equal ones by row."""
     scores, wanted = {}, query.astype(np.float64)
     for row, vector in enumerate(vectors.astype(np.float64)):
         if mask is None or mask[row]:
@@ -49,7 +49,7 @@ def test_the_rows_are_those_of_brute_force(dtype: str, filtered: bool, count: in
         assert list(zip(given, rows, strict=True)) == sorted(
             zip(given, rows, strict=True), key=lambda each: (-each[0], each[1])
         )
-        # No row that is left out is nearer, nor as near and before one that is given.
+        # No omitted row is nearer, or equally near and before a returned one.
         assert len(set(rows)) == len(rows)
         apart = np.abs(np.diff(list(scores.values())[: count + 1])) > 1e-6
         if apart.all():

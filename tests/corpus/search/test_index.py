@@ -1,4 +1,4 @@
-"""An index of a corpus: its recall is the one it says, and one that is stale or damaged is refused."""
+"""An index of a corpus has the recall that it states, and a stale or damaged one is refused."""
 
 import os
 from dataclasses import replace
@@ -58,14 +58,14 @@ def test_every_row_is_in_the_index_those_held_back_too(corpus: Corpus, settings:
     assert index.graph.contains(np.arange(ROWS)).all()
     looked_for = np.arange(0, ROWS, 9)
     firsts = [nearest_in_index(index, vectors, vectors[row].astype(np.float32), 1).rows[0] for row in looked_for]
-    # Threads put rows in side by side, so now and then no path leads to one: to 6 of 145 at most in 450 graphs.
+    # Threads insert rows in parallel, so sometimes no path leads to one: to at most 6 of 145 in 450 graphs.
     assert np.mean(firsts == looked_for) >= 0.9
 
 
 def test_recall_is_that_of_rows_that_were_not_in_the_graph(
     corpus: Corpus, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A search that always misses half of what is near is found out."""
+    """A search that always misses half of the near rows is detected."""
     ranked = index_module._ranked
     monkeypatch.setattr(index_module, "_ranked", lambda *given: index_module.RankedRows(
         ranked(*given).rows[::2], ranked(*given).scores[::2]
@@ -113,7 +113,7 @@ def test_a_damaged_index_is_refused(corpus: Corpus, settings: Settings) -> None:
 
 
 def test_an_index_that_came_with_the_corpus_is_not_read(corpus: Corpus, settings: Settings) -> None:
-    """Whatever its digest says: a graph is followed unchecked, so one that somebody else made could end the process."""
+    """Even with a correct digest: a graph is followed unchecked, so one from elsewhere could end the process."""
     make_index(corpus, settings)
     for name in (INDEX_FILE, FACTS_FILE):
         (index_folder(corpus, settings) / name).replace(corpus.path / name)

@@ -1,4 +1,4 @@
-"""A text looked for in a corpus gets the vector of the Sentences page; hits are rows; other weights are refused."""
+"""A query of a corpus has the same vector as on the Sentences page; hits are rows; other weights are refused."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Encoder or decoder: the drawing is that of the design, and its norms, masks and outputs are those of a real run.
+"""Encoder or decoder: the drawing shows the design, with the norms, masks and outputs of a real run.
 
 Covers `bertviz_core/figures/architecture/designs.py`.
 """
@@ -42,13 +42,13 @@ def drawing(name: str = "tiny", design: Design = ENCODER, theme: Theme = LIGHT) 
 
 
 def middles(figure: go.Figure, words: str) -> list[float]:
-    """Where in the width words stand."""
+    """Horizontal positions of words."""
     plain = [(note.x, re.sub(r"</?b>", "", note.text).replace("<br>", " ")) for note in figure.layout.annotations]
     return [x for x, text in plain if text == words]
 
 
 def marked(figure: go.Figure) -> tuple[float, float]:
-    """Ends of the ground behind the model's own design."""
+    """Left and right end of the background of the model's own design."""
     (ground,) = [shape for shape in figure.layout.shapes if shape.fillcolor == LIGHT.neutral]
     x = [float(each) for each in re.findall(r"[ML] (-?[\d.]+),", ground.path)]
     return min(x), max(x)
@@ -110,7 +110,7 @@ def test_the_masks_show_who_sees_whom(design: Design, seen: int, hidden: int) ->
 
 
 def masks(figure: go.Figure, inside: tuple[float, float]) -> list[tuple[set[tuple[int, int]], float]]:
-    """(cells that are seen, top) of every little map between two places in the width, from left to right."""
+    """(visible cells, top) of every small map between two horizontal positions, from left to right."""
     drawn: dict[float, tuple[set[tuple[int, int]], float]] = {}
     for shape in figure.layout.shapes:
         if shape.fillcolor != LIGHT.colours["attention"] or "Q" in shape.path:
@@ -195,13 +195,13 @@ def test_a_model_without_attention_is_not_drawn_with_it() -> None:
 
 
 def designed(model_type: str, config: dict[str, Any], task: str = "base") -> Design:
-    """What the page draws of a class."""
+    """The design of a class, as on the page."""
     model = build_skeleton(model_type, config, task)
     return design_of(model, module_ledger(model_type, model), model_facts(model_type, config, task))
 
 
 def real(model_type: str, task: str = "base") -> Any:
-    """The class with random weights, attention step by step."""
+    """The class with random weights and stepwise attention."""
     torch.manual_seed(0)
     made: Any = getattr(transformers, {**TASK_CLASSES, **OTHER_CLASSES}[task])
     return eager(made.from_config(AutoConfig.for_model(**config_of(model_type))).eval())
@@ -215,7 +215,7 @@ def run(model: Any, seq: int = 6, **options: Any) -> Any:
 
 
 def entered(model: Any) -> list[str]:
-    """Paths of the modules with parameters of their own in the order in which a real run first enters them."""
+    """Paths of the modules with their own parameters, in the order of a real run."""
     order: dict[str, None] = {}
     for path, module in model.named_modules():
         if next(module.parameters(recurse=False), None) is not None:
@@ -225,13 +225,13 @@ def entered(model: Any) -> list[str]:
 
 
 def order_of_the_run(model: Any, paths: Sequence[str], layers: Sequence[str], within: str) -> list[str]:
-    """Norms and blocks of one layer as a real run enters them, and a norm that follows the last layer of its stack.
+    """Norms and blocks of one layer in the order of a real run, and a norm after the last layer of its stack.
 
     Args:
         model: a real model.
         paths: modules of the layer.
         layers: modules of all layers of its stack.
-        within: what the paths of its stack begin with.
+        within: prefix of the paths of its stack.
     """
     order, found = entered(model), []
     inside = [path for path in order if path.startswith(tuple(f"{each}." for each in paths))]
@@ -263,7 +263,7 @@ BLOCKS = {
 
 
 def drawn_stacks(figure: go.Figure) -> list[list[str]]:
-    """Norms and blocks of the marked design from above to below, stack by stack from left to right."""
+    """Norms and blocks of the marked design from top to bottom, stack by stack from left to right."""
     left, right = marked(figure)
     notes = [(note.x, note.y, plain(note.text)) for note in figure.layout.annotations if note.text]
     boxes = [each for each in notes if left < each[0] < right]
@@ -298,7 +298,7 @@ def test_drawn_norms_and_blocks_are_those_that_a_real_run_enters(model_type: str
 
 
 def seen_by(maps: Sequence[torch.Tensor]) -> list[set[tuple[int, int]]]:
-    """Cells that are not 0 in the attention of some layers, different ones once, the widest first."""
+    """Non-zero cells in the attention of some layers, without duplicates, the widest first."""
     found = [{(int(row), int(column)) for row, column in (each[0].sum(0) > 0).nonzero()} for each in maps]
     different = [each for place, each in enumerate(found) if each not in found[:place]]
     return sorted(different, key=len, reverse=True)
@@ -319,7 +319,7 @@ def test_drawn_masks_are_the_cells_of_real_attention_that_are_not_0(model_type: 
 
 
 def what_comes_out(model: Any, output: Any, seq: int) -> str:
-    """What an output holds, by the names and shapes of its tensors."""
+    """Content of an output, by the names and shapes of its tensors."""
     if "start_logits" in output:
         return "start and end of a span"
     if "logits" not in output:
@@ -332,7 +332,7 @@ def what_comes_out(model: Any, output: Any, seq: int) -> str:
 
 
 def ends_unseen(model: Any) -> bool:
-    """Whether the first position's scores stay as they are when the last token it writes to is another one."""
+    """Whether the first position's scores are independent of the last token."""
     first = torch.arange(5, 11)[None]
     second = first.clone()
     second[0, -1] = 20
@@ -368,7 +368,7 @@ def test_the_drawn_output_is_what_a_real_run_gives(model_type: str, task: str) -
 
 
 def pooled(model: Any, output: Any, seq: int) -> bool:
-    """Whether what comes out changes with the weights of a pooler."""
+    """Whether the output changes with the weights of a pooler."""
     poolers = [module for path, module in model.named_modules() if path.rpartition(".")[2] == "pooler"]
     with torch.no_grad():
         for weight in (weight for module in poolers for weight in module.parameters()):

@@ -1,4 +1,4 @@
-"""The architecture page's figures: what is drawn is what the numbers say, on hand-made results.
+"""Figures of the architecture page show the numbers of hand-made results.
 
 Covers `bertviz_core/figures/architecture/cost.py`, `bertviz_core/figures/architecture/drawing.py`,
 `bertviz_core/figures/architecture/box_rows.py`.
@@ -104,7 +104,7 @@ def test_pre_norm_normalises_before_and_adds_behind() -> None:
 def test_drawn_counts_are_those_of_the_steps(found: LayerFlow) -> None:
     assert sum(row.count or 0 for row in flow_rows(found)) == found.total
     drawn = [int(text.replace(",", "")) for text in notes(layer_drawing(found, LIGHT)) if re.fullmatch(r"[\d,]+", text)]
-    assert sum(drawn) == 2 * found.total  # and once the sum
+    assert sum(drawn) == 2 * found.total  # and the sum once
 
 
 def test_every_block_has_one_residual_line_and_it_joins_behind_it() -> None:
@@ -207,7 +207,7 @@ def costs(every: tuple[int, ...] = (1, 16, 81)) -> MultiplyAdds:
 
 
 def counts(*found: tuple[int, int]) -> MultiplyAdds:
-    """What PyTorch counted at some lengths, all of it in one part."""
+    """PyTorch's counts at some lengths, all in one part."""
     lengths, numbers = (np.array([each[side] for each in found], dtype=np.int64) for side in (0, 1))
     return MultiplyAdds(lengths, numbers, lengths * 0, lengths * 0, lengths * 0, lengths * 0)
 

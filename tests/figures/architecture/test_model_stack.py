@@ -1,4 +1,4 @@
-"""The drawn stack: real sizes, and counts that add up to the model."""
+"""The drawn stack has real sizes, and counts that add up to the model."""
 
 import html
 import re
@@ -52,7 +52,7 @@ INSIDE = tuple(
 
 
 def tiny(model: str = "tiny", runs: tuple[int, ...] = (1, 1, 1)) -> Ledger:
-    """A BERT of 38 numbers per token, one layer per entry of runs."""
+    """A BERT with 38 numbers per token, with one layer per entry of `runs`."""
     square = HIDDEN * HIDDEN + HIDDEN
     layers = tuple(
         layer("encoder", index, times, square, square, square, 0, square, 0, FEED_FORWARD, NORMS, 0)
@@ -62,13 +62,13 @@ def tiny(model: str = "tiny", runs: tuple[int, ...] = (1, 1, 1)) -> Ledger:
 
 
 def notes(figure: go.Figure) -> list[str]:
-    """Every drawn text from top to bottom, without its marks."""
+    """All drawn texts from top to bottom, without markup."""
     found = sorted((note for note in figure.layout.annotations if note.text), key=lambda note: note.y)
     return [html.unescape(" ".join(re.sub(r"</?b>", "", note.text.replace("<br>", " ")).split())) for note in found]
 
 
 def counts(texts: Iterable[str]) -> list[int]:
-    """The texts that are nothing but a count."""
+    """The texts that consist of a count only."""
     return [int(text.replace(",", "")) for text in texts if re.fullmatch(r"[\d,]+", text)]
 
 
@@ -147,7 +147,7 @@ def test_many_tables_are_drawn_as_three_boxes_with_the_count_of_all() -> None:
     texts = notes(model_stack(told, ledger("wide", (), tables, embeddings=123 * HIDDEN), LIGHT))
     assert [text for text in texts if re.search(r"\d × 38", text)] == ["word 97 × 38", "a 3 × 38"]
     assert any(text.startswith("3 more tables") for text in texts)
-    assert counts(texts) == [123 * HIDDEN] * 2  # and once the sum of all
+    assert counts(texts) == [123 * HIDDEN] * 2  # and the sum of all once
 
 
 def test_a_tied_table_is_not_drawn_again() -> None:

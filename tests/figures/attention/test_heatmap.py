@@ -1,4 +1,4 @@
-"""The attention figures draw the matrix that they are given, with every label as text.
+"""The attention figures draw their matrix, with every label as plain text.
 
 Covers `bertviz_core/figures/attention/*.py`.
 """

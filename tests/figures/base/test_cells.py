@@ -1,4 +1,4 @@
-"""Numbers in cells: all or none, readable on every colour of every scale, and only where they have room."""
+"""Numbers in cells: all or none, readable on every colour of every scale, and only if they fit."""
 
 import numpy as np
 import plotly.graph_objects as go

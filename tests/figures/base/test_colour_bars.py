@@ -1,4 +1,4 @@
-"""Ticks of colour bars are round, lie on the scale and stand where their numbers are."""
+"""Ticks of colour bars are round, lie on the scale and are at their numbers."""
 
 import math
 from typing import Any

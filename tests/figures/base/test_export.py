@@ -1,4 +1,4 @@
-"""Files of a figure: complete in themselves, with their caption, and no text in them becomes a tag.
+"""Files of a figure are self-contained, have a caption, and never turn a text into a tag.
 
 Covers `bertviz_core/figures/base/caption.py`, `bertviz_core/figures/base/spec.py`.
 """
@@ -40,7 +40,7 @@ LOADED = ("src", "href", "data", "srcset", "action", "poster")
 
 
 class Tags(HTMLParser):
-    """Every tag of a page, and the text of those asked for."""
+    """Every tag of a page, and the text of selected ones."""
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)

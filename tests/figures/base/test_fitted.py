@@ -1,4 +1,4 @@
-"""A figure fitted to its place: words have room by reckoning, plots keep their size, a desk changes little."""
+"""A figure fitted to its place: computed margins for words, constant plot sizes, small changes on a desktop."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ every_width = pytest.mark.parametrize("theme", [theme_named("light", width) for 
 
 
 def heatmap(theme: Theme, columns: int = 14) -> go.Figure:
-    """A map of tokens with a colour bar, as the views draw it."""
+    """A map of tokens with a colour bar, as in the views."""
     names = (NAMES * 20)[:columns]
     figure = go.Figure(layout=layout(theme, TITLE, height=420))
     figure.add_heatmap(z=np.eye(columns), colorbar={"title": {"text": "weight", "side": "right"}})
@@ -40,7 +40,7 @@ def heatmap(theme: Theme, columns: int = 14) -> go.Figure:
 
 
 def bars(theme: Theme, count: int) -> go.Figure:
-    """Bars with a legend of so many names."""
+    """Bars with this many names in the legend."""
     figure = go.Figure(layout=layout(theme, "Parameters — tiny", height=420))
     for place in range(count):
         figure.add_bar(x=["a", "b"], y=[1, place], name=f"part of the model {place}")
@@ -48,7 +48,7 @@ def bars(theme: Theme, count: int) -> go.Figure:
 
 
 def area(figure: go.Figure) -> float:
-    """Height that is left for the plot."""
+    """Height of the plot area."""
     return float(figure.layout.height - figure.layout.margin.t - figure.layout.margin.b)
 
 
@@ -175,7 +175,7 @@ def test_words_of_a_lying_bar_stand_upright_clear_of_its_title_and_of_each_other
     assert lying.title.font.size == TEXT_SIZE
     assert (lying.ticktext[0], lying.ticktext[-1]) == (words[0], words[-1])
     said, behind = lying.title.text.rstrip("\u00a0"), lying.title.text.count("\u00a0")
-    narrowest = 0.2 * TEXT_SIZE  # a space of Source Sans
+    narrowest = 0.2 * TEXT_SIZE  # a space in Source Sans
     assert said == "probability"
     assert behind * narrowest >= label_width(words[0], TEXT_SIZE) / 2
     steps = (lying.len * plot_width(figure, phone) - label_width(lying.title.text, TEXT_SIZE)) / max(
@@ -253,7 +253,7 @@ def test_numbers_under_the_pointer_are_formatted_by_their_axis_or_trace_which_wr
     cells, bars, based, rings = figure.data
     assert (cells.zhoverformat, cells.hovertemplate) == (".4f", "%{customdata}: %{z}<extra>%{x:,}</extra>")
     assert (bars.xhoverformat, bars.hovertemplate) == (".2f", "%{x}, again %{x} of %{y}")
-    assert based.hovertemplate == "%{x:.2f}"  # by itself its label would be the end of the bar
+    assert based.hovertemplate == "%{x:.2f}"  # otherwise its label would be the end of the bar
     assert rings.hovertemplate == "%{value:.1f}"
 
 

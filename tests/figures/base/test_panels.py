@@ -1,4 +1,4 @@
-"""Maps of layers by heads do not overlap, name their axes, and hold each number in its own place.
+"""Maps of layers by heads do not overlap, name their axes, and have each number in its own place.
 
 Covers `bertviz_core/figures/base/panels.py`.
 """
@@ -32,7 +32,7 @@ def boxes(figure: go.Figure, count: int) -> list[tuple[float, float, float, floa
 
 
 def apart(first: tuple[float, ...], second: tuple[float, ...]) -> bool:
-    """Whether two boxes (left, right, bottom, top) share no point inside."""
+    """Whether two boxes (left, right, bottom, top) do not overlap."""
     beside = first[1] <= second[0] or second[1] <= first[0]
     return beside or first[3] <= second[2] or second[3] <= first[2]
 

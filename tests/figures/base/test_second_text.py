@@ -1,4 +1,4 @@
-"""The mark where a pair's second text begins: between two tokens, on either axis, only where both texts are drawn."""
+"""The mark at the start of a pair's second text: between two tokens, on either axis, only if both texts are drawn."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def test_the_place_is_counted_from_the_first_token_drawn_and_none_where_it_is_no
     assert start is not None
     assert second_text_start(tokens, 2) == start - 2
     assert second_text_start(tokens, 0, start) is None
-    assert second_text_start(tokens, start) is None  # all that is drawn is the second text
+    assert second_text_start(tokens, start) is None  # only the second text is drawn
 
 
 @pytest.mark.parametrize(("axis", "across"), [("x", "y"), ("y2", "x"), ("x3", "y3")])

@@ -1,4 +1,4 @@
-"""Colours that can be read, and figures that owe nothing to plotly's default template."""
+"""Legible colours, and figures independent of plotly's default template."""
 
 import re
 from collections.abc import Callable
@@ -152,7 +152,7 @@ def test_every_part_has_a_colour_and_words_without_underscores() -> None:
 
 
 def greys(scale: list[list[float | str]]) -> list[float]:
-    """What a copying machine makes of a scale."""
+    """Grey levels of a scale."""
     return [luminance(str(colour)) for _, colour in scale]
 
 

@@ -1,4 +1,4 @@
-"""Words that are given room: nothing of them is lost, and they fit."""
+"""Wrapped words: nothing is lost, and they fit."""
 
 import html
 

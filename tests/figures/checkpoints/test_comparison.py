@@ -1,4 +1,4 @@
-"""Two checkpoints in pictures: the drawn numbers, ends of scales, names escaped."""
+"""Figures of two checkpoints: the drawn numbers, ends of scales, escaped names."""
 
 import numpy as np
 import pytest

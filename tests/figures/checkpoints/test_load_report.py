@@ -1,4 +1,4 @@
-"""The figures of the load report: shares as drawn, textures that tell the status, marked lines of the tree."""
+"""The figures of the load report: drawn shares, textures that show the status, marked lines of the tree."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Scales of maps of numbers: ends, and what a few numbers unlike the others do to them."""
+"""Scales of maps of numbers: their ends, and the effect of a few outliers."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The map of a number per tensor and the histogram of one: the drawn matrices, scales in real units, labels apart."""
+"""The map of a number per tensor and the histogram of one: drawn matrices, scales in real units, separate labels."""
 
 from dataclasses import replace
 
@@ -62,7 +62,7 @@ def test_powers_of_ten_keep_zero_apart_and_their_bar_is_in_real_units() -> None:
     assert cells[1][1] == cells[1][2] == 1  # the largest, and infinity
     assert cells[0][0] == pytest.approx(1 + np.log10(0.5 / 8) / 4)
     assert (cells[0][1], cells[2].tolist()) == (0, [0] * 4)
-    assert 0 < cells[1][3] < 0.2  # far below the scale, and still not 0
+    assert 0 < cells[1][3] < 0.2  # far below the scale, but not 0
     bar = figure.layout.coloraxis.colorbar
     for place, words in zip(bar.tickvals[1:], bar.ticktext[1:], strict=True):
         assert float(words) == pytest.approx(8 * 10 ** (4 * (place - 1)), rel=0.1)
@@ -70,7 +70,7 @@ def test_powers_of_ten_keep_zero_apart_and_their_bar_is_in_real_units() -> None:
 
 @pytest.mark.parametrize("narrow", [False, True])
 def test_what_is_outside_the_layers_has_a_column_of_its_own(narrow: bool) -> None:
-    """Its cells are as wide as one layer's, beside the map or above it."""
+    """Its cells have the same width as a layer's, next to the map or above it."""
     figure = tensor_map(GRID, "x", "std", replace(LIGHT, pixels=320) if narrow else LIGHT)
     lone, layers = figure.layout.xaxis, figure.layout.xaxis2
     assert lone.domain[1] - lone.domain[0] == pytest.approx((layers.domain[1] - layers.domain[0]) / 4)

@@ -1,4 +1,4 @@
-"""A map's density: shades grow with the counts, cells stand where the window has them, colours are the majority's."""
+"""A map's density: shades increase with the counts, cells are in their place, colours show the majority."""
 
 from typing import Any
 

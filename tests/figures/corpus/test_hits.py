@@ -1,4 +1,4 @@
-"""Hits of a search as bars: their lengths are the cosines, in the order of the hits; texts are no markup."""
+"""Hits of a search as bars: their lengths are the cosines, in the order of the hits; texts are not read as markup."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Maps of head profiles are mean and spread of the chosen measure; lines of probes are the means of their parts."""
+"""Maps of head profiles show mean and spread of the measure; lines of probes show the means of their parts."""
 
 from typing import get_args
 

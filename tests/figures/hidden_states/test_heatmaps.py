@@ -1,4 +1,4 @@
-"""Maps of hidden states: the drawn matrix, symmetric scales, labels that keep repeated tokens apart."""
+"""Maps of hidden states: the drawn matrix, symmetric scales, labels that distinguish repeated tokens."""
 
 import numpy as np
 import plotly.graph_objects as go
@@ -164,7 +164,7 @@ def test_tokens_written_right_to_left_are_set_off() -> None:
     assert token_text("שלום") == "\u2068שלום\u2069"
     assert token_text("##ם") == "\u2068##ם\u2069"
     assert token_text("the") == "the"
-    assert escape_controls("a\u2068b") == "aU+2068b"  # a stranger's own marks act on nothing
+    assert escape_controls("a\u2068b") == "aU+2068b"  # control characters in a text have no effect
 
 
 EMOJI = ("👩‍👩‍👧‍👦", "👩‍💻", "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f", "🇩🇪", "👍🏽", "❤️", "1️⃣")

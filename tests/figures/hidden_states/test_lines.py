@@ -1,4 +1,4 @@
-"""Paths and maps: labels cover neither each other nor a mark, and both axes have one scale.
+"""Paths and maps: labels do not overlap each other or a mark, and both axes have the same scale.
 
 Covers `bertviz_core/figures/base/axes.py`.
 """
@@ -36,7 +36,7 @@ def test_no_two_labels_share_area_in_the_narrowest_plot() -> None:
         if left is not None:
             boxes.append((left, low, left + wide, low + LINE))
     assert len(boxes) > 20
-    slack = 9  # labels stand a mark's radius away from their ends, on one side or the other
+    slack = 9  # labels are a mark's radius away from their ends, on one side or the other
     for i, one in enumerate(boxes):
         for other in boxes[:i]:
             across = min(one[2], other[2]) - max(one[0], other[0])

@@ -1,4 +1,4 @@
-"""Curves of removal: each line is its order's values, a band the least and the greatest of the random ones."""
+"""Curves of removal: each line shows the values of its order, a band the least and the greatest of the random ones."""
 
 import numpy as np
 

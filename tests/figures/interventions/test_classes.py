@@ -1,4 +1,4 @@
-"""Words by classes: the drawn numbers are the shares, and beside each class stands its clean number."""
+"""Words by classes: the drawn numbers are the shares, with the clean number next to each class."""
 
 from dataclasses import replace
 

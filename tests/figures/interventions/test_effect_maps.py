@@ -1,4 +1,4 @@
-"""Maps of effects and patches: the drawn numbers are the result's, on one scale around 0."""
+"""Maps of effects and patches: the drawn numbers are those of the result, on one scale around 0."""
 
 from dataclasses import replace
 

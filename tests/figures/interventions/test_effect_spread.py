@@ -1,4 +1,4 @@
-"""Maps of effects over texts: the drawn cells are mean and deviation; the curve of right answers is the result's."""
+"""Maps of effects over texts: the drawn cells are mean and deviation; the accuracy curve is that of the result."""
 
 from dataclasses import replace
 

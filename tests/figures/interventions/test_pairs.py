@@ -1,4 +1,4 @@
-"""The map of pairs: its cells are the ledger's, on a scale around 0, and its caption holds the whole sum."""
+"""The map of pairs: its cells are those of the result, on a scale around 0, and its caption has the whole sum."""
 
 import numpy as np
 import pytest

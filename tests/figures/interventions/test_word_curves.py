@@ -1,4 +1,4 @@
-"""Curves of the strongest words: the drawn lines are the result's, the band goes from its least to its greatest."""
+"""Curves of the strongest words: the drawn lines are those of the result, with a band from least to greatest."""
 
 import numpy as np
 import pytest

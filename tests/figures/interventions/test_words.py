@@ -1,4 +1,4 @@
-"""What words add: the drawn numbers are the shares, every token of a word has its colour, special tokens have none."""
+"""Word shares: the drawn numbers are the shares, all tokens of a word have its colour, special tokens have none."""
 
 import numpy as np
 import pytest

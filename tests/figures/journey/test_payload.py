@@ -1,4 +1,4 @@
-"""The message of the drawing holds the journey's own numbers, and its file lets nothing in.
+"""The message of the drawing contains the journey's numbers, and its file cannot be injected into.
 
 Covers `bertviz_core/figures/journey/html_file.py`.
 """
@@ -35,7 +35,7 @@ def way(opened: OpenedModel) -> Journey:
 
 
 def decoded(payload: bytes) -> tuple[Any, Any]:
-    """The header, and what gives the array of a place in it."""
+    """The header, and a function that returns an array by its position."""
     length = int.from_bytes(payload[:4], "little")
     header = json.loads(payload[4 : 4 + length])
     assert (4 + length) % 4 == 0  # the browser reads float32 in place

@@ -24,7 +24,7 @@ every_theme = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dar
 
 
 def bars(rows: Any, theme: Theme = LIGHT) -> dict[str, dict[str, Any]]:
-    """Drawn bars by the name of their part, which the legend follows with its share."""
+    """Drawn bars by the name of their part; in the legend its share follows."""
     figure = layer_bars(ledger("tiny", rows), "Layers", theme)
     return {trace["name"].rpartition(" ")[0]: trace for trace in figure.to_plotly_json()["data"]}
 

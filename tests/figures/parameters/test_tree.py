@@ -123,14 +123,14 @@ def test_sectors_have_the_colours_of_their_component_and_part(theme: Theme) -> N
     "name", ["BertModel", "GPT2LMHeadModel", "DistilBertForSequenceClassification", "XLMRobertaXLModel"]
 )
 def test_a_name_in_the_centre_is_broken_before_capitals_and_leaves_the_rim_free(name: str) -> None:
-    """A circle holds a rectangle whose diagonal is not longer than its diameter."""
+    """A circle contains a rectangle if its diagonal is not longer than the diameter."""
     diameters = (102.0, 136.0, 204.0, 400.0)
     for diameter in diameters:
         lines = centre_lines(name, diameter)
         assert "".join(lines) == name
         assert all(line[0].isupper() for line in lines)
         wide, high = max(text_width(line, TEXT_SIZE) for line in lines), 1.3 * TEXT_SIZE * len(lines)
-        assert math.hypot(wide, high) * SMALLEST / TEXT_SIZE < diameter  # plotly makes long words smaller
+        assert math.hypot(wide, high) * SMALLEST / TEXT_SIZE < diameter  # plotly shrinks long words
         assert math.hypot(wide, high) < diameter or len(lines) > 1
     assert [len(centre_lines(name, each)) for each in diameters] == sorted(
         (len(centre_lines(name, each)) for each in diameters), reverse=True
@@ -166,7 +166,7 @@ def test_parts_of_one_colour_are_explained_together() -> None:
 
 
 def layers(count: int) -> tuple[TreeNode, ...]:
-    """A model of equal layers and nothing else."""
+    """A model of identical layers only."""
     inside = (TreeNode(f"{n}", "", f"layer {n}", 1_774_464, 1, "encoder", "", 0, f"{n}") for n in range(count))
     return (TreeNode("", None, "Model", 1_774_464 * count, count, "", "", 0), *inside)
 

@@ -1,4 +1,4 @@
-"""Bars of classes draw the prediction's own numbers, in the order asked for, few of many; an edit draws both.
+"""Bars of classes show the prediction's numbers, in the chosen order, some of many; an edit shows both versions.
 
 Covers `bertviz_core/figures/predictions/change.py`.
 """

@@ -1,4 +1,4 @@
-"""A marked text is drawn whole: every word once, inside the picture, on its mark; stretches make up the text again.
+"""A marked text is drawn completely: every word once, inside the figure, on its mark; segments add up to the text.
 
 Covers `bertviz_core/figures/predictions/tags.py`, `bertviz_core/figures/predictions/answers.py`.
 """
@@ -91,7 +91,7 @@ def test_tagged_stretches_make_up_the_text(offsets: bool) -> None:
 
 
 def answers_of(count: int, windows: int = 1) -> AnswerPrediction:
-    """Answers in a context of so many words of a letter, read in windows of all of them."""
+    """Answers in a context of this many one-letter words, read in windows of all of them."""
     rng = np.random.default_rng(0)
     context = " ".join("abcdefghij"[place % 10] for place in range(count))
     inside = np.array([False, *[True] * count, False])
@@ -121,7 +121,7 @@ def test_answers_that_overlap_a_better_one_have_no_mark_of_their_own() -> None:
     assert [each.text for each in stretches if each.edged] == ["b c"]
     assert [each.label for each in stretches if each.label] == ["1: 0.500", "4: 0.062"]
     (best,) = [each.hover for each in stretches if each.edged]
-    assert [line[:2] for line in best.split("<br>")] == ["1:", "2:", "3:"]  # a hover tells those that it covers
+    assert [line[:2] for line in best.split("<br>")] == ["1:", "2:", "3:"]  # the hover text lists covered answers
     assert "2 and 3 overlap a better answer" in answers_figure(prediction).caption
 
 

@@ -1,4 +1,4 @@
-"""Drawn numbers of the masked-LM figures are the results', and words fit their cells.
+"""Figures of the masked-LM head show the numbers of the results, and words fit into their cells.
 
 Covers `bertviz_core/figures/predictions/masked_lm.py`, `bertviz_core/figures/predictions/surprise.py`,
 `bertviz_core/figures/predictions/logit_lens.py`, `bertviz_core/figures/predictions/terms.py`.
@@ -31,7 +31,7 @@ TOKENS = tokens_of(SEQ)
 
 
 def prediction(typed: int | None = None) -> WordPrediction:
-    """At position 1 the original is not among the best; at position 2 it is the second."""
+    """A prediction: at position 1 the original is not among the best; at position 2 it is the second."""
     at_mask = np.arange(SEQ) == 1
     known = np.arange(SEQ) != (-1 if typed is None else typed)
     ids = np.arange(100, 100 + SEQ * TOP).reshape(SEQ, TOP)
@@ -43,7 +43,7 @@ def prediction(typed: int | None = None) -> WordPrediction:
 
 
 def pieces() -> TextPieces:
-    """The tokens, a word each."""
+    """The tokens, one per word."""
     runs = tuple(
         PieceRun((Piece(place, token, "", token, place, False, False),), place % 2, 0)
         for place, token in enumerate(TOKENS.tokens)
@@ -108,7 +108,7 @@ def test_the_scale_of_a_long_text_stands_at_its_beginning() -> None:
 
 
 def lens(seq: int = SEQ) -> LogitLens:
-    """Ranks by their place; no original at position 0."""
+    """A lens with ranks by position; no original at position 0."""
     shape = (STATES, seq)
     numbers = np.arange(STATES * seq, dtype=np.float32).reshape(shape)
     ids = np.zeros((*shape, TOP), np.int64)
@@ -134,7 +134,7 @@ def test_the_lens_is_coloured_by_its_measure(measure: str) -> None:
     }[measure]
     np.testing.assert_allclose(figure.data[0].z, expected, rtol=1e-6)
     assert list(figure.layout.yaxis.ticktext) == ["embeddings", "after layer 0", "after layer 1"]
-    assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]  # the embeddings on top
+    assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]  # the embeddings are at the top
     assert list(figure.data[1].text) == ["ab"] * SEQ * STATES
     assert "ab 0.500, c 0.250" in figure.data[0].customdata[0][0]
 

@@ -1,4 +1,4 @@
-"""Figures of probes: the lines are the means over the held-out parts, the cells the counts of the confusion matrix."""
+"""Figures of probes: the lines are the means over the held-out parts, the cells are those of the confusion matrix."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The map of sentences: one scale on both axes at every width, labels inside the plot and as long as they have room."""
+"""The map of sentences: one scale on both axes at every width, labels inside the plot and as long as possible."""
 
 import numpy as np
 import pytest

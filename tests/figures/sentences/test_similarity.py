@@ -158,7 +158,7 @@ def test_every_score_stands_whole_at_the_right_of_its_bar(scores: list[float], p
     assert list(numbers.x) == pytest.approx([max(score, 0) for score in scores])
     low, high = figure.layout.xaxis.range
     assert low <= min(scores)
-    # The widest number has its width between the end of the longest bar and the edge of a plot of half the figure.
+    # The widest number fits between the end of the longest bar and the edge of a plot of half the figure.
     free = (high - max(*scores, 0)) / (high - low) * PLOT * pixels
     assert free >= max(label_width(text.strip(), 14) for text in numbers.text)
 
@@ -172,7 +172,7 @@ def test_vectors_are_drawn_as_they_are() -> None:
 
 
 def comparison() -> PoolingComparison:
-    """Two poolings and three layers of four sentences; the pooler knows the last layer only."""
+    """Two poolings and three layers of four sentences; the pooler has the last layer only."""
     matrices = RANDOM.uniform(-1, 1, size=(2, 3, 4, 4)).astype(np.float32)
     matrices[1, :2] = np.nan
     mean = np.array([[0.1, 0.2, 0.3], [np.nan, np.nan, 0.9]], np.float32)

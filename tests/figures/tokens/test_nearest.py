@@ -1,4 +1,4 @@
-"""Bars of the nearest rows: every cosine at its name, nothing of a name read as markup."""
+"""Bars of the nearest rows: every cosine next to its name, and no name read as markup."""
 
 import numpy as np
 import pytest

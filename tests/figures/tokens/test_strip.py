@@ -1,4 +1,4 @@
-"""The text in boxes: every token once, in its place, whatever its length or direction; no box over another.
+"""The text in boxes: every token once, in its place, for any length or direction; no boxes overlap.
 
 Covers `bertviz_core/figures/tokens/box_rows.py`.
 """
@@ -16,7 +16,7 @@ from bertviz_core.trace.results import Piece, PieceRun, TextPieces
 
 
 def made(words: str, pair: str = "", right_to_left: bool = False) -> TextPieces:
-    """A word of so many pieces for each word: "ab-cd e" is one of two and one of one; special ones around each text."""
+    """Pieces of words: "ab-cd e" is a word of two pieces and one of one; special tokens surround each text."""
     runs, position = [PieceRun((Piece(0, "[CLS]", "", "[CLS]", 7, True, False),), 1, None)], 1
     for place, text in enumerate(filter(None, (words, pair))):
         for tone, word in enumerate(text.split(" ")):
@@ -32,7 +32,7 @@ def made(words: str, pair: str = "", right_to_left: bool = False) -> TextPieces:
 
 
 def points(figure: go.Figure) -> dict[int, tuple[float, float]]:
-    """Position of a token -> where its middle is."""
+    """Position of a token -> centre of its box."""
     (trace,) = (trace for trace in figure.data if trace.customdata is not None)
     return {int(at): (x, y) for at, x, y in zip(trace.customdata, trace.x, trace.y, strict=True)}
 

@@ -1,4 +1,4 @@
-"""A page for those who have signed in."""
+"""A page for signed-in users."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Targets of a hidden state: numbers of transformers' own run, as they are and multiplied with a vector of length 1."""
+"""Targets of a hidden state equal transformers' own run: single numbers, and products with a vector of norm 1."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A target's name: what it asks for, which model it opens, and one sentence for what is none."""
+"""Names of targets: their meaning, the model that they open, and one message for invalid ones."""
 
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,7 @@ def test_a_target_is_opened_by_its_name(tmp_path: Path) -> None:
 
 
 def logits(own: Any, tokenizer: Any, text: str) -> np.ndarray:
-    """What transformers itself says of the text."""
+    """Logits of transformers' own run."""
     with torch.no_grad():
         found: np.ndarray = own(**tokenizer.tokenizer(text, return_tensors="pt")).logits[0].numpy()
     return found

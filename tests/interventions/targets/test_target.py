@@ -1,4 +1,4 @@
-"""Targets: the number of transformers' own run of the same text, one for each row, with and without gradients."""
+"""Targets equal transformers' own run of the same text, one number per row, with and without gradients."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A config is read by type: what transformers itself writes passes, what is of another type or without end does not.
+"""A config is read by type: configs of transformers pass; entries of other types or of excessive size do not.
 
 Covers `bertviz_core/isolation/sanitized/entries.py`.
 """
@@ -30,7 +30,7 @@ def test_the_packaged_table_is_that_of_the_installed_library() -> None:
 
 
 def bert_with(folder: Path, entries: str) -> Path:
-    """A models folder with one model, whose config.json has these entries last."""
+    """A models folder with one model, with these entries at the end of its config.json."""
     (folder / "model").mkdir()
     (folder / "model" / "config.json").write_text('{"model_type": "bert", "num_attention_heads": 2, ' + entries + "}")
     return folder
@@ -81,7 +81,7 @@ def test_what_transformers_writes_for_every_family_passes() -> None:
     for model_type, config_class in CONFIG_MAPPING.items():
         try:
             written = json.loads(config_class().to_json_string(use_diff=False))
-        except Exception:  # a composite that has no default
+        except Exception:  # a composite config without defaults
             continue
         check_entries(model_type, {**written, "model_type": model_type}, SETTINGS)
         tried += 1

@@ -1,4 +1,4 @@
-"""What the cleaning lets through, held against transformers' own source: no entry that is opened or asked for.
+"""Sanitized configs against the source of transformers: no remaining entry is opened as a file or requested.
 
 Covers `bertviz_core/isolation/sanitized/config.py`, `bertviz_core/isolation/sanitized/tokenizer_files.py`,
 `bertviz_core/isolation/sanitized/tokenizer.py`.
@@ -26,18 +26,18 @@ SINKS = re.compile(
     r"|get_class_from_dynamic_module|_get_resolved_checkpoint_files|_check_and_adjust_attn_implementation"
     r"|_check_and_adjust_experts_implementation|load_vocab|load_json|load_merges|Dictionary|GenericTagger|Jumanpp|Tokenizer"
 )
-"""Functions that open a file, ask a repository or run code of one, and those of the library that lead there."""
+"""Functions that open a file, query a repository or run its code, and functions of the library that call them."""
 CALLED = re.compile(rf"^(?!\s*(>>>|\.\.\. )).*\b({SINKS.pattern})\(", re.MULTILINE)
-"""What a module that matters has in its text, outside examples."""
+"""Matches calls of these functions in a module, outside examples."""
 DECLARING = ("configuration_", "tokenization_", "backbone_utils")
-"""Beginnings of the names of modules that are read for what they declare."""
+"""Prefixes of modules that are read for their declarations."""
 NO_PLACE = {
-    # A config inside a config: what is in it is cleaned by the same rules.
+    # A nested config, which is sanitized by the same rules.
     *("backbone_config", "text_config", "vision_config", "audio_config", "encoder", "decoder", "question_encoder"),
     *("generator", "sub_configs", "model_type", "dtype", "to_dict", "get_text_config", "_commit_hash"),
     # Numbers and switches.
     *("features_only", "output_stride", "retrieval_vector_size"),
-    # A name of timm's own, which it builds without asking; what is more than a name is tried below.
+    # A name within timm, which is built without requests; values that are more than a name are tested below.
     "architecture",
 }
 KNOWN_CONFIG = {"transformers_weights", "_attn_implementation", "_experts_implementation", "name_or_path", "backbone"}
@@ -47,15 +47,15 @@ KNOWN_FILES |= {"word_shape_file", "entity_vocab_file", "normalizer_file", "gguf
 
 
 Module = tuple[Path, ast.Module]
-"""A module of the library, parsed."""
+"""A parsed module of the library."""
 
 
 @cache
 def source() -> tuple[tuple[Module, ...], tuple[ast.Call, ...]]:
-    """The modules that are read for what they declare, and every call, in any module, of a function that opens or asks.
+    """The modules with declarations, and all calls, in any module, of functions that open or request.
 
-    Of the other modules, which are most and the longest, no tree is kept: each would be looked through again by every
-    collection of garbage to come.
+    The other modules, which are most and the longest, are not kept as trees: every later garbage collection would visit
+    them.
     """
     paths = [path for path in ROOT.rglob("*.py") if not {"cli", "testing_utils.py"} & set(path.relative_to(ROOT).parts)]
     texts = ((path, path.read_text(encoding="utf-8")) for path in paths if not path.name.startswith("modular_"))
@@ -73,17 +73,17 @@ def source() -> tuple[tuple[Module, ...], tuple[ast.Call, ...]]:
 
 
 def trees() -> tuple[Module, ...]:
-    """The modules that are read for what they declare."""
+    """The modules that are read for their declarations."""
     return source()[0]
 
 
 def called(node: ast.Call) -> str:
-    """The last part of the name of what is called."""
+    """The last part of the name of a called function."""
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
 def config_entry(node: ast.AST) -> str | None:
-    """X of config.X, self.config.X, getattr(config, "X") and config["X"]."""
+    """X in config.X, self.config.X, getattr(config, "X") and config["X"]."""
     if isinstance(node, ast.Attribute) and is_config(node.value):
         return node.attr
     if isinstance(node, ast.Subscript) and is_config(node.value) and isinstance(node.slice, ast.Constant):
@@ -106,7 +106,7 @@ def is_config(node: ast.AST) -> bool:
 
 @cache
 def opened_config_entries() -> frozenset[str]:
-    """Entries of a config that are given to a function that opens or asks, and what such functions are called with."""
+    """Entries of a config passed to a function that opens or requests, and other arguments of such functions."""
     found = set()
     for call in source()[1]:
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
@@ -132,7 +132,7 @@ def is_method(name: str) -> bool:
 
 
 def popped(path: Path, function: str) -> set[str]:
-    """Names that a function takes out of its further arguments."""
+    """Names that a function removes from its keyword arguments."""
     tree = next(tree for each, tree in trees() if each == path)
     (body,) = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == function]
     taken = [node for node in ast.walk(body) if isinstance(node, ast.Call) and called(node) in ("pop", "get")]
@@ -140,7 +140,7 @@ def popped(path: Path, function: str) -> set[str]:
 
 
 def declared(tree: ast.Module) -> set[str]:
-    """Fields of config classes that may hold a text."""
+    """Fields of config classes that may contain a text."""
     fields = [
         field
         for node in ast.walk(tree)
@@ -158,7 +158,7 @@ def tokenizer_trees() -> tuple[ast.Module, ...]:
 
 @cache
 def opened_tokenizer_arguments() -> frozenset[str]:
-    """Arguments of tokenizers that are given to a function that opens, or are called the name of a file."""
+    """Arguments of tokenizers that are passed to a function that opens, or whose name is that of a file."""
     found = set(vocabulary_names())
     for tree in tokenizer_trees():
         for owner in [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]:
@@ -175,7 +175,7 @@ def opened_tokenizer_arguments() -> frozenset[str]:
             for method in begun:
                 found |= {str(call.args[0].value) for call in ast.walk(method) if is_taken_file(call)}
             found |= {name for name in arguments if re.search(r"(_file|_path|_dir|_spm)$|^(vocab|merges)$", name)}
-    # The text of a token is given to models of the library tokenizers, beside what is opened.
+    # The text of a token is passed to models of the tokenizers library, not to functions that open.
     tokens = {name for name in found if name.endswith("_token")}
     return frozenset(found - tokens - {"kwargs", "pretrained_model_name_or_path"})
 
@@ -187,7 +187,7 @@ def argument(node: ast.AST) -> str | None:
 
 
 def is_taken_file(node: ast.AST) -> Any:
-    """Whether this takes an argument out of kwargs that is the name of a file."""
+    """Whether this reads an argument that names a file from kwargs."""
     if not (isinstance(node, ast.Call) and called(node) in ("pop", "get") and node.args):
         return False
     name = node.args[0]
@@ -196,7 +196,7 @@ def is_taken_file(node: ast.AST) -> Any:
 
 @cache
 def vocabulary_names() -> dict[str, set[str]]:
-    """Argument -> file names, of every table of vocabulary files in the source."""
+    """Argument -> file names, in every table of vocabulary files in the source."""
     found: dict[str, set[str]] = {}
     for tree in tokenizer_trees():
         for node in ast.walk(tree):
@@ -209,7 +209,7 @@ def vocabulary_names() -> dict[str, set[str]]:
 
 
 def test_the_walk_finds_what_is_known() -> None:
-    """An empty walk would agree with everything."""
+    """An empty search would agree with everything."""
     assert opened_config_entries() >= {
         "transformers_weights",
         "backbone",
@@ -249,7 +249,7 @@ def test_no_argument_of_a_tokenizer_that_is_opened_survives(value: Any) -> None:
 
 
 def test_every_vocabulary_file_of_the_library_is_lent() -> None:
-    """A tokenizer class of a new version that reads another file would be left without its vocabulary."""
+    """A tokenizer class of a new version that reads another file would lack its vocabulary."""
     names = {name for files in vocabulary_names().values() for name in files}
     assert names <= {SERIALIZED, ADDED, *LENT_SETTINGS, *VOCABULARIES}
 

@@ -1,4 +1,4 @@
-"""The packaged configs against published parameter counts: each entry is built on the meta device."""
+"""The packaged configs give the published parameter counts: each entry is built on the meta device."""
 
 import json
 from collections.abc import Callable
@@ -90,7 +90,7 @@ REQUIRED = {miniature(*shape) for shape in MINIATURES} | {
 
 
 def read_families() -> list[tuple[str, dict[str, Any]]]:
-    """Every entry with its short name; a list, so that a name in two families shows."""
+    """Every entry with its short name; a list, so that duplicate names are visible."""
     return [
         (name, entry)
         for family in FAMILIES
@@ -116,7 +116,7 @@ def size(module: torch.nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-# What a published figure counts.
+# Parts of the model that a published figure counts.
 
 
 def model(name: str) -> int:
@@ -125,60 +125,60 @@ def model(name: str) -> int:
 
 
 def pretraining_heads_too(name: str) -> int:
-    """With the heads it was pretrained with."""
+    """The model with its pretraining heads."""
     return size(build(name, AutoModelForPreTraining))
 
 
 def word_head_not_pooler(name: str) -> int:
-    """With the masked-word head and without the pooler, which that class leaves out."""
+    """The model with the masked-LM head and without the pooler, which that class leaves out."""
     return size(build(name, AutoModelForMaskedLM))
 
 
 def word_head_and_pooler(name: str) -> int:
-    """With the masked-word head and the pooler: what a weights file keeps that served both."""
+    """The model with the masked-LM head and the pooler, as in a weights file that contains both."""
     whole: Any = build(name, AutoModelForMaskedLM)
     return model(name) + size(whole) - size(whole.base_model)
 
 
 def stored_positions_too(name: str) -> int:
-    """With the position numbers, a buffer that older files kept as a tensor."""
+    """The model with the position numbers, a buffer that older files stored as a tensor."""
     whole: Any = build(name)
     return size(whole) + int(whole.embeddings.position_ids.numel())
 
 
 def first_dense_of_head_too(name: str) -> int:
-    """With the discriminator's square layer, which is of a pooler's shape."""
+    """The model with the discriminator's square layer, which has the shape of a pooler."""
     whole: Any = build(name, AutoModelForPreTraining)
     return model(name) + size(whole.discriminator_predictions.dense)
 
 
 def word_embeddings(name: str) -> int:
-    """The table of word embeddings alone."""
+    """The table of word embeddings only."""
     whole: Any = build(name)
     return size(whole.get_input_embeddings())
 
 
 def backbone_and_pooler(name: str) -> int:
-    """All but the word embeddings, with the pooler that a classifier puts on top."""
+    """All but the word embeddings, with a classifier's pooler."""
     whole: Any = build(name, AutoModelForSequenceClassification)
     return model(name) - word_embeddings(name) + size(whole.pooler)
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A count as printed: "109,482,240", or rounded as in "4.4M"."""
+    """A printed count: "109,482,240", or rounded as in "4.4M"."""
 
     name: str
     printed: str
     source: str
     counts: Callable[[str], int] = model
     unit: int = 0
-    """What a rounded figure is a multiple of, where that is more than its last digit."""
+    """Rounding unit, if it is larger than the last digit."""
     cut: bool = False
-    """Cut off after the last digit instead of rounded."""
+    """Whether the count is truncated after the last digit instead of rounded."""
 
     def fits(self, count: int) -> bool:
-        """Whether the figure is what this count prints as."""
+        """Whether a count is printed as this figure."""
         if not self.printed.endswith("M"):
             return count == int(self.printed.replace(",", ""))
         digits = Decimal(self.printed.removesuffix("M"))
@@ -199,7 +199,7 @@ TEN_MILLION = 10_000_000
 BERT = (
     Figure("bert-base-uncased", "109,482,240", KERAS),
     Figure("bert-base-uncased", "110,106,428", FILE, pretraining_heads_too),
-    # The paper's two figures are round: the nearest ten millions.
+    # The paper's two figures are rounded to ten millions.
     Figure("bert-base-uncased", "110M", "Devlin et al. 2019, section 3", pretraining_heads_too, TEN_MILLION),
     Figure("bert-large-uncased", "335,141,888", KERAS),
     Figure("bert-large-uncased", "336,226,108", FILE, pretraining_heads_too),
@@ -207,10 +207,10 @@ BERT = (
     Figure("bert-base-cased", "108,310,272", KERAS),
     Figure("bert-base-cased", "108,932,934", FILE, pretraining_heads_too),
     Figure("bert-base-cased", "110M", "google-research/bert, README", pretraining_heads_too, TEN_MILLION),
-    # The README's 340M for this one repeats the uncased figure; a smaller vocabulary makes it 334.7M.
+    # The README's 340M for this one repeats the uncased figure; with its smaller vocabulary it is 334.7M.
     Figure("bert-large-cased", "333,579,264", KERAS),
     Figure("bert-large-cased", "334,661,958", FILE, pretraining_heads_too),
-    # The multilingual README prints 110M for both, which leaves their far larger vocabularies out of account.
+    # The multilingual README prints 110M for both, ignoring their far larger vocabularies.
     Figure("bert-base-multilingual-uncased", "168,055,961", FILE, pretraining_heads_too),
     Figure("bert-base-multilingual-cased", "177,853,440", KERAS),
     Figure("bert-base-multilingual-cased", "178,566,653", FILE, pretraining_heads_too),
@@ -228,7 +228,7 @@ TURC_TABLE = {
     10: ("6.0", "16.0", "48.0", "95.9"),
     12: ("6.4", "17.6", "54.3", "110.1"),
 }
-# Counts of 67.58 and 81.75 million: the only two that the table cuts instead of rounding.
+# Counts of 67.58 and 81.75 million: the only two that the table truncates instead of rounding.
 TURC_CUT = {"67.5", "81.7"}
 BERT_MINIATURES = (
     *(
@@ -245,7 +245,7 @@ BERT_MINIATURES = (
     Figure(miniature(2, 128), "4,385,920", KERAS),
     Figure(miniature(4, 512), "28,763,648", KERAS),
     Figure(miniature(8, 512), "41,373,184", KERAS),
-    # The same architecture as bert-base-uncased, trained anew.
+    # The same architecture as bert-base-uncased, trained again.
     Figure(miniature(12, 768), "109,482,240", KERAS),
 )
 
@@ -258,7 +258,7 @@ DISTILBERT = (
     Figure("distilbert-base-multilingual-cased", "135,445,755", FILE, word_head_not_pooler),
 )
 
-# KerasHub's RoBERTa has neither pooler nor the two spare positions, so its figures are left aside.
+# KerasHub's RoBERTa has neither pooler nor the two spare positions, so its figures are not used.
 ROBERTA = (
     Figure("roberta-base", "124,697,433", FILE, word_head_not_pooler),
     Figure("roberta-base", "125M", "RoBERTa README in fairseq"),
@@ -271,7 +271,7 @@ ROBERTA = (
 XLM_ROBERTA = (
     Figure("xlm-roberta-base", "278,885,778", FILE, word_head_and_pooler),
     Figure("xlm-roberta-large", "561,192,082", FILE, word_head_and_pooler),
-    # The paper's figures are imprecise: they fit only if read as cut to ten millions.
+    # The paper's figures are imprecise: they fit only if truncated to ten millions.
     Figure("xlm-roberta-base", "270M", "Conneau et al. 2020, section 3", unit=TEN_MILLION, cut=True),
     Figure("xlm-roberta-large", "550M", "Conneau et al. 2020, section 3", unit=TEN_MILLION, cut=True),
 )

@@ -1,4 +1,4 @@
-"""Fine-tuned models of the catalogue: the shapes of the model they were trained from, a head for a task that is shown.
+"""Fine-tuned models of the catalogue have the shapes of their base model, and a head for a supported task.
 
 Covers `bertviz_core/models/catalog/__init__.py`.
 """
@@ -14,13 +14,13 @@ from bertviz_core.predictions.loading import PREDICTED
 ENTRIES = catalog.entries()
 HEADS = {name: entry for name, entry in ENTRIES.items() if entry.task not in ("", "masked-lm")}
 WHOLE = {
-    # The Hub's own figure of each weights file, as its page rounds it.
+    # The Hub's own figure for each weights file, rounded as on its page.
     "distilbert-base-uncased-finetuned-sst-2-english": 67,
     "distilbert-base-cased-distilled-squad": 65,
     # fairseq's README, table of RoBERTa checkpoints.
     "roberta-large-mnli": 355,
 }
-"""Published millions of parameters, the head counted."""
+"""Published millions of parameters, including the head."""
 
 
 def parameters(module: torch.nn.Module) -> int:

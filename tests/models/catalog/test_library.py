@@ -1,4 +1,4 @@
-"""transformers is imported once, however many threads need it first.
+"""transformers is imported once, even if many threads need it at the same time.
 
 Covers `bertviz_core/models/skeleton.py`.
 """

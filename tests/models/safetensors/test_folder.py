@@ -1,4 +1,4 @@
-"""Which files make a checkpoint: single, sharded, missing, repeated, pickled; and a header of 100,000 tensors."""
+"""Files of a checkpoint: single, sharded, missing, repeated, pickled; and a header of 100,000 tensors."""
 
 import json
 import struct

@@ -1,4 +1,4 @@
-"""The header reader against the format's rules, against safetensors' own reader, and against noise."""
+"""The header reader against the format's rules, safetensors' own reader, and random bytes."""
 
 import json
 import struct
@@ -175,7 +175,7 @@ def test_any_json_header_is_read_or_refused(
 
 
 def _agrees_with_the_library(path: Path) -> None:
-    """Whatever safetensors' own reader accepts is read with the same names; nothing else gets through as a surprise."""
+    """Assert that files accepted by safetensors' own reader give the same names, and others are refused."""
     try:
         tensors, _ = read_file_header(path)
     except CheckpointError:

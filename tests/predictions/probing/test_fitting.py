@@ -1,4 +1,4 @@
-"""Probes: scikit-learn fitted outside on vectors computed outside, chance on shuffled labels, a planted signal."""
+"""Probes: scikit-learn fitted directly on independent vectors, chance for shuffled labels, a planted signal."""
 
 from functools import cache
 
@@ -31,7 +31,7 @@ def bundled() -> tuple[LoadedModel, TextTokenizer]:
 
 @cache
 def some() -> LabelledTexts:
-    """Every second text of three classes, unlike in number."""
+    """Every second text of three classes of different sizes."""
     examples = example_set()
     kept = [at for at in range(0, 132, 2) if at > 20]
     return LabelledTexts("some", tuple(examples.texts[at] for at in kept), tuple(examples.labels[at] for at in kept))
@@ -43,7 +43,7 @@ def vectors() -> np.ndarray:
 
 
 def outside(layer: int) -> np.ndarray:
-    """Mean-pooled states by transformers alone, a text at a time."""
+    """Mean-pooled states from transformers only, one text at a time."""
     loaded, tokenizer = bundled()
     rows = []
     with torch.no_grad():
@@ -100,7 +100,7 @@ def test_a_planted_signal_is_seen_from_its_layer_on_and_shuffled_labels_give_cha
     means, control = scores.accuracy.mean(axis=1), scores.control_accuracy.mean(axis=1)
     assert (means[:4] < 0.4).all()
     assert (means[4:] > 0.9).all()
-    # Of 240 texts guessed at chance 1/4 more than 4 standard deviations are not seen by luck.
+    # With 240 texts at a chance of 1/4, deviations of more than 4 standard deviations do not occur by luck.
     assert (np.abs(control - 0.25) < 4 * (0.25 * 0.75 / 240) ** 0.5).all()
     assert (scores.selectivity[4:] > 0.6).all()
     assert scores.best >= 4

@@ -1,4 +1,4 @@
-"""A probe as a classifier and as a file: its own probabilities again, and one sentence for every file that is none.
+"""A probe as a classifier and as a file: the same probabilities, and one message for every invalid file.
 
 Covers `bertviz_core/predictions/probing/table.py`.
 """

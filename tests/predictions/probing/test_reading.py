@@ -1,4 +1,4 @@
-"""Labelled texts: what the example set holds, and the sentence that each unusable set gets."""
+"""Labelled texts: the content of the example set, and the message for each unusable set."""
 
 from collections import Counter
 
@@ -27,7 +27,7 @@ def test_the_example_set_is_short_different_sentences_in_classes_of_equal_size()
     assert Counter(examples.labels) == dict.fromkeys(("cooking", "music", "sport", "travel", "weather"), 44)
     assert all(10 < len(text) < 80 and text[-1] == "." for text in examples.texts)
     openings = Counter(" ".join(text.split()[:2]).casefold() for text in examples.texts)
-    assert max(openings.values()) < 8  # no pattern that is filled in again and again
+    assert max(openings.values()) < 8  # not filled in from a few patterns
 
 
 def test_typed_lines_and_columns_give_the_same_set() -> None:

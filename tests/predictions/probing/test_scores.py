@@ -1,4 +1,4 @@
-"""Scores of predictions: scikit-learn's own numbers, labels as people write them, mistakes by confidence."""
+"""Scores of predictions equal scikit-learn's; hand-written labels are matched; mistakes are sorted by confidence."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_the_numbers_are_scikit_learns() -> None:
     assert scores.macro_f1 == pytest.approx(f1_score(gold, answers, average="macro"), abs=1e-6)
     np.testing.assert_array_equal(scores.confusion, confusion_matrix(gold, answers, labels=LABELS))
     assert all(gold[at] != answers[at] for at in scores.mistakes)
-    assert list(scores.mistakes) == sorted(scores.mistakes, reverse=True)  # the scores grow with the place
+    assert list(scores.mistakes) == sorted(scores.mistakes, reverse=True)  # the scores increase with the index
 
 
 def test_labels_are_known_by_any_capitals_and_by_their_place() -> None:

@@ -1,4 +1,4 @@
-"""Lists of sentences read and vectors written: nothing lost in silence, a clear message for what cannot be read.
+"""Reading lists of sentences and writing vectors: nothing is lost silently, unreadable files give a clear message.
 
 Covers `bertviz_core/sentences/export.py`, `bertviz_core/sentences/reading/lists.py`,
 `bertviz_core/tables/cells.py`, `bertviz_core/tables/columns.py`, `bertviz_core/tables/decoding.py`,
@@ -182,7 +182,7 @@ def test_too_many_sentences_and_too_large_files_are_refused(tmp_path: Path, monk
     with pytest.raises(TextError, match="300 MiB; at most 200"):
         read_sentences("large.csv", path, SETTINGS)
     monkeypatch.setattr(decoding, "MAX_FILE_NBYTES", 3)
-    if Path("/dev/zero").exists():  # a device tells no size and never ends
+    if Path("/dev/zero").exists():  # a device has no size and never ends
         with pytest.raises(TextError, match="more than"):
             read_sentences("zero", Path("/dev/zero"), SETTINGS)
     with pytest.raises(TextError, match="MiB"):

@@ -1,4 +1,4 @@
-"""What the headers of pages say agrees with what Arrow says of the same file, and nonsense is refused."""
+"""Sizes in page headers agree with Arrow's for the same file, and invalid headers are refused."""
 
 import os
 from pathlib import Path
@@ -27,7 +27,7 @@ TABLE = pa.table(
 @pytest.mark.parametrize("dictionary", [True, False])
 @pytest.mark.parametrize("size", [500, 2**20], ids=["many pages", "one page"])
 def test_the_sizes_of_pages_are_those_of_the_footer(tmp_path: Path, version: str, dictionary: bool, size: int) -> None:
-    """Arrow counts the headers too: what they take of the file unpacked is what they take of it packed."""
+    """Arrow includes the headers: their size is the same compressed and uncompressed."""
     path = tmp_path / "file.parquet"
     pq.write_table(
         TABLE, path, row_group_size=1_000, use_dictionary=dictionary, data_page_version=version, data_page_size=size,
@@ -56,7 +56,7 @@ def test_without_compression_pages_and_headers_are_the_file(tmp_path: Path) -> N
 
 
 def test_pages_and_headers_without_end_are_refused(tmp_path: Path) -> None:
-    """An empty page takes seven bytes; a list of zeros that no reader knows, as many as it says."""
+    """An empty page has seven bytes; a list of zeros in an unknown field has its stated length."""
     path = tmp_path / "file.parquet"
     empty = bytes((0x15, 0, 0x15, 0, 0x15, 0, 0))  # type, bytes in memory and in the file, all 0; no more fields
     listed = bytes((0x19, 0xF3, 0xFF, 0xFF, 0x7F))  # field 1: a list of 2,097,151 bytes
@@ -67,7 +67,7 @@ def test_pages_and_headers_without_end_are_refused(tmp_path: Path) -> None:
 
 
 class Chunk(NamedTuple):
-    """Where a footer says that the pages of a column are."""
+    """Position of a column's pages according to a footer."""
 
     data_page_offset: int
     total_compressed_size: int

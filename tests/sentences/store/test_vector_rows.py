@@ -1,4 +1,4 @@
-"""Rows read from their file are those of the array that was written; a file that is cut off is refused."""
+"""Rows read from their file equal those of the written array; a truncated file is refused."""
 
 import os
 from pathlib import Path

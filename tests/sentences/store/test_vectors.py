@@ -1,4 +1,4 @@
-"""The sentence store: what was put is got, within the limit, whatever happens to its files.
+"""The sentence store returns what was stored, within its limit, whatever happens to its files.
 
 Covers `bertviz_core/tables/atomic_files.py`, `bertviz_core/sentences/store/filling.py`,
 `bertviz_core/sentences/store/keys.py`, `bertviz_core/sentences/store/shards.py`.
@@ -49,7 +49,7 @@ def keys_of(numbers: Sequence[int]) -> list[bytes]:
 
 
 def some(numbers: Sequence[int], width: int = 384) -> StoredVectors:
-    """Vectors that tell their own number."""
+    """Vectors that encode their number."""
     array = np.asarray(numbers)
     return StoredVectors(np.repeat(array[:, None], width, axis=1).astype(np.float32), array + 1, array % 2 == 0)
 
@@ -59,7 +59,7 @@ def put(store: SentenceStore, numbers: Sequence[int], width: int = 384) -> None:
 
 
 def got(store: SentenceStore, keys: Sequence[bytes]) -> Kept:
-    """What the store has under some keys."""
+    """Stored vectors of some keys."""
     kept: Kept = {}
     for places, stored in store.get(keys):
         for row, place in enumerate(places.tolist()):
@@ -76,7 +76,7 @@ def expected(numbers: Sequence[int], width: int = 384) -> Kept:
 
 
 def has(store: SentenceStore, numbers: Sequence[int]) -> set[int]:
-    """Which of some vectors the store has, each checked."""
+    """Numbers of the vectors in the store, each verified."""
     kept = got(store, keys_of(numbers))
     assert kept == {key: value for key, value in expected(numbers).items() if key in kept}
     return {int.from_bytes(key, "big") for key in kept}
@@ -220,7 +220,7 @@ def test_a_kill_in_mid_write_loses_nothing_that_was_kept(tmp_path: Path) -> None
 def test_what_a_killed_writer_left_is_used_or_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_the_middle_of: str
 ) -> None:
-    """Killed at its worst places: a part written, small shards not yet removed, no room made."""
+    """Killed at the worst moments: a part written, small shards not yet removed, no room made."""
 
     class Killed(BaseException):
         pass
@@ -257,12 +257,12 @@ def test_a_full_disk_is_told_once_and_what_was_kept_stays(tmp_path: Path) -> Non
 
 
 def stored_keys(folder: Path) -> set[bytes]:
-    """The keys as the files hold them."""
+    """The keys as stored in the files."""
     return {key.as_py() for path in shards(folder) for key in read_table(path, columns=["key"]).column("key")}
 
 
 def test_a_guessed_key_is_confirmed_by_nobody_who_has_the_files_alone(tmp_path: Path) -> None:
-    """The files of one installation tell nothing to another, and no key stands in them as it was given."""
+    """Files of one installation are useless to another, and contain no key in plain form."""
     folders = tmp_path / "one", tmp_path / "two"
     guesses = [b"a guess %08d" % number for number in range(5)]
     for folder in folders:
@@ -358,7 +358,7 @@ def test_what_may_be_read_and_not_written_to_is_read(tmp_path: Path, monkeypatch
 
 
 def test_a_shard_taken_away_while_it_is_looked_for_is_looked_for_again(tmp_path: Path) -> None:
-    """Another process puts shards together between the look at the folder and the reading of a file."""
+    """Another process merges shards between the listing of the folder and the reading of a file."""
     store = SentenceStore(tmp_path, 9 * MEGABYTE)
     put(store, range(10))
     put(store, range(10, 20))

@@ -1,4 +1,4 @@
-"""A tokenizer in a process of its own gives what it gives here, and a hostile one takes that process alone.
+"""A tokenizer in a separate process gives the same results, and a hostile one ends only that process.
 
 Covers `bertviz_core/trace/isolated/backend.py`, `bertviz_core/trace/isolated/child.py`,
 `bertviz_core/trace/isolated/messages.py`, `bertviz_core/trace/isolated/tokenizer.py`.
@@ -27,12 +27,12 @@ SETTINGS = replace(Settings.from_environment(), child_bytes=768 * 1024**2, child
 HERE = replace(SETTINGS, isolate_models=False)
 TEXTS = ("I love my pet python.", "Ein Wort, naïve café 🐍 " * 20, "", "语言 \ud800")
 LONG = ("a normaliser that never ends", "a list as the longest")
-"""Left to `make faults`, and to the test of refusals."""
+"""Slow cases, left to `make faults` and to the test of refusals."""
 MOST_GROWN = 50 * 1024**2
 
 
 def own_bytes() -> int:
-    """Bytes of this process that are in memory."""
+    """Resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 

@@ -1,4 +1,4 @@
-"""The text in place: nothing of it is lost, doubled or acted on.
+"""Pieces of a text: nothing is lost, doubled or executed.
 
 Covers `bertviz_core/text.py`.
 """
@@ -37,12 +37,12 @@ def tokens(text: str, spans: list[tuple[int, int]], words: list[int], cut: int =
 
 
 def runs(found: Tokens) -> tuple[PieceRun, ...]:
-    """The text in pieces."""
+    """The pieces of a text."""
     return text_pieces(found).runs
 
 
 def joined(found: tuple[PieceRun, ...]) -> str:
-    """What is shown, the tokens that were added left out."""
+    """The visible text, without added tokens."""
     shown = ""
     for run in found:
         shown += run.gap + "".join(piece.text for piece in run.pieces if not piece.special)
@@ -50,7 +50,7 @@ def joined(found: tuple[PieceRun, ...]) -> str:
 
 
 def spelled(text: str, pieces: list[tuple[str, tuple[int, int], int]]) -> Tokens:
-    """Tokens with spellings, spans and words of their own."""
+    """Tokens with given spellings, spans and words."""
     plain = tokens(text, [span for _, span, _ in pieces], [word for _, _, word in pieces])
     return replace(plain, tokens=("[CLS]", *(spelling for spelling, _, _ in pieces), "[SEP]"))
 
@@ -81,7 +81,7 @@ def test_tokens_that_share_characters_show_them_once() -> None:
 @pytest.mark.parametrize(
     "pieces",
     [
-        # As tokenizers' Metaspace gives them: a space counts to the piece behind it, or what follows is counted twice.
+        # As in Metaspace of tokenizers: a space belongs to the piece after it, or the following text is counted twice.
         [("▁", (0, 1), 0), ("I", (0, 1), 0), ("▁lov", (1, 5), 1), ("e", (5, 6), 1)],
         [("▁I", (0, 1), 0), ("▁", (1, 2), 1), ("lov", (2, 5), 1), ("e", (5, 6), 1)],
         [("I", (0, 1), 0), ("Ġlov", (2, 5), 1), ("e", (5, 6), 1)],

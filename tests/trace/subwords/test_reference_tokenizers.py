@@ -1,4 +1,4 @@
-"""Tokenizers made here: bytes are ByT5's, the small vocabulary cuts as WordPiece does, and both differ from BERT's."""
+"""Reference tokenizers: bytes equal ByT5's, the small vocabulary splits like WordPiece, and both differ from BERT's."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""An edit, step by step, gives back both texts; tokens that stayed are the same tokens in the same order."""
+"""The steps of an edit restore both texts; unchanged tokens are the same tokens in the same order."""
 
 import pytest
 
@@ -51,7 +51,7 @@ def test_tokens_that_stayed_are_found_and_a_pair_is_never_mixed_up() -> None:
 
 
 def test_a_long_text_of_one_word_takes_no_long_search() -> None:
-    """Compared word with word this would be 400 million steps; a test that never ended would be seen."""
+    """A comparison of all pairs of words would take 400 million steps."""
     edits = word_edits("the " * 20_000 + "end", "a " + "the " * 20_000)
     assert edits[0].before[0] == 0
     assert edits[-1].after[1] == len("a " + "the " * 20_000) - 1

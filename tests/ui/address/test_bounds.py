@@ -1,4 +1,4 @@
-"""What a control holds is brought within what there is; what it may hold is left alone.
+"""Values of widgets are clamped to their bounds, and valid ones are unchanged.
 
 Covers `ui/address/widgets.py`.
 """

@@ -1,6 +1,6 @@
-"""What a control shows after a link, Back or Forward, a lesson's step, a change of page or of the text.
+"""Values of widgets after a link, Back or Forward, a lesson's step, a change of page or of the text.
 
-Each case is a state before and what the address says now; tests/browser/test_history.py shows that a browser makes
+Each case is an earlier state and the current address; tests/browser/test_history.py shows that a browser produces
 these states.
 """
 
@@ -27,9 +27,9 @@ STATES = (EMBEDDINGS, *LAYERS)
         ("2", NAMED, "text", HERE, "address"),  # a step back within the page, or a link
         ("4", NAMED, "text", HERE, "control"),  # a click
         ("4", NAMED, "other", HERE, "elsewhere"),  # another text
-        (None, NAMED, "text", HERE, "default"),  # the name was taken out of the address
-        (None, NAMED, "text", LATER, "control"),  # a link to the page: what was set there holds
-        (None, NAMED, "text", BACK, "default"),  # the way back to where none was named
+        (None, NAMED, "text", HERE, "default"),  # the name was removed from the address
+        (None, NAMED, "text", LATER, "control"),  # a link to the page: its value is kept
+        (None, NAMED, "text", BACK, "default"),  # back to where none was named
         (None, UNNAMED, "text", BACK, "default"),  # although another page has set it since
         ("4", NAMED, "text", BACK, "control"),
         ("7", UNNAMED, "text", BACK, "address"),
@@ -43,7 +43,7 @@ def test_where_a_value_comes_from(
 
 
 def test_what_an_address_says_is_taken_once_whatever_was_before() -> None:
-    """Once the control has written what it shows, a run without a change leaves it alone."""
+    """Once the widget has written its value, a run without a change leaves it unchanged."""
     befores = (None, NAMED, UNNAMED, Written("4", "other", 5))
     for asked, before, now in product((None, "2", "4"), befores, (HERE, LATER, BACK)):
         first = source(asked, before, "text", now)
@@ -71,17 +71,17 @@ def test_the_view_of_a_page(named: str | None, remembered: str | None, anew: boo
 @pytest.mark.parametrize(
     ("asked", "shown", "chosen", "anew", "complete", "expected"),
     [
-        (None, None, None, True, False, Layer("2", "2", None)),  # a page begins with its own
+        (None, None, None, True, False, Layer("2", "2", None)),  # a page's default
         (None, "2", "4", True, False, Layer("4", "4", None)),  # what was chosen on another page
         (None, "2", EMBEDDINGS, True, False, Layer("0", "0", None)),  # where there are no embeddings
-        (None, "4", "4", True, True, Layer("2", "2", None)),  # the way back to where none was named
+        (None, "4", "4", True, True, Layer("2", "2", None)),  # back to where none was named
         ("3", "1", "4", True, True, Layer(None, "2", None)),  # Streamlit seeds it from the address
         ("3", "1", None, True, False, Layer(None, "2", None)),
         (None, "5", "4", False, False, Layer(None, "4", None)),  # a click
-        ("9", None, None, True, False, Layer("5", "5", "9")),  # beyond the last, and said
+        ("9", None, None, True, False, Layer("5", "5", "9")),  # beyond the last, with a message
         ("-1", None, None, True, False, Layer("0", "0", "-1")),
         ("x", None, "4", True, False, Layer("2", "2", "x")),
-        ("5", "9", None, False, False, Layer("5", "5", "9")),  # a smaller model while the page stands open
+        ("5", "9", None, False, False, Layer("5", "5", "9")),  # a smaller model while the page is open
     ],
 )
 def test_the_layer(

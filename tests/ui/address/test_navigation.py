@@ -1,4 +1,4 @@
-"""How a view was reached: each run from the visit of the run before and what the address says under ARRIVE."""
+"""How a view was reached: each run follows from the previous visit and the value of ARRIVE in the address."""
 
 from dataclasses import replace
 from itertools import product
@@ -13,7 +13,7 @@ HEADS = Visit("heads", 3, first_run=False)
 
 
 def runs(before: Visit, *now: tuple[str, str | None]) -> list[tuple[Visit, str]]:
-    """Visits and actions of runs one after another, each of a page and what the address says."""
+    """Visits and actions of consecutive runs, each of a page and a value of ARRIVE."""
     made = []
     for page, carried in now:
         before, action = reached(before, page, carried)
@@ -63,7 +63,7 @@ def test_the_way_back_within_a_page_and_a_step_of_a_lesson_say_all_at_once(carri
 def test_no_way_ends_in_a_circle_and_every_other_page_is_another_visit(
     begun: str, page: str, carried: str | None
 ) -> None:
-    """After a run that ends before it draws comes one that draws: the address says nothing under ARRIVE then."""
+    """A run that ends before it draws is followed by one that draws: the address then has no value of ARRIVE."""
     before = replace(HEADS, begun=begun)
     visit, action = reached(before, page, carried)
     assert visit.page == page

@@ -1,4 +1,4 @@
-"""No address ends in an exception box, whatever stands behind any of its names.
+"""No address ends in an exception, with any value of any name.
 
 Covers `ui/address/streamlit_query.py`.
 """
@@ -95,7 +95,7 @@ def read_page() -> None:
 
 
 def test_of_a_name_that_nobody_types_so_many_characters_are_read() -> None:
-    """All such names, as many at once as Streamlit reads of an address."""
+    """All such names, as many at once as Streamlit accepts in an address."""
     names = sorted((parameters() | {"model", "target", "view", "lesson"}) - NUMBERS - set(TYPED) - {"arrive"})
     for start in range(0, len(names), 40):
         some = names[start : start + 40]

@@ -1,4 +1,4 @@
-"""The registry of names: a question's parameter has one name everywhere, and what is made from the rows agrees."""
+"""The registry of names: a question's parameter has one name everywhere, and all that is derived from rows agrees."""
 
 import re
 from itertools import groupby
@@ -25,7 +25,7 @@ VALUES = {
     "position": "number",
     "target": "word",
 }
-"""Kind of a parameter -> what stands in the table for its value."""
+"""Kind of a parameter -> text in the table for its value."""
 COMMANDS_ALONE = {
     ("corpus", "reader"): "the page reads the texts with the model on the left",
     ("corpus", "least"): "the page makes clusters of any size",
@@ -35,7 +35,7 @@ COMMANDS_ALONE = {
         for page in ("representations", "sentences", "predictions", "words")
     },
 }
-"""Page and parameter of a question for which the page has no control, or one of its own; and why."""
+"""Page and parameter of a question that has no widget, or a special one, there; and why."""
 
 
 def asked_on() -> set[tuple[str, Param]]:
@@ -105,7 +105,7 @@ def test_a_control_without_a_row_is_noticed() -> None:
 
 
 def value_of(row: AddressName) -> str:
-    """What the table says of a value."""
+    """Text in the table for a value."""
     options = row.param.options
     if options == ("false", "true"):
         return "`true`"

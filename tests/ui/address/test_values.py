@@ -1,4 +1,4 @@
-"""Values written into the address, the state of a component in it, and what a link carries besides it."""
+"""Values written into the address, the state of a component in it, and further parameters of links."""
 
 from streamlit.testing.v1 import AppTest
 

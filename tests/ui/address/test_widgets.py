@@ -1,4 +1,4 @@
-"""A widget takes key, options and bounds from a parameter, and brings a foreign value within them."""
+"""A widget has the key, options and bounds of its parameter, and clamps foreign values."""
 
 from typing import Any
 

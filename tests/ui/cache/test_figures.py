@@ -1,4 +1,4 @@
-"""Figures kept by what they show: the same is drawn once, and anything else anew."""
+"""Figures are cached by their content: the same content is drawn once, anything else again."""
 
 from dataclasses import dataclass
 
@@ -18,21 +18,21 @@ from ui.cache.figures import cached_figure, key_digest
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Result:
-    """Stands for a result of the core."""
+    """Represents a result of the core."""
 
     values: np.ndarray
     names: tuple[str, ...]
 
 
 class Row(msgspec.Struct, frozen=True):
-    """Stands for an entry of a ledger."""
+    """Represents an entry of a ledger."""
 
     name: str
     value: object
 
 
 class OtherRow(Row, frozen=True):
-    """One of the same fields."""
+    """Another type with the same fields."""
 
 
 def heatmap(result: Result, scale: float, theme: Theme) -> go.Figure:
@@ -42,7 +42,7 @@ def heatmap(result: Result, scale: float, theme: Theme) -> go.Figure:
 
 @pytest.fixture
 def declared(monkeypatch: pytest.MonkeyPatch) -> DeclaredFigure[...]:
-    """A figure that only this test declares."""
+    """A figure declared by this test only."""
     monkeypatch.setattr(spec, "DECLARED", {})
 
     @figure("test", "heads_test", "a map")

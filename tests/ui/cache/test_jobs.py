@@ -1,4 +1,4 @@
-"""The board of jobs: one run for all who ask, progress, an end that is asked for, turns, errors, room."""
+"""The board of jobs: one run for all readers, progress, cancellation, turns, errors, memory."""
 
 from threading import Event
 
@@ -29,7 +29,7 @@ def at_once(progress: Progress) -> SentenceVectors:
 
 
 class Held:
-    """Work that waits until it is let go, and says that it has begun."""
+    """Work that waits until it is released, and signals its start."""
 
     def __init__(self) -> None:
         self.begun, self.go, self.runs = Event(), Event(), 0

@@ -1,4 +1,4 @@
-"""What readers share is counted in bytes, in one place."""
+"""Shared results are counted in bytes, in one place."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ COUNTED_BY_ENTRIES = re.compile(r"cache_data|lru_cache|max_entries=(?!1\b)")
 
 
 def entry_counts(root: Path) -> list[str]:
-    """Modules with a cache that counts entries: many, of any size."""
+    """Modules with a cache that counts entries, of any size."""
     return [path.name for path in root.rglob("*.py") if COUNTED_BY_ENTRIES.search(path.read_text(encoding="utf-8"))]
 
 

@@ -1,4 +1,4 @@
-"""Memory stays within its budgets: models, results and jobs let go of what is no longer wanted.
+"""Memory stays within its budgets: models, results and jobs are freed when no longer wanted.
 
 Covers `ui/cache/memoize.py`, `ui/cache/ledgers.py`, `ui/cache/models.py`, `ui/cache/sources.py`.
 """
@@ -38,7 +38,7 @@ def models_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
     st.cache_resource.clear()
     gc.collect()
-    gc.freeze()  # what earlier tests left is not looked through at each of the collections here
+    gc.freeze()  # so that collections here do not visit objects of earlier tests
     yield folder
     st.cache_resource.clear()
 
@@ -122,7 +122,7 @@ def test_arguments_that_begin_with_a_line_are_no_part_of_the_key(models_dir: Pat
 
 
 class Large:
-    """Stands for a model that a job works with."""
+    """Represents a model that a job uses."""
 
 
 def held_by_a_job(fails: bool) -> tuple[JobBoard[str], Job[str], "weakref.ref[Large]"]:
@@ -142,7 +142,7 @@ def held_by_a_job(fails: bool) -> tuple[JobBoard[str], Job[str], "weakref.ref[La
 def test_a_job_that_has_ended_holds_nothing_of_its_work(fails: bool) -> None:
     board, job, large = held_by_a_job(fails)
     assert job.wait(20)
-    for thread in threading.enumerate():  # its own frame goes a moment after it has said that it ended
+    for thread in threading.enumerate():  # its frame is freed a moment after it has signalled its end
         if thread.name == "job":
             thread.join(20)
     gc.collect()

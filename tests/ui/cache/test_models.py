@@ -1,4 +1,4 @@
-"""A model with a head is in memory once: its base is the one that every other page runs."""
+"""A model with a head is in memory once: its base is shared with all other pages."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def test_heads_share_the_base_in_memory(tiny: str) -> None:
         for value in head.model.parameters()
         if value.data_ptr() not in own
     }
-    # Two heads of one class are two models, each with what is the class's own.
+    # Two heads of one class are two models, each with its own parameters of the class.
     assert (
         sum(added.values())
         <= models.loaded_models().nbytes - before

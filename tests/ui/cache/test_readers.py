@@ -1,4 +1,4 @@
-"""Readers of long work: what nobody waits for ends, what somebody waits for goes on."""
+"""Readers of long work: it ends when nobody waits for it, and continues while somebody does."""
 
 import gc
 from threading import Event
@@ -16,7 +16,7 @@ WAIT_S = 20
 
 
 class Steps:
-    """Work that takes one step each time it is let, and says that it has begun."""
+    """Work that takes one step each time it is released, and signals its start."""
 
     def __init__(self) -> None:
         self.begun, self.go = Event(), Event()
@@ -43,7 +43,7 @@ def begun(board: JobBoard[str], key: str) -> tuple[Job[str], Steps]:
 
 
 def ended(job: Job[str], work: Steps) -> str:
-    """How a job ends that is let go on."""
+    """State of a job after it is released to its end."""
     work.go.set()
     assert job.wait(WAIT_S)
     return job.state

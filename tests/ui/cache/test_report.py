@@ -39,7 +39,7 @@ def test_a_text_that_names_a_folder_of_the_server_opens_nothing(figure: str, tmp
 def test_figures_are_made_under_the_limits_of_the_instance(monkeypatch: pytest.MonkeyPatch) -> None:
     shared = SharedModel(MODEL)
     assert shared.settings == settings()
-    assert not shared.settings.any_folder  # the command line opens every folder it is given
+    assert not shared.settings.any_folder  # the command line opens every folder in its arguments
 
     def refuse(*_: object) -> None:
         raise AssertionError("a tokenizer was opened outside the instance's limits")

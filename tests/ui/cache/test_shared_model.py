@@ -1,4 +1,4 @@
-"""What a question is answered with is made once for all sessions, counted in bytes, and holds no run a second time."""
+"""Answers are computed once for all sessions, counted in bytes, and contain no second copy of a run."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The glossary: every row of its document is a word with one meaning, in plain text, and found in its plural too.
+"""The glossary: every row of its document is a word with one meaning, in plain text, also found in its plural.
 
 Covers `ui/components/glossary/__init__.py`.
 """

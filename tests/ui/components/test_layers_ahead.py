@@ -1,4 +1,4 @@
-"""Layers sent ahead: the limit is the promised one, whatever the layers' number and size."""
+"""Layers sent ahead: the limit holds for any number and size of layers."""
 
 import numpy as np
 import pytest

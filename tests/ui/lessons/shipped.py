@@ -1,4 +1,4 @@
-"""What the tests of the shipped lessons ask: a lesson by name, every number in its words, the model's own numbers."""
+"""Helpers of the tests of shipped lessons: a lesson by name, the numbers in its texts, the model's own numbers."""
 
 import re
 from functools import cache
@@ -20,7 +20,7 @@ LESSONS = Path(__file__).parents[3] / "ui" / "lessons"
 PAGES = [path.stem for path in (Path(__file__).parents[3] / "pages").glob("[a-z]*.py")]
 SINAN = "Sinan loves a beautiful day"
 VOCABULARY, POSITIONS, TYPES = 30_522, 512, 2
-"""BERT's, also the bundled model's (Devlin et al. 2019)."""
+"""Sizes of BERT and of the bundled model (Devlin et al. 2019)."""
 
 
 def lesson(name: str) -> Lesson:
@@ -29,13 +29,13 @@ def lesson(name: str) -> Lesson:
 
 
 def numbers(step: Step) -> list[str]:
-    """Every number in the note, the question and the answer of a step, in its order."""
+    """All numbers in the note, the question and the answer of a step, in order."""
     words = " ".join((step.note, step.question or "", step.answer or ""))
     return re.findall(r"\d[\d,]*(?:\.\d+)?%?(?<!,)", words.replace(DEFAULT_MODEL, ""))
 
 
 def said(*values: int | str) -> list[str]:
-    """Numbers as a lesson writes them: whole ones with separators, others as they are given."""
+    """Numbers as written in a lesson: whole ones with separators, others unchanged."""
     return [f"{each:,}" if isinstance(each, int) else each for each in values]
 
 
@@ -48,7 +48,7 @@ def model() -> LoadedModel:
 
 @cache
 def tokens(text: str, pair: str | None = None) -> Tokens:
-    """A text in tokens of the bundled model."""
+    """Tokens of a text by the bundled model."""
     settings = Settings.from_environment()
     tokenizer = load_tokenizer(resolve(DEFAULT_MODEL, settings), settings)
     return tokenize(tokenizer, text) if pair is None else tokenize(tokenizer, text, pair)
@@ -61,7 +61,7 @@ def run(text: str) -> Trace:
 
 
 def vector(text: str, layer: int = -1) -> Float[np.ndarray, " hidden"]:
-    """A sentence's vector by hand: the mean of its tokens' hidden states, of length 1."""
+    """A sentence's vector by hand: the mean of its tokens' hidden states, normalised."""
     mean: Float[np.ndarray, " hidden"] = run(text).hidden_states[layer].mean(0)
     return mean / np.linalg.norm(mean)
 
@@ -77,25 +77,25 @@ def weights(layer: int, head: int, text: str = SINAN) -> Float[np.ndarray, "seq 
 
 
 def attention_parameters(hidden: int) -> int:
-    """Of a layer: four square matrices with biases."""
+    """Number of a layer's attention parameters: four square matrices with biases."""
     return 4 * (hidden * hidden + hidden)
 
 
 def layer_parameters(hidden: int) -> int:
-    """Of a layer: attention, a feed-forward block four times as wide, two layer norms."""
+    """Number of a layer's parameters: attention, a feed-forward block four times as wide, two layer norms."""
     return attention_parameters(hidden) + feed_forward_parameters(hidden) + 4 * hidden
 
 
 def feed_forward_parameters(hidden: int) -> int:
-    """Of a layer's feed-forward block, four times as wide as the hidden size."""
+    """Number of a layer's feed-forward parameters, four times as wide as the hidden size."""
     return 2 * hidden * 4 * hidden + 5 * hidden
 
 
 def embedding_parameters(hidden: int) -> int:
-    """Three tables and a layer norm."""
+    """Number of embedding parameters: three tables and a layer norm."""
     return (VOCABULARY + POSITIONS + TYPES + 2) * hidden
 
 
 def total_parameters(hidden: int, layers: int) -> int:
-    """Of a BERT with a pooler."""
+    """Number of parameters of a BERT with a pooler."""
     return embedding_parameters(hidden) + layers * layer_parameters(hidden) + hidden * hidden + hidden

@@ -1,4 +1,4 @@
-"""Lessons: what a file may say, and how every other file is refused in one sentence."""
+"""Lessons: valid content of a file, and one message for every invalid file."""
 
 import os
 from pathlib import Path
@@ -63,7 +63,7 @@ NUMBERS = {
     "time": "2001-12-14t21:59:43.10+99:99",
     "none that there is": ".nan",
 }
-"""What YAML takes for numbers and times, and cannot build or should not."""
+"""Values that YAML parses as numbers and times, and cannot or should not build."""
 
 
 @pytest.mark.parametrize("number", NUMBERS.values(), ids=NUMBERS)
@@ -192,7 +192,7 @@ def test_a_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
 
 @pytest.fixture
 def folders(tmp_path: Path) -> tuple[Path, Path]:
-    """A shipped and an own folder, with a file of the same name in both, and files that are no lessons."""
+    """A shipped and an own folder with a file of the same name, and files that are not lessons."""
     shipped, own = tmp_path / "shipped", tmp_path / "own"
     for folder, names in ((shipped, ("b", "a")), (own, ("a", "c", ".hidden", "with blank", "-x"))):
         folder.mkdir()

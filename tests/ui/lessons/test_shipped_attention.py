@@ -1,4 +1,4 @@
-"""The lesson on attention: each number in its words, from the model's own weights, values and hidden states."""
+"""The lesson on attention: each number in its texts, from the model's own weights, values and hidden states."""
 
 import numpy as np
 
@@ -7,12 +7,12 @@ from tests.ui.lessons.shipped import SINAN, cosine, lesson, model, numbers, run,
 
 STEPS = lesson("attention-and-what-it-is-not").steps
 WORDS = slice(1, 7)
-"""Places of the words in the text."""
+"""Positions of the words in the text."""
 LONG = "The cat sat on the mat because it was tired."
 
 
 def value_lengths(layer: int, head: int) -> np.ndarray:
-    """Length of what each token hands over in a head: its value vector, through the head's columns of the output."""
+    """Norm of each token's value vector after the head's columns of the output projection."""
     own = slice(head * 32, (head + 1) * 32)
 
     def parameter(name: str) -> np.ndarray:

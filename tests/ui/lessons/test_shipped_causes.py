@@ -1,4 +1,4 @@
-"""The lesson on causes: each number in its words; heads are taken away by zeros in the model's own weights."""
+"""The lesson on causes: each number in its texts; heads are removed by zeros in the model's own weights."""
 
 from copy import deepcopy
 from functools import cache
@@ -33,7 +33,7 @@ MASK = 103
 
 
 def changed(*heads: tuple[int, int], text: str = BANK, pair: str = RIVER, ids: list[int] | None = None) -> float:
-    """The cosine to the pair, with these heads' columns of the output projection zero."""
+    """The cosine to the pair, with the output projection's columns of these heads set to zero."""
     own: nn.Module = deepcopy(model().model) if heads else model().model
     for layer, head in heads:
         own.get_parameter(f"encoder.layer.{layer}.attention.output.dense.weight").data[

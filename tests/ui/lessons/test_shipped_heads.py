@@ -1,4 +1,4 @@
-"""The lesson on heads: each number in its words, from shapes, products and one cell computed by hand."""
+"""The lesson on heads: each number in its texts, from shapes, products and one cell computed by hand."""
 
 import numpy as np
 

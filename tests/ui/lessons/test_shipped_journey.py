@@ -1,4 +1,4 @@
-"""The lesson on the journey: each number in its words, from the hidden states, the weights and the tables."""
+"""The lesson on the journey: each number in its texts, from the hidden states, the weights and the tables."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The first shipped lesson says nothing but the truth: each number in its words, counted or computed anew.
+"""The first shipped lesson is correct: each number in its texts, counted or computed again.
 
 Covers `ui/examples.py`.
 """
@@ -64,7 +64,7 @@ def test_the_first_goes_from_the_counts_to_the_sentences() -> None:
 def test_counts_of_bert_base() -> None:
     first, second, third = LESSON.steps[:3]
     assert {step.query["model"] for step in (first, second, third)} == {("bert-base-uncased",)}
-    assert total_parameters(768, 12) == 109_482_240  # as the source documents print it
+    assert total_parameters(768, 12) == 109_482_240  # as in the source documents
     assert total_parameters(1024, 24) == 335_141_888
     large = (24, 12, 16, 12, 1_024, 768, total_parameters(1024, 24), 64, VOCABULARY)
     assert numbers(first) == said(total_parameters(768, 12), 12, 768, *large)
@@ -91,7 +91,7 @@ def test_hidden_states() -> None:
     states = run(SINAN).hidden_states
     assert states.shape == (7, 8, 384)
     assert numbers(LESSON.steps[4]) == said(384)
-    words = states[:, 1:-1]  # the page begins without [CLS] and [SEP]
+    words = states[:, 1:-1]  # the page starts without [CLS] and [SEP]
     share = token_paths(words).explained.sum()
     before, after = states[:-1], states[1:]
     cosines = (before * after).sum(-1) / np.linalg.norm(before, axis=-1) / np.linalg.norm(after, axis=-1)

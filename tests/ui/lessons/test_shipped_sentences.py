@@ -1,4 +1,4 @@
-"""The lesson on sentences: each number in its words, from vectors that are averaged by hand."""
+"""The lesson on sentences: each number in its texts, from vectors averaged by hand."""
 
 from itertools import combinations
 
@@ -17,12 +17,12 @@ def lines(example: str) -> list[str]:
 
 
 def all_pairs(sentences: list[str]) -> list[tuple[int, int]]:
-    """Places of every two."""
+    """Indices of all pairs."""
     return list(combinations(range(len(sentences)), 2))
 
 
 def cells(first: str, second: str) -> np.ndarray:
-    """What each pair of tokens adds to the cosine of two sentences."""
+    """Contribution of each pair of tokens to the cosine of two sentences."""
     one, other = (run(text).hidden_states[-1].astype(np.float64) for text in (first, second))
     lengths = np.linalg.norm(one.mean(0)) * np.linalg.norm(other.mean(0))
     return np.asarray(one @ other.T / (len(one) * len(other) * lengths))

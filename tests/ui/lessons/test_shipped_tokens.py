@@ -1,4 +1,4 @@
-"""The lesson on tokens: each number in its words, from the tokenizer and the table of embeddings."""
+"""The lesson on tokens: each number in its texts, from the tokenizer and the embedding table."""
 
 import numpy as np
 
@@ -17,13 +17,13 @@ STEPS = lesson("tokens").steps
 
 
 def ids(text: str) -> dict[str, str]:
-    """Token -> id, as a lesson writes it."""
+    """Token -> id, as written in a lesson."""
     cut = tokens(text)
     return {token: str(number) for token, number in zip(cut.tokens, cut.input_ids.tolist(), strict=True)}
 
 
 def row(token: str, loaded: LoadedModel) -> np.ndarray:
-    """The unit row of a token of one piece."""
+    """The normalised row of a token of one piece."""
     table = word_table(loaded).detach().numpy()
     vector = table[int(ids(token)[token])]
     return np.asarray(vector / np.linalg.norm(vector))

@@ -1,4 +1,4 @@
-"""The way to a lesson's step, from what the address says; tests/pages/test_lesson.py walks it on the pages."""
+"""Reaching a lesson's step from the address; tests/pages/test_lesson.py does it on the pages."""
 
 import pytest
 
@@ -14,14 +14,14 @@ ALL, SOME, NONE = ("lesson", "step", "view", "layer"), ("lesson", "step", "view"
     ("view", "here", "named", "at_step", "fresh", "first_run", "way"),
     [
         (STEP, "heads", ALL, True, True, True, ""),  # a step's link in another browser
-        (STEP, "heads", SOME, True, True, True, ""),  # what it leaves out is at its default
-        (STEP, "heads", NONE, True, True, True, "go"),  # a link that names lesson and step alone
+        (STEP, "heads", SOME, True, True, True, ""),  # names that it leaves out have their defaults
+        (STEP, "heads", NONE, True, True, True, "go"),  # a link that names only lesson and step
         (BARE, "heads", NONE, True, True, True, ""),
         (STEP, "overview", ("lesson",), False, True, True, "go"),
         (STEP, "heads", ALL, False, True, True, "go"),
         (STEP, "heads", ALL, True, False, False, ""),  # a click at the step
-        (STEP, "heads", SOME, True, False, False, ""),  # which set a control to its default
-        (STEP, "heads", SOME, True, False, True, "open"),  # Streamlit has forgotten the layer of the page before
+        (STEP, "heads", SOME, True, False, False, ""),  # which set a widget to its default
+        (STEP, "heads", SOME, True, False, True, "open"),  # Streamlit has dropped the layer of the previous page
         (STEP, "heads", ALL, True, False, True, ""),
         (BARE, "heads", NONE, True, False, True, ""),
         (STEP, "tokens", ALL, True, False, True, "open"),

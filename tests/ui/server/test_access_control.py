@@ -1,4 +1,4 @@
-"""The entrance, driven directly: names, origins, metrics, uploads and downloads before sign-in, and how many."""
+"""The access control middleware: names, origins, metrics, uploads and downloads before sign-in, and upload limits."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ SECRET = "for this test"
 
 @pytest.fixture(autouse=True)
 def server(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
-    """The files that the server holds, by session; its limit of uploads and the secret of its cookies."""
+    """The server's uploaded files by session; sets its upload limit and cookie secret."""
     held: dict[str, dict[str, Any]] = {}
     runtime = SimpleNamespace(uploaded_file_mgr=SimpleNamespace(file_storage=held))
     there = SimpleNamespace(exists=lambda: True, instance=lambda: runtime)
@@ -44,7 +44,7 @@ def asked(
     base_path: str = "",
     **settings: Any,
 ) -> tuple[int, dict[str, str], dict[str, str]]:
-    """Status, headers of the answer, and headers as the app saw them; 101 for a session that is let through."""
+    """Status, headers of the response, and headers seen by the app; 101 for an accepted session."""
     kind = "websocket" if path.endswith("/stream") else "http"
     names = {"host": HOST, **(headers or {})}
     scope = {
@@ -111,7 +111,7 @@ def test_a_foreign_page_opens_no_session_and_changes_nothing(path: str, method: 
 def test_the_dashboards_own_page_may(origin: str) -> None:
     assert asked(STREAM, headers={"origin": origin})[0] == 101
     assert asked(UPLOAD, "PUT", {"origin": origin})[0] == 200
-    assert asked("/", headers={"origin": "https://evil.example"})[0] == 200  # reading is the browser's to refuse
+    assert asked("/", headers={"origin": "https://evil.example"})[0] == 200  # browsers themselves refuse reading
 
 
 def test_an_origin_that_is_allowed_is_the_name_that_streamlit_sees() -> None:
@@ -144,7 +144,7 @@ def test_metrics_are_told_on_the_machine_itself_alone() -> None:
     for path, base in (("/_stcore/metrics", ""), ("/_stcore/metrics/", ""), ("/lens/_stcore/metrics", "/lens/")):
         assert asked(path, headers=local, client="127.0.0.1", base_path=base)[0] == 200
         assert asked(path, headers=local, base_path=base)[0] == 404
-        assert asked(path, client="127.0.0.1", base_path=base)[0] == 404  # a name that was rebound
+        assert asked(path, client="127.0.0.1", base_path=base)[0] == 404  # DNS rebinding
         for proxied in entrance.FORWARDED:
             assert asked(path, headers={**local, proxied: "x"}, client="127.0.0.1", base_path=base)[0] == 404
 
@@ -171,7 +171,7 @@ def test_uploads_and_downloads_wait_for_sign_in(path: str, method: str) -> None:
         assert asked(path, method, headers, closed=True)[0] == 401, why
         assert asked(path, method, headers)[0] == 200, why
     assert asked(path, method, IN, closed=True)[0] == 200
-    assert asked("/", closed=True)[0] == 200  # where one signs in
+    assert asked("/", closed=True)[0] == 200  # the page for signing in
     assert asked(STREAM, headers={"origin": OWN}, closed=True)[0] == 101
 
 

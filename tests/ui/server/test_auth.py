@@ -1,4 +1,4 @@
-"""Sign-in: off without secrets, and nothing of a page is drawn for those who have not signed in."""
+"""Sign-in: off without secrets, and no part of a page is drawn for users who have not signed in."""
 
 import textwrap
 from pathlib import Path
@@ -46,7 +46,7 @@ TWO = """
 
 @pytest.fixture(autouse=True)
 def secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Writes the secrets file of the instance; without a call there is none. Sign-in's package counts as installed."""
+    """Write the secrets file; there is none without a call. Sign-in's package counts as installed."""
     file = tmp_path / "secrets.toml"
     files = st.get_option("secrets.files")
     monkeypatch.setattr(auth, "NEEDED", "streamlit")
@@ -141,7 +141,7 @@ def test_a_server_that_wants_sign_in_does_not_start_without_it(
         secrets(text)
     with pytest.raises(BertvizError, match="Sign-in is wanted"):
         check_sign_in(Settings.from_environment())
-    at = opened()  # and were it running, no one would be let in
+    at = opened()  # and if it were running, nobody would get in
     assert "a text of someone" not in shown(at)
 
 

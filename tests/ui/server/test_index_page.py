@@ -1,4 +1,4 @@
-"""The middleware of the one HTML page, driven directly: the policy, the headers, the lengths.
+"""The middleware of the HTML page: policy, headers, content lengths.
 
 Covers `ui/server/logo.py`.
 """
@@ -31,7 +31,7 @@ Pairs = list[tuple[bytes, bytes]]
 
 
 class Scripts(HTMLParser):
-    """The text of every script without a src, as a browser's parser finds them."""
+    """The text of every script without a src, as parsed by a browser."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class Scripts(HTMLParser):
 
 
 def answering(*messages: Message) -> App:
-    """An app that gives these messages, whatever is asked."""
+    """An app that sends these messages for every request."""
 
     async def app(scope: Message, receive: Receive, send: Send) -> None:
         for message in messages:
@@ -63,13 +63,13 @@ def answering(*messages: Message) -> App:
 
 
 def run(coroutine: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine to its end in a thread of its own: this one may have a browser's event loop already."""
+    """Run a coroutine in a new thread: this one may already have a browser's event loop."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         pool.submit(asyncio.run, coroutine).result()
 
 
 def answer(app: App, method: str = "GET", headers: Pairs | None = None, base_path: str = "") -> list[Message]:
-    """The messages that leave the middleware for one request."""
+    """Messages that the middleware sends for one request."""
     sent: list[Message] = []
 
     async def receive() -> Message:
@@ -92,7 +92,7 @@ def body(part: bytes, more: bool = False) -> Message:
 
 
 def served(messages: list[Message]) -> bytes:
-    """The whole body; the messages must be one well-formed answer."""
+    """The whole body; asserts that the messages are one well-formed response."""
     assert [message["type"] for message in messages[:1]] == ["http.response.start"]
     assert {message["type"] for message in messages[1:]} == {"http.response.body"}
     assert [bool(message.get("more_body")) for message in messages[1:]] == [True] * (len(messages) - 2) + [False]
@@ -139,7 +139,7 @@ def test_the_policy_lets_no_other_script_or_place_in() -> None:
 
 
 def asked_by(host: bytes, ancestors: Sequence[str] = ("'self'",)) -> dict[str, list[str]]:
-    """The policy of the page, asked by this name."""
+    """The page's policy for a request with this host name."""
     sent: list[Message] = []
 
     async def send(message: Message) -> None:
@@ -248,13 +248,13 @@ def test_a_head_request_has_no_body_and_no_length_but_the_pages() -> None:
     messages = answer(answering(start(HTML), body(b"")), method="HEAD")
     page = served(answer(answering(start(HTML), body(PAGE))))
     assert served(messages) == b""
-    # RFC 9110, 8.6: a length in the answer to HEAD is that of GET's answer, or there is none.
+    # RFC 9110, 8.6: Content-Length in the response to HEAD equals that of GET, or is missing.
     assert values(messages, b"content-length") in ([], [str(len(page)).encode()])
     assert len(values(messages, b"content-security-policy")) == 1
 
 
 def asked_headers(headers: Pairs) -> Pairs:
-    """The request's headers as the app behind the middleware sees them."""
+    """The request's headers as seen by the wrapped app."""
     seen: Pairs = []
 
     async def app(scope: Message, receive: Receive, send: Send) -> None:

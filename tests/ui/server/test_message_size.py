@@ -1,4 +1,4 @@
-"""Every figure is sent whole: no message refers to one that the browser keeps. Covers `.streamlit/config.toml`."""
+"""Every figure is sent completely: no message refers to a cached one. Covers `.streamlit/config.toml`."""
 
 import tomllib
 from pathlib import Path
@@ -15,7 +15,7 @@ def test_no_message_is_so_large_that_it_is_referred_to() -> None:
 
 
 def test_why_a_reference_outlives_the_block_that_it_stands_in() -> None:
-    """When this fails, Streamlit drops both between two quick runs of a fragment, and the setting may go."""
+    """When this fails, Streamlit drops both between two quick runs of a fragment, and the setting may be removed."""
     queue, block, reference = ForwardMsgQueue(), ForwardMsg(), ForwardMsg()
     block.delta.add_block.allow_empty = True
     block.delta.fragment_id = "fragment"

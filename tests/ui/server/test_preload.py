@@ -1,4 +1,4 @@
-"""What the server does beside the pages: its background import disturbs no page, and keeps out of later collections."""
+"""Background work of the server: its import disturbs no page, and is excluded from later collections."""
 
 import os
 import subprocess
@@ -71,12 +71,12 @@ asyncio.run(serve())
 
 
 def printed(script: str, **settings: str) -> str:
-    """What a script prints in a process of its own with these settings."""
+    """Run a script in a new process with these settings, and return its output."""
     environment = {**os.environ, "INSIDE_BERT_ALLOW_HUB": "0", "PYTHONPATH": str(ROOT), **settings}
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
-    return done.stdout or done.stderr[-2_000:]  # an interpreter that ends amid an import may say so, and is no matter
+    return done.stdout or done.stderr[-2_000:]  # an exit during an import may print a message, which is harmless
 
 
 def test_a_page_that_needs_transformers_while_it_is_imported_gets_its_numbers() -> None:

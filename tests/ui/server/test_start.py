@@ -1,4 +1,4 @@
-"""What is looked at before the server starts: folders, the list of models, memory."""
+"""Checks before the server starts: folders, the list of models, memory."""
 
 import re
 import resource
@@ -61,7 +61,7 @@ def test_a_device_that_is_not_there_stops_the_server(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("device", ["auto", "cpu"])
 def test_no_device_is_looked_for_where_none_is_named(device: str) -> None:
-    """The import of torch would keep the server from answering; a process of its own shows that it is left out."""
+    """The import of torch would delay the server; a separate process shows that it is not imported."""
     lines = f"""
 import sys
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What Streamlit does not promise to keep is used in two files: the first test to fail at an upgrade.
+"""Internal APIs of Streamlit are used in two files: the first tests to fail after an upgrade.
 
 Covers `ui/server/streamlit_internals.py` and `ui/address/streamlit_query.py`.
 """

@@ -1,4 +1,4 @@
-"""Addresses that name no page, driven through the middleware directly and said in one sentence."""
+"""Addresses of missing pages: the middleware's redirect, and one message."""
 
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,7 +12,7 @@ PAGES = ("overview", "heads", "attention")
 
 
 def answer(path: str, app: App, base_path: str = "", query: bytes = b"") -> list[Message]:
-    """The messages that leave the middleware for one request."""
+    """Messages that the middleware sends for one request."""
     sent: list[Message] = []
 
     async def receive() -> Message:

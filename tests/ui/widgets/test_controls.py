@@ -1,4 +1,4 @@
-"""The shared widgets: what they return, and what a click in a tree does to them."""
+"""The shared widgets: their values, and the effect of a click in a tree."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""A stranger's words on a page: shown as they stand, and a refusal ends the page without a traceback."""
+"""Untrusted words on a page are shown literally, and a refusal ends the page without a traceback."""
 
 import re
 import string
@@ -44,23 +44,23 @@ ADDRESSES = (
     "xmpp:me@evil.example",
 )
 LINKED = re.compile(r"https?://[-.\w]|www\.[-.\w]|[-.\w+]@[-\w]", re.IGNORECASE)
-"""What becomes a link in a paragraph's finished text (GitHub Flavored Markdown, 6.9), whatever was escaped in it."""
+"""Text that becomes a link in a finished paragraph (GitHub Flavored Markdown, 6.9), even if it was escaped."""
 JOINER = "\u2060"
-"""A character without width, which may part what would become a link."""
+"""A zero-width character, which prevents automatic links."""
 
 
 def bare(escaped: str) -> str:
-    """Punctuation that no backslash stands in front of, by CommonMark's rule for backslash escapes."""
+    """Punctuation without a backslash before it, by CommonMark's rule for backslash escapes."""
     return re.sub(r"\\[!-/:-@\[-`{-~]", "", escaped)
 
 
 def shown(escaped: str) -> str:
-    """What CommonMark shows for text whose punctuation is all escaped."""
+    """Text shown by CommonMark if all punctuation is escaped."""
     return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", escaped)
 
 
 def visible(text: str) -> str:
-    """The text without characters that have no width."""
+    """The text without zero-width characters."""
     return text.replace(JOINER, "")
 
 

@@ -1,4 +1,4 @@
-"""The CSV of a table: numbers as they are, and no cell that a spreadsheet runs."""
+"""The CSV of a table: unchanged numbers, and no cell that a spreadsheet executes."""
 
 import csv
 import io
@@ -62,7 +62,7 @@ def test_numbers_below_zero_are_written_with_a_minus_and_stay_numbers(monkeypatc
     for cell in ("−0.5000", "0.2500", "−0.1 ×"):
         assert f">{cell}</td>" in written
     assert "nan" not in written
-    assert list(sent["column_config"]) == ["tokens"]  # a format of the column would win over what is written
+    assert list(sent["column_config"]) == ["tokens"]  # a column's format would override the formatted cells
 
 
 def test_the_place_of_a_chart_is_as_high_as_its_figure_before_it_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,7 +70,7 @@ def test_the_place_of_a_chart_is_as_high_as_its_figure_before_it_is_drawn(monkey
     monkeypatch.setattr(figure_block.st, "plotly_chart", lambda _, height, **how: places.append(height))
     figure_block.chart(go.Figure(layout={"height": 321}), "a_chart")
     figure_block.chart(go.Figure(), "a_chart")
-    assert places == [321, 450]  # plotly's own height where a figure says none
+    assert places == [321, 450]  # plotly's default height for a figure without one
 
 
 @pytest.mark.parametrize("cell", FORMULAS)

@@ -1,4 +1,4 @@
-"""Numbers and words as pages write them."""
+"""Formatting of numbers and words for pages."""
 
 import re
 

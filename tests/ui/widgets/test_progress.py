@@ -1,4 +1,4 @@
-"""Long work while its reader waits: begun when agreed, one run for all who ask, kept once, begun anew after an error.
+"""Long work: started after confirmation, one run for all readers, cached once, restarted after an error.
 
 Covers `ui/widgets/lists/progress.py`.
 """
@@ -25,7 +25,7 @@ COMPUTED: list[str] = []
 
 
 class Thing:
-    """What is asked about, its answers kept with all others."""
+    """The subject of questions, with answers in the shared cache."""
 
     def key(self, key: Hashable) -> Hashable:
         return "thing", key
@@ -42,7 +42,7 @@ def cost(opened: Thing, options: Options) -> AnswerCost:
 
 
 def spelled(opened: Thing, options: Options, job: AnswerJob[Answer[str]]) -> Answer[str]:
-    """The text in capitals."""
+    """Return the text in capitals."""
     COMPUTED.append(options.text())
     job(1, len(options.text()))
     if "no" in options.text():

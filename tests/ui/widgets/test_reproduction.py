@@ -1,4 +1,4 @@
-"""Code of "How this is computed": it runs as it stands, for three kinds of models, and gives the page's numbers.
+"""Code of "How this is computed" runs as it is, for three kinds of models, and gives the page's numbers.
 
 Covers `ui/views/heads/reproduction.py`, `ui/views/representations/texts.py`.
 """
@@ -30,7 +30,7 @@ def models_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def ran(page: str, chart: str, model: str, folder: Path, **address: str) -> tuple[AppTest, list[Any]]:
-    """A view with its code open, and what this code prints."""
+    """A view with its code open, and the output of this code."""
     if model != BUNDLED:
         save_tiny(model, folder / model)
     at = opened(page, model=model, **{f"{chart}_explained": "true"}, **address)

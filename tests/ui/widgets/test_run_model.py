@@ -1,4 +1,4 @@
-"""Running a text for a reader: a long run asks first, and one that nobody waits for any more is not run."""
+"""Running a text for a reader: long runs need confirmation, and unwanted runs are cancelled."""
 
 import threading
 from typing import Any
@@ -18,7 +18,7 @@ TEXT = "A text that no other test has run, so that no trace of it is at hand."
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The texts that are run from here on; traces of earlier tests are forgotten."""
+    """The texts that are run from here on; earlier traces are dropped."""
     st.cache_resource.clear()
     texts: list[str] = []
     real = traces.trace_unlocked
@@ -32,7 +32,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def load_model() -> None:
-    """The model is loaded and compared with its own attention, so that only the run is waited for."""
+    """Load the model and compare it with its own attention, so that only the run remains."""
     opened("representations")
     assert traces.checked(models.loaded(DEFAULT_MODEL))
 

@@ -1,6 +1,6 @@
-"""The view of a page and the layer of all pages: what an address chooses, and what is remembered.
+"""The view of a page and the layer of all pages: values in an address, and remembered values.
 
-Which layer is shown for which state and address, tests/ui/address/test_following.py asks without a page.
+tests/ui/address/test_following.py tests without a page which layer is shown for each state and address.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from tests.pages.opened import opened
 from ui.widgets.view_and_layer import LAYER, VIEW
 
 LAYERS = 6
-"""Of the bundled model."""
+"""Number of layers of the bundled model."""
 
 
 def toasts(at: AppTest) -> list[str]:

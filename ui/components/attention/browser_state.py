@@ -9,7 +9,7 @@ from ui.components.attention.url import Head, Range
 AHEAD_BYTES = 400_000
 """Most bytes of maps sent ahead: twelve maps of 128 tokens, three of 256."""
 FEWEST_AHEAD = 3
-"""Fewer maps do not help a reader who looks through the heads."""
+"""Least number of maps worth sending ahead."""
 
 
 def int_tuples(value: Any, length: int) -> list[Any]:
@@ -35,12 +35,12 @@ def window_within(value: Any, size: tuple[int, int]) -> Range | None:
 
 
 def with_head_first(opened: Head, chosen: list[Head]) -> list[Head]:
-    """The selected heads, this one first; only this one where it is not among them."""
+    """Return the selected heads, this one first; only this one if it is not among them."""
     return [opened, *(head for head in chosen if head != opened)] if opened in chosen else [opened]
 
 
 def maps_sent_ahead(cells: int) -> int:
-    """How many maps of this many cells are sent ahead."""
+    """Number of maps of this many cells that are sent ahead."""
     room = AHEAD_BYTES // (cells * map_bits(cells) // 8)
     return room if room >= FEWEST_AHEAD else 0
 
@@ -54,7 +54,7 @@ def neighbouring_heads(opened: Head, layers: int, heads: int) -> list[Head]:
 
 
 def hues_in_url(hues: tuple[Head | None, ...], chosen: list[Head]) -> tuple[Head | None, ...]:
-    """The heads in the order of their hues; empty where they are not the selected ones, or in the usual order."""
+    """The heads in the order of their hues; empty if they are not the selected ones, or in the default order."""
     while hues and hues[-1] is None:
         hues = hues[:-1]
     return hues if {head for head in hues if head} == set(chosen) and hues != (chosen[0],) else ()

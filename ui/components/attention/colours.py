@@ -34,7 +34,7 @@ def colours(theme: Theme) -> dict[str, Any]:
 
 
 def measure(name: str, values: Float[np.ndarray, "layers heads"]) -> dict[str, Any]:
-    """One number per head, layer by layer, and its format; None where it is not finite."""
+    """One number per head, layer by layer, and its format; None for a number that is not finite."""
     full, short, factor, digits, unit = MEASURES[name]
     shown = (values * factor).astype(np.float64).ravel()
     listed = [round(float(value), digits + 2) if np.isfinite(value) else None for value in shown]

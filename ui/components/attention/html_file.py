@@ -34,10 +34,10 @@ h1 {{ font-size: 24px; font-weight: 600; margin: 0 0 16px; }}
 
 
 def attention_html(payload: bytes, title: str, caption: str, lang: str = "en") -> str:
-    """One HTML page with the view of this message (payload.view_payload); no request leaves it.
+    """Create an HTML page with the view of this message (payload.view_payload); it makes no requests.
 
-    The message stands in it as base64, so that no token of a text can be read as markup, and the page's own policy
-    lets nothing run or load but the code and the style that it carries.
+    The message is embedded as base64, so that no token of a text can be read as markup, and the page's content
+    security policy allows only its own code and style.
     """
     length = int.from_bytes(payload[:4], "little")
     look = json.loads(payload[4 : 4 + length])["look"]
@@ -65,13 +65,13 @@ def file_payload(
     map_of: Callable[[int, int], AttentionMap],
     **more: Any,
 ) -> bytes:
-    """The message of a file: every head in full where all together stay below 8 MB, else those that are open.
+    """Encode the message of a file: every head in full if all together stay below 8 MB, otherwise only the open ones.
 
     Args:
         atlas: all heads.
-        opened: maps of the heads that are open.
-        map_of: makes the map of a layer and head; asked for every one if there is room.
-        more: title, theme, special, measures and heads, as for view_payload.
+        opened: maps of the open heads.
+        map_of: computes the map of a layer and head; called for every head if there is room.
+        more: further arguments of view_payload: title, theme, special, measures and heads.
     """
     layers, heads = atlas.thumbnails.shape[:2]
     if layers * heads * len(atlas.queries) * len(atlas.keys) > FILE_BYTES:

@@ -1,6 +1,6 @@
-"""One message for the attention view: u32 length of the header, JSON header, then raw arrays.
+"""Encode the message for the attention view: u32 length of the header, JSON header, then raw arrays.
 
-A weight travels as a whole number: the rounded square root of its share of the largest weight, so that small weights
+A weight is encoded as a whole number: the rounded square root of its share of the largest weight, so that small weights
 survive. value = scale * (code / levels)^2 with 255 or 65,535 levels; the square root is off by half a level at most.
 """
 
@@ -42,7 +42,7 @@ def map_bits(cells: int) -> int:
 
 
 def identity(atlas: AttentionAtlas) -> str:
-    """Identity of an atlas, under which the browser caches what it received."""
+    """Hash an atlas; the browser caches what it received under this identity."""
     digest = blake2b(np.ascontiguousarray(atlas.thumbnails).tobytes(), digest_size=12)
     for axis, starts in ((atlas.queries, atlas.row_starts), (atlas.keys, atlas.column_starts)):
         digest.update(repr((axis.labels, axis.positions, starts.tolist())).encode("utf-8", "replace"))
@@ -67,26 +67,26 @@ def view_payload(
     hidden: Float[np.ndarray, "layers heads queries"] | None = None,
     offers: bool = False,
 ) -> bytes:
-    """The message that the view draws.
+    """Encode the message for the browser.
 
     Args:
         atlas: all heads.
-        opened: maps of single heads in full; the same reading as the atlas.
-        title: what the pictures are of, such as the model's name.
+        opened: full maps of single heads, read with the same options as the atlas.
+        title: title of the files, such as the model's name.
         theme: colours and typeface.
         special: positions of special tokens.
-        second: position of the first token of a pair's second text; None where there is one text.
-        measures: fields of HeadMeasures in the order in which they are offered.
-        heads: (layer, head) of the heads that are shown opened, the main one first.
-        answers: what the browser said last, for which this is the answer.
-        with_atlas: whether the thumbnails go along; the browser may hold them.
-        part: (first query, end, first key, end) that pooled maps show; None for the whole.
-        most: bytes of the thumbnails.
-        hidden: hidden shares of every head, for an atlas of full maps that goes without opened ones.
-        offers: whether the browser may ask for maps that are not opened yet.
+        second: position of the first token of a pair's second text; None for a single text.
+        measures: fields of HeadMeasures, in the order of the menu.
+        heads: (layer, head) of the open heads, the main one first.
+        answers: the browser's message that this answers.
+        with_atlas: whether the thumbnails are included; the browser may have them.
+        part: (first query, end, first key, end) of pooled maps; None for the whole.
+        most: most bytes of the thumbnails.
+        hidden: hidden share of every query of every head, for an atlas of full maps without open ones.
+        offers: whether the browser may request further maps.
 
     Raises:
-        ValueError: an opened map has another shape than the atlas says, or shows another part.
+        ValueError: an open map has another shape than the atlas, or shows another part.
     """
     name = identity(atlas)
     header: dict[str, Any] = {"identity": name, "title": escape_controls(title), "look": colours(theme)}
@@ -122,7 +122,7 @@ def _shares(row: Float[np.ndarray, " queries"]) -> list[float]:
 
 
 def _axis(axis: Axis, special: Collection[int], second: int | None) -> dict[str, Any]:
-    """Labels of an axis, which are special tokens, and where the second text begins."""
+    """Labels of an axis, its special tokens, and where the second text begins."""
     known = set(special)
     return {
         "second": axis.second_entry(second),
@@ -141,9 +141,7 @@ def _atlas(atlas: AttentionAtlas, most: int) -> tuple[dict[str, Any], Codes]:
     if factor > 1:
         thumbnails = np.maximum.reduceat(np.maximum.reduceat(thumbnails, row_groups, axis=2), column_groups, axis=3)
     full = thumbnails.shape[2:] == (len(atlas.queries), len(atlas.keys))
-    bits = (
-        16 if full and 2 * thumbnails.size <= most else 8
-    )  # maps that are whole can be opened without another message
+    bits = 16 if full and 2 * thumbnails.size <= most else 8  # whole maps can be opened without another message
     scale = _scale(thumbnails)
     described = {
         "layers": layers,
@@ -178,7 +176,7 @@ def _map(
     elif (rows, columns) != (len(atlas.queries), len(atlas.keys)):
         raise ValueError(f"a map of {rows} x {columns} in an atlas of {len(atlas.queries)} x {len(atlas.keys)}")
     else:
-        row_edges = column_edges = None  # every entry on its own
+        row_edges = column_edges = None  # every entry is its own block
         hidden = _shares(opened.hidden_share) if opened.hidden_share.any() else None
     bits = map_bits(opened.weights.size)
     scale = _scale(opened.weights)

@@ -1,7 +1,7 @@
-"""The look of the attention view as one short word of the address, such as lines_order-entropy_heads-0.1-3.5.
+"""Encode the options of the attention view as one word in the address, such as lines_order-entropy_heads-0.1-3.5.
 
-Only what differs from the view as it begins is written, so that a plain address stays plain. Letters, digits and -._
-alone: nothing of it is escaped in an address.
+Only options that differ from the defaults are written, so that the default view adds nothing. The word consists of
+letters, digits and -._ only, so that nothing is escaped in an address.
 """
 
 import re
@@ -19,29 +19,29 @@ Shades = Literal["", "even", "lifted"]
 
 @dataclass(frozen=True, slots=True)
 class ViewOptions:
-    """How the view is drawn, and what of it is looked at; without arguments, as it begins."""
+    """How the view is drawn, and what is selected in it; the defaults are those of a new view."""
 
     lines: bool = False
-    """Whether the opened heads are drawn as lines, not as a map."""
+    """Whether the open heads are drawn as lines, not as maps."""
     order: str = ""
-    """Measure by which the heads are ordered, with hyphens for spaces; "" for the order of the model."""
+    """Measure that orders the heads, with hyphens for spaces; "" for the order of the model."""
     frame: str = ""
     """Measure that frames the heads; "" for none."""
     scale: Scale = ""
-    """Where the colours end: "" at the largest weight of all heads, "own" at that of each head, "fixed" at 1."""
+    """End of the colour scale: "" for the largest weight of all heads, "own" for that of each head, "fixed" for 1."""
     shades: Shades = ""
-    """How weights become shades; "" leaves that to the length of the text."""
+    """How weights are mapped to shades; "" chooses by the length of the text."""
     hide: int | None = None
-    """Share of the largest weight, in percent, below which no line is drawn; None leaves it to the text's length."""
+    """Share of the largest weight, in percent, below which no line is drawn; None chooses by the length of the text."""
     heads: tuple[Head | None, ...] = ()
-    """(layer, head) of the selected heads, each in the place of its hue, None where a hue is free; () for the opened
-    head alone."""
+    """(layer, head) of the selected heads in the order of their hues, None for a free hue; () if only the open head is
+    selected."""
     zoom: Range | None = None
-    """(first query, end, first key, end) of the part that is looked at, ends excluded; None for the whole."""
+    """(first query, end, first key, end) of the visible part, ends excluded; None for the whole."""
     cell: tuple[int, int] | None = None
     """(query, key) of the clicked cell of the opened head."""
     pins: tuple[str, ...] = ()
-    """Pinned tokens: q or k and the entry of the axis."""
+    """Pinned tokens: q or k and the index on the axis."""
 
 
 _NUMBER = "(?:0|[1-9][0-9]{0,5})"
@@ -62,9 +62,9 @@ _PARTS = {
 
 
 def from_query(text: str) -> ViewOptions:
-    """The look that this word describes; the plain one where any part of it is malformed, unknown or said twice.
+    """Parse the word in the address; the defaults if any part is malformed, unknown or repeated.
 
-    Whether its numbers exist in the model and the text at hand is not known here.
+    Whether its numbers exist in the current model and text is not checked here.
     """
     parts: dict[str, str] = {}
     for part in text.split("_") if len(text) <= MOST_CHARACTERS else [""]:
@@ -92,7 +92,7 @@ def from_query(text: str) -> ViewOptions:
 
 
 def to_query(look: ViewOptions) -> str:
-    """The word for a look, "" for the plain one; pins are left out where they make it too long."""
+    """Encode options as a word, "" for the defaults; pins are left out if they make it too long."""
     heads = ["" if head is None else _dotted(head) for head in look.heads]
     parts = [
         "lines" if look.lines else "",

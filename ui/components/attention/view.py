@@ -50,7 +50,7 @@ class ViewState:
     missing: tuple[Head, ...]
     """Selected heads whose map the browser does not have."""
     ahead: tuple[Head, ...]
-    """Heads that are likely to be opened next and whose map it does not have; none before it has the thumbnails."""
+    """Heads that are likely to be opened next and whose map the browser lacks; empty until it has the thumbnails."""
     cell: tuple[int, int, int, int] | None
     """(layer, head, query, key) of the clicked cell, as entries of the axes."""
     range: Range | None
@@ -66,15 +66,14 @@ class ViewState:
 def attention_state(
     key: str, atlas: AttentionAtlas, opened: Head | None = None, requested: ViewOptions | None = None
 ) -> ViewState:
-    """What the reader has done so far in the view of this key; read it before the maps are computed.
+    """Validate the state of a view; call this before the maps are computed.
 
     Args:
-        key: of the view.
-        atlas: what the view shows.
-        opened: head that is to be open whatever the view says, as where the page has controls for it; None leaves
-            that to the view, which begins with layer 0, head 0.
-        requested: what an address asks for, which counts in place of what the browser said; None for the browser's
-            word.
+        key: key of the view.
+        atlas: content of the view.
+        opened: head that must be open, for pages with their own widgets for it; None lets the view choose, which
+            starts with layer 0, head 0.
+        requested: options in the address, which have priority over the browser's state; None for none.
     """
     browser = _browser_state(key)
     same = browser.get("identity") == identity(atlas)
@@ -166,20 +165,21 @@ def attention_view(
     taken: int = 0,
     on_change: Callable[[], None] | None = None,
 ) -> None:
-    """The view; what the browser holds already is not sent again.
+    """Draw the view; data that the browser has is not sent again.
 
     Args:
         atlas: all heads.
-        opened: maps of the heads that the state names as missing or ahead; others are left out.
-        state: what `attention_state` gave for this atlas.
-        key: of the view; its place on the page stays the same while the data changes.
-        title: what the pictures are of, such as the model's name.
+        opened: maps of the heads that are missing or ahead in the state; others are left out.
+        state: result of `attention_state` for this atlas.
+        key: key of the component, which stays mounted while the data changes.
+        title: title of the files, such as the model's name.
         theme: colours and typeface.
         special: positions of special tokens.
-        second: position of the first token of a pair's second text; None where there is one text.
-        measures: fields of HeadMeasures in the order in which they are offered.
-        taken: how many addresses were taken; the browser takes the state's look with each new one, and to begin with.
-        on_change: called when the reader opened a head, clicked a cell or chose a range.
+        second: position of the first token of a pair's second text; None for a single text.
+        measures: fields of HeadMeasures, in the order of the menu.
+        taken: how many times the address was read; the browser applies the state's options after each new one, and at
+            the start.
+        on_change: called when the reader opens a head, clicks a cell or selects a range.
     """
     _component(
         key=key,
@@ -204,7 +204,7 @@ def attention_view(
 
 
 def _nothing() -> None:
-    """Without a callback the page reads the state when it runs."""
+    """Do nothing: without a callback the page reads the state when it runs."""
 
 
 def _browser_state(key: str) -> Mapping[str, Any]:
@@ -215,6 +215,6 @@ def _browser_state(key: str) -> Mapping[str, Any]:
 
 
 def _view_options(said: Mapping[str, Any]) -> ViewOptions:
-    """How the browser draws the view, in the form of the address."""
+    """Convert the browser's options to those of the address."""
     word = said.get("drawn")
     return from_query(word) if isinstance(word, str) else ViewOptions()

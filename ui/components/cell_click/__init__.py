@@ -7,16 +7,16 @@ import streamlit as st
 
 CELL = "cell"
 CHOOSING = ("checkpoint_weights", "checkpoint_changes", "predictions_lens", "predictions_confusion", "causes_effects")
-"""Charts whose clicks select something that the address names anyway; their cell is not in the address."""
+"""Charts in which a click selects something that is in the address anyway; their cell is not."""
 _component = st.components.v2.component(
     "cell_click", html="<span></span>", js=Path(__file__).with_name("cell_click.js").read_text(encoding="utf-8")
 )
 
 
 def cell_click(chart_key: str) -> tuple[int, int] | None:
-    """(row, column) of the cell clicked last in a chart, in the chart's own numbers; None for none.
+    """Return (row, column) of the cell last clicked in a chart, in the chart's own indices; None for none.
 
-    Rows and columns are swapped where the trace's meta says that the map is turned. The address has the chart and its
+    Rows and columns are swapped if the trace's meta says that the map is transposed. The address has the chart and its
     cell, as in cell=representations_values.3.17. The caller checks whether such a cell exists.
     """
     state = _component(

@@ -44,12 +44,12 @@ def map_state(key: str, identity: str) -> MapState:
         identity: identity of the content; the state of another content is ignored.
     """
     state = component_state(key)
-    said = state.get("said") if isinstance(state, Mapping) else None
-    if not isinstance(said, Mapping) or said.get("identity") != identity:
+    message = state.get("said") if isinstance(state, Mapping) else None
+    if not isinstance(message, Mapping) or message.get("identity") != identity:
         return MapState(None, (), 0)
-    serial = said.get("serial")
+    serial = message.get("serial")
     return MapState(
-        as_window(said.get("window")), _region(said.get("region")), serial if isinstance(serial, int) else 0
+        as_window(message.get("window")), _region(message.get("region")), serial if isinstance(serial, int) else 0
     )
 
 

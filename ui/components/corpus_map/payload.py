@@ -33,7 +33,7 @@ class MapScene:
     words: str
     """Caption below the map."""
     whole: MapWindow
-    """The window that holds every row."""
+    """The window that contains every row."""
     window: MapWindow
     """The visible window."""
     counts: Int[np.ndarray, "high wide"]
@@ -43,7 +43,7 @@ class MapScene:
     cell_groups: Int[np.ndarray, "high wide"] | None = None
     """Index of the most frequent group of each cell; None without groups."""
     points: Float[np.ndarray, "points 2"] | None = None
-    """Points of single rows, shown instead of cells; None where there are too many."""
+    """Coordinates of single rows, shown instead of cells; None if there are too many."""
     point_groups: Int[np.ndarray, " points"] | None = None
     """Their groups; None without groups."""
     texts: tuple[str, ...] = ()

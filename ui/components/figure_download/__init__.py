@@ -1,4 +1,4 @@
-"""Buttons that save a chart as PNG (twice its size, 1,600 pixels wide at least) or SVG, in the browser."""
+"""Buttons that save a chart as PNG (twice its size, at least 1,600 pixels wide) or SVG, in the browser."""
 
 from pathlib import Path
 from typing import Any

@@ -14,7 +14,7 @@ OTHER_SENSE = {
     "representations": ("component",),
     "sentences": ("component", "embedding", "position"),
 }
-"""Page -> words of the glossary with another meaning there, such as a task's head or a principal component."""
+"""Page -> words of the glossary that have another meaning there, such as a task's head or a principal component."""
 _component = st.components.v2.component(
     "glossary",
     html='<button class="glossary-open" type="button">Glossary</button><div class="glossary-list" popover></div>'
@@ -47,7 +47,7 @@ def glossary_entries(text: str) -> tuple[Entry, ...]:
 
 
 def _plain(cell: str) -> str:
-    """A cell of a table without Markdown's marks."""
+    """A cell of a table without Markdown markup."""
     return re.sub(r"\\(.)|`", lambda mark: mark[1] or "", cell).strip()
 
 

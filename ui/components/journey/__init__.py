@@ -1,4 +1,4 @@
-"""The drawing of a journey in a page: what it shows, and what the reader did in it."""
+"""The interactive drawing of a journey, and the reader's selection in it."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,31 +15,31 @@ _component = st.components.v2.component(
 
 
 def journey_view(payload: bytes, key: str, on_change: Callable[[], None]) -> None:
-    """The drawing; its place on the page stays the same while the data changes.
+    """Show the drawing, which stays mounted while its data changes.
 
     Args:
-        payload: as bertviz_core.figures.journey.payload.journey_payload makes it.
-        key: of the drawing.
-        on_change: called when the reader chose a token, opened or closed a part, or changed what is drawn.
+        payload: message from `bertviz_core.figures.journey.payload.journey_payload`.
+        key: key of the component.
+        on_change: called when the reader selects a token, opens or closes a part, or changes the options.
     """
     _component(key=key, data=payload, default={"path": None}, on_path_change=on_change, height="content")
 
 
 def said(key: str) -> Mapping[str, Any]:
-    """What the browser said last; a stranger's word, so every part of it is checked where it is used."""
+    """Return the browser's last message, which is not trusted: its values are validated where they are used."""
     state = component_state(key)
     path = state.get("path") if isinstance(state, Mapping) else None
     return path if isinstance(path, Mapping) else {}
 
 
 def serial(key: str) -> int:
-    """Number of what the browser said last; 0 before it said anything."""
+    """Serial number of the browser's last message; 0 before the first."""
     number = said(key).get("serial")
     return number if isinstance(number, int) else 0
 
 
 def chosen_path(key: str) -> Path | None:
-    """What the reader chose and opened, as the browser says it; None where it says nothing of the kind."""
+    """Validate the reader's selection and open parts in the browser's message; None if it has none."""
     words = said(key)
     token, opened, head, asked = (words.get(name) for name in ("token", "open", "head", "key"))
     if not isinstance(token, int) or not isinstance(opened, str):

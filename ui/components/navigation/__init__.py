@@ -13,8 +13,8 @@ from typing import Literal
 import streamlit as st
 
 ARRIVE, LINK, EXACT = "arrive", "link", "exact"
-"""Name in the address of a page that is being opened; its value for a link that keeps the session's choices, for a link
-whose address is complete, and otherwise the query with which the view was left."""
+"""Parameter of a page that is being opened, and two of its values: LINK keeps the session's choices, EXACT belongs to a
+complete address. Any other value is the query with which the view was left."""
 CARRIED = ("model",)
 """Names that a link to a page copies from the address; a link to a view copies all."""
 _FILES = Path(__file__).parent

@@ -1,6 +1,6 @@
 """The address of the current view, to be copied, embedded or opened.
 
-It is read in the browser, since the server does not know all of it.
+It is read in the browser, since the server does not have all of its parameters.
 """
 
 from collections.abc import Sequence

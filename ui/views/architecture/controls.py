@@ -20,7 +20,7 @@ def levels_open(deepest: int) -> int:
 
 
 def one_by_one() -> bool:
-    """Whether equal layers have rows of their own."""
+    """Whether identical layers have separate rows."""
     return toggle(ONE_BY_ONE, "Every layer in its own rows", help="Equal layers are folded.")
 
 

@@ -1,4 +1,4 @@
-"""Python that gives the numbers of the overview and of the architecture page for the model at hand, as it stands."""
+"""Python code that reproduces the numbers of the overview and of the architecture page; it runs as it is."""
 
 from bertviz_core.architecture.cost.results import ActivationMemory, OperationTerms
 from bertviz_core.architecture.dry_run import DryWay
@@ -14,7 +14,7 @@ META = 'with torch.device("meta"):   # shapes without values\n'
 
 
 def stack_code(name: str, ledger: Ledger) -> str:
-    """The sizes of the config and the sums over the parameters that the stack shows."""
+    """Code for the sizes in the config and the parameter sums of the figure."""
     return (
         f"{_model(name, ledger.architecture)}"
         "print(config)\n"
@@ -27,7 +27,7 @@ def stack_code(name: str, ledger: Ledger) -> str:
 
 
 def tree_code(name: str, model_class: str, tokens: int, way: DryWay | None) -> str:
-    """The printed tree, and the shapes that go in and come out; the tree alone where the class cannot be run."""
+    """Code for the printed tree and the shapes of inputs and outputs; the tree alone if the class cannot be run."""
     if way is None:
         return f"{_model(name, model_class)}print(model)"
     shape = (1, 1, tokens) if model_class.endswith("MultipleChoice") else (1, tokens)
@@ -49,7 +49,7 @@ def tree_code(name: str, model_class: str, tokens: int, way: DryWay | None) -> s
 
 
 def layer_code(name: str, model_class: str, flow: LayerFlow) -> str:
-    """The parameters of one layer and their sum."""
+    """Code for the parameters of one layer and their sum."""
     return (
         f"{_model(name, model_class)}"
         f"parts = [model.get_submodule(path) for path in {list(flow.paths)!r}]\n"
@@ -62,7 +62,7 @@ def layer_code(name: str, model_class: str, flow: LayerFlow) -> str:
 
 
 def cost_code(name: str, terms: OperationTerms, tokens: int, way: DryWay, exact: bool) -> str:
-    """PyTorch's own count of a run whose attention is computed step by step, and the formula where there is one."""
+    """Code for PyTorch's own count of a run with stepwise attention, and the formula if it is exact."""
     parts = (terms.projections, terms.feed_forward, terms.attention, terms.other)
     per_pair, per_token, per_text = (
         " + ".join(str(value) for value in values if value) or "0"
@@ -88,7 +88,7 @@ def cost_code(name: str, terms: OperationTerms, tokens: int, way: DryWay, exact:
 
 
 def _windowed(terms: OperationTerms) -> str:
-    """The same without the pairs outside the windows; "" where no layer has one."""
+    """Code that subtracts the pairs outside the attention windows; "" if no layer has a window."""
     hidden: dict[str, int] = {}
     for layer in terms.layers:
         if layer.window is not None:
@@ -102,7 +102,7 @@ def _windowed(terms: OperationTerms) -> str:
 
 
 def memory_code(of: ModelClass, model_class: str, memory: ActivationMemory, way: DryWay) -> str:
-    """The bytes of one cell of the map: the smallest batch of the shortest texts."""
+    """Code for the bytes of one cell of the map: the smallest batch of the shortest texts."""
     batch, tokens = memory.batches[0], memory.lengths[0]
     if memory.holding == "training":
         return (
@@ -124,7 +124,7 @@ def memory_code(of: ModelClass, model_class: str, memory: ActivationMemory, way:
 
 
 def design_code(name: str, model_class: str) -> str:
-    """What tells the design: config and attention modules, and the layers."""
+    """Code for the evidence of the design: config, attention modules and layers."""
     return (
         f"{_model(name, model_class)}"
         'print(config.is_encoder_decoder, getattr(config, "is_decoder", None))\n'
@@ -134,19 +134,19 @@ def design_code(name: str, model_class: str) -> str:
 
 
 def _model(name: str, model_class: str, way: DryWay | None = None, options: str = "") -> str:
-    """The class, without values wherever it can be run so."""
+    """Lines that build the class, without values if it can be run that way."""
     source = sources.source(name)
-    made = f"model = {model_class}(config).eval()"
+    line = f"model = {model_class}(config).eval()"
     return (
         "import torch\n"
         f"from transformers import AutoConfig, {model_class}\n\n"
         f"config = AutoConfig.from_pretrained({source.pretrained_name!r}{options})\n"
-        f"{_built(made, way)}"
+        f"{_built(line, way)}"
     )
 
 
 def _stepwise(name: str, model_class: str, way: DryWay) -> str:
-    """The class, attention step by step."""
+    """Lines that build the class with stepwise attention."""
     return _model(name, model_class, way, ', attn_implementation="eager"')
 
 
@@ -157,7 +157,7 @@ def _built(made: str, way: DryWay | None) -> str:
 
 
 def _ids(shape: tuple[int, ...], way: DryWay) -> str:
-    """What the model is given: a text without padding, and the first token of a decoder."""
+    """Lines that build the inputs: a text without padding, and a decoder's first token."""
     device = ', device="meta"' if way.device_mode == "meta" else ""
     last = f"ids[..., -1] = {way.last_token}   # the end of the text\n" if way.last_token != way.token else ""
     mask = ', "attention_mask": torch.ones_like(ids)' if way.masked else ""

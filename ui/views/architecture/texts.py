@@ -114,15 +114,15 @@ def cost_words(
     counts: MultiplyAdds,
     causal: bool,
 ) -> str:
-    """The formula with this model's numbers, where attention overtakes, and PyTorch's count beside it.
+    """Describe the formula with this model's numbers, the crossovers, and PyTorch's count.
 
     Args:
         terms: the formula.
-        named: class that the page names.
+        named: class named by the page.
         crossings: scores and mixing against feed-forward, then all of attention.
-        limit: tokens that the model reads at most.
+        limit: most tokens that the model reads.
         counts: PyTorch's counts, which the formula gives.
-        causal: whether a token sees none of those after it.
+        causal: whether a token does not see later ones.
     """
     parts = (
         ("projections", terms.projections),
@@ -183,7 +183,7 @@ def _crossing_words(crossings: Sequence[Crossover], limit: int | None) -> list[s
     """The lengths above which attention costs more than the feed-forward blocks, with and without its projections."""
     lines = []
     always = next((place for place, crossing in enumerate(crossings) if crossing.tokens == 1), len(crossings))
-    for crossing in crossings[: always + 1]:  # what costs more without its projections does so with them
+    for crossing in crossings[: always + 1]:  # what costs more without its projections also does with them
         what = "With its projections, attention costs" if crossing.projections else "Scores and mixing alone cost"
         if crossing.tokens == 1:
             lines.append(f"{what} as much as the feed-forward blocks or more **at every length**.")

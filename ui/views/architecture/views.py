@@ -121,8 +121,8 @@ def _memory(of: ModelClass) -> None:
     frame.insert(0, "batch", list(memory.batches))
     way, named = architecture.way_of(opened, options), architecture.modules(opened, options).result.architecture
     code = reproduction.memory_code(of, named, memory, way) if way else ""
-    filename, made = f"activation memory {chosen} {of.name}", (texts.MEMORY_MADE, code)
-    words = figure_block(spec, filename, frame, alt=f"{spec.title}, bytes", explanation=made)
+    filename, explanation = f"activation memory {chosen} {of.name}", (texts.MEMORY_MADE, code)
+    words = figure_block(spec, filename, frame, alt=f"{spec.title}, bytes", explanation=explanation)
     words.markdown(f"{texts.MEMORY[memory.holding]} The weights take {bytes_text(weights)} more at float32.")
 
 

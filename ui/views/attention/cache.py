@@ -15,7 +15,7 @@ from ui.cache.traces import checked
 ATLAS_CELLS = 250_000_000
 """Most cells of all maps that are shown at once without confirmation."""
 CELLS_PER_SECOND = 100_000_000
-"""Cells of attention computed per second, about; for messages only."""
+"""Approximate number of cells of attention computed per second; for messages only."""
 
 
 def cells(trace: Trace) -> int:
@@ -50,9 +50,9 @@ def part_map(trace: Trace, layer: int, head: int, part: tuple[int, int, int, int
 
 
 def receipt(trace: Trace) -> str:
-    """What the comparison of the recorded attention with the model's own gave, one sentence; made now if it was not.
+    """Describe how the recorded attention compares with the model's own; the comparison is made if needed.
 
-    "" for attention that is the model's own anyway, and for a model that just failed: its next run is not recorded.
+    Returns "" for attention that is not recorded, and for a model that just failed: its next run is not recorded.
     """
     kept = _receipts()
     key = trace.model, trace.revision, trace.dtype

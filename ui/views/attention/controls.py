@@ -1,4 +1,4 @@
-"""Widgets of the attention page: how maps are read, and what of a long text is looked at."""
+"""Widgets of the attention page: how maps are read, and the visible part of a long text."""
 
 from dataclasses import replace
 from typing import cast
@@ -30,7 +30,7 @@ Shown = tuple[str, tuple[int, int]]
 
 
 def weights_choice() -> Weights:
-    """What a cell holds."""
+    """The kind of weights in the cells."""
     return choice(
         WEIGHTS,
         "Weights",
@@ -61,9 +61,9 @@ def store_opened(head: tuple[int, int] | None, with_head: bool) -> None:
 
 
 def requested_options(serial: int | None, shown: Shown) -> ViewOptions | None:
-    """The options that the address asks for; None where the browser has sent a message since.
+    """Return the options in the address; None if the browser has sent a message since.
 
-    Positions of another text have no meaning in this one, and a clicked cell belongs to the head that was open.
+    Positions in another text have no meaning in this one, and a clicked cell belongs to the head that was open.
     """
     state = component_text(LOOK, serial)
     if state is None:

@@ -18,7 +18,7 @@ from ui.widgets.run_model import CONFIRM_ABOVE_SECONDS
 
 
 def folded_measures(atlas: AttentionAtlas, trace: Trace) -> None:
-    """What each head does, as a table."""
+    """The measures of all heads, as a table."""
     with folded("What each head does, as a table", "attention_measures") as place:
         if place.open:
             numbers_table(measures_frame(atlas), f"What each head of {trace.model} does", 240)
@@ -47,7 +47,7 @@ def folded_readings(trace: Trace, layer: int, head: int, reading: MapOptions) ->
 
 
 def _readings(trace: Trace) -> tuple[list[Weights], str]:
-    """Readings that the model has and that are fast, and the reason why value zeroing is missing."""
+    """Readings that the model has and that are fast, and why value zeroing is missing."""
     seq = len(trace.tokens)
     others: list[Weights] = [each for each in LABELS if each != "value-zeroing"]
     if trace.attention_source != "recorded":

@@ -87,12 +87,12 @@ def head_files(
 
 
 def note_view(trace: Trace, atlas: AttentionAtlas, maps: Sequence[AttentionMap | PooledMap], lines: bool) -> None:
-    """Note the opened heads and the small maps of all heads for a report of the view, where one was asked for.
+    """Record the open heads, and small maps of all heads, for a report of the view, if one was requested.
 
     Args:
         trace: the run.
         atlas: all heads.
-        maps: those of the opened heads, the chosen one first.
+        maps: maps of the open heads, the main one first.
         lines: whether they are drawn as lines.
     """
     specs: list[FigureSpec] = []
@@ -181,11 +181,11 @@ def _all_maps(trace: Trace, reading: MapOptions, layers: int, heads: int) -> lis
 
 
 def scale_sentence(atlas: AttentionAtlas, attention_map: AttentionMap | None, look: ViewOptions) -> str:
-    """What the colours of the view mean, in the words of every figure's scale.
+    """Describe the colours of the view, in the same words as the scale of a figure.
 
     Args:
         atlas: all heads.
-        attention_map: the opened head; None for the picture of all heads.
+        attention_map: the open head; None for the picture of all heads.
         look: how the view is drawn.
     """
     unit, top = UNITS[atlas.options.weights], float(atlas.thumbnails.max(initial=0))

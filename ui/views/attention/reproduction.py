@@ -1,4 +1,4 @@
-"""Python that gives the numbers of the attention page for the model and the text at hand, to be run as it stands."""
+"""Python code that reproduces the numbers of the attention page; it runs as it is."""
 
 from bertviz_core.attention.results import MapOptions
 from bertviz_core.questions.parameters import Options
@@ -10,7 +10,7 @@ from ui.cache.shared_model import SharedModel
 from ui.widgets.reproduction import reading as given_lines
 
 SHOWN = 400
-"""Characters of the texts that stand in the code; longer ones stand for themselves."""
+"""Most characters of texts written out in the code; longer ones are variables."""
 ROLLOUT = (
     "A = torch.stack(outputs.attentions)[:, 0].mean(1)   # of each layer the mean of its heads\n"
     "A = (A + torch.eye(A.shape[-1])) / 2\n"
@@ -23,10 +23,10 @@ ROLLOUT = (
 
 
 def attention_code(trace: Trace, layer: int, head: int, reading: MapOptions) -> str:
-    """Python that makes the map that is shown.
+    """Code for the map that is shown.
 
-    Whole weights and their rollout come from transformers alone; what needs the values, merged words or hidden tokens
-    comes from the library of this dashboard.
+    Unmerged weights and their rollout need transformers only; readings with values, merged words or hidden tokens use
+    the library of this dashboard.
     """
     if reading in (MapOptions(), MapOptions("rollout")):
         return _with_transformers(trace, layer, head, reading)
@@ -36,7 +36,7 @@ def attention_code(trace: Trace, layer: int, head: int, reading: MapOptions) -> 
 def _with_transformers(trace: Trace, layer: int, head: int, reading: MapOptions) -> str:
     where = sources.source(trace.model).pretrained_name
     encoder = ".get_encoder()" if sources.source(trace.model).config.get("is_encoder_decoder") else ""
-    given = given_lines(trace.tokens, models.loaded(trace.model).model)
+    arguments = given_lines(trace.tokens, models.loaded(trace.model).model)
     shown = ROLLOUT.format(layer=layer)
     if reading.weights == "attention":
         shown = f"print(outputs.attentions[{layer}][0, {head}])   # queries × keys of layer {layer}, head {head}"
@@ -46,7 +46,7 @@ def _with_transformers(trace: Trace, layer: int, head: int, reading: MapOptions)
         f"tokenizer = AutoTokenizer.from_pretrained({where!r})\n"
         f"model = AutoModel.from_pretrained({where!r}, attn_implementation='eager', dtype=torch.{trace.dtype})\n"
         f"model = model{encoder}.eval()\n"
-        f"inputs = tokenizer({_texts(trace.tokens)}, {given})\n"
+        f"inputs = tokenizer({_texts(trace.tokens)}, {arguments})\n"
         "with torch.no_grad():\n"
         "    outputs = model(**inputs, output_attentions=True)\n"
         f"{shown}"
@@ -62,7 +62,7 @@ def _with_the_library(trace: Trace, layer: int, head: int, reading: MapOptions) 
 
 
 def _texts(tokens: Tokens) -> str:
-    """The texts as Python writes them; their names where they are long."""
+    """The texts as Python literals; variable names if they are long."""
     texts = [each for each in (tokens.text, tokens.pair) if each is not None]
     if sum(map(len, texts)) > SHOWN:
         return ", ".join(("text", "pair")[: len(texts)])

@@ -24,7 +24,7 @@ SHORT: dict[Weights, str] = {
     "rollout": "the shares of a query sum to 1",
     "value-zeroing": "how far a row's vector turns without the value of a column, as shares of the row",
 }
-"""The same for captions."""
+"""The same texts for captions."""
 SECOND_TEXT = "The dashed lines show where the second text begins."
 FORMULAS = {
     "attention": "softmax(query key^T × scaling + mask) over the keys, from the query and key that the model itself "

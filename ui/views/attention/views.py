@@ -50,7 +50,7 @@ from ui.widgets.view_and_layer import layer_select
 LONG_KEY = "attention_long"
 NEAREST = 20
 SLIDER = 270
-"""Pixels of the layer widget, which shares a row with the readings."""
+"""Pixels of the layer widget, which shares a row with other widgets."""
 ZEROING = "value-zeroing"
 QUIET_S = 0.4
 """Shorter work shows no progress, so that nothing flickers."""
@@ -212,10 +212,10 @@ def _special(atlas: AttentionAtlas, attention_map: AttentionMap) -> None:
 
 
 def _zeroing(trace: Trace) -> Progress:
-    """Asks before value zeroing that takes long, and tells how much of it is done; a click ends the work.
+    """Ask for confirmation of slow value zeroing, and return a callback that shows progress; a click ends the work.
 
     Raises:
-        UnsupportedModelError: the model's values are not known.
+        UnsupportedModelError: the model's values cannot be found.
     """
     loaded, place, started = models.loaded(trace.model), st.empty(), perf_counter()
     require_values(loaded)

@@ -27,7 +27,7 @@ from ui.widgets.lists.uploads import within_upload
 
 HEAD = param("changed_head")
 TYPED, MOST_TYPED = "effect_sentences", 100
-"""Key of the reader's own sentences, and how many of them are run."""
+"""Key of the reader's own sentences, and the most of them that are run."""
 LARGEST = ""
 """Option for the head with the largest effect."""
 IN_PLACE_WORDS: dict[EffectKind, str] = {"zero": "nothing in a head's place", "mean": "its mean in a head's place"}
@@ -62,9 +62,9 @@ def take_head(place: Place) -> None:
 def heads_multiselect(places: Sequence[Place]) -> tuple[Place, ...]:
     """Heads chosen by the reader."""
     names = {head_name(place): place for place in places}
-    held = st.session_state.get(REMOVED.key)
-    if held is not None and any(name not in names for name in held):
-        st.session_state[REMOVED.key] = [name for name in held if name in names]
+    stored = st.session_state.get(REMOVED.key)
+    if stored is not None and any(name not in names for name in stored):
+        st.session_state[REMOVED.key] = [name for name in stored if name in names]
     chosen = st.multiselect(
         "Heads removed together",
         list(names),
@@ -100,9 +100,9 @@ def patched_choice(has_states: bool) -> str:
 
 
 def other_text(name: str, text: str) -> str:
-    """The text into whose run is copied: the second text of the sidebar, of as many tokens as the first.
+    """Return the text that parts are copied into: the second text of the sidebar, which must have as many tokens.
 
-    Where there is none, or one of another length, the page ends with an offer of one.
+    If there is none, or one of another length, the page ends and offers one.
     """
     second, first = pair(), models.tokens(name, text, None)
     if second is None:
@@ -122,13 +122,13 @@ def other_text(name: str, text: str) -> str:
 
 
 def offer_donor(name: str, text: str, second: str, words: str) -> None:
-    """Say why nothing can be copied into a second text, and offer another one.
+    """Explain why nothing can be copied into a second text, and offer another one.
 
     Args:
         name: name of the model.
         text: the first text.
-        second: the second one.
-        words: why.
+        second: the second text.
+        words: the explanation.
     """
     donor = _donor(name, models.tokens(name, text, None), second)
     way = "Change words of the second text in the sidebar" + ("." if donor is None else ", or take this one.")
@@ -138,7 +138,7 @@ def offer_donor(name: str, text: str, second: str, words: str) -> None:
 
 
 def _donor(name: str, first: Tokens, second: str) -> str | None:
-    """A text with as many tokens as the first, other than the second; None where none was found."""
+    """A text with as many tokens as the first, different from the second; None if none was found."""
     return same_length_text(first, second, lambda words: models.tokens(name, words, None))
 
 
@@ -159,7 +159,7 @@ def list_choice() -> str | None:
 
 
 def typed_sentences() -> str | None:
-    """The reader's own list, as it was typed; None while nothing is.
+    """The reader's own list as typed; None if empty.
 
     Raises:
         TextError: it is too large.

@@ -10,21 +10,20 @@ KNOWN = (
     *("a", "it", "dog", "cat", "bank", "nine", "blue", "snake", "river", "house", "three", "friend", "garden"),
     *("coding", "evening", "teacher", "mountain", "computer", "language", "different", "university"),
 )
-"""Words of several lengths, for tokenizers of characters as well as of words."""
+"""Words of several lengths, for character tokenizers as well as for word tokenizers."""
 MOST_TRIED = 200
 """Most texts that are tokenized."""
 
 
 def same_length_text(tokens: Tokens, second: str, read: Callable[[str], Tokens]) -> str | None:
-    """The text with one word changed so that it has as many tokens and some other; None where none was found.
+    """Replace one word of the text so that it keeps its number of tokens and some differ; None if nothing fits.
 
-    It is never the second text itself.
-
-    The word is taken from the second text where one fits, else from a list; the text's longest words go first.
+    The result is never the second text itself. The new word comes from the second text if one fits, otherwise from a
+    list; the text's longest words are tried first. At last words are reversed.
 
     Args:
         tokens: the text.
-        second: the text that the reader wanted beside it; "" for none.
+        second: the reader's second text; "" for none.
         read: tokenizes a text as the model does.
     """
     ids, taken = tokens.input_ids.tolist(), read(second).input_ids.tolist() if second else []
@@ -38,7 +37,7 @@ def same_length_text(tokens: Tokens, second: str, read: Callable[[str], Tokens])
 
 
 def _changed(text: str, second: str) -> Iterator[str]:
-    """Variants of the text with one word replaced, then with two letters of a word exchanged."""
+    """Variants of the text with one word replaced, then with one word reversed."""
     words = sorted(WORD.finditer(text), key=lambda found: -len(found[0]))
     for others in (list(dict.fromkeys(WORD.findall(second))), KNOWN):
         for found in words:

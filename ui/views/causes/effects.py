@@ -35,7 +35,7 @@ KEY = "causes_effects"
 OF_CLASSES = ("class", "tag", "probe")
 """Kinds of targets that are one of several classes."""
 STATED_FROM = 50 * 2**20
-"""Bytes of the run with gradients above which the page states them."""
+"""Bytes of the run with gradients above which the page shows them."""
 HEIGHT = 300
 """Pixels of the table."""
 SEEN = "causes_cell_seen"
@@ -128,7 +128,7 @@ def effect_frame(comparison: EffectComparison) -> pd.DataFrame:
 def _head_words(comparison: EffectComparison, place: Place) -> str:
     """The target with and without a head."""
     first = comparison.effects[0]
-    said = "; ".join(
+    effects_text = "; ".join(
         f"{KIND_WORDS[each.kind]} **{decimals(first.clean + float(each.heads[place]))}** "
         f"({decimals(float(each.heads[place])) if each.heads[place] < 0 else '+' + decimals(float(each.heads[place]))})"
         for each in comparison.effects
@@ -136,7 +136,7 @@ def _head_words(comparison: EffectComparison, place: Place) -> str:
     title = escape_markdown(first.title)
     return (
         f"**{controls.head_name(place).capitalize()}:** the {title} is **{decimals(first.clean)}** with all heads; "
-        f"with this one {said}."
+        f"with this one {effects_text}."
     )
 
 

@@ -124,7 +124,7 @@ def _right_answers(opened: SharedModel, chosen: ChosenTarget, listed: LabelledTe
         return
     layers, heads = layers_and_heads(opened)
     count = controls.answers_level(layers * heads)
-    whose = f"probe:{chosen.probe}" if chosen.kind == "probe" else ""  # all of its classes are meant
+    whose = f"probe:{chosen.probe}" if chosen.kind == "probe" else ""  # all of its classes
     values = {**options.values, TARGET.key: whose, MEASURE.key: "margin", COUNT.key: str(count)}
     labelled = replace(options, values=values)
     right = answer(accuracy_curves, opened, labelled)

@@ -48,7 +48,7 @@ def _turn() -> Lock:
 
 
 def _read(opened: SharedModel, files: tuple[Checkpoint, ...], ask: Callable[[Tell | None], T]) -> T:
-    """A cached result, or one computed with progress; one at a time, and not for a reader who has left."""
+    """Return a cached result, or compute it with progress; one at a time, and only while the reader is connected."""
     place, turn, nbytes = st.empty(), _turn(), sum(each.nbytes for each in files)
     key = checkpoints.read_key(*files)
     if opened.has(key):
@@ -60,11 +60,11 @@ def _read(opened: SharedModel, files: tuple[Checkpoint, ...], ask: Callable[[Tel
     while not turn.acquire(timeout=WAIT_S):
         place.progress(0.0, text="Waiting: another checkpoint is being read.")
     try:
-        made = ask(_teller(place))
+        result = ask(_teller(place))
     finally:
         turn.release()
     place.empty()
-    return made
+    return result
 
 
 def _teller(place: DeltaGenerator) -> Tell:

@@ -107,7 +107,7 @@ def _keys(report: LoadReport) -> None:
         if state in ("all", row.status)
         and any(wanted.lower() in name.lower() for name in (row.name, *row.stored_names))
     ]
-    # What has no counterpart comes first: it is what the report is about.
+    # Names without a counterpart come first: they are the subject of the report.
     rows.sort(key=lambda row: row.status == "matched")
     st.markdown(f"**{len(rows):,} keys**, " + ", ".join(f"{number:,} {each}" for each, number in counts.items()))
     numbers_table(

@@ -38,7 +38,7 @@ DIFFERENCE = (
 
 
 def report_code(report: LoadReport, source: ModelSource) -> str:
-    """Lines of Python by which transformers gives the same lists, after loading everything."""
+    """Lines of Python that print the same lists with transformers, after loading all weights."""
     auto = TASK_CLASSES[report.task]
     labels = "" if report.num_labels is None else f"num_labels={report.num_labels}, "
     return (
@@ -51,7 +51,7 @@ def report_code(report: LoadReport, source: ModelSource) -> str:
 
 
 def difference_code(difference: HeadDifference, source: ModelSource) -> str:
-    """Lines of Python that count both classes."""
+    """Lines of Python that count the parameters of both classes."""
     auto = TASK_CLASSES[difference.task]
     labels = "" if difference.num_labels is None else f", num_labels={difference.num_labels}"
     return (
@@ -160,7 +160,7 @@ def behaviour_code(first: ModelSource, second: ModelSource | Rounding, tokens: T
     """Lines of Python that give the cosines and divergences of the text."""
     rounding = second if isinstance(second, str) else ""
     other = first if isinstance(second, str) else second
-    given = ", ".join(repr(each) for each in (tokens.text, tokens.pair) if each is not None)
+    arguments = ", ".join(repr(each) for each in (tokens.text, tokens.pair) if each is not None)
     rounds = (
         "with torch.no_grad():\n    for weight in models[1].parameters():\n"
         f"        weight.copy_(weight.to(torch.{rounding}))\n"
@@ -170,7 +170,7 @@ def behaviour_code(first: ModelSource, second: ModelSource | Rounding, tokens: T
     return (
         "import inspect\n\nimport torch\nfrom transformers import AutoModel, AutoTokenizer\n\n"
         f"names = {first.pretrained_name!r}, {other.pretrained_name!r}\n"
-        f'inputs = AutoTokenizer.from_pretrained(names[0])({given}, return_tensors="pt")\n'
+        f'inputs = AutoTokenizer.from_pretrained(names[0])({arguments}, return_tensors="pt")\n'
         'how = {"dtype": torch.float32, "attn_implementation": "eager"}\n'
         "models = [AutoModel.from_pretrained(name, **how) for name in names]\n"
         'decodes = "decoder_input_ids" in inspect.signature(models[0].forward).parameters\n'
@@ -188,7 +188,7 @@ def behaviour_code(first: ModelSource, second: ModelSource | Rounding, tokens: T
 
 
 def _model(source: ModelSource, ledger: Ledger) -> str:
-    """The lines that load the checkpoint into the class that it holds."""
+    """Lines that load the checkpoint into its own class."""
     return (
         f"from transformers import {ledger.architecture}\n\n"
         f"name = {source.pretrained_name!r}\n"

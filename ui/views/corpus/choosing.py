@@ -1,4 +1,4 @@
-"""Choose a corpus: one below the folder of corpora, or the example, which is made on request."""
+"""Choose a corpus: one in the folder of corpora, or the example, which is computed on request."""
 
 from pathlib import Path
 
@@ -18,13 +18,13 @@ from ui.widgets.run_model import agreed_work
 
 
 def chosen_corpus(row: DeltaGenerator) -> SharedCorpus:
-    """The corpus that the address or the reader names; the page ends here while there is none.
+    """Return the corpus in the address or the selected one; the page ends here if it does not exist yet.
 
     Args:
-        row: where the choice stands.
+        row: container of the widget.
 
     Raises:
-        CorpusError: as corpus_folder and open_corpus.
+        CorpusError: the corpus does not exist, or is damaged.
     """
     own = corpus_names(settings())
     names = own if EXAMPLE in own else (*own, EXAMPLE)
@@ -36,7 +36,7 @@ def chosen_corpus(row: DeltaGenerator) -> SharedCorpus:
 
 
 def _example(alone: bool) -> Path:
-    """The folder of the example corpus, made on request."""
+    """The folder of the example corpus, computed on request."""
     current = settings()
     if example_is_there(current):
         return example_folder(current)
@@ -51,5 +51,5 @@ def _example(alone: bool) -> Path:
     if job is None:
         agreed_work(repr(what), texts.OFFER)
         job = board().start(what, len(example_set().texts), work)
-    made: Path = awaited(board, what, job, "sentences", progress.PATIENCE_S, kind="corpus example")
-    return made
+    folder: Path = awaited(board, what, job, "sentences", progress.PATIENCE_S, kind="corpus example")
+    return folder

@@ -39,8 +39,8 @@ def clusters_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     options = Options(values={CLUSTERING.key: method, CLUSTERS.key: str(count)})
     clusters = answer(corpus_clusters, named, options).result
     none = int((clusters.labels < 0).sum())
-    said = f"**{counted(len(clusters.sizes), 'cluster')}** of {counted(corpus.rows, 'row')}"
-    said += f"; {counted(none, 'row')} outside them." if none else "."
+    summary = f"**{counted(len(clusters.sizes), 'cluster')}** of {counted(corpus.rows, 'row')}"
+    summary += f"; {counted(none, 'row')} outside them." if none else "."
     words = st.container()
     if len(clusters.sizes):
         frame = _listed(named, clusters)
@@ -59,7 +59,7 @@ def clusters_view(named: SharedCorpus, row: DeltaGenerator) -> None:
         frame = row_table(named, typical[there].tolist())
         frame.insert(1, "cosine to the centre", clusters.typical_scores[chosen][there].astype(float))
         numbers_table(frame, f"The most typical rows of cluster {chosen}")
-    words.markdown(said)
+    words.markdown(summary)
     words.caption(escape_markdown(clusters.note))
     st.caption("The files have every row of the corpus and its cluster, −1 for none.")
     name = f"corpus rows by cluster {method} {named.name}"

@@ -33,7 +33,7 @@ LEAST_THRESHOLD = float(THRESHOLDS[0])
 COLUMN_KINDS = ("text", "number", "boolean")
 """Kinds of columns whose values can colour a map or be labels."""
 WIDTH, NARROW, QUERY_WIDTH, PART_WIDTH = 240, 130, 310, 168
-"""Pixels of widgets: those of a view fit into one row of a window 1,400 pixels wide."""
+"""Pixels of widgets; those of a view fit into one row of a window 1,400 pixels wide."""
 MOST_HITS = 100
 LONGEST_PLACEHOLDER = 60
 """Most characters of a placeholder."""
@@ -50,14 +50,14 @@ def corpus_select(names: Sequence[str]) -> str:
 
 
 def query_input(example: bool, first: str) -> str:
-    """The text that is searched for; nothing typed stands for the corpus' first text.
+    """The query; if empty, the first text of the corpus is used.
 
     Args:
-        example: whether the corpus is the example, which has a query of its own to begin with.
-        first: the first text of the corpus; "" where its texts are not kept.
+        example: whether the corpus is the example, which has its own default query.
+        first: the first text of the corpus; "" if its texts are not stored.
     """
-    held = st.session_state.get(QUERY)
-    if held is None or (held == CORPUS_QUERY and not example):
+    stored = st.session_state.get(QUERY)
+    if stored is None or (stored == CORPUS_QUERY and not example):
         st.session_state[QUERY] = CORPUS_QUERY if example else ""
     typed = st.text_input(
         "Search for",
@@ -94,15 +94,15 @@ def hit_select(count: int) -> int:
 def column_select(
     column: Param, label: str, columns: Mapping[str, str], none: str = "", first: str = "", width: int = WIDTH
 ) -> str:
-    """A column of the corpus whose values can be told apart; "" for none.
+    """A column of the corpus whose values can colour a map or be labels; "" for none.
 
     Args:
         column: the parameter.
-        label: what it is for.
+        label: label of the widget.
         columns: name -> kind.
-        none: how it is said that no column is meant; "" where one must be chosen.
-        first: the one to begin with, where it is there.
-        width: of the control in pixels.
+        none: label of the option without a column; "" if one must be chosen.
+        first: the default, if it exists.
+        width: pixels of the widget.
     """
     names = [name for name, kind in columns.items() if kind in COLUMN_KINDS and name != "text"]
     options = [*([""] if none else []), *names]
@@ -132,7 +132,7 @@ def cluster_method() -> ClusterMethod:
 
 
 def sample_select(sample: Param, label: str, sizes: Sequence[int], first: int) -> int:
-    """Number of rows that are drawn."""
+    """Number of rows that are sampled."""
     words = "So many rows are drawn by a fixed seed; more take longer."
     return int(select(sample, label, [str(size) for size in sizes], str(first), help=words, width=NARROW))
 
@@ -148,6 +148,6 @@ def measure_select(words: Mapping[HeadMeasure, str]) -> HeadMeasure:
 
 
 def part_select(names: Sequence[str]) -> int:
-    """Index of a part of the sample; 0 for all of it."""
+    """Index of a part of the sample; 0 for the whole."""
     options = ["all", *names]
     return options.index(select(PART, "Part", options, width=PART_WIDTH, format_func=escape_controls))

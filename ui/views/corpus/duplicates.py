@@ -1,4 +1,4 @@
-"""Near duplicates in a corpus: groups of similar rows, one of them open, all of them as files."""
+"""Near duplicates in a corpus: groups of similar rows, one of them open, and downloads of all."""
 
 import numpy as np
 import pandas as pd

@@ -76,12 +76,12 @@ def _refusal(named: SharedCorpus, origin: ModelSource) -> str:
 
 
 def row_table(named: SharedCorpus, rows: Sequence[int], whole: bool = False) -> pd.DataFrame:
-    """Some rows with their text and the user's columns.
+    """Return some rows with their text and the user's columns.
 
     Args:
         named: the corpus.
-        rows: their numbers, from 0.
-        whole: whether cells stay as they are, for a file; on the page they are shortened.
+        rows: indices of the rows.
+        whole: whether cells are complete, for a file; on the page they are shortened.
     """
     corpus = named.corpus
     columns = [*([TEXT_COLUMN] if TEXT_COLUMN in corpus.columns else []), *user_columns(corpus.manifest)]
@@ -102,7 +102,7 @@ def user_columns(manifest: Manifest) -> list[str]:
 
 
 def plain_cell(cell: object) -> object:
-    """A cell of a table: numbers as they are, anything else as a short text."""
+    """Convert a cell for a table: numbers unchanged, anything else as a short text."""
     if cell is None or isinstance(cell, (bool, int, float)):
         return cell
     return escape_controls(shortened(str(cell), LONGEST_CELL))

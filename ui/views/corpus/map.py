@@ -36,9 +36,9 @@ KEY = "corpus_plane"
 AREA = "area"
 """Name in the address of the visible part of the map."""
 CELLS = (480, 300)
-"""Cells of the map, across and up, of a byte each."""
+"""Cells of the map, horizontally and vertically, one byte each."""
 TEXTS_SHOWN = 300
-"""Most visible rows with their text on hover."""
+"""Most visible rows that have their text on hover."""
 LISTED, EXPORTED = 200, 100_000
 """Most rows of a selection in the list, and in its files."""
 

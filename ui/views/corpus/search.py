@@ -34,26 +34,26 @@ def search_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     if not text:
         st.info("Type a text to search for: the rows nearest to it are listed.", icon=":material/search:")
         return
-    _ = named.model.source  # without the model nothing is searched for, whatever was found before
+    _ = named.model.source  # without the model nothing can be searched, even if there are cached hits
     options = Options((text,), values={HITS.key: str(count), WHERE.key: where})
-    given = answer(corpus_hits, named, options).result
-    if given.hits:
+    hits = answer(corpus_hits, named, options).result
+    if hits.hits:
         words = figure_block(
-            hits_figure(given),
-            f"corpus search {named.name} {given.model}",
-            _table(given),
+            hits_figure(hits),
+            f"corpus search {named.name} {hits.model}",
+            _table(hits),
             numbers="open",
-            height="auto" if len(given.hits) <= 10 else 390,
+            height="auto" if len(hits.hits) <= 10 else 390,
             texts=(text,),
-            models=(given.model,),
+            models=(hits.model,),
             explanation=(texts.SEARCH, library_lines(corpus_hits, named, options)),
         )
-        words.markdown(_summary(given))
-        for notice in given.notices:
+        words.markdown(_summary(hits))
+        for notice in hits.notices:
             words.caption(escape_markdown(notice))
-        _opened(given)
+        _opened(hits)
         return
-    for notice in given.notices:
+    for notice in hits.notices:
         st.info(escape_markdown(notice), icon=":material/info:")
 
 
@@ -85,7 +85,7 @@ def _table(given: CorpusHits) -> pd.DataFrame:
 
 
 def _opened(given: CorpusHits) -> None:
-    """A hit with its whole text, and links to other pages with it."""
+    """Show a hit with its whole text, and links that open it on other pages."""
     if given.hits[0].text is None:
         return
     place = controls.hit_select(len(given.hits))
@@ -102,7 +102,7 @@ def _links(hit: CorpusHit, given: CorpusHits) -> list[Link]:
         return []
     model = ("model", given.model)
     both = f"{given.query}\n{' '.join(text.split())}"
-    # A second text of the page would be read with the hit; the hit stands alone.
+    # A second text of the page would be read with the hit, so it is cleared.
     links = [Link(f"Open in {title}", address(page, [model, ("text", text), ("pair", "")])) for title, page in PAGES]
     beside = [model, ("view", "Token contributions"), ("source", "typed"), ("sentences", both)]
     alike = [model, ("text", text), ("pair", given.query), ("target", "cosine")]

@@ -77,10 +77,10 @@ OTHER_MODEL = "The texts are run through {name}, the model chosen on the left; t
 
 
 def no_duplicates(groups: DuplicateGroups, lower: bool) -> str:
-    """What is said where no rows are near duplicates.
+    """The message if no rows are near duplicates.
 
     Args:
-        groups: none.
+        groups: the empty result.
         lower: whether a lower threshold can be chosen.
     """
     advice = " Choose a lower cosine to find rows that are less alike." if lower else ""

@@ -1,4 +1,4 @@
-"""Lines of Python that reproduce the numbers of the heads page, for the chosen model; each runs as it stands."""
+"""Lines of Python that reproduce the numbers of the heads page for the chosen model; they run as they are."""
 
 import re
 
@@ -42,7 +42,7 @@ def products_code(name: str, tokens: Tokens, parts: HeadProjections, block: Bloc
 def cell_code(name: str, trace: Trace, cell: CellBreakdown, parts: HeadProjections) -> str:
     """Lines for one row of weights, and the head's output for this query.
 
-    Where query and key are turned, or the family adds terms that only its own code knows, the row is the model's own.
+    If query and key are rotated, or the family adds terms that only its own code computes, the row is the model's own.
     """
     score, query, key = cell.score, cell.query_position, cell.key_position
     by_hand = score.positions == "as projected" and not score.is_remainder
@@ -76,7 +76,7 @@ def _parameters() -> str:
 
 
 def _matrix(parts: HeadProjections, block: Block) -> str:
-    """Lines that read one matrix, rows being what comes out, as W."""
+    """Lines that read one matrix as W, with its outputs as rows."""
     stored = parts.stored[block]
     read, rest = _form(stored.form)
     known = read is not None
@@ -96,7 +96,7 @@ def _matrix(parts: HeadProjections, block: Block) -> str:
 
 
 def _form(form: str) -> tuple[str | None, str]:
-    """How a matrix is read out of its parameter, behind its name; None where it takes a line of its own."""
+    """Suffix that reads a matrix out of its parameter, and further lines; None if it needs a line of its own."""
     if form == "as stored":
         return "", ""
     if form == "transposed":
@@ -142,7 +142,7 @@ def _cut(parts: HeadProjections, block: Block) -> str:
 
 
 def _heard(parts: HeadProjections, blocks: tuple[Block, ...]) -> str:
-    """Lines that run the model and keep what enters the projections."""
+    """Lines that run the model and record the inputs of the projections."""
     lines = ["entered = {}\n"]
     for block in blocks:
         module = parts.stored[block].name.rpartition(".")[0]
@@ -154,12 +154,12 @@ def _heard(parts: HeadProjections, blocks: tuple[Block, ...]) -> str:
 
 
 def _call(parts: HeadProjections) -> int:
-    """Which call of the module is this layer's, where layers share it."""
+    """Index of this layer's call of the module, if layers share it."""
     return parts.shared_with.index(parts.layer)
 
 
 def _added(cell: CellBreakdown) -> str:
-    """Lines for what is added to the scores of the row."""
+    """Lines for the terms added to the scores of the row."""
     score, count = cell.score, len(cell.score.scores)
     lines = ""
     if score.added_name == "relative position":

@@ -96,7 +96,7 @@ def _remarks(score: ScoreBreakdown) -> list[str]:
 
 
 def _mix(cell: CellBreakdown, trace: Trace) -> None:
-    """The head's output: the mix of the values, through the head's columns of W_o."""
+    """The head's output: the weighted sum of the values, through the head's columns of W_o."""
     st.header("Head output (added to the residual stream)", anchor=False)
     mix = cell.output
     frame = pd.DataFrame({"number": range(len(mix.head_output)), "part of the output": mix.head_output})

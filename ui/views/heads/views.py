@@ -44,7 +44,7 @@ from ui.widgets.view_and_layer import LAYER, layer_select, open_view, store_laye
 OWNERS = "Heads own rows of the query, key and value projections, and columns of the output projection."
 
 MEASURED = "measured_products"
-"""Key of the session: what was timed last, and the times."""
+"""Session key: the products timed last, and their times."""
 T = TypeVar("T", bound=str)
 
 
@@ -227,7 +227,7 @@ def _chosen_head(key: str, norms: Float[np.ndarray, "layers heads blocks"]) -> N
 
 
 def _open_head(view: str, layer: int, head: int) -> None:
-    """Open a head in another view of this page; the address is written here, since new widgets do not write it."""
+    """Open a head in another view of this page; written into the address here, since new widgets do not write it."""
     open_view(view)
     session.store(HEAD, head)
     store_layer(layer)
@@ -255,11 +255,11 @@ def times(name: str, text: str, pair: str | None, products: FusedVsPerHead) -> P
     """Times of both ways, measured once for each reader, and again on request."""
     model = models.loaded(name)
     what = (model.name, model.revision, text, pair, products.layer, products.block)
-    held = session.stored(MEASURED)
-    if held is None or held[0] != what:
-        held = (what, time_products(model, products))
-        session.store(MEASURED, held)
-    measured: ProductTimes | None = held[1]
+    stored = session.stored(MEASURED)
+    if stored is None or stored[0] != what:
+        stored = (what, time_products(model, products))
+        session.store(MEASURED, stored)
+    measured: ProductTimes | None = stored[1]
     return measured
 
 

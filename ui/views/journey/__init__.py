@@ -1,1 +1,1 @@
-"""The page Journey."""
+"""Views of the page Journey."""

@@ -1,4 +1,4 @@
-"""What is chosen and open in the drawing, as the address says it."""
+"""Selection and open parts of the drawing, as stored in the address."""
 
 import streamlit as st
 
@@ -20,7 +20,7 @@ DRAWING = "journey"
 
 
 def take_path() -> None:
-    """Let the address name what the reader chose and opened in the drawing."""
+    """Write the reader's selection and open parts of the drawing into the address."""
     path, words = chosen_path(DRAWING), said(DRAWING)
     if path is None:
         return
@@ -30,14 +30,14 @@ def take_path() -> None:
     for param in (COLOUR, RIBBON):
         value = words.get(param.key)
         put(param.key, value if value in param.options[1:] else None)
-    if path.open.isdecimal():  # other pages begin with what was opened here
+    if path.open.isdecimal():  # other pages start with the layer opened here
         store_layer(int(path.open))
         if path.head is not None:
             session.store(HEAD_KEY, path.head)
 
 
 def path_of(journey: Journey) -> Path:
-    """What the address asks to be chosen and open, as far as this model and text have it."""
+    """Return the selection and open parts in the address, limited to those that this model and text have."""
     count = max(len(journey.labels), 1)
     token = _within(QUERY.key, count)
     if token is None:
@@ -50,12 +50,12 @@ def path_of(journey: Journey) -> Path:
 
 
 def _within(name: str, count: int) -> int | None:
-    """A number of the address below a count; None for anything else."""
+    """A number in the address that is below a count; None for anything else."""
     number = whole(st.query_params.get(name))
     return number if number is not None and number < count else None
 
 
 def option(param: Param) -> str:
-    """One of a parameter's words as the address names it, the first by default."""
+    """The option of a parameter that is in the address; the first by default."""
     named = st.query_params.get(param.key, "")
     return named if named in param.options else param.options[0]

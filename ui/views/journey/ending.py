@@ -1,4 +1,4 @@
-"""The number at the end of the drawing, and the layers, heads and tokens that it rests on."""
+"""The target number at the end of the drawing, and its dependence on layers, heads and tokens."""
 
 import numpy as np
 import streamlit as st
@@ -22,10 +22,10 @@ HELP = (
 
 
 def chosen_ending(name: str) -> ChosenTarget | None:
-    """The number that the reader follows back through the model; None while nobody asks.
+    """Return the number that is traced back through the model; None if this is switched off.
 
     Raises:
-        BertvizError: the number cannot be asked for, in one sentence.
+        BertvizError: the number cannot be computed.
     """
     with st.container(horizontal=True, vertical_alignment="center", key="journey_ending"):
         if not toggle(param("rests_on"), "What the answer rests on", help=HELP):
@@ -35,7 +35,7 @@ def chosen_ending(name: str) -> ChosenTarget | None:
 
 
 def ending_of(name: str, chosen: ChosenTarget, journey: Journey) -> Ending:
-    """The number with the effects of layers and heads and the shares of tokens, as the pages on causes have them."""
+    """Compute the number, the effects of layers and heads, and the shares of tokens, as on the pages about causes."""
     opened, options = shared_model_of(name), target_options(chosen)
     measured = answer(effects, opened, options).result.effects[0]
     shares = _shares(answer(word_attributions, opened, options).result, journey)
@@ -43,7 +43,7 @@ def ending_of(name: str, chosen: ChosenTarget, journey: Journey) -> Ending:
 
 
 def _shares(shares: WordAttributions, journey: Journey) -> Float[np.ndarray, " seq"] | None:
-    """The share of each token; None where the number is of another reading of the text."""
+    """The share of each token; None if the number belongs to another reading of the text."""
     if journey.tokens is None or not np.array_equal(shares.tokens.input_ids, journey.tokens.input_ids):
         return None
     return np.asarray(np.nan_to_num(shares.per_token()))

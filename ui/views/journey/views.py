@@ -1,4 +1,4 @@
-"""The drawing of the text's way through the whole model, and its numbers as a table."""
+"""The drawing of the text's path through the whole model, and its numbers as a table."""
 
 import numpy as np
 import pandas as pd
@@ -22,13 +22,13 @@ from ui.widgets.formatting import escape_markdown
 
 FILE_HELP = "One file in which the layers and heads of the chosen token still open; it needs no network."
 LINKS = {"attention": "attention", "cell": "heads?view=One+cell"}
-"""Place in the drawing -> the page that shows it whole."""
+"""Part of the drawing -> the page that shows it in full."""
 
 
 @st.fragment
 @shown_to_user()
 def drawing_view(name: str, journey: Journey, ending: Ending | None) -> None:
-    """The drawing; what opens in it is computed when it opens."""
+    """Show the drawing; the content of a part is computed when the part is opened."""
     path = path_of(journey)
     openings = [] if journey.missing else _openings(SharedModel(name), journey, path)
     payload = journey_payload(
@@ -49,7 +49,7 @@ def drawing_view(name: str, journey: Journey, ending: Ending | None) -> None:
 
 
 def _files(name: str, journey: Journey, path: Path, ending: Ending | None) -> None:
-    """The drawing as a page that still unfolds, and its numbers."""
+    """Downloads: the drawing as an interactive HTML page, and its numbers."""
     tokens = journey.tokens
     if tokens is None:
         return
@@ -70,7 +70,7 @@ def _files(name: str, journey: Journey, path: Path, ending: Ending | None) -> No
 
 
 def _openings(opened: SharedModel, journey: Journey, path: Path) -> list[EmbeddingOpening | LayerOpening | HeadOpening]:
-    """What is open; a part that this model does not have is said below the drawing."""
+    """Compute the open parts; for a part that this model does not have, a message is shown below the drawing."""
     tokens, values = journey.tokens, {"query": str(path.token)}
     if tokens is None:
         return []
@@ -96,7 +96,7 @@ def _openings(opened: SharedModel, journey: Journey, path: Path) -> list[Embeddi
 
 
 def _table(journey: Journey, token: int) -> pd.DataFrame:
-    """One token's numbers, a row a layer."""
+    """One token's numbers, one row per layer."""
     named = {"turn": journey.turn, "length": journey.length, "entropy": journey.entropy}
     columns = {name: values[:, token] for name, values in named.items() if values is not None}
     return pd.DataFrame({"layer": np.arange(journey.layers), **columns})

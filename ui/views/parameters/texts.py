@@ -31,7 +31,7 @@ COMPARE = (
 
 
 def tree(source: ModelSource, ledger: Ledger) -> tuple[str, str]:
-    """Of the tree: every named parameter and their sum."""
+    """Explanation and code of the tree: every named parameter and their sum."""
     return TREE, (
         f"{_model(source, ledger)}"
         "print(len(list(model.named_parameters())))\n"
@@ -40,10 +40,10 @@ def tree(source: ModelSource, ledger: Ledger) -> tuple[str, str]:
 
 
 def layers(source: ModelSource, ledger: Ledger) -> tuple[str, str]:
-    """Of the layers: the sum of each."""
+    """Explanation and code of the layers: the sum of each."""
     order = [row.component for row in ledger.layers]
     first = [row for row in ledger.parameters if row.layer == 0 and row.component in order]
-    first.sort(key=lambda row: order.index(row.component))  # stack by stack, as the page has them
+    first.sort(key=lambda row: order.index(row.component))  # stack by stack, as on the page
     stacks = dict.fromkeys(filter(None, (_stack(ledger, row.name) for row in first)))
     return LAYERS, f"{_model(source, ledger)}" + "".join(
         f"for i, layer in enumerate(model.get_submodule({stack!r})):\n"
@@ -53,7 +53,7 @@ def layers(source: ModelSource, ledger: Ledger) -> tuple[str, str]:
 
 
 def components(source: ModelSource, ledger: Ledger) -> tuple[str, str]:
-    """Of the components: the modules of each, and their sum."""
+    """Explanation and code of the components: the modules of each, and their sum."""
     modules: dict[str, list[str]] = {part.name: [] for part in ledger.components}
     nodes = {node.id: node for node in parameter_tree(ledger, tree_depth(ledger))}
     for node in nodes.values():
@@ -68,7 +68,7 @@ def components(source: ModelSource, ledger: Ledger) -> tuple[str, str]:
 
 
 def compare(sources: Sequence[ModelSource], ledgers: Sequence[Ledger]) -> tuple[str, str]:
-    """Of several models: their sums, without their weights."""
+    """Explanation and code of several models: their sums, without their weights."""
     named = ",\n".join(
         f"    ({each.architecture!r}, {source.pretrained_name!r})"
         for source, each in zip(sources, ledgers, strict=True)
@@ -84,7 +84,7 @@ def compare(sources: Sequence[ModelSource], ledgers: Sequence[Ledger]) -> tuple[
 
 
 def _model(source: ModelSource, ledger: Ledger) -> str:
-    """The lines that make the model: with its weights, or from its config where it was counted from that."""
+    """The lines that build the model: with its weights, or from its config if only that was used for counting."""
     name = f"name = {source.pretrained_name!r}\n"
     if ledger.source != "config":
         imports = f"from transformers import {ledger.architecture}\n\n"
@@ -98,6 +98,6 @@ def _model(source: ModelSource, ledger: Ledger) -> str:
 
 
 def _stack(ledger: Ledger, name: str) -> str:
-    """The module that holds the layers, from the name of a parameter in one of them."""
+    """The module that contains the layers, from the name of a parameter in one of them."""
     counters, _ = inside_layer(name, ledger.model_type) or ((), "")
     return name[: counters[-1].start - 1] if counters else ""

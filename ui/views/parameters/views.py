@@ -85,7 +85,7 @@ def _in_group(row: Parameter, group: str) -> bool:
 
 
 def totals(ledger: Ledger) -> None:
-    """The sums of the model and its size, and how the rows, the parts and the file add up."""
+    """The sums of the model, its size, and how rows, parts and file add up."""
     sizes = {dtype: ledger.total * nbytes for dtype, nbytes in (("float32", 4), ("float16", 2), ("int8", 1))}
     formats = {row.dtype for row in ledger.parameters}
     with st.container(horizontal=True):

@@ -30,37 +30,37 @@ from ui.widgets.view_and_layer import store_state
 
 COMPARE_WIDTH = 220
 CELL_SEEN = "lens_cell_seen"
-"""Key of the session: the cell of the lens clicked last."""
+"""Session key of the cell of the lens clicked last."""
 TERMS_OF = param("terms").options
 TEXT_CHART = "predictions_text"
 """Key of the chart in which a click masks a token."""
 
 
 def masked_positions(tokens: Tokens, mask_id: int | None) -> tuple[int, ...]:
-    """Positions that are masked besides the masks that were typed; to begin with the longest word's, where none was.
+    """Return the masked positions, without masks in the text itself; the longest word's by default if it has none.
 
-    The address holds positions only, since words are the text's.
+    The address contains positions only, since words belong to the text.
     """
-    own, held = _first_masks(tokens, mask_id), st.session_state.get(MASK.key)
+    own, stored = _first_masks(tokens, mask_id), st.session_state.get(MASK.key)
     match source_of(MASK.key, (tokens.text, tokens.pair)):
         case "address":
-            asked = st.query_params[MASK.key]
-            held = _positions(asked, len(tokens))
-            if held is None:
+            written = st.query_params[MASK.key]
+            stored = _positions(written, len(tokens))
+            if stored is None:
                 words = (
-                    f"There is no mask={asked[:20]} here; write up to {MAX_MASKS} positions of the text such as 2,5."
+                    f"There is no mask={written[:20]} here; write up to {MAX_MASKS} positions of the text such as 2,5."
                 )
                 st.toast(escape_markdown(words))
         case "default" | "elsewhere":
-            held = None
-    if held is None or max(held, default=0) >= len(tokens):
-        held = own
+            stored = None
+    if stored is None or max(stored, default=0) >= len(tokens):
+        stored = own
     own_masks = set(_typed(tokens, mask_id))
-    return _keep(tokens, mask_id, [place for place in held if place not in own_masks])
+    return _keep(tokens, mask_id, [place for place in stored if place not in own_masks])
 
 
 def masked_options(tokens: Tokens, masked: tuple[int, ...], position: int | None = None, word: str = "") -> Options:
-    """Options for a text with masks, for a position in it, and for the reader's own word there."""
+    """Options for a text with masks, a position in it, and the reader's own word there."""
     values = {MASK.key: ",".join(map(str, masked)) or NO_MASK}
     values |= {} if position is None else {POSITION.key: str(position)}
     return Options((tokens.text,), tokens.pair, values={**values, **({COMPARE.key: word} if word else {})})
@@ -89,7 +89,7 @@ def position_select(tokens: Tokens, masked: tuple[int, ...], mask_id: int | None
 
 
 def read_text(name: str) -> Tokens:
-    """Tokens of the sidebar's text, with their notices shown."""
+    """Tokenize the sidebar's text, and show its notices."""
     tokens = models.tokens(name, text(), pair())
     for notice in tokens.notices:
         st.warning(escape_markdown(notice), icon=":material/content_cut:" if "cut off" in notice else None)
@@ -166,5 +166,5 @@ def _positions(written: str, count: int) -> list[int] | None:
     if written == NO_MASK:
         return []
     places = [whole(part) for part in written.split(",")]
-    given = [place for place in places if place is not None and place < count]
-    return given if len(given) == len(places) <= MAX_MASKS else None
+    valid = [place for place in places if place is not None and place < count]
+    return valid if len(valid) == len(places) <= MAX_MASKS else None

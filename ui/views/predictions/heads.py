@@ -17,26 +17,26 @@ from ui.widgets.models.select import HEADS, choose_model
 
 
 class Heads(NamedTuple):
-    """The heads of a model."""
+    """The task heads of a model."""
 
     tasks: tuple[str, ...]
-    """Whose heads are whole; none where the model has no head."""
+    """Tasks whose heads are complete; empty if the model has no head."""
     words: str
-    """The class with the head, its task and where it runs, in a line."""
+    """Class with the head, its task, device and number format, in one line."""
     notices: tuple[str, ...] = ()
-    """What a reader must know."""
+    """Notices for the reader."""
     refusal: str = ""
-    """Why there is none, one sentence."""
+    """Why there is no complete head; "" if there is one."""
     task: str = ""
-    """The task of a head that is not whole."""
+    """Task of an incomplete head."""
 
 
 def whole_heads(name: str) -> Heads:
-    """The heads of a model that can be asked.
+    """Return the complete heads of a model.
 
     Raises:
         MissingFilesError: the weights are not on this machine.
-        BertvizError: as load_model.
+        BertvizError: the model cannot be loaded.
     """
     try:
         tasks = stored_tasks(sources.source(name))
@@ -51,12 +51,12 @@ def whole_heads(name: str) -> Heads:
     asked, ran = " and ".join(HEADS[task] for task in tasks), run_words(head.base.device, head.base.dtype)
     if len(tasks) == 1:
         return Heads(tasks, f"{head.model_class}, a head for {asked}, run {ran}", head.notices)
-    # The class that is run for a task has that head alone.
+    # The class that is run for a task has that head only.
     return Heads(tasks, f"{sources.saved_class(name)}, heads for {asked}, run {ran}", head.notices)
 
 
 def no_head(name: str, heads: Heads) -> None:
-    """Say why there is no head to be asked, and offer what has one."""
+    """Explain why there is no head, and offer a model that has one."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f":material/info: {escape_markdown(heads.refusal)}", width="content")
         if heads.task:

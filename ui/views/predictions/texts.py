@@ -1,4 +1,4 @@
-"""Texts of the page on predictions, and its lines of Python that use transformers alone."""
+"""Texts of the page on predictions, and its lines of Python that use transformers only."""
 
 from bertviz_core.predictions.logit_lens import TRAINED
 from bertviz_core.trace.results import Tokens
@@ -82,7 +82,7 @@ print(surprise, surprise.mean(), surprise.mean().exp())
 
 
 def _listed(positions: list[int]) -> str:
-    """The positions as Python, a range where they follow each other."""
+    """The positions as Python code, as a range if they are consecutive."""
     first, last = positions[0], positions[-1]
     return f"range({first}, {last + 1})" if positions == list(range(first, last + 1)) else str(positions)
 
@@ -99,7 +99,7 @@ print(tokenizer.convert_ids_to_tokens(best.indices.tolist()), best.values, posit
 
 
 def score_code(name: str, first: Tokens, second: Tokens, count: int) -> str:
-    """Lines that give the score and its greatest shares."""
+    """Lines that give the score and its largest shares."""
     return f"""{head_lines(name, WORD_CLASS, first)}
 second = tokenizer({second.text!r}, return_tensors="pt")
 with torch.no_grad():

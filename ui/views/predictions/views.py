@@ -1,4 +1,4 @@
-"""Views of the page Predictions, in order, with the tasks that offer them."""
+"""Views of the page Predictions in order, and the tasks that have them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -23,12 +23,12 @@ WORDS = frozenset(("masked-lm",))
 
 
 class PredictionView(NamedTuple):
-    """A view and the tasks that offer it."""
+    """A view and the tasks that have it."""
 
     tasks: frozenset[str]
-    """Of bertviz_core.predictions.loading.PREDICTED, or NO_HEAD."""
+    """Tasks in bertviz_core.predictions.loading.PREDICTED, or NO_HEAD."""
     show: Callable[[], None]
-    """Draws the view; raises BertvizError where it cannot."""
+    """Draws the view; raises BertvizError if it cannot."""
 
 
 VIEWS: Mapping[str, PredictionView] = {

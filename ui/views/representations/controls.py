@@ -51,7 +51,7 @@ def token_range(count: int, shown: int) -> tuple[int, int]:
 
 
 def picked_tokens(tokens: Tokens) -> list[int]:
-    """Positions of the tokens whose paths are drawn; only positions stand in the address."""
+    """Positions of the tokens whose paths are drawn; the address contains positions only."""
     own, of = first_tokens(tokens), (tokens.text, tokens.pair)
     match source_of(PICKED, of):
         case "address":
@@ -77,8 +77,8 @@ def picked_tokens(tokens: Tokens) -> list[int]:
 def _positions(written: str, count: int) -> list[int]:
     """Parse positions such as 1.4.5; empty for anything else."""
     places = [whole(part) for part in written.split(".")]
-    given = {place for place in places if place is not None}
-    return sorted(place for place in given if place < count) if None not in places and len(places) <= MOST_PATHS else []
+    valid = {place for place in places if place is not None}
+    return sorted(place for place in valid if place < count) if None not in places and len(places) <= MOST_PATHS else []
 
 
 def word_inputs() -> tuple[str, str, str]:

@@ -1,4 +1,4 @@
-"""Views of the page Representations on one part: input embedding, pooler, one word in two texts."""
+"""Views of the page Representations: input embedding, pooler, one word in two texts."""
 
 import numpy as np
 import pandas as pd

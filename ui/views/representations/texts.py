@@ -17,7 +17,7 @@ RUN = (
 
 
 def run_lines(trace: Trace) -> str:
-    """The lines that run the model on the text; every view's own lines come behind them."""
+    """Lines that run the model on the text; the lines of a view follow them."""
     return f"{model_lines(trace.model, trace.tokens)}{RUN}"
 
 
@@ -92,9 +92,9 @@ WORD_CODE = (
 
 
 def input_code(loaded: LoadedModel, parts: EmbeddingSum, first: int, stop: int) -> str:
-    """Lines for the lengths of the vectors that make the input, by the names that this model has for its tables.
+    """Lines for the norms of the vectors that make up the input, with this model's names of its embedding tables.
 
-    A family that does more than add rows and normalise them is left with what the block hands on.
+    For a family that does more than add rows and normalise them, only the output of the block is printed.
     """
     path = partial(part_path, loaded.model)
     if parts.other is not None or not parts.exact or parts.output.shape != parts.word.shape:

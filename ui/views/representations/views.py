@@ -98,13 +98,13 @@ def all_states(trace: Trace, view: str) -> None:
 
 
 def values_view(trace: Trace) -> None:
-    """Hidden states of one entry, a window of dimensions wide."""
+    """A window of dimensions of one hidden state."""
     _values(trace, {})
 
 
 @st.fragment
 def _values(trace: Trace, begun: FirstChart) -> None:
-    """The view; `begun` is empty in each run of the whole page, and kept by runs of this fragment."""
+    """The view; `begun` is empty in each run of the whole page, and persists over runs of this fragment."""
     hidden = trace.hidden_states.shape[-1]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         entry = controls.layer_slider(trace.num_hidden_layers)
@@ -139,7 +139,7 @@ def _clicked_value(trace: Trace, key: str, entry: int) -> None:
 
 
 def _standing_out(trace: Trace, entry: int) -> None:
-    """The largest value shown, and the dimensions that are large in many tokens of any hidden state."""
+    """The largest value shown, and the dimensions that are large for many tokens in any hidden state."""
     largest = largest_value(trace.hidden_states[entry])
     word = escape_markdown(isolated(trace.tokens.tokens[largest.token]))
     outliers = outlier_dimensions(trace.hidden_states)

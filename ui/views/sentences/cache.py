@@ -34,7 +34,7 @@ from ui.widgets.lists.progress import awaited
 from ui.widgets.run_model import agreed_work, run_tokens
 
 SHORT_LIST_SENTENCES = 512
-"""Most sentences for whose vectors the page waits."""
+"""Most sentences whose vectors are computed while the page waits."""
 CONFIRM_ABOVE_SENTENCES = 4_000
 """Longer lists need the reader's confirmation."""
 CONFIRM = (
@@ -48,7 +48,7 @@ COMPARED_SENTENCES = 64
 
 
 class SentenceModel(SharedModel):
-    """A model of this instance with a tokenizer of its own for jobs, which truncate and pad in their threads."""
+    """A model of this instance with its own tokenizer for jobs, which truncate and pad in their threads."""
 
     def __init__(self, name: str, *runs: Trace) -> None:
         """Open a model; loaded weights stay in memory during a job."""
@@ -67,7 +67,7 @@ class SentenceModel(SharedModel):
 
 
 def prompts(own: SentencePlan) -> dict[str, str]:
-    """The checkpoint's prompts that are texts, by name."""
+    """The prompts of the checkpoint that are offered, by name."""
     return {name: (own.prompts or {})[name] for name in offered_prompts(own)}
 
 
@@ -83,7 +83,7 @@ def sampled(count: int) -> list[int]:
 
 
 def compared(name: str, sentences: tuple[str, ...]) -> PoolingComparison:
-    """The sentences, or those of a long list that `sampled` takes, under every pooling and layer."""
+    """Compare every pooling and layer on the sentences, or on those that `sampled` selects from a long list."""
     chosen = tuple(sentences[place] for place in sampled(len(sentences)))
     return questions.poolings(SentenceModel(name), Options(chosen)).result
 
@@ -134,7 +134,7 @@ def pair_shares(name: str, first: str, second: str, chosen: SentencePlan) -> Tok
 
 
 def job_key(name: str, sentences: Sequence[str], chosen: SentencePlan, dtype: SentenceDtype) -> str:
-    """Key of the vectors; dense layers and maximum length belong to the revision."""
+    """Key of the vectors; dense layers and maximum length are part of the revision."""
     model = models.loaded(name)
     way = chosen.pooling, chosen.layer, chosen.normalize, chosen.prompt, len(chosen.dense), chosen.truncate_dim
     facts = (model.name, model.revision, *way, dtype)

@@ -1,4 +1,4 @@
-"""Widgets of the sentences page; no sentence ever stands in the address."""
+"""Widgets of the sentences page; no sentence is ever in the address."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -63,7 +63,7 @@ def typed_sentences() -> str:
 
 
 def example_select() -> str:
-    """A worked set of sentences; choosing one fills the box."""
+    """A worked set of sentences; selecting one fills the box."""
     return select(
         param("example"),
         "Example",
@@ -79,13 +79,13 @@ def _take_example() -> None:
 
 
 def pooling_select(offered: Sequence[Pooling], own: Pooling, recommended: bool, first_token: str | None) -> Pooling:
-    """How many vectors become one; the model's own way comes first.
+    """How token vectors are pooled; the model's own pooling comes first.
 
     Args:
-        offered: the poolings that this model has.
-        own: the checkpoint's own, or the mean where it names none.
-        recommended: whether the checkpoint names its own.
-        first_token: the special token in front of every sentence.
+        offered: the poolings of this model.
+        own: the checkpoint's own pooling, or the mean if it names none.
+        recommended: whether the checkpoint names a pooling.
+        first_token: the special token before every sentence.
     """
     names: dict[str, str] = {each: pooling_word(each, first_token) for each in offered}
     names_shown: dict[str, str] = {OWN: f"{names[own]} (recommended)" if recommended else names[own]}
@@ -103,11 +103,11 @@ def pooling_select(offered: Sequence[Pooling], own: Pooling, recommended: bool, 
 
 
 def prompt_select(prompts: Mapping[str, str], own: str) -> str:
-    """The text in front of every sentence, by its name in the checkpoint; the checkpoint's own comes first.
+    """The prompt before every sentence, by its name in the checkpoint; the checkpoint's default comes first.
 
     Args:
-        prompts: texts by name, none of them empty.
-        own: the text that the checkpoint puts in front unless another is asked for; "" for none.
+        prompts: non-empty texts by name.
+        own: the checkpoint's default prompt; "" for none.
     """
     texts = {**prompts, NO_PROMPT: prompts.get(NO_PROMPT, "")}
     names = sorted(texts, key=lambda name: texts[name] != own)
@@ -117,14 +117,14 @@ def prompt_select(prompts: Mapping[str, str], own: str) -> str:
 
 
 def query_prompt_select(prompts: Mapping[str, str], same: str) -> str:
-    """The text in front of the query alone; that of the list to begin with."""
+    """The prompt before the query only; by default that of the list."""
     texts = {AS_LIST: same, **prompts, NO_PROMPT: prompts.get(NO_PROMPT, "")}
     words = "Models that look for answers often want one prompt in front of the question and another in front of texts."
     return texts[select(param("query_prompt"), "Prompt of the query", list(texts), help=words)]
 
 
 def layer_slider(layers: int, fixed: bool) -> int | None:
-    """The entry of the hidden states that is pooled; None for the last, which a pooler always reads."""
+    """The entry of the hidden states that is pooled; None for the last, which a pooler always uses."""
     if fixed:
         return None
     state = state_select(layers, "The hidden states that are pooled: the embeddings, or the output of a layer.")

@@ -1,4 +1,4 @@
-"""Where the sentences come from: typed, pasted, a worked example, or a column of a file."""
+"""The source of the sentences: typed, pasted, a worked example, or a column of a file."""
 
 from dataclasses import dataclass
 
@@ -26,10 +26,10 @@ FILE = ListFile("sentence")
 
 
 def sentence_input() -> SentenceTable:
-    """The sentences of this session, behind a button that opens their place; the page ends here without a file.
+    """Return the sentences of this session, behind a button that opens their panel; the page ends here without a file.
 
     Raises:
-        BertvizError: as bertviz_core.sentences.reading.lists.read_sentences.
+        BertvizError: the list cannot be read.
     """
     table, refused = None, None
     with controls.sentences_popover(), st.container(width=controls.BOX):
@@ -67,12 +67,12 @@ def _read() -> SentenceTable | None:
 
 
 def _summary(table: SentenceTable) -> None:
-    """Number of sentences and what was done to them, in one line."""
+    """Number of sentences and how they were processed, in one line."""
     st.caption(f"{counted(len(table.sentences), 'sentence')}. {escape_markdown(' '.join(table.notices))}")
 
 
 LONG_LIST = 2_000
-"""For longer lists bfloat16 is offered."""
+"""bfloat16 is offered for longer lists."""
 FOLDED = ("Token contributions", "Query")
 """Views whose own widgets fill the row, so that pooling and layer are in the popover."""
 MEASURED = ("Similarity", "Query")
@@ -86,9 +86,9 @@ class VectorOptions:
     plan: SentencePlan
     """How sentences become vectors."""
     measure: Measure
-    """What alike means."""
+    """The measure of similarity."""
     clustered: bool
-    """Whether similar sentences stand together."""
+    """Whether similar sentences are grouped."""
     dtype: SentenceDtype
     """Number format of the run."""
     device: str
@@ -96,21 +96,21 @@ class VectorOptions:
     row: DeltaGenerator | None = None
     """The row for the view's own widgets."""
     more: DeltaGenerator | None = None
-    """Where options stand that few need."""
+    """Container for rarely used options."""
 
 
 def vector_options(view: str, name: str, count: int) -> VectorOptions:
-    """The options of a view: those that most readers want in its row, those that few need behind a button.
+    """Return the options of a view: common ones in its row, rarely used ones behind a button.
 
-    What has no effect on a view is not there; its value is kept.
+    Options without an effect on a view have no widget there; their values are kept.
 
     Args:
         view: name of the view.
-        name: of the model.
-        count: of the sentences.
+        name: name of the model.
+        count: number of sentences.
 
     Raises:
-        BertvizError: as load_model and recommended.
+        BertvizError: the model cannot be loaded, or its recommended pooling cannot be read.
     """
     own, model = own_plan(SharedModel(name)), models.loaded(name)
     pooling, layer, measure, prompt, order, fast = own.pooling, None, MEASURES[0], own.prompt, False, False

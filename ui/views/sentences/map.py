@@ -58,7 +58,7 @@ def map_view(asked: SentenceQuery) -> None:
     figure = picture.drawn(theme)
     event = st.plotly_chart(
         figure,
-        height=round(figure.layout.height or USUAL_HEIGHT),  # as chart has it
+        height=round(figure.layout.height or USUAL_HEIGHT),  # the same height as in `chart`
         key=KEY,
         theme=None,
         config=MAP_CONFIG,
@@ -74,7 +74,7 @@ def map_view(asked: SentenceQuery) -> None:
     if chosen:
         st.markdown(f"**{counted(len(chosen), 'sentence')} chosen**")
         numbers_table(_listed(asked, chosen), "The chosen sentences", 240)
-    elif theme.narrow:  # where a finger that is drawn over the figure moves the page
+    elif theme.narrow:  # where a finger that is dragged over the figure scrolls the page
         st.caption("Tap a point for its sentence.")
     else:
         st.caption("Draw a line around points to list their sentences, or click one; double-click to clear.")

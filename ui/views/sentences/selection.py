@@ -9,11 +9,11 @@ from bertviz_core.hidden_states.geometry import inside_polygon
 
 
 def selected_points(event: Any, points: Float[np.ndarray, "sentences 2"]) -> list[int]:
-    """Places in the list of all points inside what was drawn, also of those that are not drawn themselves.
+    """Return the indices of all points inside a selection, also of those that are not drawn.
 
     Args:
-        event: what the chart says of a selection.
-        points: all of them.
+        event: the selection event of the chart.
+        points: coordinates of all points.
     """
     selection = event["selection"] if event else {}
     inside = np.zeros(len(points), dtype=bool)

@@ -67,7 +67,7 @@ class SentenceQuery:
         return self.origin_of(self.table.sentences)
 
     def origin_of(self, sentences: Sequence[str]) -> Origin:
-        """The same for some sentences."""
+        """The first lines of the Python code for other sentences."""
         tokens, model = models.tokens(self.model, sentences[0], None), models.loaded(self.model).model
         limit = min(filter(None, (self.plan.max_seq_length, tokens.limit)), default=None)
         given, opening = reproduction.reading(tokens, model, limit), opening_lines(SharedModel(self.model))
@@ -75,7 +75,7 @@ class SentenceQuery:
 
     @property
     def measure(self) -> Measure:
-        """What alike means."""
+        """The measure of similarity."""
         return self.options.measure
 
     @property
@@ -102,7 +102,7 @@ class SentenceQuery:
 
 
 def made_by(vectors: SentenceVectors) -> str:
-    """Pooling, hidden state and model, for the name of a file."""
+    """Pooling, hidden state and model, as part of a file name."""
     return f"{vectors.pooling} {state_name(vectors.layer)} {vectors.model}"
 
 

@@ -32,7 +32,7 @@ POOLED: Mapping[Pooling, str] = {
     "weightedmean": "torch.arange(1.0, len(h) + 1) @ h / sum(range(1, len(h) + 1))",
     "mean_sqrt_len_tokens": "h.sum(0) / len(h) ** 0.5",
 }
-"""One vector from the tokens' vectors `h`, a row each."""
+"""Pooling -> code for one vector from the token vectors `h`, one per row."""
 COMPARED: Mapping[Measure, str] = {
     "cosine": "u = torch.nn.functional.normalize(v, dim=-1)\nprint(u @ u.T)",
     "dot": "print(v @ v.T)",
@@ -44,33 +44,32 @@ NEAREST: Mapping[Measure, str] = {
     "euclidean": "print(torch.cdist(query[None], v)[0].topk(min(10, len(v)), largest=False))",
 }
 SPELLED = 2_000
-"""Up to so many characters of sentences stand in the code."""
+"""Most characters of sentences that are written out in the code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a reader's own lines of Python begin with."""
+    """The first lines of Python code."""
 
     loading: str
     """Lines that load model and tokenizer with transformers."""
     opening: str
     """Lines that open the model with the library of this dashboard."""
     given: str
-    """What the tokenizer is given besides a sentence."""
+    """Further arguments of the tokenizer."""
     sentences: tuple[str, ...]
     """The sentences."""
 
 
 def vector_code(origin: Origin, plan: SentencePlan, query_prompt: str = "") -> str:
-    """Python that makes the vectors `v` of the sentences.
+    """Code for the vectors `v` of the sentences, which it computes one by one, so that nothing is padded.
 
-    Made one by one, so that nothing is padded; what a checkpoint's own modules add to the pooling, and a prompt that is
-    read but not pooled, is left to the library.
+    Further modules of a checkpoint after the pooling, and a prompt that is read but not pooled, need the library.
 
     Args:
-        origin: what the code begins with.
+        origin: first lines of the code.
         plan: how a sentence becomes a vector.
-        query_prompt: another prompt that `pooled` is asked for.
+        query_prompt: prompt of the query, for which `pooled` gets a parameter; "" for none.
     """
     prompted = bool(plan.prompt or query_prompt)
     if _needs_library(plan, query_prompt):
@@ -112,7 +111,7 @@ def _vectors_by_library(origin: Origin, plan: SentencePlan) -> str:
 
 
 def _plan_values(plan: SentencePlan) -> dict[str, str]:
-    """The plan as the library takes it."""
+    """The plan as arguments of the library."""
     layer = {} if plan.layer is None else {STATE.key: str(plan.layer)}
     return {POOLING.key: plan.pooling, **layer, PROMPT.key: _prompt_name(plan, plan.prompt)}
 
@@ -122,19 +121,19 @@ def _prompt_name(plan: SentencePlan, prompt: str) -> str:
 
 
 def similarity_code(origin: Origin, plan: SentencePlan, measure: Measure) -> str:
-    """Python that makes the matrix."""
+    """Code for the matrix."""
     return f"{vector_code(origin, plan)}\n{COMPARED[measure]}"
 
 
 def nearest_code(origin: Origin, plan: SentencePlan, measure: Measure, query: str, prompt: str) -> str:
-    """Python that finds the nearest to a query, which has a prompt of its own."""
+    """Code for the sentences nearest to a query, which has its own prompt."""
     named = _prompt_name(plan, prompt) if _needs_library(plan, prompt) else prompt
     asked = repr(query) if prompt == plan.prompt else f"{query!r}, {named!r}"
     return f"{vector_code(origin, plan, prompt)}\nquery = pooled({asked})\n{NEAREST[measure]}"
 
 
 def pair_code(origin: Origin, plan: SentencePlan) -> str:
-    """Python that splits the cosine of two sentences into pairs of tokens; all but mean pooling by the library."""
+    """Code that splits the cosine of two sentences into pairs of tokens; all poolings but the mean use the library."""
     if plan.pooling == "mean" and not (plan.dense or plan.prompt or plan.lower_case or plan.truncate_dim):
         state = "last_hidden_state[0]" if plan.layer is None else f"hidden_states[{plan.layer}][0]"
         return (
@@ -153,7 +152,7 @@ def pair_code(origin: Origin, plan: SentencePlan) -> str:
 
 
 def spread_code(origin: Origin, pooling: Pooling) -> str:
-    """Python that gives mean and spread of the cosines of all pairs, for every hidden state."""
+    """Code for the mean and spread of the cosines of all pairs, for every hidden state."""
     return (
         f"{origin.loading}sentences = {_spelled(origin.sentences)}\n"
         "with torch.no_grad():\n"
@@ -168,7 +167,7 @@ def spread_code(origin: Origin, pooling: Pooling) -> str:
 
 
 def about_poolings(own: Pooling, recommended: bool, edges: EdgeTokens, model_type: str) -> str:
-    """What is to be known of this model's poolings, from what its files and its tokenizer say."""
+    """Describe this model's poolings, from its files and its tokenizer."""
     first = f"**{escape_markdown(edges.first)}**" if edges.first else ""
     if recommended:
         word = escape_markdown(pooling_word(own, edges.first))
@@ -196,7 +195,7 @@ def about_poolings(own: Pooling, recommended: bool, edges: EdgeTokens, model_typ
 
 
 def _spelled(sentences: Sequence[str]) -> str:
-    """The sentences as Python writes them; of a long list how to read them from a file."""
+    """The sentences as Python literals; for a long list, code that reads them from a file."""
     if sum(map(len, sentences)) > SPELLED:
         return "open('sentences.txt', encoding='utf-8').read().splitlines()   # one per line"
     return "[\n" + "".join(f"    {sentence!r},\n" for sentence in sentences) + "]"

@@ -67,7 +67,7 @@ def _sum_words(shares: TokenPairShares) -> str:
         f"{escape_markdown(shares.second_tokens[pair.second])})]"
         for pair in terms
     ]
-    # Of what is printed, so that the line adds up for one who adds it up.
+    # Computed from the printed numbers, so that the line adds up.
     rest = round(shares.total, 4) - sum(round(pair.share, 4) for pair in terms)
     others = shares.cells.size - len(terms)
     sign = "=" if shares.exact else "≈"

@@ -57,7 +57,7 @@ def _frame(vectors: SentenceVectors) -> pd.DataFrame:
 
 
 def _downloads(vectors: SentenceVectors) -> None:
-    """All vectors as files that name model, revision, pooling and layer, in a JSON file where there is no room."""
+    """All vectors as files with model, revision, pooling and layer, in a JSON file where the format has no metadata."""
     name = re.sub(r"[^\w.-]+", "-", f"vectors {made_by(vectors)}").strip("-")
     shape = f"({len(vectors.sentences):,}, {vectors.dimensions:,})"
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):

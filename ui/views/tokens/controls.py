@@ -27,7 +27,7 @@ def token_position(tokens: Tokens) -> int:
     """Position of the selected token, chosen by number or by a click in the figure."""
     most, first = len(tokens) - 1, longest_piece(tokens)
     keep_among(TOKEN.key, range(len(tokens)), first)
-    # A number and not the token itself: the choice stands in the address, where no text belongs.
+    # A position and not the token itself: the selection is in the address, which must not contain text.
     return whole(TOKEN, f"Token, by its position from 0 to {most}", 0, most, first, width=WIDTH)
 
 
@@ -41,7 +41,7 @@ def take_token() -> None:
 
 
 def tokenizer_select(here: Sequence[str], own: str) -> str:
-    """The second tokenizer: one made here, one on this machine, or any other by name."""
+    """The second tokenizer: a reference tokenizer, one on this machine, or any other by name."""
     others = [name for name in here if name != own]
     options = list(dict.fromkeys((*REFERENCE_TOKENIZERS, *others, *(name for name in model_names() if name != own))))
     return select(

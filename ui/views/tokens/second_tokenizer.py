@@ -1,4 +1,4 @@
-"""The part of the tokens page that cuts the same text with a second tokenizer."""
+"""The part of the tokens page that tokenizes the same text with a second tokenizer."""
 
 import pandas as pd
 import streamlit as st
@@ -20,7 +20,7 @@ from ui.widgets.formatting import escape_markdown
 
 @st.fragment
 def second_view(name: str, tokens: Tokens, text: str, pair: str | None) -> None:
-    """The same text under a second tokenizer, one below the other."""
+    """The same text under two tokenizers, one below the other."""
     st.header("The same text under a second tokenizer", anchor=False)
     other = controls.tokenizer_select(models.tokenizer_names(), name)
     try:
@@ -54,7 +54,7 @@ def _counts(tokens: Tokens) -> str:
 
 
 def _table(read: dict[str, Tokens]) -> pd.DataFrame:
-    """Every token of both."""
+    """All tokens of both tokenizers."""
     rows = [
         (name, position, token, token_id)
         for name, tokens in read.items()

@@ -1,4 +1,4 @@
-"""The part of the tokens page that shows the input as the model gets it."""
+"""The part of the tokens page that shows the input tensors of the model."""
 
 import streamlit as st
 
@@ -20,7 +20,7 @@ ROLES = {
 
 
 def tensor_view(name: str, tokens: Tokens) -> None:
-    """The ids as the model gets them, and why they have a batch axis."""
+    """The input ids of the model, and why they have a batch axis."""
     count = len(tokens)
     st.header("The input tensor", anchor=False)
     with st.container(key="halves_tensor"):
@@ -38,7 +38,7 @@ def tensor_view(name: str, tokens: Tokens) -> None:
 
 
 def tensor_text(tokens: Tokens) -> str:
-    """The input as torch would print it, without cutting it short."""
+    """The input as torch prints it, but never abbreviated."""
     rows = {"input_ids": tokens.input_ids, "token_type_ids": tokens.token_type_ids, **tokens.other_inputs}
     return "\n".join(
         f"{name}, shape (1, {len(tokens)}):\n[[{', '.join(map(str, ids.tolist()))}]]"
@@ -51,17 +51,17 @@ def reproduction(source: ModelSource, tokens: Tokens) -> str:
     """Three lines of Python that give the same ids."""
     texts = [each for each in (tokens.text, tokens.pair) if each is not None]
     short = sum(map(len, texts)) <= SHOWN_IN_CODE
-    given = ", ".join(map(repr, texts)) if short else ", ".join(("text", "pair")[: len(texts)])
+    arguments = ", ".join(map(repr, texts)) if short else ", ".join(("text", "pair")[: len(texts)])
     cut = f", truncation=True, max_length={tokens.limit}" if any(tokens.tokens_cut) else ""
     return (
         "from transformers import AutoTokenizer\n"
         f"tokenizer = AutoTokenizer.from_pretrained({source.pretrained_name!r})\n"
-        f'print(tokenizer({given}, return_tensors="pt"{cut}).input_ids)   # shape (1, {len(tokens)})'
+        f'print(tokenizer({arguments}, return_tensors="pt"{cut}).input_ids)   # shape (1, {len(tokens)})'
     )
 
 
 def nearest_code(source: ModelSource, token_id: int) -> str:
-    """Python that finds the rows nearest to one of the embedding table, with their cosines."""
+    """Code for the rows of the embedding table nearest to one of them, with their cosines."""
     return (
         "import torch\n"
         "from transformers import AutoModel, AutoTokenizer\n"
@@ -78,7 +78,7 @@ def nearest_code(source: ModelSource, token_id: int) -> str:
 
 
 def _special_lines(name: str, tokens: Tokens) -> list[str]:
-    """One sentence for each special token that is there, under the model's own spelling."""
+    """One sentence for each special token of the input, in the model's own spelling."""
     roles = models.special_tokens(name)
     present = zip(tokens.tokens, (tokens.special | tokens.unknown).tolist(), strict=True)
     marked_tokens = dict.fromkeys(token for token, marked in present if marked)
@@ -88,7 +88,7 @@ def _special_lines(name: str, tokens: Tokens) -> list[str]:
 
 
 def _type_lines(tokens: Tokens) -> list[str]:
-    """What the token types say, or that the family has none where a pair would need them."""
+    """Explain the token types, or that the family has none, if a pair needs them."""
     if tokens.token_type_ids is not None:
         types = tokens.token_type_ids.tolist()
         counts = ", ".join(f"{types.count(each):,} of type {each}" for each in sorted(set(types)))

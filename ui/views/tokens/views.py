@@ -1,4 +1,4 @@
-"""The upper part of the tokens page: the text in its tokens, their table, and the neighbours of one of them."""
+"""The upper part of the tokens page: tokens of the text, their table, and the neighbours of one of them."""
 
 import pandas as pd
 import streamlit as st
@@ -22,7 +22,7 @@ from ui.widgets.formatting import count, escape_markdown
 
 CHART_KEY = "tokens_neighbours"
 HALF = 0.52
-"""Share of the page's width of the right column."""
+"""Share of the page's width taken by the right column."""
 MARKS = (
     "Neighbouring words differ in shade; pieces of one word touch. A small mark in front is part of the vocabulary's "
     "spelling: ## continues a word, ▁ and Ġ stand for a space. *Italic*: special token. Dotted edge, underlined: not "
@@ -44,7 +44,7 @@ def cut_view(name: str, tokens: Tokens) -> None:
     below, above = controls.below_choice(), st.container()
     with st.container(key="halves_tokens"):
         rows, near = st.columns([1, 1], gap="medium")
-    with near:  # first: an address may say another token than the control showed before
+    with near:  # drawn first: the address may name another token than the widget showed before
         chosen = controls.token_position(tokens)
     with above:
         pieces = text_pieces(tokens)

@@ -31,7 +31,7 @@ from ui.widgets.target_controls.row import OF_PLACES
 
 BY_MEASURE: dict[str, Measure] = {"logit": "logit", "probability": "probability"}
 EXAMPLE = "It's not an exchange or return", "It's an exchange or return"
-"""Two texts of opposite meaning with nearly the same vectors."""
+"""Two texts of opposite meaning and similar vectors."""
 
 
 def method_choice(name: str) -> ShareMethod:
@@ -47,7 +47,7 @@ def method_choice(name: str) -> ShareMethod:
 
 
 def methods_choice() -> tuple[ShareMethod, ...]:
-    """The methods whose order of the words is tried.
+    """The methods whose ranking of the words is tested.
 
     Raises:
         TextError: none is chosen.
@@ -67,7 +67,7 @@ def methods_choice() -> tuple[ShareMethod, ...]:
 
 
 def classes_choice(labels: Sequence[str]) -> tuple[str, ...]:
-    """The classes that are shown, of those of the model with the likeliest first.
+    """The classes that are shown; the model's likeliest classes come first.
 
     Raises:
         TextError: none is chosen.
@@ -104,14 +104,14 @@ def whole_words() -> bool:
 
 
 def replacement(name: str, chosen: ChosenTarget, place: DeltaGenerator) -> Replacement:
-    """What becomes of a word that is left out: a choice where the tokenizer has a mask and the text may get shorter.
+    """How a removed word is replaced: a choice if the tokenizer has a mask and the text may get shorter.
 
-    Where neither will do, the page ends with what to do instead.
+    If neither is possible, the page ends with a message about alternatives.
 
     Args:
         name: name of the model.
         chosen: the target.
-        place: where the control stands.
+        place: container of the widget.
     """
     placed = chosen.kind in OF_PLACES
     if has_mask(models.tokenizer(name)):
@@ -127,11 +127,11 @@ def replacement(name: str, chosen: ChosenTarget, place: DeltaGenerator) -> Repla
 
 
 def needs_mask(name: str, what: str) -> None:
-    """End the page with a sentence where the tokenizer has no mask to compare a text with.
+    """End the page with a message if the tokenizer has no mask token, which a comparison needs.
 
     Args:
         name: name of the model.
-        what: what needs one, the beginning of the sentence.
+        what: what needs a mask, as the start of a sentence.
     """
     if not has_mask(models.tokenizer(name)):
         st.info(f"{what} {texts.NO_MASK}", icon=":material/info:")

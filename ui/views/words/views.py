@@ -105,15 +105,15 @@ def _strongest(result: WordAttributions) -> str:
     """The words with the largest positive and negative share, the stronger one first."""
     most, least = int(result.shares.argmax()), int(result.shares.argmin())
     title = escape_markdown(result.title)
-    said = []
+    parts = []
     if result.shares[most] > 0:
-        said.append((most, f"adds most to the {title}"))
+        parts.append((most, f"adds most to the {title}"))
     if result.shares[least] < 0:
-        said.append((least, f"takes most away from the {title}"))
-    said.sort(key=lambda each: -abs(float(result.shares[each[0]])))
+        parts.append((least, f"takes most away from the {title}"))
+    parts.sort(key=lambda each: -abs(float(result.shares[each[0]])))
     sentences = [
         f"**{_token(result.words[place])}** {does}: **{decimals(float(result.shares[place]))}**."
-        for place, does in said
+        for place, does in parts
     ]
     return " ".join(sentences) or f"No word adds to the {title} or takes away from it."
 

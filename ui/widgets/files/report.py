@@ -23,7 +23,7 @@ from ui.widgets.formatting import escape_markdown
 
 VIEW, USUAL_ONES, FIGURES, MADE = "report_view", "report_usual", "report_figures", "report_made"
 WANTED, FILE = "report_wanted", "report_file"
-"""Keys of the session: whether the next run of the page is recorded; token of the file that was made of a view."""
+"""Session keys: whether the next run of the page is recorded; token of the file created from a view."""
 LONGEST_NAME = 80
 WAITING = (
     "The report is made when the view is drawn. A view that waits for input, such as a second text, cannot be in a "
@@ -106,8 +106,8 @@ def _panel(report: PageReport) -> None:
         "Further figures", list(titles), key=FIGURES, format_func=titles.__getitem__, placeholder="none"
     )
     theme = chosen_theme() or session.theme_name()
-    asked = ReportRequest(name, text, pair, usual, tuple(figures), theme)
-    made = (asked, report.page, _settings(report.typed)) if with_view else (asked,)
+    request = ReportRequest(name, text, pair, usual, tuple(figures), theme)
+    key = (request, report.page, _settings(report.typed)) if with_view else (request,)
     pressed = st.button(
         "Make the report",
         key="report_make",
@@ -115,17 +115,17 @@ def _panel(report: PageReport) -> None:
         disabled=not (with_view or usual or figures),
     )
     if pressed:
-        session.store(MADE, made)
+        session.store(MADE, key)
         session.store(FILE, "")
         if with_view:
             session.store(WANTED, True)
             st.rerun()
-    if session.stored(MADE) != made:
+    if session.stored(MADE) != key:
         return
     report.place = st.container()
     if not with_view:
         with report.place:
-            _save(report_file(asked, WIDE, _telling()), name)
+            _save(report_file(request, WIDE, _telling()), name)
     elif report.wanted:
         report.note = report.place.empty()
         report.note.caption(WAITING)

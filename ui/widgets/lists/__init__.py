@@ -1,1 +1,1 @@
-"""Lists of texts: handed over as a file, worked on while their reader waits, and taken away as files."""
+"""Lists of texts: uploads, progress of long work, and downloads."""

@@ -1,4 +1,4 @@
-"""The files of a table that belongs to no figure: CSV for spreadsheets, Parquet for programs."""
+"""Downloads of a table without a figure: CSV for spreadsheets, Parquet for programs."""
 
 import io
 from collections.abc import Callable
@@ -13,12 +13,12 @@ PARQUET = "application/vnd.apache.parquet"
 
 
 def table_files(table: Callable[[], pd.DataFrame], key: str, filename: str) -> None:
-    """A row of buttons; the table is made when one of them is used.
+    """Show a row of download buttons; the table is computed when one of them is clicked.
 
     Args:
-        table: makes the table.
-        key: of the row, which begins with the page's name.
-        filename: what is seen, without an ending.
+        table: computes the table.
+        key: key of the row, which begins with the page's name.
+        filename: description of the content, without an extension.
     """
     name = file_name(key, filename)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -36,7 +36,7 @@ def table_files(table: Callable[[], pd.DataFrame], key: str, filename: str) -> N
 
 
 def parquet_bytes(table: pd.DataFrame) -> bytes:
-    """The table as Parquet; half characters, which no file can hold, repaired."""
+    """Encode the table as Parquet; lone surrogates, which cannot be encoded, are replaced."""
     plain = table.map(lambda cell: repair_surrogates(cell) if isinstance(cell, str) else cell)
     target = io.BytesIO()
     plain.to_parquet(target, index=False)

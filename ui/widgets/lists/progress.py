@@ -1,4 +1,4 @@
-"""Ask a question that may take long: confirmation, progress, cancellation and the answer."""
+"""Answer a question that may take long: confirmation, progress, cancellation and the result."""
 
 from collections.abc import Callable, Hashable
 from functools import partial
@@ -32,8 +32,8 @@ def answer(
 ) -> Answer[T]:
     """Return the answer to a question; the page ends here while a long answer is computed.
 
-    Work of minutes starts when the reader confirms it. It goes on while the reader looks at another page, and is shared
-    by all readers who ask the same.
+    Work of minutes starts when the reader confirms it. It continues while the reader looks at another page, and is
+    shared by all readers with the same question.
 
     Args:
         question: the question.
@@ -138,12 +138,12 @@ def _watch(
     """Show the progress of a job, refreshed each second."""
     job = board().find(key)
     if job is not None:
-        this_reader().wait_for(kind, job)  # anew where the connection had broken off
+        this_reader().wait_for(kind, job)  # again if the connection was interrupted
     if job is None or job.state in ("done", "failed"):
         st.rerun()
     so_far = job.so_far
     if draw is not None and so_far is not None:
-        draw(so_far)  # above the words, where the whole picture will stand
+        draw(so_far)  # above the message, in the place of the complete figure
     if job.state == "stopped":
         kept = " What is computed is kept." if resume is not None else ""
         st.info(f"Stopped after {job.done:,} of {job.total:,} {noun}.{kept}", icon=":material/stop_circle:")

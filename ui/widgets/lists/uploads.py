@@ -1,4 +1,4 @@
-"""Upload a list as a file: kept for the session and read in an isolated process."""
+"""Upload a list as a file, which is kept for the session and read in an isolated process."""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -17,10 +17,10 @@ from ui.session import settings
 from ui.widgets.formatting import escape_markdown
 
 QUIET_S = 1.0
-"""A shorter reading shows no progress, so that nothing flickers."""
+"""Reading that takes less time shows no progress, so that nothing flickers."""
 LONGEST_NAME = 100
 LINKED = "list_file"
-"""Name in the address of a link, and key of the session: name of the file that the view was made from."""
+"""Name in the address of a link, and session key: name of the file from which the view was created."""
 
 
 class ListFile:
@@ -60,7 +60,7 @@ class ListFile:
             words: which files are accepted, shown while there is none.
         """
         uploaded: Any = st.file_uploader(
-            # No types are passed: for other extensions Streamlit would show an error of its own.
+            # No types are passed: for other extensions Streamlit would show its own error.
             self._label,
             key=self._upload,
             on_change=self.forget,
@@ -80,7 +80,7 @@ class ListFile:
 
     @property
     def in_sight(self) -> bool:
-        """Whether the upload shows the file with its button to remove it; not so after a visit to another page."""
+        """Whether the upload widget shows the file with its remove button; not so after a visit to another page."""
         return st.session_state.get(self._upload) is not None
 
     def forget(self) -> None:
@@ -105,7 +105,7 @@ class ListFile:
 
 
 def wait_for_file(place: str) -> None:
-    """Ask for the file of a view, by the name in the link that led here.
+    """Request the file of a view, by its name in the link that led here.
 
     Args:
         place: label of the button that opens the upload.
@@ -120,7 +120,7 @@ def wait_for_file(place: str) -> None:
 
 
 def most_megabytes() -> int:
-    """The largest upload that this server takes (.streamlit/config.toml)."""
+    """Largest upload that this server accepts, in megabytes (.streamlit/config.toml)."""
     return int(st.get_option("server.maxUploadSize"))
 
 
@@ -131,7 +131,7 @@ def short_name(name: str) -> str:
 
 
 def within_upload(text: str) -> str:
-    """Return the typed text if it is no larger than an upload may be.
+    """Return the text unchanged if it is not larger than an upload may be.
 
     Raises:
         TextError: it is larger.
@@ -146,7 +146,7 @@ def within_upload(text: str) -> str:
 
 @cached_by_bytes()
 def content(digest: str, _content: bytes | None = None) -> bytes:
-    """The bytes of an uploaded file; the least recently used are dropped.
+    """Cache the bytes of an uploaded file; the least recently used are dropped.
 
     Raises:
         TextError: they were dropped.

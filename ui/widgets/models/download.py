@@ -1,4 +1,4 @@
-"""Models brought from the Hub: what it costs, a button, and how far it is, whatever page its reader looks at."""
+"""Download models from the Hub: size, button, and progress on every page."""
 
 from collections.abc import Hashable
 from pathlib import Path
@@ -17,7 +17,7 @@ POLL_S = 1.0
 
 
 def offer(name: str) -> None:
-    """A button that fetches a model, with its size; the progress where it is being fetched already."""
+    """Show a download button with the size of a model, or the progress of its download."""
     job = board().find(_key(name))
     if job is None:
         files = needed_files(resolve(name, settings()), settings())
@@ -40,7 +40,7 @@ def offer(name: str) -> None:
 
 
 def _key(name: str) -> Hashable:
-    """What a download is found again by; they come one at a time."""
+    """Key of the download job of a model; downloads run one at a time."""
     return "download", name
 
 

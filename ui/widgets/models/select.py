@@ -1,4 +1,4 @@
-"""The model of the whole session: a list that says what can be run here; its name stands in the address."""
+"""Select the model of the session from a list that shows what can run here; its name is in the address."""
 
 import streamlit as st
 
@@ -9,9 +9,9 @@ from ui.session import settings
 from ui.widgets.formatting import escape_markdown, short_count
 
 MODEL = "model"
-"""Key of the choice, and its name in the address."""
+"""Key of the widget, and its name in the address."""
 LONGEST_IN_BOX = 22
-"""Letters of a name that the box of the list shows; a longer one stands below it in full."""
+"""Most characters of a name visible in the closed list; a longer one is repeated below it in full."""
 WORDS = {"ready": "ready", "hub": "Hub", "structure": "structure"}
 HEADS = {
     "masked-lm": "masked words",
@@ -20,7 +20,7 @@ HEADS = {
     "question-answering": "answers",
     "next-sentence": "next sentence",
 }
-"""What a model of the catalogue predicts, by the task of its head."""
+"""Task of a model's head -> its predictions, in the list."""
 HELP = (
     "Ready: weights and tokenizer are on this machine. Structure: parameters, shapes and layers are known, "
     "but the model cannot run on a text. Hub: downloaded when you ask for it. Masked words, classes, tags or answers: "
@@ -29,7 +29,7 @@ HELP = (
 
 
 def model_select() -> None:
-    """The list, in the sidebar. The address holds the name alone, whatever else a line of the list says."""
+    """Show the list in the sidebar. The address contains only the name of the model."""
     free = not settings().allowed_models
     offered = {offer.name: label(offer) for offer in offers(settings())}
     first = next(iter(offered), DEFAULT_MODEL)
@@ -52,27 +52,27 @@ def model_select() -> None:
 
 
 def choose_model(name: str) -> None:
-    """Make a model the session's, as a button's answer; the page then runs with it."""
+    """Select a model, for callbacks of buttons; the page then runs with it."""
     st.session_state[MODEL] = name
 
 
 def ready_model() -> str | None:
-    """The first model that can run a text here; None where there is none."""
+    """The first model that can run a text here; None if there is none."""
     return next((offer.name for offer in offers(settings()) if offer.readiness == "ready"), None)
 
 
 def label(offer: Offer) -> str:
-    """What the list says of a model: name, whether it can be run here, what it predicts, parameters.
+    """Entry of a model in the list: name, whether it can run here, predictions, number of parameters.
 
-    A long line is cut at its end, so what tells models apart stands in front.
+    Long entries are cut at their end, so distinguishing parts come first.
     """
     count = "" if offer.parameters is None else short_count(offer.parameters)
-    said = (offer.name, WORDS[offer.readiness], HEADS.get(offer.task, ""), count)
-    return " · ".join(each for each in said if each)
+    parts = (offer.name, WORDS[offer.readiness], HEADS.get(offer.task, ""), count)
+    return " · ".join(each for each in parts if each)
 
 
 def _follow_address(names: tuple[str, ...], free: bool) -> None:
-    """Take the model that the address names where it names another than before: a link, or the way back."""
+    """Select the model in the address if it has changed, by a link or by Back."""
     named = st.query_params.get(MODEL)
     match source_of(MODEL, None):
         case "address" if named and (free or named in names):
@@ -82,6 +82,6 @@ def _follow_address(names: tuple[str, ...], free: bool) -> None:
 
 
 def _name_in_address(first: str) -> None:
-    """Let the address name the model, but for the one that everyone begins with."""
-    held = str(st.session_state.get(MODEL) or first)
-    write(MODEL, None if held == first else held, None)
+    """Write the model's name into the address, unless it is the default."""
+    name = str(st.session_state.get(MODEL) or first)
+    write(MODEL, None if name == first else name, None)

@@ -47,10 +47,10 @@ def _class(name: str, tasks: Sequence[str], second: str | None, probe: Probe | N
 
 
 def answered_classes(name: str, tasks: Sequence[str], second: str | None) -> tuple[HeadModel, ClassPrediction]:
-    """The head for classes, and what it answers for the text.
+    """Return the classification head, and its prediction for the text.
 
     Raises:
-        BertvizError: as models.with_head and class_predictions.
+        BertvizError: the model has no such head, or it cannot read the text.
     """
     task = "sequence-classification" if "sequence-classification" in tasks else "next-sentence"
     head = models.with_head(name, task)
@@ -64,10 +64,10 @@ def _tag(name: str, tasks: Sequence[str], second: str | None, probe: Probe | Non
 
 
 def answered_tags(name: str, second: str | None) -> tuple[int, ClassPrediction]:
-    """A token, with a control for it, and what the head answers there; the one with the surest tag to begin with.
+    """Let the reader choose a token, by default the one with the surest tag; returns it and its tags.
 
     Raises:
-        BertvizError: as models.with_head and tag_predictions.
+        BertvizError: the model has no such head, or it cannot read the text.
     """
     tags = tagged_tokens(SharedModel(name), Options((text(),), second, "token-classification")).result
     surest = surest_tag(tags)

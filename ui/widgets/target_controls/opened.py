@@ -28,14 +28,14 @@ class ChosenTarget(NamedTuple):
     """A chosen target as plain values, which can be part of a cache key."""
 
     name: str
-    """As in bertviz_core.interventions.targets.parsing: "cosine", "class:NAME", "tag:LABEL@POSITION",
-    "word:WORD@POSITION", "answer"; of a probe "probe:CLASS"."""
+    """See bertviz_core.interventions.targets.parsing: "cosine", "class:NAME", "tag:LABEL@POSITION",
+    "word:WORD@POSITION", "answer"; for a probe "probe:CLASS"."""
     measure: Measure
     """Measure of a class, a tag or a probe."""
     text: str
     """The text."""
     pair: str | None
-    """The second text: the cosine's other one, the pair that a head reads, or an answer's context."""
+    """The second text: the other text of a cosine, the pair that a head reads, or the context of an answer."""
     probe: str = ""
     """Digest of the probe; "" for any other target."""
 
@@ -72,12 +72,12 @@ def shared_model_of(name: str) -> SharedModel:
 
 
 def target_options(chosen: ChosenTarget, values: Mapping[str, str] = NO_VALUES, pair: str | None = None) -> Options:
-    """What is asked of a target.
+    """Options of questions about a target.
 
     Args:
         chosen: the target.
-        values: of further parameters.
-        pair: a second text that is no part of the target; None for its own.
+        values: values of further parameters.
+        pair: a second text that is not part of the target; None for its own.
     """
     label = chosen.name.partition(":")[2]
     name = f"probe:{chosen.probe}@{label}" if chosen.kind == "probe" else chosen.name
@@ -97,7 +97,7 @@ def list_classes(name: str, chosen: ChosenTarget) -> tuple[str, ...]:
 
 
 def session_probe(name: str) -> Probe | None:
-    """The session's probe; None where it was not fitted on this model and its current files."""
+    """The session's probe; None if it was not fitted to this model and its current files."""
     probe = stored(TRAINED_PROBE)
     if not isinstance(probe, Probe):
         return None

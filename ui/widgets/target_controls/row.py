@@ -1,7 +1,7 @@
-"""The number that is looked at, in one line above the picture; its controls, shared by the pages on causes, fold out.
+"""Widgets for the target, behind a line above the figure; the pages about causes share them.
 
-What the model itself answers comes first, the cosine of two texts first only where it answers nothing. What a model has
-no head for is not offered, and the help of the control says so.
+The model's own answers come first, the cosine of two texts only if there are none. Targets without a head in the model
+are not offered, and the help of the widget explains why.
 """
 
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ class TargetRow(NamedTuple):
     """Container of the line."""
 
     def say(self, chosen: ChosenTarget, *more: str) -> None:
-        """Write the line: the target, and how it is measured.
+        """Write the line: the target, and further notes.
 
         Args:
             chosen: the target.
@@ -83,10 +83,10 @@ class _Offered:
 
 
 def folded_row(label: str = "Change") -> TargetRow:
-    """The line, with nothing in it yet.
+    """Create the empty line.
 
     Args:
-        label: of the button by which the controls fold out.
+        label: label of the button that opens the widgets.
     """
     row = st.container(horizontal=True, vertical_alignment="center", key="target_line")
     with row:
@@ -97,18 +97,18 @@ def folded_row(label: str = "Change") -> TargetRow:
 
 
 def target_row(name: str, row: TargetRow, alone: bool = False, of_list: bool = False) -> ChosenTarget:
-    """The controls of the target; what the reader chose is written into the line.
+    """Show the widgets of the target, and write the chosen one into the line.
 
-    Where the target compares two texts and there is one, the page ends with an offer of an example.
+    If the target compares two texts and there is only one, the page ends with examples.
 
     Args:
         name: name of the model.
         row: the line.
-        alone: whether heads read the text without the second one, which this view has another use for.
-        of_list: whether it is asked of many texts, so that nothing at a place of one text is offered.
+        alone: whether heads read the first text only, since the view uses the second one in another way.
+        of_list: whether the target is computed for many texts, so that positions in one text are not offered.
 
     Raises:
-        BertvizError: the target cannot be asked for, in one sentence.
+        BertvizError: the target cannot be computed.
     """
     offered, probe = _offered(name, alone, of_list), session_probe(name)
     _begin_with(offered.kinds)
@@ -122,14 +122,14 @@ def target_row(name: str, row: TargetRow, alone: bool = False, of_list: bool = F
 
 
 def class_row(name: str, row: TargetRow) -> tuple[ChosenTarget, ClassPrediction, bool] | None:
-    """Whose classes are looked at, the head's or the probe's, with a control where a model has both.
+    """Choose the head or the probe whose classes are shown, with a widget if a model has both.
 
     Returns:
-        Its likeliest class as a target, what it answers for the text, and whether it gives probabilities; None where
-        the model has no classes.
+        Its likeliest class as a target, its prediction for the text, and whether it has probabilities; None if the
+        model has no classes.
 
     Raises:
-        BertvizError: the head cannot be asked, in one sentence.
+        BertvizError: the head cannot be run.
     """
     offered, probe = _offered(name, False, False), session_probe(name)
     kinds = tuple(kind for kind in CLASSES_OF if kind in offered.kinds)
@@ -153,7 +153,7 @@ def class_row(name: str, row: TargetRow) -> tuple[ChosenTarget, ClassPrediction,
 
 
 def _begin_with(kinds: tuple[TargetKind, ...]) -> None:
-    """Reset the kind where the model does not have it, or where an untouched default belongs to another model."""
+    """Reset the kind if the model does not have it, or if an untouched default belongs to another model."""
     held, began = stored(TARGET), stored(BEGAN)
     untouched = held == began != kinds[0] and TARGET not in st.query_params
     if held is not None and (held not in kinds or untouched):

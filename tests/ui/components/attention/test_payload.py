@@ -1,4 +1,4 @@
-"""The message of the attention view says what the maps say, to half a step of a square root, and stays small.
+"""The message of the attention view encodes the maps to half a step of a square root, and stays small.
 
 Covers `ui/components/attention/*.py`.
 """
@@ -25,7 +25,7 @@ from ui.components.attention.payload import codes, identity, map_bits, view_payl
 
 
 def read(message):
-    """Header and a reader of arrays, from the format's description alone."""
+    """Header and a reader of arrays, implemented from the format's description only."""
     (length,) = struct.unpack_from("<I", message)
     header = json.loads(message[4 : 4 + length].decode("utf-8"))
     arrays = message[4 + length :]
@@ -209,7 +209,7 @@ def test_what_the_browser_holds_is_not_missing(monkeypatch):
 
 def test_heads_that_may_be_opened_next_go_ahead_of_the_click(monkeypatch):
     _, atlas = atlas_of(90, 3, 4)
-    assert view.attention_state("v", atlas).ahead == ()  # the first message is to be painted soon
+    assert view.attention_state("v", atlas).ahead == ()  # the first message should be painted soon
     words = {"identity": identity(atlas), "heads": [[1, 2]], "held": [[1, 2], [1, 3]], "atlas": True}
     said(monkeypatch, words)
     assert view.attention_state("v", atlas).ahead == ((1, 1), (1, 0), (0, 2), (2, 2))

@@ -1,4 +1,4 @@
-"""The word that an address has for the look of the attention view: lossless, plain where nothing is chosen, strict."""
+"""The word in the address for the options of the attention view: lossless, empty for the defaults, strict."""
 
 from dataclasses import replace
 from urllib.parse import quote_plus

@@ -1,4 +1,4 @@
-"""How wide the first figures are drawn: by the window's width as its cookie says it, a desk's where that is no number.
+"""Width of the first figures: from the window's width in its cookie, a desktop's if that is not a number.
 
 Covers `ui/components/browser/page_width/__init__.py`.
 """

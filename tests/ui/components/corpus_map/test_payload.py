@@ -1,4 +1,4 @@
-"""The map's message holds what it was given, in few bytes, and what the browser says is checked.
+"""The map's message encodes its content in few bytes, and messages of the browser are validated.
 
 Covers `ui/components/corpus_map/__init__.py`.
 """

@@ -1,4 +1,4 @@
-"""What the colours of the attention view mean is told as the view draws them."""
+"""The description of the attention view's colours agrees with the drawing."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""The lines of Python under the attention page, run as they stand, give the numbers of the page."""
+"""The lines of Python on the attention page run as they are and give the page's numbers."""
 
 from pathlib import Path
 from typing import Any

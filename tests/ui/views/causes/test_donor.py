@@ -1,4 +1,4 @@
-"""A second text for the patch: as many tokens as the first, by tokenizers that cut pieces or letters."""
+"""A second text for patching has as many tokens as the first, for tokenizers of pieces and of letters."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ TEXTS = ("I love my pet python.", "python", "The river, my love", "Überraschung
 
 
 def by_letters(text: str) -> Tokens:
-    """A token for each letter."""
+    """Tokenize by letters."""
     none = np.zeros(len(text), dtype=bool)
     return Tokens(
         text=text,

@@ -1,4 +1,4 @@
-"""What a line or a box around points of the map holds."""
+"""Points of the map inside a lasso or box."""
 
 import numpy as np
 

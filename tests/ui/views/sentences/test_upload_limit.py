@@ -1,4 +1,4 @@
-"""One limit of uploads: the server's own, which proxy and documents agree with."""
+"""The upload limit of the server agrees with the proxy and the documents."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""A model that is on the Hub and not here: the page offers it with its size, fetches it, and then shows it."""
+"""A model that is only on the Hub: the page offers it with its size, downloads it, and then shows it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ NAME, HUB_ID = "bert-tiny", "google/bert_uncased_L-2_H-128_A-2"
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
-    """A Hub that the app is told of."""
+    """A Hub in the app's settings."""
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     with running_hub() as running:
         monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "1")
@@ -30,7 +30,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
 
 
 def fetched(at: AppTest) -> AppTest:
-    """The page when the download that it offers is over."""
+    """The page after the offered download has ended."""
     at.button(key="download_model").click().run()
     job = board().find(("download", NAME))
     if job is not None:

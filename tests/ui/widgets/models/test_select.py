@@ -1,4 +1,4 @@
-"""The list of models says what can be run here, the address holds the name alone, and every page has a way on."""
+"""The list of models shows what can run here, the address has only the name, and every page offers a way on."""
 
 from pathlib import Path
 

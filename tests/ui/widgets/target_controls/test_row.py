@@ -1,4 +1,4 @@
-"""The choice of a target: what a model offers, what it lacks, and that the number opened is the one chosen.
+"""The choice of a target: kinds that a model offers and lacks, and the opened target is the chosen one.
 
 Covers `ui/widgets/target_controls/opened.py`, `ui/widgets/target_controls/kinds.py`.
 """
@@ -38,7 +38,7 @@ def head_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def saved_heads(head_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are the models of the test's dashboard, which has no network."""
+    """Use them as models of the test's dashboard, without a network."""
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(head_folder))
     monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
 
@@ -71,7 +71,7 @@ def named_page() -> None:
 def chosen(
     name: str, text: str = TEXT, pair: str = "", alone: bool = False, probe: Any = None, **address: str
 ) -> AppTest:
-    """The row on a page of its own, as an address opens it."""
+    """Open the row on its own page, by an address."""
     at = AppTest.from_function(target_page, args=(name, alone), default_timeout=60)
     at.session_state["text"], at.session_state["pair"] = text, pair
     if probe is not None:
@@ -84,18 +84,18 @@ def chosen(
 
 
 def shown(at: AppTest) -> tuple[str, str, float]:
-    """Title, unit and value of the target that was opened."""
+    """Title, unit and value of the opened target."""
     title, unit, clean = (each.value for each in at.text)
     return title, unit, float(clean)
 
 
 def kinds(at: AppTest) -> list[str]:
-    """The kinds that the row offers."""
+    """The kinds offered by the row."""
     return [str(each.content) for each in at.get("button_group")[0].proto.options]
 
 
 def logits(name: str, head_folder: Path, *texts: str) -> torch.Tensor:
-    """What transformers itself says of the classes."""
+    """Class logits of transformers' own run."""
     folder = head_folder / name
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForSequenceClassification.from_pretrained(folder).eval()

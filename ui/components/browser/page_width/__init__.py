@@ -1,4 +1,4 @@
-"""Report the width for figures to the server, and for a frame its height."""
+"""Report the available width for figures to the server, and in a frame also its height."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from bertviz_core.figures.base.style import WIDE, WIDTHS, width_class
 from ui.session import WINDOW_WIDTH, component_state
 
 KEY = "page_width"
-"""Key of the component; its stylesheet removes the space of an element."""
+"""Key of the component; its stylesheet makes it take no space."""
 _component = st.components.v2.component(
     KEY, html="<div></div>", js=Path(__file__).with_name("page_width.js").read_text(encoding="utf-8")
 )
@@ -19,7 +19,7 @@ MOST_PIXELS = 10_000
 MARGINS, PHONE_MARGINS, SIDEBAR = 80, 32, 300
 """Pixels beside the figures, on a phone, and of the sidebar."""
 FOLDED, PHONE = 768, 640
-"""Windows narrower than these have a folded sidebar; narrow margins (see ui/server/frame.css)."""
+"""Windows narrower than these have a folded sidebar and narrow margins, respectively (see ui/server/frame.css)."""
 
 
 def page_width(tall: bool = False) -> int:
@@ -45,12 +45,12 @@ def page_width(tall: bool = False) -> int:
 
 def window_height() -> int:
     """The window's height in pixels; 0 before the browser has reported it."""
-    said = getattr(component_state(KEY), "height", None)
-    return said if isinstance(said, int) and 0 < said <= MOST_PIXELS else 0
+    height = getattr(component_state(KEY), "height", None)
+    return height if isinstance(height, int) and 0 < height <= MOST_PIXELS else 0
 
 
 def first_width(window: str) -> int:
-    """The width for figures, one of WIDTHS, in a window whose width a cookie gives; that of a desk without one."""
+    """The width for figures, one of WIDTHS, for the window width in a cookie; that of a desktop without a cookie."""
     if not (window.isascii() and window.isdigit() and len(window) < 6):
         return WIDE
     pixels = int(window)

@@ -18,8 +18,8 @@ from ui.widgets.models.select import HEADS
 
 TYPED, GOLD, SECOND = "many_texts", "gold_column", "second_column"
 SHOWN, OPENED, CELL_SEEN, TABLE = "many_shown", "many_opened", "many_cell_seen", "many_table"
-"""Keys of the session: part of the list that is shown, place in it of the text that is opened, cell of the confusion
-matrix that was clicked last; of the list's table. None is in the address: they mean nothing without the list."""
+"""Session keys: the shown part of the list, the index of the open text, the cell of the confusion matrix clicked last,
+the list's table. None of them is in the address, since they mean nothing without the list."""
 ALL, MISTAKES, RIGHT = "all", "mistakes", "right"
 NO_GOLD, SAME_SECOND = "none: no gold labels", "none: the second text of the page, if any"
 FILE = ListFile("many")
@@ -35,7 +35,7 @@ FIRST = (
     "travel\tWe ate on the platform and waited.\n"
     "music\tThe band played on the beach."
 )
-"""Default list for a probe: labels of the example set, with two ambiguous texts."""
+"""Default list for a probe: texts with labels of the example set, two of them ambiguous."""
 SENTENCES = (
     "The film was wonderful.\n"
     "The film was a waste of time.\n"
@@ -53,7 +53,7 @@ QUESTIONS = "Who is it about?\nWhere does it happen?\nWhat is done?"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextList:
-    """A list of texts for predictions."""
+    """A list of texts to be predicted."""
 
     texts: tuple[str, ...]
     """The texts."""
@@ -76,14 +76,14 @@ def answer_kind_select(tasks: tuple[str, ...]) -> str:
 
 
 def text_list(asked: str, mask: str) -> TextList | None:
-    """The texts of this session, behind a button that opens their place; None while no file is there.
+    """Return the texts of this session, behind a button that opens their panel; None before an upload.
 
     Args:
-        asked: who answers, for what is typed to begin with.
-        mask: how the model's vocabulary spells a mask; "" for none.
+        asked: the head or probe that answers, which determines the default list.
+        mask: the mask token of the vocabulary; "" for none.
 
     Raises:
-        BertvizError: as bertviz_core.sentences.reading.lists.read_sentences.
+        BertvizError: the list cannot be read.
     """
     with st.popover("Texts", icon=":material/edit_note:", key="many_box"), st.container(width=BOX):
         source = param("texts_from")
@@ -107,7 +107,7 @@ def take_matrix_cell(cell: tuple[int, int] | None, scores: GoldScores) -> None:
 
 
 def shown_select(predictions: TextPredictions, scores: GoldScores) -> list[int]:
-    """Indices of the listed texts: by default the mistakes, else all, or those of a cell of the matrix."""
+    """Indices of the listed texts: by default the mistakes if there are any, else all, or those of a matrix cell."""
     parts = shown_parts(predictions, scores)
     if st.session_state.get(SHOWN) not in parts:
         st.session_state[SHOWN] = MISTAKES if MISTAKES in parts else ALL
@@ -154,8 +154,8 @@ def shown_parts(predictions: TextPredictions, scores: GoldScores) -> dict[str, l
 
 def opened_select(shown: Sequence[int]) -> int:
     """Index of the open text."""
-    held = st.session_state.get(OPENED)
-    if isinstance(held, int) and held > len(shown):
+    stored = st.session_state.get(OPENED)
+    if isinstance(stored, int) and stored > len(shown):
         st.session_state[OPENED] = 1
     label = f"Open text, 1 to {len(shown):,} of those shown"
     help_text = "A click on a row of the table chooses it, too."

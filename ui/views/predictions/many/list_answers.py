@@ -35,7 +35,7 @@ MOST_LABELS = 20
 THREE = "%.3f"
 """Format of probabilities."""
 HEIGHT, FEW = 330, 8
-"""Pixels of a longer table, which is scrolled."""
+"""Pixels of the table, which is scrolled, and the most rows of a table without scrolling."""
 
 
 def several_view() -> None:
@@ -84,7 +84,7 @@ def several_view() -> None:
     if scores is None:
         st.caption(texts.NO_GOLD)
     for notice in (*given.notices, *notices, *predictions.notices, *(scores.notices if scores is not None else ())):
-        if notice not in heads.notices:  # which the page says above
+        if notice not in heads.notices:  # shown above by the page
             st.caption(escape_markdown(notice))
     explained(KEY, texts.HOW, library_lines(text_answers, opened, options))
 

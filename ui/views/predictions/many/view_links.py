@@ -23,28 +23,28 @@ TARGET_OF_TASK = {
     "question-answering": "answer",
     PROBE: "probe",
 }
-"""Head or probe -> kind of target of its answer."""
+"""Task of a head, or PROBE -> kind of target of its answer."""
 CAUSES = (("words", "Words that matter"), ("causes", "Heads that matter"))
 
 
 def opened_text(name: str, asked: str, predictions: TextPredictions, scores: GoldScores | None, place: int) -> None:
-    """One text in full, what it should be and what is answered, and links that take it along.
+    """Show one text in full, its gold label and its answer, and links that open it in other views.
 
     Args:
         name: name of the model.
-        asked: who answered: the task of a head, or PROBE.
+        asked: task of the head that answered, or PROBE.
         predictions: the answers.
-        scores: the gold labels; None where there are none.
-        place: of the text in the list, from 0.
+        scores: the gold labels; None if there are none.
+        place: index of the text in the list.
     """
     text, pair = predictions.texts[place], predictions.pairs[place] if predictions.pairs is not None else ""
     st.markdown(escape_markdown(text))
     if pair:
         st.markdown(f":gray[second text:] {escape_markdown(pair)}")
-    said = f"answer **{escape_markdown(predictions.answers[place] or 'none')}**"
+    summary = f"answer **{escape_markdown(predictions.answers[place] or 'none')}**"
     if scores is not None and place in scores.compared:
-        said = f"gold label **{escape_markdown(scores.gold[place])}**, {said}"
-    st.markdown(said)
+        summary = f"gold label **{escape_markdown(scores.gold[place])}**, {summary}"
+    st.markdown(summary)
     if len(text) + len(pair) > LONGEST_LINKED:
         st.caption(f"The text has more than {LONGEST_LINKED:,} characters, too many for a link: copy it there.")
         return
@@ -53,14 +53,14 @@ def opened_text(name: str, asked: str, predictions: TextPredictions, scores: Gol
 
 
 def onward_links(name: str, asked: str, text: str, pair: str, label: str) -> list[Link]:
-    """Views of one text, with the answer as the number that is followed back.
+    """Links to views of one text, with the answer as the target.
 
     Args:
         name: name of the model.
-        asked: who answered: the task of a head, or PROBE.
+        asked: task of the head that answered, or PROBE.
         text: the text.
-        pair: its second text; "" for none, which takes away the one of the page.
-        label: the class that is answered; "" where the answer is no class.
+        pair: its second text; "" for none, which removes the page's second text.
+        label: the predicted class; "" if the answer is not a class.
     """
     read = [("model", name), ("text", text), ("pair", pair)]
     kind = TARGET_OF_TASK.get(asked)

@@ -43,7 +43,7 @@ def masked_view() -> None:
     with below:
         here = controls.masked_options(tokens, masked, position)
         _words(opened, words_at_position(opened, here).result, position, word, masked)
-    # The text stands above, and is made last: a click in it is answered before the head is asked at all its positions.
+    # The text is above but drawn last, so that a click in it is handled before the head runs at all its positions.
     prediction = masked_words(opened, controls.masked_options(tokens, masked)).result
     text = masked_text_figure(prediction, text_pieces(tokens), position)
     with above:

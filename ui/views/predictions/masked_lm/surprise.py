@@ -43,7 +43,7 @@ def surprise_view() -> None:
 
 
 def _has_mask(name: str, tokens: Tokens) -> bool:
-    """Whether a text has a mask; if so, the reader is offered the likeliest words in its place."""
+    """Whether a text has a mask; if so, the reader is offered its likeliest replacements."""
     mask = str(models.tokenizer(name).tokenizer.mask_token or "")
     if not np.isin(tokens.input_ids, [models.tokenizer(name).tokenizer.mask_token_id]).any():
         return False
@@ -54,13 +54,13 @@ def _has_mask(name: str, tokens: Tokens) -> bool:
     )
     filled = _filled(name, tokens)
     if mask not in "".join(filled):
-        said = " / ".join(f"“{escape_markdown(shortened(each, QUOTED))}”" for each in filled if each)
-        st.button(f"Take {said}", key="fill_masks", on_click=widgets_controls.put_texts, args=filled)
+        texts = " / ".join(f"“{escape_markdown(shortened(each, QUOTED))}”" for each in filled if each)
+        st.button(f"Take {texts}", key="fill_masks", on_click=widgets_controls.put_texts, args=filled)
     return True
 
 
 def _filled(name: str, tokens: Tokens) -> tuple[str, str]:
-    """The text and the second one ("" for none) with the likeliest word in the place of every mask."""
+    """The text and the second one ("" for none) with every mask replaced by its likeliest word."""
     options = Options((tokens.text,), tokens.pair, values={MASK.key: NO_MASK})
     tokenizer, result = models.tokenizer(name).tokenizer, masked_words(SharedModel(name), options).result
     mask, texts = str(tokenizer.mask_token), [tokens.text, tokens.pair or ""]

@@ -1,4 +1,4 @@
-"""Widgets of a probe: its labelled texts, pooling and seed, and the file that it is saved in."""
+"""Widgets of a probe: its labelled texts, pooling and seed, and its file."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -38,10 +38,10 @@ FIRST = (
 
 
 def labelled_texts() -> tuple[LabelledTexts | None, int]:
-    """The texts that a probe is fitted on, None while no file is there, and the seed, behind a button that opens them.
+    """Return the training texts of a probe, None before an upload, and the seed, behind a button that opens them.
 
     Raises:
-        BertvizError: as bertviz_core.predictions.probing.reading.checked.
+        BertvizError: the texts cannot be read, or no probe can be fitted to them.
     """
     with st.popover("Labelled texts", icon=":material/label:", key="labelled_box"), st.container(width=BOX):
         source = choice(param("labelled"), "Labelled texts", SOURCES, label_visibility="collapsed")
@@ -80,17 +80,17 @@ def _from_file() -> LabelledTexts | None:
 
 
 def typed_lines(label: str, key: str, placeholder: str, hint: str, empty: str) -> SentenceTable:
-    """The lines that a reader has written into a box.
+    """Show a text box, and return its lines.
 
     Args:
-        label: what the box is for, for a reader who does not see its place.
-        key: of the control.
-        placeholder: what stands in the box while it is empty.
-        hint: what a line may be, shown below the box.
-        empty: the refusal of a box without a line.
+        label: label of the box for screen readers.
+        key: key of the widget.
+        placeholder: placeholder of the empty box.
+        hint: format of a line, shown below the box.
+        empty: the error message for an empty box.
 
     Raises:
-        TextError: there is no line, or as bertviz_core.sentences.reading.lists.read_sentences.
+        TextError: the box is empty, or its lines cannot be read as a list.
     """
     text = st.text_area(
         label,
@@ -108,14 +108,14 @@ def typed_lines(label: str, key: str, placeholder: str, hint: str, empty: str) -
 
 
 def column_select(label: str, key: str, columns: Sequence[str], first: str, none: str = "") -> str:
-    """A column of a file by its name; such names are the file's words and stand in no link.
+    """A column of a file; its name is the reader's data and not in the address.
 
     Args:
-        label: what the column holds.
-        key: of the control.
-        columns: their names.
-        first: the one to begin with.
-        none: how it is said that no column is meant, which is ""; empty where one must be chosen.
+        label: label of the widget.
+        key: key of the widget.
+        columns: names of the columns.
+        first: the default.
+        none: label of the option without a column, whose value is ""; "" if a column must be chosen.
     """
     options = [*([""] if none else []), *columns]
     keep_among(key, options, first)
@@ -131,7 +131,7 @@ def column_select(label: str, key: str, columns: Sequence[str], first: str, none
 
 
 def pooling_select(offered: Sequence[Pooling], first_token: str | None) -> Pooling:
-    """How the vectors of a text's tokens become the one that the probe reads."""
+    """How the token vectors of a text are pooled for the probe."""
     return select(
         POOLING,
         "Pooling",

@@ -66,15 +66,14 @@ def train_view() -> None:
 
 
 def chosen_probe(name: str, row: DeltaGenerator) -> ChosenProbe:
-    """The probe that the controls ask for: one from a file, else fitted on the labelled texts.
+    """Return the current probe: one from a file, or one fitted to the labelled texts.
 
     Args:
         name: name of the model.
-        row: where the controls stand.
+        row: container of the widgets.
 
     Raises:
-        BertvizError: as bertviz_core.predictions.probing.reading.checked and fitting.layer_vectors; or the file holds
-            no probe of this model.
+        BertvizError: the texts are unsuitable, their vectors cannot be computed, or the file has no such probe.
     """
     with row:
         labelled, seed = controls.labelled_texts()
@@ -103,7 +102,7 @@ def chosen_probe(name: str, row: DeltaGenerator) -> ChosenProbe:
 
 
 def _opened() -> Probe | None:
-    """The probe of an open file; None without a file."""
+    """The probe of an uploaded file; None without a file."""
     handed = controls.PROBE.handed("Open a probe: a .zip that was saved here, of this model.")
     if handed is None:
         return None
@@ -116,10 +115,10 @@ def _opened() -> Probe | None:
 
 @cached_by_bytes()
 def opened_probe(name: str, digest: str) -> Probe:
-    """The probe of a file that was handed over.
+    """Read a probe from an uploaded file.
 
     Raises:
-        CheckpointError: it is no such file.
+        CheckpointError: it is not a file of a probe.
     """
     return read_probe(name, content(digest))
 

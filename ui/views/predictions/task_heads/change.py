@@ -58,7 +58,7 @@ PAIRED: Mapping[str, tuple[str, tuple[str, str]]] = {
     "question-answering": (NEEDS, QUESTION),
     "next-sentence": ("Whether a text follows another is asked of two texts", FOLLOWS),
 }
-"""Task that needs two texts -> start of the message about it, and an example."""
+"""Task that needs two texts -> start of the message, and an example."""
 
 
 class Asked(NamedTuple):
@@ -253,7 +253,7 @@ def _gone_and_new(before: list[str], after: list[str]) -> str:
 
 
 def _both(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    """The rows of both versions, each named by its own."""
+    """The rows of both versions, with a column that names the version."""
     named = [frame.assign(version=side) for side, frame in zip(SIDES, frames, strict=True)]
     joined = pd.concat(named, ignore_index=True)
     return joined[["version", *joined.columns.drop("version")]]
@@ -270,5 +270,5 @@ CHANGES: Mapping[str, Callable[[Asked], None]] = {
     "question-answering": _answers,
     "next-sentence": _classes,
 }
-"""Task -> what compares its answers."""
+"""Task -> function that compares its answers."""
 EDITABLE = frozenset(CHANGES)

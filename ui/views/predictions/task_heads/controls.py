@@ -55,7 +55,7 @@ def window_select(count: int, best: int) -> int:
 
 
 def edited_texts() -> tuple[str, str | None]:
-    """Fields for the edited text and second text; each equals the original until it is edited."""
+    """Fields for the edited text and second text, each equal to the original until edited."""
     texts = {EDITED.key: text(), **({EDITED_PAIR.key: held} if (held := pair()) is not None else {})}
     with st.container(horizontal=True):
         for key, own in texts.items():
@@ -78,7 +78,7 @@ def guess_select(tokens: Tokens, default: int) -> int:
 
 
 def notices(place: DeltaGenerator, every: Sequence[str], name: str, task: str) -> None:
-    """Show the notices of an answer, except those of its head, which the page shows anyway.
+    """Show the notices of an answer, except those of its head, which are shown elsewhere on the page.
 
     Args:
         place: container for the notices.

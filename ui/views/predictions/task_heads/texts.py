@@ -1,4 +1,4 @@
-"""Texts of the views of heads that label, and their lines of Python that use transformers alone."""
+"""Texts of the views of task heads, and their lines of Python that use transformers only."""
 
 from bertviz_core.predictions.results import Scoring
 from bertviz_core.trace.results import Tokens
