@@ -8,15 +8,19 @@ from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.figures.base.style import theme_named
 from bertviz_core.figures.journey.payload import Ending, Path, journey_payload
 from bertviz_core.journey.results import EmbeddingOpening, HeadOpening, Journey, LayerOpening
+from bertviz_core.questions.figures import drawn_by
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts import journey as questions
+from bertviz_core.questions.texts.hidden_states import MEASURE
 from bertviz_core.questions.texts.journey_file import EMBEDDINGS, journey_page
 from ui import session
 from ui.cache.shared_model import SharedModel
+from ui.cache.view_notes import view_in_sight
 from ui.components.journey import journey_view, serial
 from ui.views.journey.controls import DRAWING, option, path_of, take_path
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import file_name, folded_table
+from ui.widgets.files.captions import note_figure
 from ui.widgets.files.theme import chosen_theme, theme_select
 from ui.widgets.formatting import escape_markdown
 
@@ -45,6 +49,7 @@ def drawing_view(name: str, journey: Journey, ending: Ending | None) -> None:
     journey_view(payload, DRAWING, take_path)
     if journey.turn is not None:
         _files(name, journey, path, ending)
+        _note(SharedModel(name), journey)
         folded_table(DRAWING, _table(journey, path.token), f"The way of token {path.token} through {journey.model}")
 
 
@@ -67,6 +72,16 @@ def _files(name: str, journey: Journey, path: Path, ending: Ending | None) -> No
             "HTML", page, f"{filename}.html", "text/html", key=f"{DRAWING}_html", help=FILE_HELP, on_click="ignore"
         )
         theme_select(DRAWING)
+
+
+def _note(opened: SharedModel, journey: Journey) -> None:
+    """Record the turn of every token by every layer for a report of the view, where one was requested."""
+    tokens = journey.tokens
+    if view_in_sight() is None or tokens is None:
+        return
+    values = {MEASURE.key: "change"}
+    spec, answer = drawn_by("norms", opened, Options((tokens.text,), tokens.pair, values=values))
+    note_figure(spec, DRAWING, spec.title, spec.caption, answer.texts)
 
 
 def _openings(opened: SharedModel, journey: Journey, path: Path) -> list[EmbeddingOpening | LayerOpening | HeadOpening]:
