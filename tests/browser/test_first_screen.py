@@ -75,11 +75,17 @@ def views(page: Page, address: str, settled: str = SETTLED) -> Iterator[str]:
         yield name
 
 
+def address(server: str, name: str) -> str:
+    """Return the address of a page, with a second text where its first view compares two."""
+    pair = "?pair=I+love+coding+in+python." if name in ("causes", "words") else ""
+    return f"{server}/{name if name != 'overview' else ''}{pair}"
+
+
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.sample(1)
 def test_the_figure_begins_high_below_controls_in_line(name: str, page: Page, server: str) -> None:
     late = []
-    for view in views(page, f"{server}/{name if name != 'overview' else ''}"):
+    for view in views(page, address(server, name)):
         for width, height in WINDOWS:
             page.set_viewport_size({"width": width, "height": height})
             top, bottom = page.evaluate(PLACE)
@@ -96,7 +102,7 @@ def test_on_a_phone_nothing_lies_beside_the_window_or_on_the_title(name: str, pa
     page.set_viewport_size({"width": 390, "height": 844})
     wrong = []
     try:
-        for view in views(page, f"{server}/{name if name != 'overview' else ''}", f"{SETTLED} && {FOR_A_PHONE}"):
+        for view in views(page, address(server, name), f"{SETTLED} && {FOR_A_PHONE}"):
             wide = page.evaluate("document.querySelector('.stMain').scrollWidth")
             if wide > 390 or page.evaluate(COVERED):
                 wrong.append(f"{view}: {wide} px wide, title covered: {page.evaluate(COVERED)}")

@@ -101,6 +101,7 @@ def journey_payload(
     ending: Ending | None = None,
     said: int = 0,
     links: Mapping[str, str] | None = None,
+    controls: bool = True,
 ) -> bytes:
     """Build the message for the drawing.
 
@@ -114,6 +115,7 @@ def journey_payload(
         ending: the number at the end.
         said: number of the last message of the browser, which this one answers.
         links: name of a part of the drawing -> address of the page that explains it.
+        controls: whether the controls above the drawing are shown.
     """
     arrays, tokens = _Arrays(), journey.tokens
     special = [] if tokens is None else np.flatnonzero(tokens.special).tolist()
@@ -138,6 +140,7 @@ def journey_payload(
         "ribbon": ribbon,
         "said": said,
         "links": dict(links or {}),
+        "controls": controls,
         "measures": _measures(journey, arrays),
         "strips": _strips(journey, arrays),
         "ending": _ending(ending, arrays),

@@ -45,6 +45,7 @@ def drawing_view(name: str, journey: Journey, ending: Ending | None) -> None:
         ending=ending,
         said=serial(DRAWING),
         links=LINKS,
+        controls=not session.figure_only(),
     )
     journey_view(payload, DRAWING, take_path)
     if journey.turn is not None:

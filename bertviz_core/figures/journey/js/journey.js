@@ -189,6 +189,7 @@ function onKey(view, event) {
 function offer(view) {
   const { bar, header } = view;
   if (!bar.firstChild) buildBar(view);
+  bar.hidden = !header.controls;
   const { colour, ribbon } = view.controls;
   colour.replaceChildren(...header.measures.map(({ key, name }) => new Option(name, key, false, key === view.colour)));
   colour.closest("label").hidden = header.measures.length < 2;
