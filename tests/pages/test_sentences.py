@@ -338,7 +338,7 @@ def test_a_cancelled_job_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -
 
 def stopped(total: int) -> Any:
     """A job that was stopped before it started computing."""
-    job = Job(total, lambda progress: progress(0, total), None)  # type: ignore[arg-type,return-value]
+    job = Job(total, lambda progress: progress(0, total), None)  # type: ignore[arg-type,return-value]  # no result
     job.stop()
     job.start()
     assert job.wait(20)

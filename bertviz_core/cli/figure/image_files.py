@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.figures.base.caption import Caption
@@ -80,12 +81,12 @@ def file_content(
         ) from error
 
 
-async def _drawn(ending: str, picture: "FigureSpec", caption: "Caption", theme: "Theme", figure: object) -> bytes:
+async def _drawn(ending: str, picture: "FigureSpec", caption: "Caption", theme: "Theme", figure: Any) -> bytes:
     import kaleido
 
     page = kaleido.PageGenerator(mathjax=False)
     async with kaleido.Kaleido(n=1, timeout=SECONDS, page_generator=page, proxy_server=NOWHERE) as browser:
-        size = {"width": figure.layout.width, "height": figure.layout.height or 450}  # type: ignore[attr-defined]  # plotly is untyped
+        size = {"width": figure.layout.width, "height": figure.layout.height or 450}
         drawing = await browser.calc_fig(figure, opts={"format": "svg", "scale": 1, **size})
         svg = captioned_svg(drawing.decode(), picture.title, caption, theme, picture.alt)
         if ending == ".svg":

@@ -138,7 +138,9 @@ function drawHead(view, svg, layer) {
   line(`their products, number by number; sum ${short(part.total)}`, 82, { fill: look.muted });
   svg.append(strip(view, part.products.values, peak(part.products.values), { x, y: y + 88, width: w, height: 20 }));
   const added = part.addedName ? ` ${part.added === null ? "masked" : `+ ${short(part.added)} (${part.addedName})`}` : "";
-  line(`${short(part.total)} × ${short(part.scaling)} = ${short(part.scaled)}${added}  →  softmax over all keys  →  weight ${fixed(part.weight, 4)}`, 130, { weight: 600 });
+  const product = `${short(part.total)} × ${short(part.scaling)} = ${short(part.scaled)}${added}`, weight = `weight ${fixed(part.weight, 4)}`;
+  const forms = [`${product}  →  softmax over all keys  →  ${weight}`, `${product} → softmax → ${weight}`, `softmax of ${short(part.scaled)}${added}: ${weight}`, weight];
+  line(forms.find((each) => textWidth(each, SIZE, 600) <= w) ?? weight, 130, { weight: 600 });
   line(`value of “${key}”`, 152, { room: half, fill: look.muted });
   line(`mix of all values, each × its weight`, 152, { x: x + half + 24, room: half, fill: look.muted });
   const most = Math.max(peak(part.value.values), peak(part.mix.values));
