@@ -82,6 +82,18 @@ class Journey:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ChangedJourney:
+    """A journey and that of the same text with one change; both have equally many tokens and layers."""
+
+    change: str
+    """The change, as a phrase."""
+    before: Journey
+    """The unchanged journey."""
+    after: Journey
+    """The journey with the change."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class EmbeddingOpening:
     """Composition of the vector that enters the first layer, for one token."""
 

@@ -1,6 +1,7 @@
 """The journey of a text through the model, as an interactive drawing."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from bertviz_core.api.results.base import Result
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.style import THEMES, theme_named
 from bertviz_core.journey.results import Journey
+from bertviz_core.questions.interventions.journey_change import CHANGE, changed_journey
+from bertviz_core.questions.interventions.single_text import REMOVED_FOR
 from bertviz_core.questions.tables.texts import journey_json, journey_lines
 from bertviz_core.questions.texts.journey_file import journey_page
 from bertviz_core.text import escape_controls, quoted
@@ -33,6 +36,30 @@ class JourneyResult(Result[Journey]):
         columns: dict[str, Any] = {"layer": layers, "token": tokens, "label": [way.labels[at] for at in tokens]}
         measures = {"turn": way.turn, "length": way.length, "entropy": way.entropy}
         return pd.DataFrame({**columns, **{name: each.ravel() for name, each in measures.items() if each is not None}})
+
+    @checked
+    def changed(self, change: str, *, mean: bool = False) -> pd.DataFrame:
+        """The same journey with one change, one row per layer and token: before, after and difference per number.
+
+        Columns: layer, token, label, label_after, then for each of turn, length and entropy NAME, NAME_after and
+        NAME_difference (after minus before).
+
+        Args:
+            change: "head-LAYER.HEAD" or "layer-LAYER" to switch off, or "mask-POSITION" to mask a token.
+            mean: whether a head or layer is replaced by its mean over the reference set instead of zero.
+
+        Raises:
+            BertvizError: there is no such head, layer or token, or this model cannot be changed so.
+        """
+        source = self._source
+        values = {**source.options.values, CHANGE.key: change, REMOVED_FOR.key: REMOVED_FOR.options[mean]}
+        after = changed_journey(source.model, replace(source.options, values=values)).result.after
+        before, other = self.to_pandas(), JourneyResult(after, source).to_pandas()
+        table = before[["layer", "token", "label"]].assign(label_after=other["label"])
+        for name in before.columns[3:]:
+            table[name], table[f"{name}_after"] = before[name], other[name]
+            table[f"{name}_difference"] = other[name] - before[name]
+        return table
 
     @checked
     def html(self, *, theme: str = "light") -> str:

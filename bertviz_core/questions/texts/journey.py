@@ -18,7 +18,7 @@ from bertviz_core.questions.question import Answer, question
 from bertviz_core.questions.texts.heads import HEAD, KEY, LAYER, QUERY, cell
 from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.questions.texts.tokens import tokens
-from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.tokenization import longest_piece
 
 COLOURS = ("turn", "length", "entropy")
@@ -41,11 +41,21 @@ def journey(opened: Opened, options: Options) -> Answer[Journey]:
         made = run(opened, options)
     except (MissingFilesError, UnsupportedModelError) as error:
         return _without_run(opened, options, str(error))
-    trace = made.result
+    travelled = journey_of(opened, made.result)
+    return made.of(travelled, travelled.notices)
+
+
+def journey_of(opened: Opened, trace: Trace) -> Journey:
+    """Return the stages of a model, and their effect on every token in a run.
+
+    Args:
+        opened: the model.
+        trace: the run.
+    """
     stages, title = _stages(opened, trace.num_hidden_layers)
     count = len(trace.tokens)
     known = trace.attention_source != "none"
-    travelled = Journey(
+    return Journey(
         trace.model,
         title,
         trace.revision,
@@ -59,7 +69,6 @@ def journey(opened: Opened, options: Options) -> Answer[Journey]:
         trace.num_attention_heads if known else 0,
         (*trace.notices, *([] if known else [trace.attention_note])),
     )
-    return made.of(travelled, travelled.notices)
 
 
 @question(params=(QUERY,))

@@ -1,0 +1,102 @@
+"""Run a text with one change: a token masked, or a head or a layer ablated by the interventions package."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.interventions.gates import Gated, open_gates
+from bertviz_core.interventions.hooks import intervening
+from bertviz_core.interventions.parts import model_parts
+from bertviz_core.interventions.results import MeanActivations
+from bertviz_core.lazy_imports import torch
+from bertviz_core.models.families import family
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.trace.results import Tokens, Trace
+from bertviz_core.trace.run import RUN_LOCK, trace_unlocked
+from bertviz_core.trace.tokenization import TextTokenizer
+from bertviz_core.trace.verification import check_recording
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of a run."""
+
+    kind: Literal["mask", "head", "layer"]
+    """A token masked, a head ablated, or a layer ablated."""
+    at: int
+    """Position of the token, or index of the layer."""
+    head: int = 0
+    """Index of the head, for "head"."""
+
+    def __str__(self) -> str:
+        """Return the change as a phrase."""
+        named = {"mask": f"token {self.at} masked", "head": f"head {self.head} of layer {self.at} switched off"}
+        return named.get(self.kind, f"layer {self.at} switched off")
+
+
+def masked_tokens(tokenizer: TextTokenizer, tokens: Tokens, position: int) -> Tokens:
+    """Replace a token by the mask token.
+
+    Raises:
+        UnsupportedModelError: the tokenizer has no mask token.
+    """
+    mask = tokenizer.tokenizer.mask_token_id
+    if mask is None:
+        raise UnsupportedModelError(
+            "This tokenizer has no mask token, so no token can be masked; switch off a head or a layer instead."
+        )
+    ids, names = np.array(tokens.input_ids), list(tokens.tokens)
+    ids[position], names[position] = mask, str(tokenizer.tokenizer.convert_ids_to_tokens(mask))
+    return replace(tokens, input_ids=ids, tokens=tuple(names))
+
+
+def ablated_trace(
+    loaded: LoadedModel, tokens: Tokens, change: Change, heads: int, means: MeanActivations | None = None
+) -> Trace:
+    """Run a text with a head or a layer ablated.
+
+    An ablated layer returns its input, plus its mean change for mean ablation; where layers share weights, only this
+    application is ablated.
+
+    Args:
+        loaded: the model.
+        tokens: the text.
+        change: the ablated head or layer.
+        heads: number of heads of a layer.
+        means: mean activations for mean ablation; None for zero ablation.
+
+    Raises:
+        UnsupportedModelError: heads or whole layers of this family cannot be ablated.
+    """
+    layers = loaded.num_hidden_layers
+    with RUN_LOCK:
+        check_recording(loaded)
+        parts = model_parts(loaded)
+        if change.kind == "layer" and not parts.layers:
+            raise UnsupportedModelError(
+                f"{family(loaded.model_type).title} has no module for a whole layer, so no layer can be switched off; "
+                "switch off a head instead."
+            )
+        gates = open_gates(1, layers, heads, str(loaded.model.device))
+        if change.kind == "layer":
+            gates.layers[0, change.at] = 0
+        else:
+            gates.heads[0, change.at, change.head] = 0
+        with torch.inference_mode(), intervening(loaded.model, parts, layers, Gated(gates, means)):
+            made = trace_unlocked(loaded, tokens)
+    return made if change.kind == "head" else _with_output(made, change.at, means)
+
+
+def _with_output(made: Trace, layer: int, means: MeanActivations | None) -> Trace:
+    """Set the state after an ablated layer, which most families record before the layer's output is replaced.
+
+    The last state is what the model returns, so it is right already.
+    """
+    if layer + 2 == len(made.hidden_states):
+        return made
+    states = made.hidden_states.copy()
+    states[layer + 1] = states[layer] + (0 if means is None else means.layers[layer])
+    states.setflags(write=False)
+    return replace(made, hidden_states=states)

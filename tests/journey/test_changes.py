@@ -1,0 +1,144 @@
+"""A changed run equals runs of the model's own modules with hooks written here, and the effects of Heads that matter.
+
+Covers `bertviz_core/questions/interventions/journey_change.py`.
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from bertviz_core import open_model
+from bertviz_core.errors import TextError, UnsupportedModelError
+from bertviz_core.journey.changes import Change, masked_tokens
+from bertviz_core.journey.results import ChangedJourney
+from bertviz_core.questions.interventions.journey_change import changed_journey
+from bertviz_core.questions.opened import OpenedModel
+from bertviz_core.questions.parameters import Options
+from bertviz_core.settings import Settings
+
+TEXT = "I love my pet python."
+
+
+@pytest.fixture(scope="module")
+def opened() -> OpenedModel:
+    return OpenedModel("all-MiniLM-L6-v2", Settings.from_environment())
+
+
+def _changed(opened: OpenedModel, change: str, **more: str) -> ChangedJourney:
+    return changed_journey(opened, Options((TEXT,), values={"change": change, **more})).result
+
+
+def _lengths(opened: OpenedModel, ids: Any) -> Any:
+    """Lengths of the states that enter layers 1 to 5, and of the output, by hooks on the model's modules."""
+    entered: list[Any] = []
+    model = opened.loaded.model
+    layers = model.encoder.layer
+    hooks = [
+        each.register_forward_pre_hook(
+            lambda _, args, kwargs: entered.append((args or [*kwargs.values()])[0][0]), with_kwargs=True
+        )
+        for each in layers[1:]
+    ]
+    try:
+        with torch.inference_mode():
+            last = model(torch.tensor(np.array(ids))[None]).last_hidden_state[0]
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return torch.stack([*entered, last]).norm(dim=-1).numpy()
+
+
+def test_a_head_switched_off_equals_its_columns_set_to_zero(opened: OpenedModel) -> None:
+    found = _changed(opened, "head-3.5")
+    dense = opened.loaded.model.encoder.layer[3].attention.output.dense
+    size = dense.in_features // 12
+    kept = dense.weight.detach().clone()
+    with torch.no_grad():
+        dense.weight[:, 5 * size : 6 * size] = 0
+    try:
+        lengths = _lengths(opened, opened.tokens(TEXT, None).input_ids)
+    finally:
+        with torch.no_grad():
+            dense.weight.copy_(kept)
+    assert found.after.length == pytest.approx(lengths, abs=1e-4)
+    assert found.before.length is not None
+    assert np.abs(lengths[3:] - found.before.length[3:]).max() > 1e-2
+    assert found.change == "head 5 of layer 3 switched off"
+
+
+@pytest.mark.parametrize("layer", [1, 5])
+def test_a_layer_switched_off_is_passed_unchanged(opened: OpenedModel, layer: int) -> None:
+    found = _changed(opened, f"layer-{layer}")
+    module = opened.loaded.model.encoder.layer[layer]
+    hook = module.register_forward_hook(
+        lambda _, args, kwargs, output: (
+            (args or [*kwargs.values()])[0]
+            if torch.is_tensor(output)
+            else ((args or [*kwargs.values()])[0], *output[1:])
+        ),
+        with_kwargs=True,
+    )
+    try:
+        lengths = _lengths(opened, opened.tokens(TEXT, None).input_ids)
+    finally:
+        hook.remove()
+    assert found.after.length == pytest.approx(lengths, abs=1e-4)
+    assert found.after.turn is not None
+    assert found.after.turn[layer] == pytest.approx(0, abs=1e-5)
+
+
+def test_a_masked_token_equals_a_run_with_its_id_replaced(opened: OpenedModel) -> None:
+    found, ids = _changed(opened, "mask-5"), opened.tokens(TEXT, None).input_ids.copy()
+    ids[5] = opened.tokenizer.tokenizer.mask_token_id
+    assert found.after.length == pytest.approx(_lengths(opened, ids), abs=1e-4)
+    assert found.after.labels[5] == "[MASK]"
+    assert found.before.labels[5] == "python"
+
+
+def test_mean_ablation_differs_from_zero_ablation(opened: OpenedModel) -> None:
+    zero, mean = _changed(opened, "head-3.5"), _changed(opened, "head-3.5", removed_for="its mean")
+    assert zero.after.length is not None
+    assert mean.after.length is not None
+    assert np.abs(zero.after.length - mean.after.length).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ("", "No change was named"),
+        ("head 3", "There is no change 'head 3'"),
+        ("head-6.0", "There is no layer 6 in 'all-MiniLM-L6-v2', which has layers 0 to 5"),
+        ("head-0.12", "There is no head 12"),
+        ("layer-9", "There is no layer 9"),
+        ("mask-8", "There is no token 8 in the text, which has tokens 0 to 7"),
+    ],
+)
+def test_a_change_that_is_not_there_is_an_error(opened: OpenedModel, change: str, sentence: str) -> None:
+    with pytest.raises(TextError, match=sentence):
+        _changed(opened, change)
+
+
+def test_without_a_mask_token_nothing_is_masked(opened: OpenedModel) -> None:
+    own = opened.tokenizer.tokenizer
+    mask = own.mask_token
+    own.mask_token = None
+    try:
+        with pytest.raises(UnsupportedModelError, match="no mask token"):
+            masked_tokens(opened.tokenizer, opened.tokens(TEXT, None), 0)
+    finally:
+        own.mask_token = mask
+
+
+def test_a_change_names_itself() -> None:
+    assert [str(Change("mask", 3)), str(Change("layer", 2))] == ["token 3 masked", "layer 2 switched off"]
+
+
+def test_the_library_has_both_numbers_and_their_difference() -> None:
+    table = open_model("all-MiniLM-L6-v2").journey(TEXT).changed("layer-1")
+    assert len(table) == 6 * 8
+    assert table.query("layer == 1")["turn_after"].to_numpy() == pytest.approx(0, abs=1e-5)
+    both = (table["turn"] + table["turn_difference"]).to_numpy()
+    assert both == pytest.approx(table["turn_after"].to_numpy(), abs=1e-5)
+    assert (table.query("layer == 0")["length_difference"].abs() < 1e-5).all()
