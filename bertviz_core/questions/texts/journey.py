@@ -58,6 +58,7 @@ def journey(opened: Opened, options: Options) -> Answer[Journey]:
         strips_of(trace, BINS[(count > FEW) + (count > SEVERAL)]),
         trace.num_attention_heads if known else 0,
         (*trace.notices, *([] if known else [trace.attention_note])),
+        attention_note="" if known else trace.attention_note,
     )
     return made.of(travelled, travelled.notices)
 
