@@ -74,6 +74,8 @@ class Journey:
     """Notices, one sentence each."""
     missing: str = ""
     """Why the model was not run, one sentence; "" if it was."""
+    attention_note: str = ""
+    """Why the attention is unknown, one sentence; "" if it is known or the model was not run."""
 
     @property
     def layers(self) -> int:

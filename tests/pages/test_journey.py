@@ -77,5 +77,6 @@ def test_families_that_lack_something_are_drawn_with_one_sentence(
     at = opened("journey", model=family, layer="1", text="i love my pet python")
     sent = header(at)
     assert sent["layers"] == 3
+    assert ("Fourier" in sent["attention_note"]) == (family == "fnet")
     words = said(" ".join(each.value for each in [*at.markdown, *at.caption, *at.warning])) + sent["missing"]
     assert {"fnet": "Fourier", "funnel": "one row", "t5": "T5"}[family] in words

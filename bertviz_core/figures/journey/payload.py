@@ -134,6 +134,7 @@ def journey_payload(
         "layers": journey.layers,
         "heads": journey.heads,
         "missing": journey.missing,
+        "attention_note": journey.attention_note,
         "look": _colours(theme),
         "path": asdict(path),
         "colour": colour,

@@ -68,6 +68,7 @@ def journey_of(opened: Opened, trace: Trace) -> Journey:
         strips_of(trace, BINS[(count > FEW) + (count > SEVERAL)]),
         trace.num_attention_heads if known else 0,
         (*trace.notices, *([] if known else [trace.attention_note])),
+        attention_note="" if known else trace.attention_note,
     )
 
 

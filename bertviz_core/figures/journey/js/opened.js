@@ -38,7 +38,7 @@ function drawHeads(view, svg, stage) {
   const { plan, path, look, header } = view, { box, inside } = plan, layer = Number(path.open);
   const part = view.parts.get(partName({ kind: "layer", layer, token: path.token }));
   if (!header.heads) {
-    wrapped(view.refused ?? "Attention of this layer is not known.", box.w - 32, 4).forEach((line, at) => svg.append(label(view, line, box.x + 16, box.y + 64 + 20 * at, { fill: look.muted })));
+    wrapped(view.refused ?? header.attention_note, box.w - 32, 4).forEach((line, at) => svg.append(label(view, line, box.x + 16, box.y + 64 + 20 * at, { fill: look.muted })));
     return drawSteps(view, svg, stage);
   }
   if (!part) return drawWaiting(view, svg, box.x + 16, box.y + 70);

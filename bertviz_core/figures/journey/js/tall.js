@@ -32,7 +32,7 @@ function drawTall(view, svg) {
 function drawTallInner(view, svg, row, layer, { x, w, y }) {
   const { header, path, look } = view;
   if (header.missing || (path.open !== "embeddings" && !header.heads)) {
-    const words = header.missing || view.refused || "Attention of this layer is not known.";
+    const words = header.missing || view.refused || header.attention_note;
     return wrapped(words, w, 5).forEach((line, at) => svg.append(label(view, line, x, y + 18 + 20 * at, { fill: look.muted })));
   }
   if (path.open === "embeddings") {
