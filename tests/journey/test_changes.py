@@ -1,8 +1,12 @@
-"""A changed run equals runs of the model's own modules with hooks written here, and the effects of Heads that matter.
+"""A changed run equals runs of the model's own modules with hooks, weights or ids changed here.
 
 Covers `bertviz_core/questions/interventions/journey_change.py`.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +18,12 @@ from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.journey.changes import Change, masked_tokens
 from bertviz_core.journey.results import ChangedJourney
 from bertviz_core.questions.interventions.journey_change import changed_journey
+from bertviz_core.questions.interventions.single_text import means_in_place
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import SILENT
 from bertviz_core.settings import Settings
+from tests.helpers.tiny_models import save_tiny
 
 TEXT = "I love my pet python."
 
@@ -68,25 +75,57 @@ def test_a_head_switched_off_equals_its_columns_set_to_zero(opened: OpenedModel)
     assert found.change == "head 5 of layer 3 switched off"
 
 
+@contextmanager
+def _bypassed(module: Any, added: Any = 0) -> Iterator[None]:
+    """Let a layer return its input, plus a vector."""
+
+    def output(_: Any, args: Any, kwargs: Any, output: Any) -> Any:
+        state = (args or [*kwargs.values()])[0] + added
+        return state if torch.is_tensor(output) else (state, *output[1:])
+
+    hook = module.register_forward_hook(output, with_kwargs=True)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
 @pytest.mark.parametrize("layer", [1, 5])
 def test_a_layer_switched_off_is_passed_unchanged(opened: OpenedModel, layer: int) -> None:
     found = _changed(opened, f"layer-{layer}")
-    module = opened.loaded.model.encoder.layer[layer]
-    hook = module.register_forward_hook(
-        lambda _, args, kwargs, output: (
-            (args or [*kwargs.values()])[0]
-            if torch.is_tensor(output)
-            else ((args or [*kwargs.values()])[0], *output[1:])
-        ),
-        with_kwargs=True,
-    )
-    try:
+    with _bypassed(opened.loaded.model.encoder.layer[layer]):
         lengths = _lengths(opened, opened.tokens(TEXT, None).input_ids)
-    finally:
-        hook.remove()
     assert found.after.length == pytest.approx(lengths, abs=1e-4)
     assert found.after.turn is not None
     assert found.after.turn[layer] == pytest.approx(0, abs=1e-5)
+
+
+def test_a_layer_replaced_by_its_mean_adds_it_to_every_token(opened: OpenedModel) -> None:
+    found = _changed(opened, "layer-1", removed_for="its mean")
+    means = means_in_place(opened, Options(values={"removed_for": "its mean"}), SILENT)
+    assert means is not None
+    assert np.abs(means.layers[1]).max() > 1e-3
+    with _bypassed(opened.loaded.model.encoder.layer[1], torch.tensor(means.layers[1])):
+        lengths = _lengths(opened, opened.tokens(TEXT, None).input_ids)
+    assert found.after.length == pytest.approx(lengths, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("family", "layers", "read"),
+    [("gpt2", "h", ("input_ids", "token_type_ids")), ("modernbert", "layers", ("input_ids",))],
+)
+def test_the_last_layer_switched_off_keeps_the_final_norm(
+    family: str, layers: str, read: tuple[str, ...], tmp_path: Path
+) -> None:
+    save_tiny(family, tmp_path / family)
+    model = OpenedModel(family, replace(Settings.from_environment(), models_dir=tmp_path))
+    text = "i love my pet python"
+    after = changed_journey(model, Options((text,), values={"change": "layer-2"})).result.after
+    encoded = model.tokenizer.tokenizer(text, return_tensors="pt")
+    with _bypassed(getattr(model.loaded.model, layers)[2]), torch.inference_mode():
+        last = model.loaded.model(**{name: encoded[name] for name in read}).last_hidden_state[0]
+    assert after.length is not None
+    assert after.length[-1] == pytest.approx(last.norm(dim=-1).numpy(), abs=1e-4)
 
 
 def test_a_masked_token_equals_a_run_with_its_id_replaced(opened: OpenedModel) -> None:

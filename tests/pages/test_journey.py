@@ -80,3 +80,4 @@ def test_families_that_lack_something_are_drawn_with_one_sentence(
     assert ("Fourier" in sent["attention_note"]) == (family == "fnet")
     words = said(" ".join(each.value for each in [*at.markdown, *at.caption, *at.warning])) + sent["missing"]
     assert {"fnet": "Fourier", "funnel": "one row", "t5": "T5"}[family] in words
+    assert words.count("Fourier") == (family == "fnet"), "the drawing has the sentence too, so the page has it once"

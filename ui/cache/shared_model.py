@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
+import numpy as np
 import streamlit as st
 
 from bertviz_core.errors import BertvizError, TextError
@@ -154,7 +155,7 @@ class SharedModel(Opened):
     def trace(self, tokens: Tokens) -> Trace:
         """Run the model on these tokens; a trace of the caller is reused."""
         for run in self._runs:
-            if run.model == self.source.name and _same_text(run.tokens, tokens):
+            if run.model == self.source.name and _same_tokens(run.tokens, tokens):
                 return run
         return models.traces().trace(self.loaded, tokens, most_waiting=settings().max_queued_runs)
 
@@ -237,8 +238,9 @@ def value_nbytes(value: Any) -> int:
     return retained_nbytes((value.models, value.texts, value.notices)) + sum(map(retained_nbytes, parts.values()))
 
 
-def _same_text(first: Tokens, second: Tokens) -> bool:
-    return first is second or (first.text, first.pair, len(first)) == (second.text, second.pair, len(second))
+def _same_tokens(first: Tokens, second: Tokens) -> bool:
+    same_text = (first.text, first.pair) == (second.text, second.pair)
+    return first is second or (same_text and np.array_equal(first.input_ids, second.input_ids))
 
 
 def spinning(key: Hashable) -> AbstractContextManager[None]:

@@ -15,7 +15,7 @@ WAIT_S = 0.05
 """Seconds between two checks whether a waiting run is still wanted."""
 CHECK_AFTER_S = 2.0
 """Seconds until recorded attention is compared with the model's own, so that the first page does not wait for it."""
-Key = tuple[str, str, str, str, str, str | None, int]
+Key = tuple[str, str, str, str, str, str | None, bytes]
 
 
 class TraceCache:
@@ -95,7 +95,7 @@ class TraceCache:
 
 def _key(loaded: LoadedModel, tokens: Tokens) -> Key:
     source = loaded.attention_source  # a model that failed its comparison is run again
-    return loaded.name, loaded.revision, loaded.dtype, source, tokens.text, tokens.pair, len(tokens)
+    return loaded.name, loaded.revision, loaded.dtype, source, tokens.text, tokens.pair, tokens.input_ids.tobytes()
 
 
 def _check_soon(loaded: LoadedModel) -> None:

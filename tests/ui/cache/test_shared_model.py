@@ -8,6 +8,7 @@ import streamlit as st
 from safetensors.numpy import load_file, save_file
 
 from bertviz_core.attention.results import MapOptions
+from bertviz_core.journey.changes import masked_tokens
 from bertviz_core.questions.byte_cache import retained_nbytes
 from bertviz_core.questions.models.checkpoints import OTHER, checkpoint_comparison
 from bertviz_core.questions.parameters import Options
@@ -76,3 +77,10 @@ def test_a_run_is_kept_with_the_runs_alone(made: Trace) -> None:
     assert models.traces().nbytes == answer.result.nbytes
     assert decorator.results().nbytes - before < answer.result.nbytes
     assert run(SharedModel(MODEL), Options((TEXT,))).result is answer.result
+
+
+def test_a_run_with_a_masked_token_is_not_that_of_the_text(made: Trace) -> None:
+    masked = masked_tokens(SharedModel(MODEL).tokenizer, made.tokens, 5)
+    for shared in (SharedModel(MODEL, made), SharedModel(MODEL)):
+        clean = shared.trace(made.tokens)
+        assert abs(shared.trace(masked).hidden_states[-1] - clean.hidden_states[-1]).max() > 0.01

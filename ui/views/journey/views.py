@@ -98,7 +98,7 @@ def _openings(opened: SharedModel, journey: Journey, path: Path) -> list[Embeddi
     try:
         if path.open == EMBEDDINGS:
             found.append(questions.embeddings(opened, asked()).result)
-        elif path.open:
+        elif path.open and journey.heads:
             values["layer"] = path.open
             layer = questions.layer_opening(opened, asked()).result
             found.append(layer)
