@@ -154,7 +154,7 @@ class Stop(NamedTuple):
 
 def opened(page: Page, server: str, name: str) -> None:
     """Open a page in its first view, and wait until it is drawn."""
-    page.goto(f"{server}/{'' if name == 'overview' else name}{QUERY.get(name, '')}")
+    page.goto(f"{server}/{name}{QUERY.get(name, '')}")
     drawn(page, name, next(iter(PAGES[name])))
 
 

@@ -78,7 +78,7 @@ def views(page: Page, address: str, settled: str = SETTLED) -> Iterator[str]:
 def address(server: str, name: str) -> str:
     """Return the address of a page, with a second text where its first view compares two."""
     pair = "?pair=I+love+coding+in+python." if name in ("causes", "words") else ""
-    return f"{server}/{name if name != 'overview' else ''}{pair}"
+    return f"{server}/{name}{pair}"
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -76,6 +76,18 @@ def sentence(page: Page) -> str:
     return page.locator(".journey .live").text_content() or ""
 
 
+def test_the_dashboard_opens_with_it_and_older_links_still_lead_where_they_did(page: Page, server: str) -> None:
+    page.goto(server)
+    page.locator(".journey svg").wait_for()
+    expect(page).to_have_url(f"{server}/")
+    first = page.get_by_test_id("stSidebar").get_by_role("navigation", name="Pages").get_by_role("link").first
+    expect(first).to_have_text(re.compile("Journey$"))
+    opened(page, server, layer=2, query=5)
+    expect(page.locator("[data-name='Close layer 2']")).to_be_visible()
+    page.goto(f"{server}/overview?model=bert-base-uncased")
+    expect(page.locator("[data-testid=stMetric]").first).to_contain_text("109,482,240")
+
+
 def test_the_five_minute_questions_are_answered_by_clicks_alone(page: Page, server: str) -> None:
     opened(page, server, text="The bank of the river was steep.")
     page.locator("[data-name^='Token'][data-name*='bank']").click()

@@ -35,8 +35,7 @@ LOWEST = 90
 def address(server: str, name: str, number: int) -> str:
     step = lesson(name).steps[number - 1]
     named = [(key, value) for key, values in step.query.items() for value in values]
-    page = "" if step.page == "overview" else step.page
-    return f"{server}/{page}?{urlencode([*named, ('lesson', name), ('step', number)])}"
+    return f"{server}/{step.page}?{urlencode([*named, ('lesson', name), ('step', number)])}"
 
 
 def height(page: Page) -> float:

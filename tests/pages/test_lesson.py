@@ -205,7 +205,7 @@ def test_a_lesson_that_was_changed_is_read_again(own: Path) -> None:
 
 def test_the_overview_offers_the_tour_until_it_is_taken() -> None:
     at = opened("overview")
-    address = f"?model=bert-base-uncased&lesson={FIRST}&step=1"
+    address = f"overview?model=bert-base-uncased&lesson={FIRST}&step=1"
     assert addresses(component(at, "tour_entry_link")["links"]) == {
         "Take the tour: BERT from the outside in, 10 steps": address
     }
