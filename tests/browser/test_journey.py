@@ -102,7 +102,7 @@ def test_the_five_minute_questions_are_answered_by_clicks_alone(page: Page, serv
     expect(page.locator(".journey svg")).to_contain_text(f"weight {weight[2]}")
     expect(page.locator(".journey svg")).to_contain_text("their products, number by number")
     expect(page).to_have_url(re.compile(rf"layer={layer[1]}&head=0"))
-    page.locator(".journey svg a", has_text="every number of this cell").click()
+    page.get_by_role("link", name="Heads: every number of this cell").click()
     expect(page).to_have_url(re.compile(rf"/heads\?.*layer={layer[1]}"))
     expect(page.get_by_text("The outputs of all heads").first).to_be_visible()
     page.go_back()

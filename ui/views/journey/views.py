@@ -14,19 +14,19 @@ from bertviz_core.questions.texts import journey as questions
 from bertviz_core.questions.texts.hidden_states import MEASURE
 from bertviz_core.questions.texts.journey_file import EMBEDDINGS, journey_page
 from ui import session
+from ui.address.journey_links import drawing_links
 from ui.cache.shared_model import SharedModel
 from ui.cache.view_notes import view_in_sight
 from ui.components.journey import journey_view, serial
-from ui.views.journey.controls import DRAWING, option, path_of, take_path
+from ui.views.journey.controls import DRAWING, first_token, option, path_of, take_path
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import file_name, folded_table
 from ui.widgets.files.captions import note_figure
 from ui.widgets.files.theme import chosen_theme, theme_select
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.journey_place import remember_journey
 
 FILE_HELP = "One file in which the layers and heads of the chosen token still open; it needs no network."
-LINKS = {"attention": "attention", "cell": "heads?view=One+cell"}
-"""Part of the drawing -> the page that shows it in full."""
 
 
 @st.fragment
@@ -34,6 +34,8 @@ LINKS = {"attention": "attention", "cell": "heads?view=One+cell"}
 def drawing_view(name: str, journey: Journey, ending: Ending | None) -> None:
     """Show the drawing; the content of a part is computed when the part is opened."""
     path = path_of(journey)
+    longest = first_token(journey)
+    remember_journey(path, journey.layers, longest)
     openings = [] if journey.missing else _openings(SharedModel(name), journey, path)
     payload = journey_payload(
         journey,
@@ -44,7 +46,7 @@ def drawing_view(name: str, journey: Journey, ending: Ending | None) -> None:
         openings=openings,
         ending=ending,
         said=serial(DRAWING),
-        links=LINKS,
+        links=[] if st.context.is_embedded else drawing_links(journey.layers, longest),
         controls=not session.figure_only(),
     )
     journey_view(payload, DRAWING, take_path)

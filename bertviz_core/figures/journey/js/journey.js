@@ -11,7 +11,6 @@ function journeyView({ data, parentElement, setStateValue }) {
   view.header = header;
   view.look = header.look;
   view.accent = ACCENT[header.look.name] ?? ACCENT.light;
-  view.links = linksOf(header.links);
   if (other || header.said >= view.serial) {
     const { token, open, head, key } = header.path;
     view.path = { token, open, head, key };
@@ -32,13 +31,6 @@ function journeyView({ data, parentElement, setStateValue }) {
   view.watcher.observe(view.sheet);
   return () => view.watcher.disconnect();
 }
-
-// An address names no layer or head 0: the page would take it out, and the way back would stop there.
-const named = (places) => Object.entries(places).filter(([name, at]) => at || name === "query" || name === "key").map(([name, at]) => `${name}=${at}`).join("&");
-const linksOf = ({ attention, cell }) => ({
-  attention: attention && ((layer, head, query) => `${attention}?${named({ layer, head, query })}`),
-  cell: cell && ((layer, head, query, key) => `${cell}&${named({ layer, head, query, key })}`),
-});
 
 function newView(root) {
   const view = { root, serial: 0, path: { token: 0, open: "", head: null, key: null }, back: false, cursor: null, drawnAt: 0 };
@@ -104,6 +96,7 @@ function draw(view) {
   else drawWide(view, svg);
   sheet.replaceChildren(svg);
   if (focus && view.byKey) [...svg.querySelectorAll("[data-name]")].find((node) => node.dataset.name === focus)?.focus({ preventScroll: true });
+  view.root.drawn?.(view);
 }
 
 function cellWords(view, layer, token) {
