@@ -31,8 +31,13 @@ GONE = """(each) => new Promise((done) => {
   const look = () => (each.isConnected ? requestAnimationFrame(look) : done());
   look();
 })"""
-PLACE = f"""() => {{ const {{top, bottom}} = document.querySelector('{FIGURES}').getBoundingClientRect();
-  return [Math.round(top), Math.round(bottom)]; }}"""
+PLACE = f"""() => {{
+  const figure = document.querySelector('{FIGURES}'), inside = [...figure.querySelectorAll("*")];
+  const drawing = inside.map((each) => each.shadowRoot?.querySelector(".journey .sheet")).find(Boolean);
+  const {{top}} = figure.getBoundingClientRect(), {{bottom}} = (drawing ?? figure).getBoundingClientRect();
+  return [Math.round(top), Math.round(bottom)];
+}}"""
+"""Top and bottom of the figure; the links below the drawing of the journey are not part of it."""
 
 
 UNEVEN = """() => {

@@ -8,7 +8,7 @@ import streamlit as st
 
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.text import shortened
-from ui.widgets.journey_place import show_in_journey
+from ui.address.journey_place import show_in_journey
 
 _WORD_JOINER = "\u2060"
 _ADDRESS = re.compile(r"(?<=[a-z0-9+.-]):(?=//)|www(?=\.)|\S(?=@)", re.IGNORECASE)

@@ -15,6 +15,7 @@ from bertviz_core.questions.texts.hidden_states import MEASURE
 from bertviz_core.questions.texts.journey_file import EMBEDDINGS, journey_page
 from ui import session
 from ui.address.journey_links import drawing_links
+from ui.address.journey_place import remember_journey
 from ui.cache.shared_model import SharedModel
 from ui.cache.view_notes import view_in_sight
 from ui.components.journey import journey_view, serial
@@ -24,7 +25,6 @@ from ui.widgets.figure_block import file_name, folded_table
 from ui.widgets.files.captions import note_figure
 from ui.widgets.files.theme import chosen_theme, theme_select
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.journey_place import remember_journey
 
 FILE_HELP = "One file in which the layers and heads of the chosen token still open; it needs no network."
 
