@@ -98,8 +98,9 @@ def test_the_end_sums_up_and_leads_to_the_next_lesson(page: Page, server: str) -
     page.goto(address(server, ORDER[0], 10))
     page.get_by_role("button", name="Sum up").click()
     expect(page.get_by_text("A tokenizer cuts a text into pieces")).to_be_visible()
-    page.get_by_role("link", name="Next lesson: The journey of a sentence, 8 steps").click()
-    expect(page.locator(".lesson-card .title")).to_have_text("The journey of a sentence, step 1 of 8The whole way")
+    page.get_by_role("link", name="Next lesson: Your text through the model, 10 steps").click()
+    title = "Your text through the model, step 1 of 10A lane for each token"
+    expect(page.locator(".lesson-card .title")).to_have_text(title)
     expect(page.get_by_role("heading", name="Journey", exact=True)).to_be_visible()
 
 

@@ -181,6 +181,7 @@ def test_an_own_lesson_is_listed_and_its_words_stay_plain(own: Path) -> None:
     assert list(addresses(component(at, "lessons_list")["links"])) == [
         f"{hostile}, 1 step",
         "BERT from the outside in, 10 steps",
+        "Your text through the model, 10 steps",
         "The journey of a sentence, 8 steps",
         "Tokens, 9 steps",
         "Twelve heads, one matrix, 7 steps",

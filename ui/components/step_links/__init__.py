@@ -35,6 +35,8 @@ class Link:
     """Whether it is the primary link."""
     current: bool = False
     """Whether it leads to the current view."""
+    carried: Sequence[str] = ()
+    """Names that it copies from the address in which it is followed."""
 
 
 def address(page: str, query: Sequence[tuple[str, str]]) -> str:
