@@ -1,14 +1,30 @@
 """The type checker that tests apply to every function of the library: array shapes and Python types."""
 
+from pathlib import Path
 from typing import Any
 
 from beartype import BeartypeConf, beartype
+from beartype.claw import beartype_package
+from jaxtyping import install_import_hook
+
+ROOT = Path(__file__).resolve().parents[2]
 
 CONFIG = BeartypeConf(is_pep484_tower=True)
 PLAIN = (type(None), bool, int, float, str)
 """Types of defaults that may be cached."""
 _checks: dict[tuple[Any, ...], Any] = {}
 """Signature of an inner function -> its check."""
+
+
+def check_package(name: str) -> None:
+    """Check the types in every module of a package that is imported from now on, and shapes where a module has arrays.
+
+    jaxtyping binds the arguments of each call anew to compare the shapes, so only modules with arrays pay for it.
+    """
+    beartype_package(name, conf=CONFIG)
+    paths = [path for path in (ROOT / name).rglob("*.py") if "jaxtyping" in path.read_text(encoding="utf-8")]
+    modules = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in paths]
+    install_import_hook(modules, "tests.helpers.shape_checks.checked")
 
 
 def checked(function: Any) -> Any:
