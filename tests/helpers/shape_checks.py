@@ -3,13 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from beartype import BeartypeConf, beartype
+from beartype import BeartypeConf, BeartypeDecorPlace, beartype
 from beartype.claw import beartype_package
 from jaxtyping import install_import_hook
 
 ROOT = Path(__file__).resolve().parents[2]
 
-CONFIG = BeartypeConf(is_pep484_tower=True)
+# The innermost decorator, since others replace the function, as `@question` does.
+CONFIG = BeartypeConf(is_pep484_tower=True, claw_decor_place_func=BeartypeDecorPlace.FIRST)
 PLAIN = (type(None), bool, int, float, str)
 """Types of defaults that may be cached."""
 _checks: dict[tuple[Any, ...], Any] = {}
