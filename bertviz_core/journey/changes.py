@@ -69,7 +69,7 @@ def masked_tokens(tokenizer: TextTokenizer, tokens: Tokens, position: int) -> To
             "This tokenizer has no mask token, so no token can be masked; switch off a head or a layer instead."
         )
     ids, names = np.array(tokens.input_ids), list(tokens.tokens)
-    ids[position], names[position] = mask, str(tokenizer.tokenizer.convert_ids_to_tokens(mask))
+    ids[position], names[position] = mask, str(tokenizer.tokenizer.convert_ids_to_tokens([mask])[0])
     return replace(tokens, input_ids=ids, tokens=tuple(names))
 
 

@@ -5,7 +5,7 @@ function takeChange(view, answered) {
   if (answered) Object.assign(view, { change: name, mean });
   view.waiting = view.change !== name || view.mean !== mean; // the differences of another change are not drawn meanwhile
   view.now = !view.waiting && change?.measures ? change : null;
-  const words = bannerWords(view), told = words && `${view.change} ${view.mean} ${view.waiting}`;
+  const words = bannerWords(view).join(" "), told = words && `${view.change} ${view.mean} ${view.waiting}`;
   if (words && told !== view.told) view.say(view.now ? `${words} ${changedSentence(view)}` : words);
   view.told = told;
 }
@@ -25,33 +25,36 @@ function changedPlace(view) {
   return { kind, at: Number(first), head: Number(head) };
 }
 
+// What is changed, and what the drawing shows of it.
 function bannerWords(view) {
   const { change } = view.header;
-  if (!view.change) return "";
-  if (view.waiting) return "One moment: the model runs with the change …";
-  if (!view.now) return `Not changed: ${change.refused}`;
+  if (!view.change) return [];
+  if (view.waiting) return ["One moment: the model runs with the change …"];
+  if (!view.now) return [`Not changed: ${change.refused}`];
   const cells = view.back ? "The colours show what the answer rests on without the change." : "The cells show now − before.";
-  const opened = view.path.open === "" ? "" : " The opened part is of the run without the change.";
-  return `Changed: ${change.sentence} ${cells}${opened}`;
+  const opened = view.path.open === "" ? "" : " The opened part shows the run without the change.";
+  return [`Changed: ${change.sentence}`, cells + opened];
 }
 
 // The banner above the drawing: its height, and a function that draws it from y = -height to 0.
 function bannerOf(view, width) {
   const words = bannerWords(view);
-  if (!words) return { height: 0, draw: () => {} };
-  const buttons = [["undo", "Undo the change", () => alter(view, "")]];
+  if (!words.length) return { height: 0, draw: () => {} };
+  const undo = view.now || view.waiting ? ["undo", "Undo the change"] : ["close", "Close the message"];
+  const buttons = [[...undo, () => alter(view, "")]];
   if (view.now && changedPlace(view).kind !== "mask") {
     const [what, name] = view.mean ? ["zero instead", "Replace by zero instead"] : ["mean instead", "Replace by the mean instead"];
     buttons.unshift([what, name, () => alter(view, view.change, !view.mean)]);
   }
   const tall = width < TALL_BELOW, high = tall ? 44 : 26, taken = view.send ? buttons.reduce((sum, [text]) => sum + textWidth(text) + 32, 0) : 0;
-  const lines = wrapped(words, width - 24 - (tall ? 0 : taken), 6), block = 20 * lines.length + 12;
+  const room = width - 24 - (tall ? 0 : taken); // of which bold letters take a tenth more
+  const lines = words.flatMap((each, part) => wrapped(each, part ? room : room * 0.9, 6).map((text) => [text, part ? 400 : 600])), block = 20 * lines.length + 12;
   const height = block + (tall && view.send ? high + 8 : 0) + 8;
   return {
     height,
     draw: (svg) => {
       svg.append(el("rect", { x: 1, y: 1 - height, width: width - 2, height: height - 10, rx: 6, fill: "none", stroke: view.accent, class: "banner" }));
-      lines.forEach((line, at) => svg.append(label(view, line, 12, 20 - height + 20 * at, { weight: at ? 400 : 600 })));
+      lines.forEach(([line, weight], at) => svg.append(label(view, line, 12, 21 - height + 20 * at, { weight })));
       let x = tall ? 12 : width - taken - 2;
       for (const [text, name, act] of buttons) {
         const w = textWidth(text) + 24;
@@ -72,7 +75,7 @@ function drawChip(view, svg, words, name, { x, y, w, h = 24 }, act, pressed) {
 
 // The button that makes a change where its part stands, and undoes it.
 function drawSwitch(view, svg, change, [off, on], what, place) {
-  const pressed = view.change === change;
+  const pressed = view.change === change && Boolean(view.now || view.waiting);
   const name = pressed ? on : off;
   drawChip(view, svg, place.words && !pressed ? place.words : name, `${name[0].toUpperCase()}${name.slice(1)} ${what}`, place, () => alter(view, pressed ? "" : change), pressed);
 }

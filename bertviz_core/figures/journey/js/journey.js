@@ -49,7 +49,7 @@ function newView(root) {
   view.bar = root.querySelector(".bar");
   view.watcher = new ResizeObserver(() => Math.abs(view.sheet.clientWidth - view.drawnAt) > 1 && draw(view));
   view.measure = () => view.header.measures.find(({ key }) => key === view.colour) ?? view.header.measures[0];
-  view.measureName = () => view.measure()?.name ?? "";
+  view.measureName = () => `${view.now ? "now − before, " : ""}${view.measure()?.name ?? ""}`;
   view.most = (measure) => (measure.most ??= Math.max(...chunkMost(measure.values), 1e-9));
   view.strips = () => view.now?.strips ?? view.header.strips;
   view.say = (words) => { view.live.textContent = words; };

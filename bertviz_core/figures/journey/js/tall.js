@@ -1,8 +1,8 @@
 // The drawing on a phone: the chosen token alone, from top to bottom.
 function drawTall(view, svg) {
   const { header, path, plan, look } = view, { width } = plan, seq = Math.max(header.labels.length, 1), x = 8, w = width - 16;
-  const word = header.labels[path.token] ?? "your text", { kind, at } = changedPlace(view);
-  svg.append(label(view, cut(`“${word}”, token ${path.token} of ${seq}`, w, 16, 700), x, 24, { weight: 700, size: 16, struck: kind === "mask" && at === path.token }));
+  const word = header.labels[path.token] ?? "your text", { kind, at } = changedPlace(view), masked = kind === "mask" && at === path.token ? ", masked" : "";
+  svg.append(label(view, cut(`“${word}”, token ${path.token} of ${seq}${masked}`, w, 16, 700), x, 24, { weight: 700, size: 16 }));
   const masks = view.send && header.measures.length, part = masks ? (w - 96) / 2 : (w - 12) / 2;
   if (masks) drawMask(view, svg, { words: "mask", x: x + part + 8, y: 38, w: 80, h: 44 });
   [["previous token", -1, x], ["next token", 1, x + w - part]].forEach(([words, step, left]) => {

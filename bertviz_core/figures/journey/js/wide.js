@@ -46,7 +46,8 @@ function drawHeadings(view, svg) {
   if (!longest.length) return;
   const from = longest[0].x, to = longest.at(-1).x + longest.at(-1).w;
   const words = sameBuild(view, longest.map(({ index }) => header.stages[index]), layers.some(({ open }) => open));
-  const text = [words, `layers: ${view.measureName()}`].find((each) => each && textWidth(each) < to - from + 24) ?? (to - from > 44 ? "layers" : "");
+  const resting = view.back && header.ending ? "layers: change of the number without each" : "";
+  const text = [resting || words, `layers: ${view.measureName()}`].find((each) => each && textWidth(each) < to - from + 24) ?? (to - from > 44 ? "layers" : "");
   if (text) svg.append(label(view, text, (from + to) / 2, plan.top - 42, { anchor: "middle", fill: look.muted }));
 }
 
@@ -134,7 +135,8 @@ function drawLayer(view, svg, column, number) {
     return shading ? shading.rgb(number * seq + at) : channels(look.neutral);
   };
   if (many(view)) {
-    group.append(picture(seq, 1, rgbOf, { x: column.x, y: plan.lanes[0].y, width: column.w, height: seq * plan.lanes[0].h }));
+    const place = { x: column.x, y: plan.lanes[0].y, width: column.w, height: seq * plan.lanes[0].h };
+    group.append(picture(seq, 1, rgbOf, place), el("rect", { ...place, fill: "none", stroke: look.neutral }));
     group.addEventListener("click", (event) => {
       const box = group.getBoundingClientRect();
       view.go({ token: clamp(Math.floor(((event.clientY - box.top) / box.height) * seq), 0, seq - 1), open: String(number), head: null, key: null });
