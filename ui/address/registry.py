@@ -169,8 +169,9 @@ ROWS: tuple[AddressName, ...] = (
         _words("direction_to", "the text that it leads to"),
         linked="asked",
     ),
+    *_on("causes", interventions.COUNT),
     *_on("causes journey", interventions.REMOVED_FOR),
-    *_on("causes", interventions.COUNT, many_texts.TEXTS_DRAWN),
+    *_on("causes", many_texts.TEXTS_DRAWN),
     *_on("causes", _words("effect_sentences", "sentences, one on each line"), linked="asked"),
     *_on(
         "causes",

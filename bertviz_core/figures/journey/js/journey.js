@@ -75,10 +75,8 @@ function newView(root) {
     draw(view);
   };
   root.addEventListener("pointerdown", () => { view.byKey = false; }, true);
-  root.addEventListener("keydown", (event) => {
-    view.byKey = true;
-    onKey(view, event);
-  });
+  root.addEventListener("keydown", () => { view.byKey = true; }, true);
+  root.addEventListener("keydown", (event) => onKey(view, event));
   return view;
 }
 
