@@ -23,4 +23,4 @@ with shown_to_user():
     name_model(name, f"{travelled.title}, {travelled.layers} layers")
     for notice in travelled.notices:
         st.warning(escape_markdown(notice))
-    drawing_view(name, travelled, None if target is None else ending_of(name, target, travelled))
+    drawing_view(name, travelled, target, None if target is None else ending_of(name, target, travelled))

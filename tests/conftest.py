@@ -15,11 +15,9 @@ os.environ.setdefault("INSIDE_BERT_DEVICE", "cpu")
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 
-from jaxtyping import install_import_hook
+from tests.helpers.shape_checks import check_package
 
-import tests.helpers.shape_checks  # noqa: F401  # the hook looks it up by its name
-
-install_import_hook("bertviz_core", "tests.helpers.shape_checks.checked")
+check_package("bertviz_core")
 
 import dataclasses
 import gc

@@ -6,13 +6,16 @@ from typing import Literal
 import numpy as np
 
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.interventions.gates import Gated, open_gates
+from bertviz_core.interventions.gates import Gated, GateRows, open_gates
 from bertviz_core.interventions.hooks import intervening
-from bertviz_core.interventions.parts import model_parts
+from bertviz_core.interventions.parts import Parts, model_parts
 from bertviz_core.interventions.results import MeanActivations
+from bertviz_core.interventions.runs import InterventionRuns, chosen
+from bertviz_core.interventions.targets.target import Target
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
+from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run import RUN_LOCK, trace_unlocked
 from bertviz_core.trace.tokenization import TextTokenizer
@@ -35,6 +38,24 @@ class Change:
         named = {"mask": f"token {self.at} masked", "head": f"head {self.head} of layer {self.at} switched off"}
         return named.get(self.kind, f"layer {self.at} switched off")
 
+    def sentence(self, label: str, means: MeanActivations | None) -> str:
+        """Return what was changed and how, as a sentence.
+
+        Args:
+            label: label of the masked token.
+            means: mean activations for mean ablation; None for zero ablation.
+        """
+        if self.kind == "mask":
+            return f"Token {self.at} “{label}” is masked: the mask token stands in its place."
+        over = "" if means is None else f"over {counted(means.texts, 'reference text')} (mean ablation)"
+        if self.kind == "head":
+            return f"Head {self.head} of layer {self.at} is switched off: its output is replaced by " + (
+                f"its mean {over}." if over else "zero (zero ablation)."
+            )
+        return f"Layer {self.at} is switched off: it returns its input" + (
+            f" plus its mean change {over}." if over else " (zero ablation)."
+        )
+
 
 def masked_tokens(tokenizer: TextTokenizer, tokens: Tokens, position: int) -> Tokens:
     """Replace a token by the mask token.
@@ -48,7 +69,7 @@ def masked_tokens(tokenizer: TextTokenizer, tokens: Tokens, position: int) -> To
             "This tokenizer has no mask token, so no token can be masked; switch off a head or a layer instead."
         )
     ids, names = np.array(tokens.input_ids), list(tokens.tokens)
-    ids[position], names[position] = mask, str(tokenizer.tokenizer.convert_ids_to_tokens(mask))
+    ids[position], names[position] = mask, str(tokenizer.tokenizer.convert_ids_to_tokens([mask])[0])
     return replace(tokens, input_ids=ids, tokens=tuple(names))
 
 
@@ -74,19 +95,52 @@ def ablated_trace(
     with RUN_LOCK:
         check_recording(loaded)
         parts = model_parts(loaded)
-        if change.kind == "layer" and not parts.layers:
-            raise UnsupportedModelError(
-                f"{family(loaded.model_type).title} has no module for a whole layer, so no layer can be switched off; "
-                "switch off a head instead."
-            )
-        gates = open_gates(1, layers, heads, str(loaded.model.device))
-        if change.kind == "layer":
-            gates.layers[0, change.at] = 0
-        else:
-            gates.heads[0, change.at, change.head] = 0
+        gates = _close(open_gates(1, layers, heads, str(loaded.model.device)), change, parts, loaded)
         with torch.inference_mode(), intervening(loaded.model, parts, layers, Gated(gates, means)):
             made = trace_unlocked(loaded, tokens)
     return made if change.kind == "head" else _with_output(made, change.at, means)
+
+
+def changed_value(
+    target: Target, tokenizer: TextTokenizer, change: Change, means: MeanActivations | None = None
+) -> float:
+    """Compute a target in a run with one change.
+
+    Args:
+        target: the target.
+        tokenizer: tokenizer of the model.
+        change: the change; a masked token is counted in the tokens of the target.
+        means: mean activations for mean ablation; None for zero ablation.
+
+    Raises:
+        BertvizError: this model cannot be changed so, or the target cannot be computed.
+    """
+    if change.kind == "mask":
+        row = masked_tokens(tokenizer, target.tokens, change.at)
+        with RUN_LOCK:
+            check_recording(target.loaded)
+            with torch.inference_mode():
+                return float(target.values(target.inputs((row,)), [len(row)])[0])
+    runs = InterventionRuns(target)
+    if change.kind == "head":
+        chosen([(change.at, change.head)], runs)
+    gates = _close(runs.gates(1), change, runs.parts, target.loaded)
+    with RUN_LOCK, torch.inference_mode():
+        return float(runs.run(Gated(gates, means), target.tokens, 1)[0])
+
+
+def _close(gates: GateRows, change: Change, parts: Parts, loaded: LoadedModel) -> GateRows:
+    """Close the gate of the ablated head or layer."""
+    if change.kind == "head":
+        gates.heads[0, change.at, change.head] = 0
+        return gates
+    if not parts.layers:
+        raise UnsupportedModelError(
+            f"{family(loaded.model_type).title} has no module for a whole layer, so no layer can be switched off; "
+            "switch off a head instead."
+        )
+    gates.layers[0, change.at] = 0
+    return gates
 
 
 def _with_output(made: Trace, layer: int, means: MeanActivations | None) -> Trace:

@@ -89,10 +89,14 @@ class ChangedJourney:
 
     change: str
     """The change, as a phrase."""
+    sentence: str
+    """What was changed and how, one sentence."""
     before: Journey
     """The unchanged journey."""
     after: Journey
     """The journey with the change."""
+    cosine: Float[np.ndarray, " seq"]
+    """Cosine of each token's last vector before and after."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

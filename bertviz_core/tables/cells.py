@@ -21,7 +21,7 @@ class Cells:
 
     values: Sequence[Value | bytes]
     """Distinct values; None for an empty cell."""
-    codes: "array[int]"
+    codes: Sequence[int]
     """Index of the value of every row."""
 
     @classmethod

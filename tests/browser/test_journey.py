@@ -1,17 +1,21 @@
 """The drawing of a journey in a browser: its layout at every size, clicks that open parts, the keyboard."""
 
 import re
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from bertviz_core import open_model
 from bertviz_core.figures.journey.html_file import script
+from ui.session import DEFAULT_TEXT
 
 LAYOUT = """([width, tokens, layers, open, head]) => {
   const layer = { kind: "layer" }, others = [{ kind: "norm" }, { kind: "pooler" }];
   const stages = [{ kind: "embeddings" }, ...Array(layers).fill(layer), ...others];
-  const plan = layoutOf({ width, tokens, stages, heads: 12, open, head, large: false, bars: 9 });
+  const given = { large: false, bars: 9, acts: true, changed: true };
+  const plan = layoutOf({ width, tokens, stages, heads: 12, open, head, ...given });
   if (plan.mode === "tall") {
     return { boxes: plan.rows.map(({ y, h, inner }) => [0, y, width, h + inner]), width, height: plan.height };
   }
@@ -141,3 +145,75 @@ def test_a_saved_picture_says_what_it_is_of(page: Page, server: str) -> None:
     assert "Journey of" in text
     assert "all-MiniLM-L6-v2" in text
     assert "python" in text
+
+
+CELLS = "(all) => all.map((each) => [each.dataset.layer, each.dataset.token, each.textContent])"
+
+
+def test_a_change_is_made_and_undone_by_clicks_alone(page: Page, server: str) -> None:
+    opened(page, server)
+    before = page.locator(".journey .cell").evaluate_all(CELLS)
+    page.locator("[data-name='Open layer 3']").click()
+    page.locator("[data-name^='Head 5 of layer 3']").click()
+    page.locator("[data-name='Switch off head 5 of layer 3']").click()
+    expect(page.locator(".journey .live")).to_contain_text("Changed: Head 5 of layer 3 is switched off")
+    expect(page).to_have_url(re.compile("change=head-3.5"))
+    page.locator("[data-name='Close layer 3']").click()
+    zero = open_model("all-MiniLM-L6-v2").journey(DEFAULT_TEXT).changed("head-3.5")
+    drawn(page, zero["turn_difference"])
+    expect(page.locator(".journey svg")).to_contain_text("The cells show now − before.")
+    page.locator("[data-name='Replace by the mean instead']").click()
+    mean = open_model("all-MiniLM-L6-v2").journey(DEFAULT_TEXT).changed("head-3.5", mean=True)
+    expect(page.locator(".journey svg")).to_contain_text("(mean ablation)", timeout=60_000)
+    drawn(page, mean["turn_difference"])
+    expect(page).to_have_url(re.compile("removed_for=its"))
+    page.locator("[data-name='Undo the change']").click()
+    expect(page.locator(".journey .banner")).to_have_count(0)
+    expect(page).not_to_have_url(re.compile("change="))
+    assert page.locator(".journey .cell").evaluate_all(CELLS) == before
+
+
+def drawn(page: Page, differences: Any) -> None:
+    """Compare the text of every cell with differences, by layer and token."""
+    cells = page.locator(".journey .cell").evaluate_all(CELLS)
+    assert len(cells) == len(differences)
+    for (layer, token, text), difference in zip(cells, differences, strict=True):
+        assert float(text.replace("−", "-")) == round(float(difference), 3), (layer, token)
+
+
+def test_a_masked_token_is_struck_and_a_saved_picture_says_so(page: Page, server: str) -> None:
+    opened(page, server)
+    page.locator("[data-name='Token 4: pet']").click()
+    page.locator("[data-name='Mask token 4: pet']").press("Enter")
+    expect(page.locator("[data-name='Unmask token 4: pet'][aria-pressed='true']")).to_be_visible()
+    expect(page.locator(".journey .live")).to_contain_text("Token 4 “pet” is masked")
+    expect(page.locator(".journey [text-decoration='line-through']")).to_have_text("pet")
+    expect(page.locator("[data-name='Undo the change']")).to_be_focused()
+    assert page.locator(".journey svg .label").evaluate_all(LYING) == []
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="SVG").click()
+    assert saved.value.suggested_filename == "journey all-MiniLM-L6-v2 mask-4.svg"
+    text = saved.value.path().read_text(encoding="utf-8")
+    assert "Changed: Token 4 “pet” is masked" in text
+    assert "undo" not in text
+    page.locator("[data-name='Unmask token 4: pet']").click()
+    expect(page.locator(".journey .banner")).to_have_count(0)
+
+
+def test_a_change_that_is_not_possible_is_one_sentence_and_goes_by_a_click(page: Page, server: str) -> None:
+    opened(page, server, change="head-9.1", layer=2)
+    expect(page.locator(".journey svg")).to_contain_text("Not changed: There is no layer 9")
+    expect(page.locator("[data-name='Switch off layer 2'][aria-pressed='false']")).to_be_visible()
+    page.locator("[data-name='Close the message']").click()
+    expect(page.locator(".journey .banner")).to_have_count(0)
+    expect(page).not_to_have_url(re.compile("change="))
+
+
+def test_a_file_shows_the_change_and_offers_none(browser: Browser) -> None:
+    tab = browser.new_page()
+    tab.set_content(open_model("all-MiniLM-L6-v2").journey(DEFAULT_TEXT).html(change="layer-1"))
+    expect(tab.locator(".journey svg")).to_contain_text("Changed: Layer 1 is switched off")
+    tab.locator("[data-name='Open layer 2']").click()
+    expect(tab.locator("[data-name='Close layer 2']")).to_be_visible()
+    expect(tab.locator(".act")).to_have_count(0)
+    tab.close()

@@ -468,6 +468,8 @@ def test_what_can_be_drawn_is_listed(command: Command) -> None:
         (("word", MODEL, TEXT, "No such.", "--set", "word=pet"), "'pet' was not found in 'No such.'"),
         (("cell", MODEL, TEXT, "--set", "query=8"), "0 to 7"),
         (("cell", MODEL, TEXT, "--set", "token=2"), "query=, key="),
+        (("journey", MODEL, TEXT, "--set", "change=head-3"), "--set change as head-LAYER.HEAD"),
+        (("journey", MODEL, TEXT, "--set", "changed=layer-3"), "change=, removed_for="),
         (("overview", MODEL, "--set", "query"), "none"),
         (("long", MODEL, TEXT, "--set", "keys=4:1"), "FIRST:LAST"),
         (("atlas", MODEL, TEXT, "--set", "weights=all"), "value-weighted, rollout"),
@@ -486,6 +488,14 @@ def test_what_a_user_can_cause_is_one_line(arguments: tuple[str, ...], said: str
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_a_journey_is_drawn_with_a_change(run: Command, tmp_path: Path) -> None:
+    values = ("--set", "change=head-3.5", "--set", "removed_for=its mean")
+    done = run("journey", MODEL, TEXT, *values, "-o", str(tmp_path / "a.html"))
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "Head 5 of layer 3 is switched off: its output is replaced by its mean" in page
 
 
 @pytest.mark.parametrize(("file", "said"), [("a.pdf", ".png, .svg, .html"), ("a", ".png"), ("none/a.svg", "folder")])

@@ -1,9 +1,11 @@
 """A case of untrusted input, and how reading it failed.
 
 Time is measured as processor time of all threads of this process, since on a busy machine a case takes longer in real
-time. Work in a child with its own limits is not counted, since nobody waits for it.
+time. Work in a child with its own limits is not counted, since nobody waits for it. Neither is what the damage of the
+input itself takes: time and memory are those of its reading.
 """
 
+import resource
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +19,8 @@ START_S = 2.0
 """Seconds of processor time for any case."""
 S_PER_NBYTE = 1 / 100_000
 """Additional seconds of processor time per byte of a case."""
+MOST_JUMP_NBYTES = 1024**3
+"""Most growth of the process in one case."""
 
 
 class Brought(NamedTuple):
@@ -46,12 +50,19 @@ def random_of(target: str, seed: int, case: int) -> Random:
 def fault(run: Case, rng: Random) -> str:
     """How and where a case failed; "" if it was read, or refused with a message, in time."""
     brought = run(rng)
-    started = process_time()
+    before, started = used_nbytes(), process_time()
     words = _failure(brought.read)
-    taken = process_time() - started
+    taken, grown = process_time() - started, used_nbytes() - before
     if not words and taken > brought.most_s:
         return f"{taken:.1f} s of the processor for {brought.nbytes:,} bytes; at most {brought.most_s:.1f}"
+    if not words and grown > MOST_JUMP_NBYTES:
+        return f"{grown / 1024**2:,.0f} MiB more after one case"
     return words
+
+
+def used_nbytes() -> int:
+    """Memory of this process now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def _failure(read: Callable[[], object]) -> str:

@@ -31,7 +31,9 @@ FOOTER_NBYTES = 1_500
 """Approximate number of bytes at the end of a shard that describe its content."""
 SUFFIX = 8
 """The last of them, with the footer's position and the magic number."""
-MOST_REPEATS = 20_000
+MOST_REPEATS = 1_000
+MOST_TABLE_NBYTES = 256 * 1024**2
+"""Most bytes of a table with repeated rows: far above the limits of a corpus, and quick to write."""
 
 
 def manifests(folder: Path) -> Case:
@@ -146,7 +148,8 @@ def _shard(rng: Random, raw: bytes) -> bytes:
         place = rng.randrange(table.num_columns)
         table = table.set_column(place, table.schema.names[place], _cells(rng, table.column(place)))
     if rng.random() < 0.2:
-        table = table.take(pa.array(np.arange(table.num_rows).repeat(rng.choice((0, 2, MOST_REPEATS // 20)))))
+        repeats = min(rng.choice((0, 2, MOST_REPEATS)), max(2, MOST_TABLE_NBYTES // table.nbytes))
+        table = table.take(pa.array(np.arange(table.num_rows).repeat(repeats)))
     data = pa.BufferOutputStream()
     size = rng.choice((1, 7, 1_000_000))
     pq.write_table(table, data, row_group_size=size, use_dictionary=rng.random() < 0.5, compression="zstd")

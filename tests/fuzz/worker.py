@@ -10,13 +10,13 @@ from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 
-from tests.fuzz.cases import fault, random_of
+from tests.fuzz.cases import fault, random_of, used_nbytes
 from tests.fuzz.targets import TARGETS
 
 SETTLED_CASES = 200
 """Number of cases after which the caches of a target are full."""
-MOST_GROWTH_NBYTES, MOST_JUMP_NBYTES = 256 * 1024**2, 1024**3
-"""Most growth of a process after that, and most growth in one case."""
+MOST_GROWTH_NBYTES = 256 * 1024**2
+"""Most growth of a process after that."""
 MEMORY_NBYTES = 8 * 1024**3
 """Address space of the process: a case that needs more fails in it and nowhere else."""
 
@@ -25,11 +25,6 @@ def kept_nbytes() -> int:
     """Memory of this process after garbage collection."""
     gc.collect()
     return used_nbytes()
-
-
-def used_nbytes() -> int:
-    """Memory of this process now."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def note(folder: Path, case: int, words: str) -> None:
@@ -49,12 +44,8 @@ def main() -> None:
     while monotonic() < until and case < most:
         os.pwrite(progress, f"{case:>12}".encode(), 0)
         faulthandler.dump_traceback_later(limit_s, exit=True)
-        before = used_nbytes()
         words = fault(run, random_of(target, seed, case))
         faulthandler.cancel_dump_traceback_later()
-        grown = used_nbytes() - before
-        if not words and grown > MOST_JUMP_NBYTES:
-            words = f"{grown / 1024**2:,.0f} MiB more after one case"
         if words:
             note(folder, case, words)
         case += 1

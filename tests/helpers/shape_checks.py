@@ -1,14 +1,34 @@
 """The type checker that tests apply to every function of the library: array shapes and Python types."""
 
+from pathlib import Path
 from typing import Any
 
-from beartype import BeartypeConf, beartype
+from beartype import BeartypeConf, BeartypeDecorPlace, beartype
+from beartype.claw import beartype_package
+from jaxtyping import install_import_hook
 
-CONFIG = BeartypeConf(is_pep484_tower=True)
+ROOT = Path(__file__).resolve().parents[2]
+
+# The innermost decorator, since others replace the function, as `@question` does. Types of variables are mypy's part.
+CONFIG = BeartypeConf(is_pep484_tower=True, claw_is_pep526=False, claw_decor_place_func=BeartypeDecorPlace.FIRST)
 PLAIN = (type(None), bool, int, float, str)
 """Types of defaults that may be cached."""
 _checks: dict[tuple[Any, ...], Any] = {}
 """Signature of an inner function -> its check."""
+
+
+def check_package(name: str) -> None:
+    """Check the types in every module of a package that is imported from now on, and shapes where a module has arrays.
+
+    jaxtyping binds the arguments of each call anew to compare the shapes, so only modules with arrays pay for it. So do
+    public methods, which check their arguments before jaxtyping does, and types that are imported for mypy alone, which
+    it ignores.
+    """
+    beartype_package(name, conf=CONFIG)
+    texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / name).rglob("*.py")}
+    paths = [path for path, text in texts.items() if "jaxtyping" in text or "TYPE_CHECKING" in text]
+    modules = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in paths]
+    install_import_hook([*modules, f"{name}.api"], "tests.helpers.shape_checks.checked")
 
 
 def checked(function: Any) -> Any:

@@ -1,11 +1,14 @@
 """Shapes and types are checked at run time in every module of the library, without a list of modules."""
 
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from beartype.roar import BeartypeCallHintViolation
 from jaxtyping import Float, TypeCheckError, jaxtyped
 
 from bertviz_core.figures.base.style import theme_named
@@ -18,23 +21,35 @@ ENTRY = "bertviz_core.__main__"
 """The only module that does its work on import."""
 
 
-def unchecked(modules: list[str]) -> list[str]:
-    """Modules that are not loaded through the hook of the shape checker."""
-    loaders = {name: spec.loader for name in modules if (spec := find_spec(name)) is not None}
-    return [name for name in modules if "jaxtyping" not in type(loaders[name]).__module__]
+def functions_of(module: ModuleType) -> list[FunctionType]:
+    """Functions of a module whose annotations say more than any object."""
+    functions = (each for each in vars(module).values() if isinstance(each, FunctionType))
+    own = (each for each in functions if each.__module__ == module.__name__)
+    return [each for each in own if not {Any, object}.issuperset(each.__annotations__.values())]
 
 
 def test_every_module_of_the_library_is_checked() -> None:
     paths = [path.relative_to(ROOT) for path in python_files(ROOT) if path.is_relative_to(ROOT / "bertviz_core")]
     names = [".".join(path.with_suffix("").parts).removesuffix(".__init__") for path in paths]
-    assert len(names) > 100
-    assert unchecked([name for name in names if name != ENTRY]) == []
-    assert unchecked(["ui.session", "json"]) == ["ui.session", "json"]
+    functions = [each for name in names if name != ENTRY for each in functions_of(import_module(name))]
+    assert len(functions) > 1_000
+    # Both checkers wrap the function.
+    assert [each.__qualname__ for each in functions if not hasattr(each, "__wrapped__")] == []
+    assert not any(hasattr(each, "__wrapped__") for each in functions_of(import_module("ui.session")))
+
+
+def test_shapes_are_checked_where_a_module_has_arrays() -> None:
+    for path in python_files(ROOT / "bertviz_core"):
+        if "jaxtyping" in path.read_text(encoding="utf-8"):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            spec = find_spec(name)
+            assert spec is not None
+            assert "jaxtyping" in type(spec.loader).__module__, name
 
 
 def test_a_wrong_type_is_refused() -> None:
     for function in (theme_named, quoted):
-        with pytest.raises(TypeCheckError):
+        with pytest.raises(BeartypeCallHintViolation):
             function(3)  # type: ignore[arg-type]  # wrong on purpose
 
 

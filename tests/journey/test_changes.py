@@ -15,6 +15,7 @@ import torch
 
 from bertviz_core import open_model
 from bertviz_core.errors import TextError, UnsupportedModelError
+from bertviz_core.interventions.mean_activations import reference_texts
 from bertviz_core.journey.changes import Change, masked_tokens
 from bertviz_core.journey.results import ChangedJourney
 from bertviz_core.questions.interventions.journey_change import changed_journey
@@ -134,6 +135,13 @@ def test_a_masked_token_equals_a_run_with_its_id_replaced(opened: OpenedModel) -
     assert found.after.length == pytest.approx(_lengths(opened, ids), abs=1e-4)
     assert found.after.labels[5] == "[MASK]"
     assert found.before.labels[5] == "python"
+    with torch.inference_mode():
+        before, after = (
+            opened.loaded.model(torch.tensor(np.array(each))[None]).last_hidden_state[0]
+            for each in (opened.tokens(TEXT, None).input_ids, ids)
+        )
+    assert found.cosine == pytest.approx(torch.cosine_similarity(before, after, dim=-1).numpy(), abs=1e-5)
+    assert found.cosine[5] < 0.9
 
 
 def test_mean_ablation_differs_from_zero_ablation(opened: OpenedModel) -> None:
@@ -174,6 +182,33 @@ def test_a_change_names_itself() -> None:
     assert [str(Change("mask", 3)), str(Change("layer", 2))] == ["token 3 masked", "layer 2 switched off"]
 
 
+@pytest.mark.parametrize(
+    ("change", "removed_for", "sentence"),
+    [
+        ("mask-5", "nothing", "Token 5 “python” is masked: the mask token stands in its place."),
+        ("head-3.5", "nothing", "Head 5 of layer 3 is switched off: its output is replaced by zero (zero ablation)."),
+        ("layer-2", "nothing", "Layer 2 is switched off: it returns its input (zero ablation)."),
+        (
+            "head-3.5",
+            "its mean",
+            "Head 5 of layer 3 is switched off: its output is replaced by its mean over {texts} reference texts (mean "
+            "ablation).",
+        ),
+        (
+            "layer-2",
+            "its mean",
+            "Layer 2 is switched off: it returns its input plus its mean change over {texts} reference texts (mean "
+            "ablation).",
+        ),
+    ],
+)
+def test_a_sentence_says_what_was_changed_and_how(
+    change: str, removed_for: str, sentence: str, opened: OpenedModel
+) -> None:
+    found = _changed(opened, change, removed_for=removed_for)
+    assert found.sentence == sentence.format(texts=len(reference_texts()))
+
+
 def test_the_library_has_both_numbers_and_their_difference() -> None:
     table = open_model("all-MiniLM-L6-v2").journey(TEXT).changed("layer-1")
     assert len(table) == 6 * 8
@@ -181,3 +216,13 @@ def test_the_library_has_both_numbers_and_their_difference() -> None:
     both = (table["turn"] + table["turn_difference"]).to_numpy()
     assert both == pytest.approx(table["turn_after"].to_numpy(), abs=1e-5)
     assert (table.query("layer == 0")["length_difference"].abs() < 1e-5).all()
+
+
+def test_the_librarys_drawing_says_the_change() -> None:
+    way = open_model("all-MiniLM-L6-v2").journey(TEXT)
+    page = way.html(change="head-3.5", mean=True)
+    assert "Head 5 of layer 3 is switched off" in page
+    assert "(mean ablation)" in page
+    assert "switched off:" not in way.html()
+    with pytest.raises(TextError, match="There is no head 12"):
+        way.html(change="head-0.12")

@@ -7,11 +7,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core import open_model
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, said
+from ui.session import DEFAULT_TEXT
 from ui.widgets.lists import progress
 
 
@@ -66,6 +69,103 @@ def test_the_answer_is_followed_back_to_layers_heads_and_tokens(monkeypatch: pyt
     assert sent["ending"]["heads"]["shape"] == [6, 12]
     assert sent["ending"]["tokens"]["shape"] == [8]
     assert len(sent["labels"]) == 8  # the cosine reads the text without the second one
+
+
+def array(at: AppTest, place: Any) -> Any:
+    """An array of the message, by its description in the header."""
+    (view,) = [each for each in at.get("bidi_component") if each.proto.component_name == "journey_view"]
+    start = 4 + int.from_bytes(view.proto.bytes[:4], "little") + place["at"]
+    count = int(np.prod(place["shape"]))
+    return np.frombuffer(view.proto.bytes, np.dtype(place["type"]), count, start).reshape(place["shape"])
+
+
+def test_a_link_restores_a_change_and_the_table_has_both_numbers() -> None:
+    at = opened("journey", change="head-3.5", removed_for="its mean", journey_table="true", journey_explained="true")
+    sent = header(at)["change"]
+    assert (sent["name"], sent["mean"]) == ("head-3.5", True)
+    assert "(mean ablation)" in sent["sentence"]
+    expected = open_model("all-MiniLM-L6-v2").journey(DEFAULT_TEXT).changed("head-3.5", mean=True)
+    own = expected.query("token == 5")
+    (frame,) = at.dataframe
+    for name in ("turn", "length", "entropy"):
+        assert frame.value[name].tolist() == pytest.approx(own[name].tolist(), abs=1e-6)
+        assert frame.value[f"{name} after"].tolist() == pytest.approx(own[f"{name}_after"].tolist(), abs=1e-6)
+        assert frame.value[f"{name} difference"].tolist() == pytest.approx(own[f"{name}_difference"].tolist(), abs=1e-6)
+        (place,) = [each for each in sent["measures"] if each["key"] == name]
+        assert array(at, place).ravel() == pytest.approx(expected[f"{name}_after"].to_numpy(), abs=1e-6)
+    (code,) = at.code
+    assert "way.changed('head-3.5', mean=True)" in code.value
+
+
+def test_the_lines_of_the_page_print_the_numbers_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    at = opened("journey", change="layer-1", journey_explained="true")
+    (code,) = at.code
+    exec(code.value, {})  # the reader's own use of these lines
+    assert "[48 rows x 13 columns]" in capsys.readouterr().out
+
+
+def test_undo_restores_the_very_message_of_the_unchanged_run() -> None:
+    at = opened("journey", layer="2")
+    clean = [each.proto.bytes for each in at.get("bidi_component") if each.proto.component_name == "journey_view"]
+    at.query_params["change"] = "layer-1"
+    assert header(at.run())["change"]["name"] == "layer-1"
+    del at.query_params["change"]
+    at.run()
+    assert [
+        each.proto.bytes for each in at.get("bidi_component") if each.proto.component_name == "journey_view"
+    ] == clean
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ({"change": "head-6.0"}, "There is no layer 6"),
+        ({"change": "head-0.12"}, "There is no head 12"),
+        ({"change": "mask-8"}, "There is no token 8 in the text"),
+        ({"change": "<img src=x onerror=alert(1)>"}, "There is no change '<img src=x onerror=a'"),
+        ({"change": "layer-1", "removed_for": "noise"}, "choose nothing, its mean"),
+    ],
+)
+def test_a_change_that_is_not_there_is_one_sentence_and_the_drawing_stays(query: dict[str, str], sentence: str) -> None:
+    at = opened("journey", **query)
+    sent = header(at)
+    assert sentence in sent["change"]["refused"]
+    assert "measures" not in sent["change"]
+    assert len(sent["measures"]) == 3
+    assert not at.error
+
+
+def test_the_answer_has_both_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "PATIENCE_S", 60)
+    pair = {"rests_on": "true", "pair": "I love coding in python."}
+    ending = header(opened("journey", change="layer-3", **pair))["ending"]
+    effects = header(at := opened("journey", **pair))["ending"]
+    assert effects["changed"] is None
+    assert ending["value"] == effects["value"]
+    assert ending["changed"] - ending["value"] == pytest.approx(array(at, effects["layers"])[3], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("family", "change", "refused"),
+    [
+        ("bert", "head-1.1", ""),
+        ("gpt2", "layer-2", ""),
+        ("modernbert", "head-1.1", ""),
+        ("fnet", "mask-2", ""),
+        ("fnet", "head-1.0", "no heads"),
+        ("fnet", "layer-1", "FNet has no attention heads"),
+        ("xlnet", "layer-1", "XLNet applies its output projection"),
+    ],
+)
+def test_a_family_is_changed_or_refuses_in_one_sentence(
+    family: str, change: str, refused: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_tiny(family, tmp_path / family)
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
+    sent = header(opened("journey", model=family, change=change, text="i love my pet python"))
+    assert refused in sent["change"]["refused"]
+    assert ("measures" in sent["change"]) == (refused == "")
+    assert len(sent["stages"]) >= 4
 
 
 @pytest.mark.parametrize("family", ["fnet", "funnel", "t5"])

@@ -8,13 +8,10 @@ from bertviz_core.figures.journey.payload import Path
 from bertviz_core.settings import DEFAULT_MODEL
 from ui import session
 from ui.address.journey_links import JOURNEY, PLACE, page_links, shared_names
-from ui.address.registry import ROWS
 from ui.components.journey.show import show_link
 
 LEFT = "journey_left"
 """Session key: the Journey as it was drawn last."""
-LOOK = tuple(row.param.key for row in ROWS if row.pages == (JOURNEY,))
-"""Names of the address that only the Journey has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +29,7 @@ class JourneyLeft:
 
 def remember_journey(path: Path, layers: int, longest: int) -> None:
     """Remember the drawing for the way back from other pages."""
-    looks = {name: st.query_params[name] for name in (*LOOK, *shared_names(JOURNEY)) if name in st.query_params}
+    looks = {name: st.query_params[name] for name in shared_names(JOURNEY) if name in st.query_params}
     places = {"token": path.token, "layer": path.open, "head": path.head, "key": path.key}
     shown = {PLACE[field]: str(at) for field, at in places.items() if at not in (None, "")}
     session.store(LEFT, JourneyLeft(_model_and_text(), tuple({**looks, **shown}.items()), layers, longest))

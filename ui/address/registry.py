@@ -10,7 +10,7 @@ from typing import Literal
 
 from bertviz_core.questions import corpora
 from bertviz_core.questions.interventions import attributions as shares
-from bertviz_core.questions.interventions import many_texts, targets
+from bertviz_core.questions.interventions import journey_change, many_texts, targets
 from bertviz_core.questions.interventions import single_text as interventions
 from bertviz_core.questions.models import architecture, checkpoints, parameters
 from bertviz_core.questions.parameters import Param, flag
@@ -104,6 +104,7 @@ ROWS: tuple[AddressName, ...] = (
     *_on(
         "journey", journey.COLOUR, journey.RIBBON, flag("rests_on", "whether the drawing shows what an answer rests on")
     ),
+    *_on("journey", journey_change.CHANGE),
     *_on("heads", heads.MATRIX, heads.CUT, heads.PRODUCT),
     *_on("journey heads", heads.KEY),
     *_on("heads", flag("heads_row", "whether the row of weights is open as a table")),
@@ -168,7 +169,9 @@ ROWS: tuple[AddressName, ...] = (
         _words("direction_to", "the text that it leads to"),
         linked="asked",
     ),
-    *_on("causes", interventions.COUNT, interventions.REMOVED_FOR, many_texts.TEXTS_DRAWN),
+    *_on("causes", interventions.COUNT),
+    *_on("causes journey", interventions.REMOVED_FOR),
+    *_on("causes", many_texts.TEXTS_DRAWN),
     *_on("causes", _words("effect_sentences", "sentences, one on each line"), linked="asked"),
     *_on(
         "causes",

@@ -16,6 +16,7 @@ from bertviz_core.figures.base.style import THEMES, theme_named
 from bertviz_core.journey.results import Journey
 from bertviz_core.questions.interventions.journey_change import CHANGE, changed_journey
 from bertviz_core.questions.interventions.single_text import REMOVED_FOR
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.tables.texts import journey_json, journey_lines
 from bertviz_core.questions.texts.journey_file import journey_page
 from bertviz_core.text import escape_controls, quoted
@@ -51,10 +52,8 @@ class JourneyResult(Result[Journey]):
         Raises:
             BertvizError: there is no such head, layer or token, or this model cannot be changed so.
         """
-        source = self._source
-        values = {**source.options.values, CHANGE.key: change, REMOVED_FOR.key: REMOVED_FOR.options[mean]}
-        after = changed_journey(source.model, replace(source.options, values=values)).result.after
-        before, other = self.to_pandas(), JourneyResult(after, source).to_pandas()
+        after = changed_journey(self._source.model, self._with(change, mean)).result.after
+        before, other = self.to_pandas(), JourneyResult(after, self._source).to_pandas()
         table = before[["layer", "token", "label"]].assign(label_after=other["label"])
         for name in before.columns[3:]:
             table[name], table[f"{name}_after"] = before[name], other[name]
@@ -62,34 +61,44 @@ class JourneyResult(Result[Journey]):
         return table
 
     @checked
-    def html(self, *, theme: str = "light") -> str:
+    def html(self, *, theme: str = "light", change: str = "", mean: bool = False) -> str:
         """The drawing as a self-contained HTML page.
 
         Args:
             theme: "light", "dark" or "print".
+            change: a change of the run as in `changed`; the drawing then shows differences.
+            mean: as in `changed`.
 
         Raises:
-            TextError: there is no such theme.
+            BertvizError: there is no such theme, or the change is not possible.
         """
         if theme not in THEMES:
             raise TextError(f"There is no theme {quoted(escape_controls(theme), 20)}; choose {', '.join(THEMES)}.")
-        return journey_page(self._source.model, self._source.options, theme_named(theme))[0]
+        return journey_page(self._source.model, self._with(change, mean), theme_named(theme))[0]
 
     @checked
-    def save(self, path: str, *, theme: str = "light") -> None:
+    def save(self, path: str, *, theme: str = "light", change: str = "", mean: bool = False) -> None:
         """Write the drawing to a self-contained HTML file.
 
         Args:
             path: path of the file.
             theme: "light", "dark" or "print".
+            change: a change of the run as in `changed`; the drawing then shows differences.
+            mean: as in `changed`.
 
         Raises:
-            TextError: there is no such theme, or the file cannot be written.
+            BertvizError: there is no such theme, the change is not possible, or the file cannot be written.
         """
+        page = self.html(theme=theme, change=change, mean=mean)
         try:
-            Path(path).write_text(self.html(theme=theme), encoding="utf-8")
+            Path(path).write_text(page, encoding="utf-8")
         except OSError as error:
             raise TextError(f"{quoted(escape_controls(path))} cannot be written: {error.strerror}.") from error
+
+    def _with(self, change: str, mean: bool) -> Options:
+        options = self._source.options
+        values = {**options.values, CHANGE.key: change, REMOVED_FOR.key: REMOVED_FOR.options[mean]}
+        return replace(options, values=values)
 
     def _json(self) -> dict[str, Any]:
         return {"model": self._source.model.name, **journey_json(self.data)}

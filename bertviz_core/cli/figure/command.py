@@ -16,6 +16,8 @@ from bertviz_core.figures.base.caption import caption_of
 from bertviz_core.figures.base.style import theme_named, width_class
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.figures import all_figures, drawn_by, no_figure, settings_of, subject_of
+from bertviz_core.questions.interventions.journey_change import CHANGE
+from bertviz_core.questions.interventions.single_text import REMOVED_FOR
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import figure_questions
@@ -26,7 +28,8 @@ from bertviz_core.questions.texts.journey_file import journey_page
 from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls
 
-JOURNEY, JOURNEY_SETTINGS = "journey", (QUERY.key, KEY.key, COLOUR.key, RIBBON.key)
+JOURNEY = "journey"
+JOURNEY_SETTINGS = tuple(each.key for each in (QUERY, KEY, COLOUR, RIBBON, CHANGE, REMOVED_FOR))
 JOURNEY_SHOWS = "the way of a text through the whole model; --layer and --head open a part"
 THEMES = ("light", "dark", "print")
 SMALLEST, LARGEST = 200, 4000

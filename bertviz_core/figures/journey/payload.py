@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from bertviz_core.figures.base.style import Theme, diverging, sequential
-from bertviz_core.journey.results import EmbeddingOpening, HeadOpening, Journey, LayerOpening
+from bertviz_core.journey.results import ChangedJourney, EmbeddingOpening, HeadOpening, Journey, LayerOpening
 from bertviz_core.text import escape_controls, is_right_to_left, shortened
 
 LONGEST_LABEL, LONGEST_TEXT = 40, 120
@@ -59,6 +59,22 @@ class Ending:
     """Change of the number without each head; NaN if there is none."""
     tokens: Float[np.ndarray, " seq"] | None = None
     """Share of each token in the number."""
+    changed: float | None = None
+    """The number in the changed run; None if there is no change or it cannot be computed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnChange:
+    """A change of the run, drawn as differences from the unchanged journey."""
+
+    name: str
+    """Its spelling in an address, such as "head-3.5"."""
+    mean: bool = False
+    """Whether it is a mean ablation."""
+    both: ChangedJourney | None = None
+    """Both journeys; None if the change is not possible."""
+    refused: str = ""
+    """Why it is not possible, one sentence."""
 
 
 class _Arrays:
@@ -99,6 +115,7 @@ def journey_payload(
     ribbon: str = "attention",
     openings: Iterable[EmbeddingOpening | LayerOpening | HeadOpening] = (),
     ending: Ending | None = None,
+    change: DrawnChange | None = None,
     said: int = 0,
     links: Sequence[Mapping[str, Any]] = (),
     controls: bool = True,
@@ -113,6 +130,7 @@ def journey_payload(
         ribbon: "attention" or "weighted".
         openings: details that the browser may lack.
         ending: the number at the end.
+        change: the change of the run; openings are of the unchanged run.
         said: number of the last message of the browser, which this one answers.
         links: rows of links below the drawing, which the dashboard adds.
         controls: whether the controls above the drawing are shown.
@@ -146,6 +164,7 @@ def journey_payload(
         "strips": _strips(journey, arrays),
         "ending": _ending(ending, arrays),
         "parts": [_part(each, arrays) for each in openings],
+        "change": _change(change, arrays),
     }
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
     text += b" " * (-(len(text) + 4) % 4)
@@ -171,13 +190,14 @@ def _measures(journey: Journey, arrays: _Arrays) -> list[dict[str, Any]]:
     ]
 
 
-def _strips(journey: Journey, arrays: _Arrays) -> dict[str, Any] | None:
-    strips = journey.strips
-    if strips is None:
+def _strips(journey: Journey, arrays: _Arrays, of: Journey | None = None) -> dict[str, Any] | None:
+    """The strips on their own scale, or on that of another journey, with larger values cut off."""
+    strips, scaled_by = journey.strips, (of or journey).strips
+    if strips is None or scaled_by is None:
         return None
     kind = np.dtype(np.int16 if len(journey.labels) <= EXACT_TOKENS else np.int8)
-    scale = float(np.abs(strips.values).max(initial=0)) or 1.0
-    codes = np.rint(strips.values / scale * LEVELS[kind]).astype(kind)
+    scale = float(np.abs(scaled_by.values).max(initial=0)) or 1.0
+    codes = np.rint(np.clip(strips.values / scale, -1, 1) * LEVELS[kind]).astype(kind)
     return {"edges": strips.edges.tolist(), "scale": scale, "levels": LEVELS[kind], **arrays.add(codes)}
 
 
@@ -186,7 +206,24 @@ def _ending(ending: Ending | None, arrays: _Arrays) -> dict[str, Any] | None:
         return None
     named = {"layers": ending.layers, "heads": ending.heads, "tokens": ending.tokens}
     known = {name: None if values is None else arrays.add(values) for name, values in named.items()}
-    return {"title": escape_controls(ending.title), "value": ending.value, "unit": ending.unit, **known}
+    numbers = {"value": ending.value, "changed": ending.changed, "unit": ending.unit}
+    return {"title": escape_controls(ending.title), **numbers, **known}
+
+
+def _change(change: DrawnChange | None, arrays: _Arrays) -> dict[str, Any] | None:
+    if change is None:
+        return None
+    known = {"name": change.name, "mean": change.mean, "refused": escape_controls(change.refused)}
+    both = change.both
+    if both is None:
+        return known
+    return {
+        **known,
+        "sentence": escape_controls(both.sentence),
+        "measures": _measures(both.after, arrays),
+        "strips": _strips(both.after, arrays, both.before),
+        "cosine": arrays.add(both.cosine),
+    }
 
 
 def _part(opening: EmbeddingOpening | LayerOpening | HeadOpening, arrays: _Arrays) -> dict[str, Any]:

@@ -1,18 +1,21 @@
-"""Question about a journey with one change: a token masked, or a head or a layer switched off."""
+"""Questions about a run with one change: a token masked, or a head or a layer switched off."""
 
 import re
 
+import numpy as np
+
 from bertviz_core.errors import Named, TextError
-from bertviz_core.journey.changes import Change, ablated_trace, masked_tokens
+from bertviz_core.hidden_states.geometry import cosine
+from bertviz_core.journey.changes import Change, ablated_trace, changed_value, masked_tokens
 from bertviz_core.journey.results import ChangedJourney
 from bertviz_core.questions.interventions.single_text import REMOVED_FOR, means_in_place
+from bertviz_core.questions.interventions.targets import MEASURE, TARGET, layers_and_heads, read_tokens, target
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.question import SILENT, Answer, question
 from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.questions.texts.journey import journey_of
 from bertviz_core.text import escape_controls
-from bertviz_core.trace.results import Trace
 
 CHANGE = Param("change", "text", "the change of the run: head-LAYER.HEAD, layer-LAYER or mask-POSITION")
 FORMS = re.compile(r"(?:head-(\d{1,9})\.(\d{1,9})|layer-(\d{1,9})|mask-(\d{1,9}))", re.ASCII)
@@ -22,21 +25,42 @@ FORMS = re.compile(r"(?:head-(\d{1,9})\.(\d{1,9})|layer-(\d{1,9})|mask-(\d{1,9})
 def changed_journey(opened: Opened, options: Options) -> Answer[ChangedJourney]:
     """Effect of every layer on every token, before and after one change of the run."""
     made = run(opened, options)
-    clean, change = made.result, change_of(options, made.result, opened.name)
+    clean, means = made.result, None
+    heads = clean.num_attention_heads
+    change = change_of(options, len(clean.tokens), clean.num_hidden_layers, heads, opened.name)
     if change.kind == "mask":
         changed = opened.trace(masked_tokens(opened.tokenizer, clean.tokens, change.at))
     else:
         means = means_in_place(opened, options, SILENT)
-        changed = ablated_trace(opened.loaded, clean.tokens, change, clean.num_attention_heads, means)
-    return made.of(ChangedJourney(str(change), journey_of(opened, clean), journey_of(opened, changed)), clean.notices)
+        changed = ablated_trace(opened.loaded, clean.tokens, change, heads, means)
+    before, after = journey_of(opened, clean), journey_of(opened, changed)
+    sentence = change.sentence(before.labels[change.at] if change.kind == "mask" else "", means)
+    same = cosine(clean.hidden_states[-1], changed.hidden_states[-1])
+    return made.of(ChangedJourney(str(change), sentence, before, after, same), clean.notices)
 
 
-def change_of(options: Options, trace: Trace, model: str) -> Change:
+@question(params=(TARGET, MEASURE, CHANGE, REMOVED_FOR))
+def changed_number(opened: Opened, options: Options) -> Answer[float]:
+    """The target in a run with one change."""
+    made, tokens = target(opened, options), read_tokens(opened, options)
+    change = change_of(options, len(tokens), *layers_and_heads(opened), opened.name)
+    if change.kind == "mask" and not np.array_equal(made.result.tokens.input_ids, tokens.input_ids):
+        raise TextError(
+            f"The {made.result.title} is computed from other tokens than those drawn, so no token of it can be masked; "
+            "switch off a head or a layer instead."
+        )
+    means = None if change.kind == "mask" else means_in_place(opened, options, SILENT)
+    return made.of(changed_value(made.result, opened.tokenizer, change, means), made.notices)
+
+
+def change_of(options: Options, tokens: int, layers: int, heads: int, model: str) -> Change:
     """Parse the change.
 
     Args:
         options: the values of the parameters.
-        trace: the unchanged run.
+        tokens: number of tokens.
+        layers: number of layers.
+        heads: number of heads of a layer.
         model: name of the model, for the error message.
 
     Raises:
@@ -49,13 +73,13 @@ def change_of(options: Options, trace: Trace, model: str) -> Change:
         raise TextError(what, Named(CHANGE.key), " as head-LAYER.HEAD, layer-LAYER or mask-POSITION.")
     of_head, head, layer, position = (None if each is None else int(each) for each in found.groups())
     if position is not None:
-        _check("token", position, len(trace.tokens), "the text")
+        _check("token", position, tokens, "the text")
         return Change("mask", position)
     at = layer if layer is not None else of_head or 0
-    _check("layer", at, trace.num_hidden_layers, repr(model))
+    _check("layer", at, layers, repr(model))
     if head is None:
         return Change("layer", at)
-    _check("head", head, trace.num_attention_heads, repr(model))
+    _check("head", head, heads, repr(model))
     return Change("head", at, head)
 
 

@@ -3,8 +3,10 @@
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.figures.journey.html_file import journey_html
-from bertviz_core.figures.journey.payload import Ending, Path, journey_payload
+from bertviz_core.figures.journey.payload import DrawnChange, Ending, Path, journey_payload
 from bertviz_core.journey.results import Journey
+from bertviz_core.questions.interventions.journey_change import CHANGE, changed_journey
+from bertviz_core.questions.interventions.single_text import MEAN, REMOVED_FOR
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer
@@ -24,24 +26,39 @@ def journey_page(
 
     Args:
         opened: the model.
-        options: the text, and the selected query, layer, head, key, colour and ribbon.
+        options: the text, and the selected query, layer, head, key, colour, ribbon and change.
         theme: colours.
         ending: the value at the end, and its causes.
 
     Raises:
-        BertvizError: the text is invalid, or there is no such token, layer or head.
+        BertvizError: the text is invalid, there is no such token, layer or head, or the change is not possible.
     """
     answer = journey(opened, options)
     way = answer.result
     path = path_of(way, options, opened.name)
     openings = () if way.missing else all_openings(opened, options, path.token)
     colour, ribbon = options.choice(COLOUR), options.choice(RIBBON)
+    change = None if way.missing else drawn_change(opened, options)
     payload = journey_payload(
-        way, theme=theme, path=path, colour=colour, ribbon=ribbon, openings=openings, ending=ending
+        way, theme=theme, path=path, colour=colour, ribbon=ribbon, openings=openings, ending=ending, change=change
     )
+    changed = "" if change is None or change.both is None else f" {change.both.sentence}"
     text = "" if way.tokens is None else f" of {quoted(way.tokens.text, 60)}"
     title = f"Journey{text} through {way.model}"
-    return journey_html(payload, title, f"{title}, revision {way.revision}. {WHAT_OPENS}"), answer
+    return journey_html(payload, title, f"{title}, revision {way.revision}.{changed} {WHAT_OPENS}"), answer
+
+
+def drawn_change(opened: Opened, options: Options) -> DrawnChange | None:
+    """Run the text with the change in the options; None if they have none.
+
+    Raises:
+        BertvizError: the change is not possible.
+    """
+    name = options.get(CHANGE.key)
+    if not name:
+        return None
+    both = changed_journey(opened, options).result
+    return DrawnChange(name, options.choice(REMOVED_FOR) == MEAN, both)
 
 
 def path_of(way: Journey, options: Options, model: str) -> Path:

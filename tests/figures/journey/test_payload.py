@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bertviz_core import open_model
 from bertviz_core.figures.base.style import LIGHT
 from bertviz_core.figures.journey.html_file import journey_html, script, style
-from bertviz_core.figures.journey.payload import Ending, Path, identity, journey_payload
+from bertviz_core.figures.journey.payload import DrawnChange, Ending, Path, identity, journey_payload
 from bertviz_core.journey.results import Journey
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.journey import journey, layer_opening
+from bertviz_core.questions.texts.journey_file import drawn_change
 from bertviz_core.settings import Settings
 
 HOSTILE = "</script><img src=x onerror=alert(1)> & python"
@@ -73,6 +75,46 @@ def test_an_opened_layer_and_the_ending_travel_unchanged(opened: OpenedModel, wa
     assert (array(sent["output"]) == part.attention_output).all()
     assert array(header["ending"]["layers"]).tolist() == [0, 1, 2, 3, 4, 5]
     assert header["ending"]["value"] == 0.25
+
+
+@pytest.mark.parametrize("change", ["head-3.5", "layer-1", "mask-5"])
+def test_a_change_travels_as_the_numbers_of_its_run(change: str, opened: OpenedModel, way: Journey) -> None:
+    options = Options(("I love my pet python.",), values={"change": change})
+    drawn = drawn_change(opened, options)
+    header, array = decoded(journey_payload(way, theme=LIGHT, path=Path(5), change=drawn))
+    table = open_model("all-MiniLM-L6-v2").journey("I love my pet python.").changed(change)
+    for sent, clean in zip(header["change"]["measures"], header["measures"], strict=True):
+        assert sent["key"] == clean["key"]
+        differences = (array(sent) - array(clean)).ravel()
+        expected = table[f"{sent['key']}_difference"].to_numpy()
+        assert (np.round(differences, sent["digits"]) == np.round(expected, sent["digits"])).all()
+        assert np.abs(differences).max() > 1e-3
+    assert drawn is not None
+    assert drawn.both is not None
+    strips, known = header["change"]["strips"], drawn.both.after.strips
+    assert known is not None
+    assert strips["scale"] == header["strips"]["scale"]
+    values = array(strips) * strips["scale"] / strips["levels"]
+    cut = np.clip(known.values, -strips["scale"], strips["scale"])
+    assert np.abs(values - cut).max() <= strips["scale"] / strips["levels"] / 2 * 1.001
+    assert array(header["change"]["cosine"]) == pytest.approx(drawn.both.cosine)
+
+
+def test_undo_restores_the_message_of_the_unchanged_run(opened: OpenedModel, way: Journey) -> None:
+    drawn = drawn_change(opened, Options(("I love my pet python.",), values={"change": "layer-1"}))
+    clean = journey_payload(way, theme=LIGHT, path=Path(5))
+    assert drawn_change(opened, Options(("I love my pet python.",))) is None
+    assert journey_payload(way, theme=LIGHT, path=Path(5), change=None) == clean
+    (header, _), (changed, _) = decoded(clean), decoded(journey_payload(way, theme=LIGHT, path=Path(5), change=drawn))
+    assert changed.pop("change")
+    assert header.pop("change") is None
+    assert changed == header, "a change adds to the message, and moves nothing of the unchanged run"
+
+
+def test_a_refused_change_travels_as_its_sentence(way: Journey) -> None:
+    drawn = DrawnChange("head-9.9", refused="There is no <b>.")
+    header, _ = decoded(journey_payload(way, theme=LIGHT, path=Path(5), change=drawn))
+    assert header["change"] == {"name": "head-9.9", "mean": False, "refused": "There is no <b>."}
 
 
 def test_another_text_has_another_name(opened: OpenedModel, way: Journey) -> None:

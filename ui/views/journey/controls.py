@@ -4,6 +4,8 @@ import streamlit as st
 
 from bertviz_core.figures.journey.payload import Path
 from bertviz_core.journey.results import Journey
+from bertviz_core.questions.interventions.journey_change import CHANGE, FORMS
+from bertviz_core.questions.interventions.single_text import REMOVED_FOR
 from bertviz_core.questions.parameters import Param
 from bertviz_core.questions.texts.heads import HEAD, KEY, LAYER, QUERY
 from bertviz_core.questions.texts.journey import COLOUR, RIBBON
@@ -20,7 +22,7 @@ DRAWING = "journey"
 
 
 def take_path() -> None:
-    """Write the reader's selection and open parts of the drawing into the address."""
+    """Write the reader's selection, open parts and change of the run into the address."""
     path, words = chosen_path(DRAWING), said(DRAWING)
     if path is None:
         return
@@ -30,6 +32,9 @@ def take_path() -> None:
     for param in (COLOUR, RIBBON):
         value = words.get(param.key)
         put(param.key, value if value in param.options[1:] else None)
+    change = words.get(CHANGE.key)
+    put(CHANGE.key, change if isinstance(change, str) and FORMS.fullmatch(change) else None)
+    put(REMOVED_FOR.key, REMOVED_FOR.options[1] if words.get("mean") is True else None)
     if path.open.isdecimal():  # other pages start with the layer opened here
         store_layer(int(path.open))
         if path.head is not None:

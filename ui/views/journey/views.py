@@ -6,7 +6,7 @@ import streamlit as st
 
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.figures.base.style import theme_named
-from bertviz_core.figures.journey.payload import Ending, Path, journey_payload
+from bertviz_core.figures.journey.payload import MEASURES, DrawnChange, Ending, Path, journey_payload
 from bertviz_core.journey.results import EmbeddingOpening, HeadOpening, Journey, LayerOpening
 from bertviz_core.questions.figures import drawn_by
 from bertviz_core.questions.parameters import Options
@@ -19,23 +19,27 @@ from ui.address.journey_place import remember_journey
 from ui.cache.shared_model import SharedModel
 from ui.cache.view_notes import view_in_sight
 from ui.components.journey import journey_view, serial
+from ui.views.journey.change import change_values, page_change, with_change
 from ui.views.journey.controls import DRAWING, first_token, option, path_of, take_path
+from ui.views.journey.texts import CHANGED, WORDS, journey_code
 from ui.widgets.errors import shown_to_user
-from ui.widgets.figure_block import file_name, folded_table
+from ui.widgets.figure_block import explained, file_name, folded_table
 from ui.widgets.files.captions import note_figure
 from ui.widgets.files.theme import chosen_theme, theme_select
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.target_controls.opened import ChosenTarget
 
 FILE_HELP = "One file in which the layers and heads of the chosen token still open; it needs no network."
 
 
 @st.fragment
 @shown_to_user()
-def drawing_view(name: str, journey: Journey, ending: Ending | None) -> None:
-    """Show the drawing; the content of a part is computed when the part is opened."""
-    path = path_of(journey)
+def drawing_view(name: str, journey: Journey, target: ChosenTarget | None, ending: Ending | None) -> None:
+    """Show the drawing; a change, and the content of a part, are computed when the reader asks for them."""
+    path, change = path_of(journey), page_change(name, journey)
     longest = first_token(journey)
     remember_journey(path, journey.layers, longest)
+    ending = with_change(name, target, ending, change)
     openings = [] if journey.missing else _openings(SharedModel(name), journey, path)
     payload = journey_payload(
         journey,
@@ -45,26 +49,34 @@ def drawing_view(name: str, journey: Journey, ending: Ending | None) -> None:
         ribbon=option(questions.RIBBON),
         openings=openings,
         ending=ending,
+        change=change,
         said=serial(DRAWING),
         links=[] if st.context.is_embedded else drawing_links(journey.layers, longest),
         controls=not session.figure_only(),
     )
     journey_view(payload, DRAWING, take_path)
     if journey.turn is not None:
-        _files(name, journey, path, ending)
+        _files(name, journey, path, ending, change)
         _note(SharedModel(name), journey)
-        folded_table(DRAWING, _table(journey, path.token), f"The way of token {path.token} through {journey.model}")
+        both = None if change is None else change.both
+        words = f"The way of token {path.token} through {journey.model}{f'. {both.sentence}' if both else ''}"
+        folded_table(DRAWING, _table(journey, path.token, None if both is None else both.after), words)
+        if journey.tokens is not None:
+            code = journey_code(name, journey.tokens, {} if both is None else change_values())
+            explained(DRAWING, WORDS if both is None else WORDS + CHANGED, code)
 
 
-def _files(name: str, journey: Journey, path: Path, ending: Ending | None) -> None:
+def _files(name: str, journey: Journey, path: Path, ending: Ending | None, change: DrawnChange | None) -> None:
     """Downloads: the drawing as an interactive HTML page, and its numbers."""
     tokens = journey.tokens
     if tokens is None:
         return
-    filename = file_name(DRAWING, f"journey {journey.model}")
+    changed = change is not None and change.both is not None
+    filename = file_name(DRAWING, f"journey {journey.model}{f' {change.name}' if change and changed else ''}")
     chosen = {"query": str(path.token), "layer": path.open}
     chosen |= {name: str(at) for name, at in (("head", path.head), ("key", path.key)) if at is not None}
     chosen |= {param.key: option(param) for param in (questions.COLOUR, questions.RIBBON)}
+    chosen |= change_values() if changed else {}
 
     def page() -> str:
         options = Options((tokens.text,), tokens.pair, values=chosen)
@@ -113,8 +125,15 @@ def _openings(opened: SharedModel, journey: Journey, path: Path) -> list[Embeddi
     return found
 
 
-def _table(journey: Journey, token: int) -> pd.DataFrame:
-    """One token's numbers, one row per layer."""
-    named = {"turn": journey.turn, "length": journey.length, "entropy": journey.entropy}
-    columns = {name: values[:, token] for name, values in named.items() if values is not None}
-    return pd.DataFrame({"layer": np.arange(journey.layers), **columns})
+def _table(journey: Journey, token: int, after: Journey | None) -> pd.DataFrame:
+    """One token's numbers, one row per layer; under a change before, after and difference of each."""
+    table = pd.DataFrame({"layer": np.arange(journey.layers)})
+    for name in MEASURES:
+        values, changed = getattr(journey, name), None if after is None else getattr(after, name)
+        if values is None:
+            continue
+        table[name] = values[:, token]
+        if changed is not None:
+            table[f"{name} after"] = changed[:, token]
+            table[f"{name} difference"] = changed[:, token] - values[:, token]
+    return table

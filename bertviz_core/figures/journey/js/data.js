@@ -14,6 +14,7 @@ function decode(bytes) {
   };
   header.measures.forEach(fill);
   fill(header.strips);
+  if (header.change?.measures) [...header.change.measures, header.change.strips, header.change.cosine].forEach(fill);
   if (header.ending) ["layers", "heads", "tokens"].forEach((name) => fill(header.ending[name]));
   const names = ["thumbnails", "rows", "weighted", "output", "query", "keyVector", "products", "weights", "scores", "value", "mix"];
   for (const part of header.parts) {

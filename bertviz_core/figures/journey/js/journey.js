@@ -11,7 +11,8 @@ function journeyView({ data, parentElement, setStateValue }) {
   view.header = header;
   view.look = header.look;
   view.accent = ACCENT[header.look.name] ?? ACCENT.light;
-  if (other || header.said >= view.serial) {
+  const answered = other || header.said >= view.serial;
+  if (answered) {
     const { token, open, head, key } = header.path;
     view.path = { token, open, head, key };
     view.serial = Math.max(view.serial, header.said);
@@ -20,12 +21,13 @@ function journeyView({ data, parentElement, setStateValue }) {
   }
   if (other) view.cursor = null;
   const ending = header.ending && JSON.stringify([header.ending.title, header.ending.value]);
-  if (ending !== view.ending) Object.assign(view, { ending, back: Boolean(header.ending) });
+  if (ending !== view.ending) Object.assign(view, { ending, back: Boolean(header.ending) && !header.change });
   view.path.token = clamp(view.path.token, 0, Math.max(header.labels.length - 1, 0));
   root.style.setProperty("--paper", view.look.paper);
   root.style.setProperty("--text", view.look.text);
   root.style.setProperty("--line", view.look.neutral);
   root.style.setProperty("--accent", view.accent);
+  takeChange(view, answered);
   offer(view);
   draw(view);
   view.watcher.observe(view.sheet);
@@ -33,14 +35,15 @@ function journeyView({ data, parentElement, setStateValue }) {
 }
 
 function newView(root) {
-  const view = { root, serial: 0, path: { token: 0, open: "", head: null, key: null }, back: false, cursor: null, drawnAt: 0 };
+  const view = { root, serial: 0, path: { token: 0, open: "", head: null, key: null }, change: "", mean: false, back: false, cursor: null, drawnAt: 0 };
   view.sheet = root.querySelector(".sheet");
   view.live = root.querySelector(".live");
   view.bar = root.querySelector(".bar");
   view.watcher = new ResizeObserver(() => Math.abs(view.sheet.clientWidth - view.drawnAt) > 1 && draw(view));
   view.measure = () => view.header.measures.find(({ key }) => key === view.colour) ?? view.header.measures[0];
-  view.measureName = () => view.measure()?.name ?? "";
+  view.measureName = () => `${view.now ? "now − before, " : ""}${view.measure()?.name ?? ""}`;
   view.most = (measure) => (measure.most ??= Math.max(...chunkMost(measure.values), 1e-9));
+  view.strips = () => view.now?.strips ?? view.header.strips;
   view.say = (words) => { view.live.textContent = words; };
   view.cellWords = (layer, token) => cellWords(view, layer, token);
   view.sentence = () => sentence(view);
@@ -64,10 +67,8 @@ function newView(root) {
     draw(view);
   };
   root.addEventListener("pointerdown", () => { view.byKey = false; }, true);
-  root.addEventListener("keydown", (event) => {
-    view.byKey = true;
-    onKey(view, event);
-  });
+  root.addEventListener("keydown", () => { view.byKey = true; }, true);
+  root.addEventListener("keydown", (event) => onKey(view, event));
   return view;
 }
 
@@ -77,7 +78,7 @@ function* chunkMost(values) {
 
 function tell(view) {
   view.serial += 1;
-  view.send?.("path", { serial: view.serial, identity: view.header.identity, ...view.path, colour: view.colour, ribbon: view.ribbon });
+  view.send?.("path", { serial: view.serial, identity: view.header.identity, ...view.path, colour: view.colour, ribbon: view.ribbon, change: view.change, mean: view.mean });
 }
 
 function draw(view) {
@@ -87,11 +88,13 @@ function draw(view) {
   const part = view.parts.get(partName({ kind: "layer", layer: Number(path.open), token: path.token }));
   view.ribbons = part && path.open !== "" && path.open !== "embeddings" ? ribbonsOf(rowOf(part, path.head, view.ribbon === "weighted")) : null;
   const bars = (view.ribbons?.keys.length ?? 0) + 1;
-  view.plan = layoutOf({ width, tokens: header.labels.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, large, bars });
+  view.plan = layoutOf({ width, tokens: header.labels.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, large, bars, acts: Boolean(view.send) && header.measures.length > 0, changed: Boolean(view.now) });
   const { plan } = view, focus = view.focus ?? view.root.getRootNode().activeElement?.dataset?.name;
   view.focus = undefined;
-  const svg = el("svg", { xmlns: NS, width: plan.width * scale, height: plan.height * scale, viewBox: `0 0 ${plan.width} ${plan.height}`, role: "group", "aria-label": `Journey of the text through ${header.model}` });
-  svg.append(el("rect", { width: plan.width, height: plan.height, fill: view.look.paper }));
+  const banner = bannerOf(view, Math.min(width, plan.width)), height = plan.height + banner.height;
+  const svg = el("svg", { xmlns: NS, width: plan.width * scale, height: height * scale, viewBox: `0 ${-banner.height} ${plan.width} ${height}`, role: "group", "aria-label": `Journey of the text through ${header.model}` });
+  svg.append(el("rect", { y: -banner.height, width: plan.width, height, fill: view.look.paper }));
+  banner.draw(svg);
   if (plan.mode === "tall") drawTall(view, svg);
   else drawWide(view, svg);
   sheet.replaceChildren(svg);
@@ -101,7 +104,7 @@ function draw(view) {
 
 function cellWords(view, layer, token) {
   const { header } = view, seq = header.labels.length;
-  const values = header.measures.map(({ name, values: all, digits }) => `${name} ${fixed(all[layer * seq + token], digits)}`);
+  const values = header.measures.map((measure) => measureWords(view, measure, layer * seq + token));
   return `Layer ${layer}, token ${token} “${header.labels[token]}”: ${values.join(", ")}.`;
 }
 
@@ -112,6 +115,7 @@ function sentence(view) {
   const word = `“${header.labels[path.token]}”`;
   if (view.back && header.ending) return restsOn(header);
   if (!turn) return "";
+  if (view.now) return changedSentence(view);
   const own = Array.from({ length: header.layers }, (_, layer) => turn.values[layer * seq + path.token]);
   const most = own.indexOf(Math.max(...own));
   const words = [`Layer ${most} turned ${word} most (${fixed(own[most])}).`];
@@ -216,10 +220,11 @@ function buildBar(view) {
 
 // What is on the screen as a file, with what it is of.
 async function save(view, kind) {
-  const { header, sheet } = view, svg = sheet.firstChild.cloneNode(true);
-  const about = `Journey of ${JSON.stringify(header.text ?? "")} through ${header.model} (revision ${header.revision})`;
+  const { header, sheet, now } = view, svg = sheet.firstChild.cloneNode(true);
+  for (const node of svg.querySelectorAll(".act")) node.remove();
+  const about = `Journey of ${JSON.stringify(header.text ?? "")} through ${header.model} (revision ${header.revision})${now ? `. ${now.sentence}` : ""}`;
   svg.prepend(Object.assign(document.createElementNS(NS, "title"), { textContent: about }));
-  const text = new XMLSerializer().serializeToString(svg), name = `journey ${header.model}.${kind.toLowerCase()}`;
+  const text = new XMLSerializer().serializeToString(svg), name = `journey ${header.model}${now ? ` ${now.name}` : ""}.${kind.toLowerCase()}`;
   if (kind === "SVG") return download(new Blob([text], { type: "image/svg+xml" }), name);
   const image = new Image(), canvas = document.createElement("canvas"), size = svg.viewBox.baseVal;
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;

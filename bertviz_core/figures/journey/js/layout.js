@@ -2,9 +2,9 @@
 // every number of layers and tokens and every width.
 const TALL_BELOW = 640, TOP = 66, BOTTOM = 96, DETAIL = 200, BODY = 340, FOOT = 92, HEADING = 34, LEAST = 300;
 
-function layoutOf({ width, tokens, stages, heads, open, head, large, bars }) {
-  return width < TALL_BELOW ? tallLayout({ width, tokens, stages, heads, open, head, bars })
-    : wideLayout({ width, tokens, stages, heads, open, head, large });
+function layoutOf({ width, tokens, stages, heads, open, head, large, bars, acts, changed }) {
+  return width < TALL_BELOW ? tallLayout({ width, tokens, stages, heads, open, head, bars, acts, changed })
+    : wideLayout({ width, tokens, stages, heads, open, head, large, changed });
 }
 
 const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
@@ -18,7 +18,7 @@ function lanesOf(tokens, open, large, above) {
   return { lanes, body };
 }
 
-function wideLayout({ width: given, tokens, stages, heads, open, head, large }) {
+function wideLayout({ width: given, tokens, stages, heads, open, head, large, changed }) {
   let width = given;
   const needed = open === "" || open === "embeddings" ? 0 : head !== null ? DETAIL : FOOT;
   // Below many lanes nobody would find what is known of the opened part: it stands above them.
@@ -64,7 +64,7 @@ function wideLayout({ width: given, tokens, stages, heads, open, head, large }) 
   });
   const end = { x: Math.min(Math.max(x + gap - 8, columns.at(-1).x + columns.at(-1).w + gap), width - endWidth), w: endWidth };
   return {
-    mode: "wide", width, height: TOP + body + (boxAt ? foot : 0) + BOTTOM, top: TOP, body, lanes, columns, above,
+    mode: "wide", width, height: TOP + body + (boxAt ? foot : 0) + BOTTOM + (changed ? 24 : 0), top: TOP, body, lanes, columns, above,
     token: { x: 0, w: tokenWidth }, box: boxAt, end, inside: boxAt && insideOf(boxAt, body - above, heads, openFirst, above), footY: above ? TOP : TOP + body,
   };
 }
@@ -86,15 +86,16 @@ function insideOf(box, body, heads, isEmbeddings, above) {
 }
 
 // On a phone one token runs from top to bottom: a row a stage.
-function tallLayout({ width, tokens, stages, heads, open, head, bars = 1 }) {
+function tallLayout({ width, tokens, stages, heads, open, head, bars = 1, acts, changed }) {
   const row = 46, rows = [];
   let y = 96;
   stages.forEach((stage, index) => {
     const isOpen = (stage.kind === "embeddings" && open === "embeddings") || (stage.kind === "layer" && String(layerAt(stages, index)) === open);
     const columns = Math.max(1, Math.floor((width - 16) / 76)), grid = Math.ceil(heads / columns) * 84;
-    const inner = !isOpen ? 0 : stage.kind === "embeddings" ? 228 : grid + bars * 28 + 52 + (head === null ? 0 : DETAIL);
-    rows.push({ index, y, h: row, inner, open: isOpen, grid, columns });
+    const buttons = acts ? 52 : 0; // a row of buttons that switch the layer and the head off
+    const inner = !isOpen ? 0 : stage.kind === "embeddings" ? 228 : buttons + grid + bars * 28 + 52 + (head === null ? 0 : DETAIL);
+    rows.push({ index, y, h: row, inner, open: isOpen, grid, columns, buttons: stage.kind === "layer" ? buttons : 0 });
     y += row + 4 + inner;
   });
-  return { mode: "tall", width, height: y + 130, rows, endY: y + 10, tokens };
+  return { mode: "tall", width, height: y + (changed ? 220 : 130), rows, endY: y + 10, tokens };
 }

@@ -7,7 +7,8 @@ function drawBox(view, svg) {
     label(view, "close", box.x + box.w - 43, box.y + 23, { anchor: "middle", fill: look.muted }));
   svg.append(label(view, name, box.x + 16, box.y + 24, { weight: 700, size: 16, fill: view.accent }), button(close, `Close ${name}`, () => view.open("")));
   const stage = header.stages.find((each, index) => (path.open === "embeddings" ? each.kind === "embeddings" : each.kind === "layer" && String(layerAt(header.stages, index)) === path.open));
-  const room = box.w - 110 - textWidth(name, 16, 700);
+  const switches = view.send && header.measures.length && path.open !== "embeddings", room = box.w - (switches ? 210 : 110) - textWidth(name, 16, 700);
+  if (switches) drawSwitch(view, svg, `layer-${path.open}`, SWITCH, name, { x: box.x + box.w - 172, y: box.y + 6, w: 90 });
   if (room > 60) svg.append(label(view, cut(stage.build || stage.steps.join(", "), room), box.x + 28 + textWidth(name, 16, 700), box.y + 24, { fill: look.muted }));
   if (header.missing) return svg.append(label(view, cut(header.missing, box.w - 32), box.x + 16, box.y + 70, { fill: look.muted }));
   if (path.open === "embeddings") drawEmbeddings(view, svg);
@@ -52,6 +53,7 @@ function drawHeads(view, svg, stage) {
 function drawThumbnails(view, svg, part) {
   const { plan, path, look, header } = view, { heads } = plan.inside, [count, rows, columns] = part.thumbnails.shape;
   const effects = view.back && header.ending?.heads, limit = effects ? peak(effects.values.filter(Number.isFinite)) : 1;
+  const { kind, at, head: off } = changedPlace(view);
   svg.append(label(view, count === 1 ? "1 head" : `${count} heads`, heads.x, heads.y - 4, { fill: look.muted }));
   for (let head = 0; head < count; head++) {
     const x = heads.x + (head % heads.columns) * (heads.size + 10), y = heads.y + 6 + Math.floor(head / heads.columns) * (heads.size + 20);
@@ -62,6 +64,9 @@ function drawThumbnails(view, svg, part) {
       picture(rows, columns, (row, column) => colourAt(look.scale, (part.thumbnails.values[from + row * columns + column] / 255) ** 2), { x, y, width: heads.size, height: heads.size }),
       el("rect", { x, y, width: heads.size, height: heads.size, fill: "none", stroke: frame, "stroke-width": Number.isFinite(value) ? 4 : chosen ? 3 : 1 }));
     const words = Number.isFinite(value) && heads.size > 60 ? `${head}: ${fixed(value, 3)}` : String(head);
+    if (kind === "head" && at === Number(path.open) && head === off) {
+      node.append(el("path", { d: `M${x} ${y} l${heads.size} ${heads.size} m0 ${-heads.size} l${-heads.size} ${heads.size}`, stroke: look.text, "stroke-width": 2, class: "off" }));
+    }
     if (heads.size > 20) node.append(label(view, words, x + heads.size / 2, y + heads.size + 14, { anchor: "middle", weight: chosen ? 700 : 400, size: heads.size > 34 ? SIZE : 12 }));
     svg.append(button(node, `Head ${head} of layer ${path.open}${Number.isFinite(value) ? `, change without it ${fixed(value, 4)}` : ""}`, () => view.openHead(head), chosen));
   }
@@ -131,7 +136,8 @@ function drawHead(view, svg, layer) {
   if (!part) return drawWaiting(view, svg, x, y + 20);
   const key = header.labels[part.key], query = header.labels[part.token], half = (w - 24) / 2, limit = Math.max(peak(part.query.values), peak(part.keyVector.values));
   const line = (text, at, style = {}) => svg.append(label(view, cut(text, style.room ?? w, SIZE, style.weight), style.x ?? x, y + at, style));
-  line(`head ${part.head}: “${query}” asks “${key}”`, 12, { weight: 700, fill: view.accent });
+  line(`head ${part.head}: “${query}” asks “${key}”`, 12, { weight: 700, fill: view.accent, room: plan.mode === "wide" ? w - 100 : w });
+  if (plan.mode === "wide") drawSwitch(view, svg, `head-${layer}.${part.head}`, SWITCH, `head ${part.head} of layer ${layer}`, { x: x + w - 90, y: y - 4, w: 90 });
   line(`query of “${query}”, ${part.query.values.length} numbers`, 36, { room: half, fill: look.muted });
   line(`key of “${key}”`, 36, { x: x + half + 24, room: half, fill: look.muted });
   svg.append(strip(view, part.query.values, limit, { x, y: y + 42, width: half, height: 20 }), strip(view, part.keyVector.values, limit, { x: x + half + 24, y: y + 42, width: half, height: 20 }));

@@ -24,10 +24,11 @@ function cut(text, room, size = SIZE, weight = 400, family = FONT) {
   return `${signs.join("")}…`;
 }
 
-function label(view, text, x, y, { size = SIZE, weight = 400, anchor = "start", fill, family, className = "label", rotate, italic } = {}) {
+function label(view, text, x, y, { size = SIZE, weight = 400, anchor = "start", fill, family, className = "label", rotate, italic, struck } = {}) {
   const node = el("text", {
     x, y, "font-size": size, "font-weight": weight, "text-anchor": anchor, fill: fill ?? view.look.text, "font-family": family ?? FONT,
     class: className, transform: rotate ? `rotate(${rotate} ${x} ${y})` : null, "font-style": italic ? "italic" : null,
+    "text-decoration": struck ? "line-through" : null,
   });
   node.textContent = text;
   return node;

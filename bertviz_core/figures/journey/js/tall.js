@@ -1,21 +1,23 @@
 // The drawing on a phone: the chosen token alone, from top to bottom.
 function drawTall(view, svg) {
   const { header, path, plan, look } = view, { width } = plan, seq = Math.max(header.labels.length, 1), x = 8, w = width - 16;
-  const word = header.labels[path.token] ?? "your text";
-  svg.append(label(view, cut(`“${word}”, token ${path.token} of ${seq}`, w, 16, 700), x, 24, { weight: 700, size: 16 }));
-  const half = (w - 12) / 2;
-  [["previous token", -1, x], ["next token", 1, x + half + 12]].forEach(([words, step, left]) => {
-    const node = el("g", {}, el("rect", { x: left, y: 38, width: half, height: 44, rx: 7, fill: look.paper, stroke: look.neutral }), label(view, words, left + half / 2, 65, { anchor: "middle" }));
+  const word = header.labels[path.token] ?? "your text", { kind, at } = changedPlace(view), masked = kind === "mask" && at === path.token ? ", masked" : "";
+  svg.append(label(view, cut(`“${word}”, token ${path.token} of ${seq}${masked}`, w, 16, 700), x, 24, { weight: 700, size: 16 }));
+  const masks = view.send && header.measures.length, part = masks ? (w - 96) / 2 : (w - 12) / 2;
+  if (masks) drawMask(view, svg, { words: "mask", x: x + part + 8, y: 38, w: 80, h: 44 });
+  [["previous token", -1, x], ["next token", 1, x + w - part]].forEach(([words, step, left]) => {
+    const node = el("g", {}, el("rect", { x: left, y: 38, width: part, height: 44, rx: 7, fill: look.paper, stroke: look.neutral }), label(view, cut(words, part - 4), left + part / 2, 65, { anchor: "middle" }));
     svg.append(button(node, words, () => view.choose((path.token + step + seq) % seq)));
   });
-  const measure = view.measure(), { strips } = header;
+  const shading = shadingOf(view), strips = view.strips();
   let entry = 0;
   for (const row of plan.rows) {
     const stage = header.stages[row.index], layer = layerAt(header.stages, row.index), isLayer = stage.kind === "layer";
     const opens = isLayer || stage.kind === "embeddings", y = row.y;
-    const rgb = isLayer && measure ? colourAt(look.scale, measure.values[layer * seq + path.token] / view.most(measure)) : channels(look.neutral);
-    const value = isLayer && measure ? fixed(measure.values[layer * seq + path.token], measure.digits) : "";
-    const node = el("g", {}, el("rect", { x, y: y + 1, width: w, height: row.h - 2, rx: 6, fill: look.paper, stroke: row.open ? view.accent : look.neutral, "stroke-width": row.open ? 2 : 1 }),
+    const shaded = isLayer && shading, cell = layer * seq + path.token;
+    const rgb = shaded ? shading.rgb(cell) : channels(look.neutral), value = shaded ? shading.words(cell) : "";
+    const off = isLayer && (kind === "layer" || kind === "head") && layer === at;
+    const node = el("g", {}, el("rect", { x, y: y + 1, width: w, height: row.h - 2, rx: 6, fill: look.paper, stroke: off ? look.text : row.open ? view.accent : look.neutral, "stroke-width": row.open ? 2 : 1, "stroke-dasharray": off ? "5 3" : null }),
       label(view, cut(stage.run ? stage.name : `${stage.name} (not run here)`, opens ? 100 : w - 20), x + 10, y + 28, { weight: 600 }));
     if (isLayer) node.append(el("rect", { x: x + 116, y: y + 8, width: 64, height: row.h - 16, rx: 4, fill: css(rgb), stroke: look.neutral }), label(view, value, x + 148, y + 28, { anchor: "middle", fill: inkOn(rgb) }));
     if (isLayer) entry = layer + 1;
@@ -31,6 +33,12 @@ function drawTall(view, svg) {
 
 function drawTallInner(view, svg, row, layer, { x, w, y }) {
   const { header, path, look } = view;
+  if (row.buttons) {
+    const half = (w - 8) / 2, head = `head-${layer}.${path.head}`;
+    drawSwitch(view, svg, `layer-${layer}`, SWITCH, `layer ${layer}`, { words: `switch off layer ${layer}`, x, y, w: half, h: 44 });
+    if (path.head !== null) drawSwitch(view, svg, head, SWITCH, `head ${path.head} of layer ${layer}`, { words: `switch off head ${path.head}`, x: x + half + 8, y, w: half, h: 44 });
+    y += row.buttons;
+  }
   if (header.missing || (path.open !== "embeddings" && !header.heads)) {
     const words = header.missing || view.refused || header.attention_note;
     return wrapped(words, w, 5).forEach((line, at) => svg.append(label(view, line, x, y + 18 + 20 * at, { fill: look.muted })));
@@ -44,11 +52,13 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
   }
   const part = view.parts.get(partName({ kind: "layer", layer, token: path.token }));
   if (!part) return drawWaiting(view, svg, x, y + 20);
-  const [count, rows, columns] = part.thumbnails.shape;
+  const [count, rows, columns] = part.thumbnails.shape, { kind, at, head: changed } = changedPlace(view);
   for (let head = 0; head < count; head++) {
     const left = x + (head % row.columns) * 76, top = y + Math.floor(head / row.columns) * 84, chosen = head === path.head, from = head * rows * columns;
+    const off = kind === "head" && at === layer && head === changed;
     const node = el("g", {}, picture(rows, columns, (one, other) => colourAt(look.scale, (part.thumbnails.values[from + one * columns + other] / 255) ** 2), { x: left, y: top, width: 62, height: 62 }),
       el("rect", { x: left, y: top, width: 62, height: 62, fill: "none", stroke: chosen ? view.accent : look.neutral, "stroke-width": chosen ? 3 : 1 }),
+      off && el("path", { d: `M${left} ${top} l62 62 m0 -62 l-62 62`, stroke: look.text, "stroke-width": 2, class: "off" }),
       label(view, String(head), left + 31, top + 77, { anchor: "middle", weight: chosen ? 700 : 400 }));
     svg.append(button(node, `Head ${head} of layer ${layer}`, () => view.openHead(head), chosen));
   }
@@ -74,13 +84,19 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
 }
 
 function drawTallEnd(view, svg, { x, w, y }) {
-  const { header } = view, { ending } = header;
+  const { header, now } = view, { ending } = header;
   let top = y + 20;
   if (ending) {
-    svg.append(label(view, cut(ending.title, w - 110), x, top, { fill: view.look.muted }), label(view, minus(ending.value.toFixed(4)), x + w, top + 4, { anchor: "end", weight: 700, size: 22 }));
+    const both = now && ending.changed !== null;
+    svg.append(label(view, cut(ending.title, w - 110), x, top, { fill: view.look.muted }), label(view, fixed(both ? ending.changed : ending.value, 4), x + w, top + 4, { anchor: "end", weight: 700, size: 22 }));
+    if (both) {
+      svg.append(label(view, `before ${fixed(ending.value, 4)}, now ${fixed(ending.changed, 4)}`, x, top + 22));
+      drawBoth(view, svg, ending.value, ending.changed, { x, y: top + 32, w });
+      top += 34;
+    } else if (now) svg.append(label(view, "without the change", x, (top += 18), { fill: view.look.muted }));
     top += 30;
   }
-  for (const line of wrapped(view.sentence(), w, 4)) {
+  for (const line of wrapped(view.sentence(), w, now ? 7 : 4)) {
     svg.append(label(view, line, x, top));
     top += 20;
   }

@@ -13,7 +13,7 @@ function drawWide(view, svg) {
   }
   if (plan.box) drawBox(view, svg);
   drawEnd(view, svg);
-  drawLegend(view, svg, plan.height - BOTTOM + 26);
+  drawLegend(view, svg, plan.height - BOTTOM + 26 - (view.now ? 24 : 0));
 }
 
 const many = (view) => view.plan.lanes.length > 80;
@@ -21,6 +21,7 @@ const many = (view) => view.plan.lanes.length > 80;
 function drawHeadings(view, svg) {
   const { header, plan, look, path } = view;
   svg.append(label(view, "tokens", plan.token.w / 2, plan.top - 14, { weight: 600, anchor: "middle" }));
+  drawMask(view, svg, { x: 1, y: plan.top - 60, w: plan.token.w - 2 });
   const layers = plan.columns.filter(({ index }) => header.stages[index].kind === "layer");
   const closed = layers.filter(({ open }) => !open);
   const slot = closed.length > 1 ? Math.min(...closed.map(({ w }) => w)) : closed[0]?.w ?? 40;
@@ -45,7 +46,8 @@ function drawHeadings(view, svg) {
   if (!longest.length) return;
   const from = longest[0].x, to = longest.at(-1).x + longest.at(-1).w;
   const words = sameBuild(view, longest.map(({ index }) => header.stages[index]), layers.some(({ open }) => open));
-  const text = [words, `layers: ${view.measureName()}`].find((each) => each && textWidth(each) < to - from + 24) ?? (to - from > 44 ? "layers" : "");
+  const resting = view.back && header.ending ? "layers: change of the number without each" : "";
+  const text = [resting || words, `layers: ${view.measureName()}`].find((each) => each && textWidth(each) < to - from + 24) ?? (to - from > 44 ? "layers" : "");
   if (text) svg.append(label(view, text, (from + to) / 2, plan.top - 42, { anchor: "middle", fill: look.muted }));
 }
 
@@ -69,7 +71,7 @@ function drawLanes(view, svg) {
 function drawTokens(view, svg) {
   const { header, plan, path, look } = view;
   if (many(view)) return drawManyTokens(view, svg);
-  const shares = view.back && header.ending?.tokens?.values, limit = shares ? peak(shares) : 1;
+  const shares = view.back && header.ending?.tokens?.values, limit = shares ? peak(shares) : 1, { kind, at: changed } = changedPlace(view);
   header.labels.forEach((text, at) => {
     const lane = plan.lanes[at], chosen = at === path.token, height = Math.min(lane.h - (lane.h > 16 ? 6 : 2), 34);
     const rgb = shares ? colourAt(look.signed, 0.5 + shares[at] / limit / 2) : channels(chosen ? look.neutral : look.paper);
@@ -79,7 +81,7 @@ function drawTokens(view, svg) {
         stroke: chosen ? view.accent : lane.h < 16 ? "none" : look.neutral, "stroke-width": chosen ? 2 : 1 }),
       label(view, cut(text, plan.token.w - 12, size, chosen ? 700 : 400, MONO), plan.token.w / 2, lane.mid + size * 0.36, {
         anchor: "middle", weight: chosen ? 700 : 400, family: MONO, size, fill: shares ? inkOn(rgb) : look.text,
-        italic: header.special.includes(at) }));
+        italic: header.special.includes(at), struck: kind === "mask" && at === changed }));
     const share = shares ? `, share ${fixed(shares[at], 4)}` : "";
     svg.append(button(node, `Token ${at}: ${text}${share}`, () => view.choose(at), chosen));
   });
@@ -95,7 +97,7 @@ function drawManyTokens(view, svg) {
     view.choose(clamp(Math.floor(((event.clientY - box.top) / box.height) * plan.lanes.length), 0, plan.lanes.length - 1));
   });
   svg.append(field);
-  const partners = view.ribbons?.keys.map(({ key }) => key) ?? [];
+  const { kind, at: changed } = changedPlace(view), partners = view.ribbons?.keys.map(({ key }) => key) ?? [];
   let free = [];
   for (const at of [path.token, ...partners.filter((key) => key !== path.token)]) {
     const { mid } = plan.lanes[at];
@@ -103,12 +105,12 @@ function drawManyTokens(view, svg) {
     free.push(mid);
     const chosen = at === path.token;
     svg.append(label(view, cut(header.labels[at], plan.token.w - 20, SIZE, chosen ? 700 : 400, MONO), plan.token.w - 16, mid + 5,
-      { anchor: "end", weight: chosen ? 700 : 400, family: MONO, italic: header.special.includes(at) }));
+      { anchor: "end", weight: chosen ? 700 : 400, family: MONO, italic: header.special.includes(at), struck: kind === "mask" && at === changed }));
   }
 }
 
 function drawFirst(view, svg, column) {
-  const { header, plan, look } = view, { strips } = header;
+  const { plan, look } = view, strips = view.strips();
   if (!strips) return svg.append(el("rect", { x: column.x, y: plan.lanes[0].y, width: column.w, height: plan.body, fill: look.neutral, rx: 4 }));
   const [, seq, bins] = strips.shape, colour = (row, at) => colourAt(look.signed, 0.5 + strips.values[row * bins + at] / strips.levels / 2);
   const group = el("g", {});
@@ -126,14 +128,15 @@ function drawFirst(view, svg, column) {
 
 function drawLayer(view, svg, column, number) {
   const { header, plan, path, look } = view, group = el("g", {});
-  const measure = view.measure(), seq = plan.lanes.length;
+  const shading = shadingOf(view), seq = plan.lanes.length, { kind, at: changed } = changedPlace(view);
   const effects = view.back && header.ending?.layers?.values;
   const rgbOf = (at) => {
     if (effects) return colourAt(look.signed, 0.5 + effects[number] / peak(effects) / 2);
-    return measure ? colourAt(look.scale, measure.values[number * seq + at] / view.most(measure)) : channels(look.neutral);
+    return shading ? shading.rgb(number * seq + at) : channels(look.neutral);
   };
   if (many(view)) {
-    group.append(picture(seq, 1, rgbOf, { x: column.x, y: plan.lanes[0].y, width: column.w, height: seq * plan.lanes[0].h }));
+    const place = { x: column.x, y: plan.lanes[0].y, width: column.w, height: seq * plan.lanes[0].h };
+    group.append(picture(seq, 1, rgbOf, place), el("rect", { ...place, fill: "none", stroke: look.neutral }));
     group.addEventListener("click", (event) => {
       const box = group.getBoundingClientRect();
       view.go({ token: clamp(Math.floor(((event.clientY - box.top) / box.height) * seq), 0, seq - 1), open: String(number), head: null, key: null });
@@ -145,9 +148,8 @@ function drawLayer(view, svg, column, number) {
       const cell = el("g", { class: "cell", "data-layer": number, "data-token": at },
         el("rect", { x: column.x, y: lane.mid - height / 2, width: Math.max(column.w, 1), height, rx: Math.min(4, column.w / 4), fill: css(rgb),
           stroke: chosen ? view.accent : look.neutral, "stroke-width": chosen ? 1.5 : 0.75 }));
-      const value = effects ? effects[number] : measure?.values[number * seq + at];
-      if (value !== undefined && column.w >= 46 && height >= 18 && (!effects || chosen)) {
-        cell.append(label(view, effects ? fixed(value, 4) : fixed(value, measure.digits), column.x + column.w / 2, lane.mid + 5, { anchor: "middle", fill: inkOn(rgb), className: "label number" }));
+      if ((effects || shading) && column.w >= 46 && height >= 18 && (!effects || chosen)) {
+        cell.append(label(view, effects ? fixed(effects[number], 4) : shading.words(number * seq + at), column.x + column.w / 2, lane.mid + 5, { anchor: "middle", fill: inkOn(rgb), className: "label number" }));
       }
       cell.style.cursor = "pointer";
       cell.addEventListener("click", () => view.go({ token: at, open: String(number), head: null, key: null }));
@@ -155,6 +157,7 @@ function drawLayer(view, svg, column, number) {
       group.append(cell);
     });
   }
+  if ((kind === "layer" || kind === "head") && number === changed) group.append(el("rect", { x: column.x - 2, y: plan.top - 33, width: column.w + 4, height: plan.body + 36, fill: "none", stroke: look.text, "stroke-width": 1.5, "stroke-dasharray": "5 3", rx: 5, class: "changed" }));
   if (view.cursor === column.index) group.append(el("rect", { x: column.x - 3, y: plan.top - 34, width: column.w + 6, height: plan.body + 38, fill: "none", stroke: view.accent, "stroke-width": 2, rx: 6 }));
   svg.append(group);
 }
@@ -173,23 +176,30 @@ function drawBehind(view, svg, column, stage) {
 }
 
 function drawEnd(view, svg) {
-  const { header, plan, path, look } = view, { x, w } = plan.end, { ending, strips } = header;
+  const { header, plan, path, look, now } = view, { x, w } = plan.end, { ending } = header, strips = view.strips();
   const middle = clamp(plan.lanes[path.token].mid, plan.top + 90, plan.top + plan.body - 100), centre = x + w / 2;
   const lines = [];
   if (strips) {
     const [states, seq, bins] = strips.shape, from = ((states - 1) * seq + path.token) * bins;
     svg.append(strip(view, strips.values.subarray(from, from + bins), strips.levels, { x: x + 6, y: middle - 46, width: w - 12, height: 24 }));
     svg.append(label(view, "what comes out", centre, middle - 56, { anchor: "middle", weight: 600 }));
-    lines.push([`${strips.edges.at(-1).toLocaleString("en-US")} numbers`, {}]);
+    if (!now) lines.push([`${strips.edges.at(-1).toLocaleString("en-US")} numbers`, {}]);
   }
+  const large = { weight: 700, size: w < 150 ? 17 : 22 }, both = now && ending && ending.changed !== null;
   if (ending) {
     for (const line of wrapped(ending.title, w - 4, 3)) lines.push([line, { fill: look.muted }]);
-    lines.push([minus(ending.value.toFixed(4)), { weight: 700, size: 22 }]);
-  }
+    if (both) lines.push([`before ${fixed(ending.value, 4)}`, {}], [`now ${fixed(ending.changed, 4)}`, large]);
+    else lines.push([fixed(ending.value, 4), large]);
+    if (now && !both) lines.push(["without the change", { fill: look.muted }]);
+  } else if (now) lines.push(["cosine to before", { fill: look.muted }], [fixed(now.cosine.values[path.token], 4), large]);
   let y = middle - 2;
   for (const [text, style] of lines) {
     svg.append(label(view, cut(text, w, style.size, style.weight), centre, y + (style.size ? 8 : 0), { anchor: "middle", ...style }));
     y += style.size ? 30 : 19;
+  }
+  if (both) {
+    drawBoth(view, svg, ending.value, ending.changed, { x: x + 6, y: y - 6, w: w - 12 });
+    y += 18;
   }
   if (ending?.layers || ending?.tokens) {
     const words = view.back ? "back to the text" : "what it rests on";
@@ -211,10 +221,13 @@ function wrapped(text, room, most) {
 
 function drawLegend(view, svg, y) {
   const { header, plan, look } = view, x = 2;
-  const measure = view.measure(), narrow = plan.width < 760;
+  const measure = view.measure(), narrow = plan.width < 760, differences = differencesOf(view, measure);
   if (view.back && header.ending) {
     const limit = peak(header.ending.layers?.values ?? header.ending.tokens.values);
     drawRamp(view, svg, x, y, look.signed, fixed(-limit, 4), fixed(limit, 4), narrow ? "" : `change of the number without it (layers), share in it (tokens, up to ${fixed(peak(header.ending.tokens?.values ?? [0]), 4)})`);
+  } else if (differences) {
+    const words = `now − before: ${measure.name}${narrow ? "" : ` (${measure.unit})`}`;
+    drawRamp(view, svg, x, y, look.signed, fixed(-differences.limit, measure.digits), signed(differences.limit, measure.digits), words);
   } else if (measure) {
     drawRamp(view, svg, x, y, look.scale, "0", fixed(view.most(measure), measure.digits), narrow ? measure.name : `${measure.name}: ${measure.unit}`);
   }

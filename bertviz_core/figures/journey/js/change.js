@@ -1,0 +1,139 @@
+// A change of the run: a head or a layer switched off, or a token masked. Python computes it. Here are the buttons that
+// make and undo it, the banner that names it, and the differences that are drawn.
+function takeChange(view, answered) {
+  const { change } = view.header, name = change?.name ?? "", mean = Boolean(change?.mean);
+  if (answered) Object.assign(view, { change: name, mean });
+  view.waiting = view.change !== name || view.mean !== mean; // the differences of another change are not drawn meanwhile
+  view.now = !view.waiting && change?.measures ? change : null;
+  const words = bannerWords(view).join(" "), told = words && `${view.change} ${view.mean} ${view.waiting}`;
+  if (words && told !== view.told) view.say(view.now ? `${words} ${changedSentence(view)}` : words);
+  view.told = told;
+}
+
+function alter(view, name, mean = false) {
+  const { labels } = view.header, { token } = view.path;
+  Object.assign(view, { change: name, mean, back: false, focus: name ? "Undo the change" : `Token ${token}: ${labels[token]}` });
+  takeChange(view, false);
+  if (!name) view.say("The change is undone.");
+  draw(view);
+  tell(view);
+}
+
+// What is changed in the drawn run: its kind, the layer or token, and the head.
+function changedPlace(view) {
+  const [kind, at = ""] = view.now ? view.now.name.split("-") : [""], [first, head = NaN] = at.split(".");
+  return { kind, at: Number(first), head: Number(head) };
+}
+
+// What is changed, and what the drawing shows of it.
+function bannerWords(view) {
+  const { change } = view.header;
+  if (!view.change) return [];
+  if (view.waiting) return ["One moment: the model runs with the change …"];
+  if (!view.now) return [`Not changed: ${change.refused}`];
+  const cells = view.back ? "The colours show what the answer rests on without the change." : "The cells show now − before.";
+  const opened = view.path.open === "" ? "" : " The opened part shows the run without the change.";
+  return [`Changed: ${change.sentence}`, cells + opened];
+}
+
+// The banner above the drawing: its height, and a function that draws it from y = -height to 0.
+function bannerOf(view, width) {
+  const words = bannerWords(view);
+  if (!words.length) return { height: 0, draw: () => {} };
+  const undo = view.now || view.waiting ? ["undo", "Undo the change"] : ["close", "Close the message"];
+  const buttons = [[...undo, () => alter(view, "")]];
+  if (view.now && changedPlace(view).kind !== "mask") {
+    const [what, name] = view.mean ? ["zero instead", "Replace by zero instead"] : ["mean instead", "Replace by the mean instead"];
+    buttons.unshift([what, name, () => alter(view, view.change, !view.mean)]);
+  }
+  const tall = width < TALL_BELOW, high = tall ? 44 : 26, taken = view.send ? buttons.reduce((sum, [text]) => sum + textWidth(text) + 32, 0) : 0;
+  const room = width - 24 - (tall ? 0 : taken); // of which bold letters take a tenth more
+  const lines = words.flatMap((each, part) => wrapped(each, part ? room : room * 0.9, 6).map((text) => [text, part ? 400 : 600])), block = 20 * lines.length + 12;
+  const height = block + (tall && view.send ? high + 8 : 0) + 8;
+  return {
+    height,
+    draw: (svg) => {
+      svg.append(el("rect", { x: 1, y: 1 - height, width: width - 2, height: height - 10, rx: 6, fill: "none", stroke: view.accent, class: "banner" }));
+      lines.forEach(([line, weight], at) => svg.append(label(view, line, 12, 21 - height + 20 * at, { weight })));
+      let x = tall ? 12 : width - taken - 2;
+      for (const [text, name, act] of buttons) {
+        const w = textWidth(text) + 24;
+        drawChip(view, svg, text, name, { x, y: tall ? block - height : 5 - height, w, h: high }, act);
+        x += w + 8;
+      }
+    },
+  };
+}
+
+// A small button; a saved drawing has none, since no model runs behind it.
+function drawChip(view, svg, words, name, { x, y, w, h = 24 }, act, pressed) {
+  if (!view.send || view.header.missing) return;
+  const text = label(view, cut(words, w - 8), x + w / 2, y + h / 2 + 5, { anchor: "middle", fill: pressed ? view.look.paper : view.accent });
+  const frame = el("rect", { x, y, width: w, height: h, rx: 5, fill: pressed ? view.accent : view.look.paper, stroke: view.accent });
+  svg.append(button(el("g", { class: "act" }, frame, text), name, act, pressed));
+}
+
+// The button that makes a change where its part stands, and undoes it.
+function drawSwitch(view, svg, change, [off, on], what, place) {
+  const pressed = view.change === change && Boolean(view.now || view.waiting);
+  const name = pressed ? on : off;
+  drawChip(view, svg, place.words && !pressed ? place.words : name, `${name[0].toUpperCase()}${name.slice(1)} ${what}`, place, () => alter(view, pressed ? "" : change), pressed);
+}
+
+const SWITCH = ["switch off", "switch on"];
+
+function drawMask(view, svg, place) {
+  const { path, header } = view, text = header.labels[path.token];
+  if (header.measures.length) drawSwitch(view, svg, `mask-${path.token}`, ["mask", "unmask"], `token ${path.token}: ${text}`, { words: `mask “${text}”`, ...place });
+}
+
+// After minus before of a measure, and the end of its colours: at least one unit of the last decimal.
+function differencesOf(view, measure) {
+  const after = view.now?.measures.find(({ key }) => key === measure?.key);
+  if (!after) return null;
+  after.differences ??= after.values.map((value, at) => value - measure.values[at]);
+  after.limit ??= after.differences.reduce((most, value) => Math.max(most, Math.abs(value)), 10 ** -measure.digits);
+  return { values: after.differences, after: after.values, limit: after.limit };
+}
+
+const signed = (value, digits) => {
+  const text = value.toFixed(digits);
+  return Number(text) === 0 ? text.replace("-", "") : value > 0 ? `+${text}` : minus(text);
+};
+
+// Colour and text of the cell at an index of the measure: the number, or its difference under a change.
+function shadingOf(view) {
+  const measure = view.measure(), differences = differencesOf(view, measure), { scale, signed: diverging } = view.look;
+  if (!measure) return null;
+  const { values, digits } = measure;
+  if (!differences) return { rgb: (at) => colourAt(scale, values[at] / view.most(measure)), words: (at) => fixed(values[at], digits) };
+  return { rgb: (at) => colourAt(diverging, 0.5 + differences.values[at] / differences.limit / 2), words: (at) => signed(differences.values[at], digits) };
+}
+
+// A measure of one cell in words; under a change with both numbers and their difference.
+function measureWords(view, measure, at) {
+  const { name, values, digits } = measure, differences = differencesOf(view, measure);
+  if (!differences) return `${name} ${fixed(values[at], digits)}`;
+  return `${name} before ${fixed(values[at], digits)}, now ${fixed(differences.after[at], digits)} (${signed(differences.values[at], digits)})`;
+}
+
+// What the change does to the chosen token.
+function changedSentence(view) {
+  const { header, path, now } = view, measure = view.measure(), seq = header.labels.length, { values } = differencesOf(view, measure);
+  const word = `“${header.labels[path.token]}”`, cell = (layer) => layer * seq + path.token;
+  const own = Array.from({ length: header.layers }, (_, layer) => Math.abs(values[cell(layer)])), most = own.indexOf(Math.max(...own));
+  const words = [`What comes out for ${word} has the cosine ${fixed(now.cosine.values[path.token], 4)} to before.`];
+  const unchanged = Number(own[most].toFixed(measure.digits)) === 0;
+  words.unshift(unchanged ? `No layer changes the ${measure.name} for ${word}.` : `Layer ${most} differs most for ${word}: ${measureWords(view, measure, cell(most))}.`);
+  const layer = path.open === "" || path.open === "embeddings" ? most : Number(path.open);
+  if (layer !== most) words.unshift(`Layer ${layer}: ${measureWords(view, measure, cell(layer))}.`);
+  return words.join(" ");
+}
+
+// Two numbers as a bar from 0: now filled, before as an outline.
+function drawBoth(view, svg, before, now, { x, y, w, h = 12 }) {
+  const most = Math.max(Math.abs(before), Math.abs(now)) || 1, both = before * now < 0;
+  const zero = both ? x + w / 2 : before + now < 0 ? x + w : x, unit = (both ? w / 2 : w) / most;
+  const bar = (value) => ({ x: zero + Math.min(value, 0) * unit, y, width: Math.abs(value) * unit, height: h });
+  svg.append(el("rect", { ...bar(now), fill: view.look.neutral, class: "now" }), el("rect", { ...bar(before), fill: "none", stroke: view.look.text, class: "before" }));
+}

@@ -1,0 +1,41 @@
+"""How the numbers of the page Journey are computed, and the lines of Python that reproduce them."""
+
+from collections.abc import Mapping
+
+from bertviz_core.questions.interventions.journey_change import CHANGE
+from bertviz_core.questions.interventions.single_text import MEAN, REMOVED_FOR
+from bertviz_core.questions.report.library_lines import opening_lines
+from bertviz_core.trace.results import Tokens
+from ui.cache.shared_model import SharedModel
+from ui.widgets.reproduction import LONGEST
+
+WORDS = """
+The model runs the text once. For each layer and token:
+
+* turn: `1 − cosine` of the token's vector before and after the layer;
+* length: Euclidean length of the vector after the layer;
+* entropy: `−Σ p ln p` of the token's row of attention `p`, mean over the heads, in nats.
+"""
+CHANGED = """
+With a change the model runs once more. A head that is switched off has its output, before the output projection,
+replaced by zero or by its mean over the reference texts; a layer that is switched off returns its input, or its input
+plus its mean change; a masked token has the id of the mask token. A cell is the number of this run minus that of the
+unchanged run.
+"""
+
+
+def journey_code(name: str, tokens: Tokens, change: Mapping[str, str]) -> str:
+    """Lines that print the numbers of the drawing, and under a change before, after and difference.
+
+    Args:
+        name: name of the model.
+        tokens: the text.
+        change: values of the parameters of the change; {} for none.
+    """
+    texts = [each for each in (tokens.text, tokens.pair) if each is not None]
+    given = ", ".join([*map(repr, texts)] if sum(map(len, texts)) <= LONGEST else ["text", "pair"][: len(texts)])
+    lines = [f"{opening_lines(SharedModel(name))}way = model.journey({given})", "print(way.to_pandas())"]
+    if change:
+        mean = ", mean=True" if change.get(REMOVED_FOR.key) == MEAN else ""
+        lines.append(f"print(way.changed({change[CHANGE.key]!r}{mean}))   # before, after and difference")
+    return "\n".join([*lines, ""])
