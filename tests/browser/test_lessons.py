@@ -22,12 +22,14 @@ IN_SIGHT = f"""(() => {{
     .filter((each) => !each.contains(card) && each.getBoundingClientRect().height >= 150);
   if (!card || !figures.length) return false;
   const roots = [...figures[0].querySelectorAll("*"), figures[0]].map((each) => each.shadowRoot).filter(Boolean);
-  const stage = roots.map((root) => root.querySelector(".stage")).find(Boolean);
+  const stage = roots.map((root) => root.querySelector(".stage, .journey .sheet:has(svg)")).find(Boolean);
   if (!stage && !document.querySelector(".js-plotly-plot .main-svg")) return false;
   const box = (stage ?? figures[0]).getBoundingClientRect();
-  return box.top >= card.getBoundingClientRect().bottom && box.bottom <= innerHeight;
+  const top = card.getBoundingClientRect().bottom;
+  return box.top >= top && (box.bottom <= innerHeight || box.height > innerHeight - top);
 }})()"""
-"""Whether the first figure, or the open head, is entirely between the card and the bottom of the window."""
+"""Whether the first figure, or the open head, is entirely between the card and the bottom of the window; of a drawing
+that is higher than this, its upper part."""
 LOWEST = 90
 """Most pixels of the folded card."""
 

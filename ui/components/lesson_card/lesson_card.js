@@ -1,6 +1,6 @@
 // The card of a step. Folded it keeps one height; unfolded it lies over the page, so that nothing below it moves.
 const FIGURES = ".stPlotlyChart, [data-testid^=stBidiComponent]", SMALLEST_FIGURE = 150;
-const OPENED = ".stage"; // of the attention view: the opened head
+const OPENED = ".stage, .journey .sheet"; // of the attention view the opened head, of the journey the drawing
 const MOVES = ["wheel", "touchmove", "pointerdown", "keydown"];
 
 const OWN_KEYS = "input, textarea, select, canvas, [contenteditable], [role=slider], [role=radio], [role=spinbutton], [role=combobox], [role=gridcell]";
