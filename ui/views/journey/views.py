@@ -60,7 +60,8 @@ def drawing_view(name: str, journey: Journey, target: ChosenTarget | None, endin
         _note(SharedModel(name), journey)
         both = None if change is None else change.both
         words = f"The way of token {path.token} through {journey.model}{f'. {both.sentence}' if both else ''}"
-        folded_table(DRAWING, _table(journey, path.token, None if both is None else both.after), words)
+        table = _table(journey, path.token, None if both is None else both.after)
+        folded_table(DRAWING, _with_strongest(table, SharedModel(name), journey, path.token), words)
         if journey.tokens is not None:
             code = journey_code(name, journey.tokens, {} if both is None else change_values())
             explained(DRAWING, WORDS if both is None else WORDS + CHANGED, code)
@@ -137,3 +138,14 @@ def _table(journey: Journey, token: int, after: Journey | None) -> pd.DataFrame:
             table[f"{name} after"] = changed[:, token]
             table[f"{name} difference"] = changed[:, token] - values[:, token]
     return table
+
+
+def _with_strongest(table: pd.DataFrame, opened: SharedModel, journey: Journey, token: int) -> pd.DataFrame:
+    """Add the head and the key of the token's largest weight in each layer, where the attention is known."""
+    tokens = journey.tokens
+    if tokens is None or not journey.heads:
+        return table
+    options = Options((tokens.text,), tokens.pair, values={"query": str(token)})
+    heads, keys = questions.strongest_keys(opened, options).result
+    labels = [f"{key} {journey.labels[key]}" for key in keys.tolist()]
+    return table.assign(**{"strongest head": heads, "strongest key": labels})
