@@ -33,7 +33,7 @@ def layer_steps(fact: LayerFacts | None, owned: Sequence[Parameter]) -> tuple[St
         owner = _owner(steps, parameter)
         numels[owner] = numels.get(owner, 0) + parameter.numel
     known = [Step(name, kind, None if kind == "add" else numels.get(at, 0)) for at, (name, kind, _) in enumerate(steps)]
-    rest = [Step(name, name, numel) for name, numel in numels.items() if isinstance(name, str)]
+    rest = [Step(name, name, numel, placed=False) for name, numel in numels.items() if isinstance(name, str)]
     return (*known, *rest)
 
 

@@ -24,6 +24,8 @@ class Step:
     """Kind: "attention", "feed-forward", "norm", "add" and others."""
     numel: int | None = None
     """Number of parameters, for shared layers those of the stored layer; None if they are not counted separately."""
+    placed: bool = True
+    """Whether its place in the order is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,14 +21,14 @@ function drawSteps(view, svg, stage) {
   const { plan, look } = view, { box } = plan, room = box.w - 32, y = plan.footY + 44;
   const boxes = stage.steps.length ? stepBoxes(stage.steps, room) : null;
   if (!boxes) {
-    const words = stage.steps.map((step) => `${step.name} ${counted(step)}`.trim()).join(" → ") || stage.note || stage.name;
+    const words = stage.steps.map((step) => `${step.name} ${counted(step)}`.trim()).join(stage.steps.every(({ placed }) => placed) ? " → " : ", ") || stage.note || stage.name;
     wrapped(words, room, 2).forEach((line, at) => svg.append(label(view, line, box.x + 16, y + 10 + 19 * at, { fill: look.muted })));
     return;
   }
   let x = box.x + 16;
   boxes.forEach(({ step, name, w }, at) => {
     const colour = look.parts[STEP_COLOURS[step.kind]] ?? look.neutral, middle = y + STEP_HEIGHT / 2;
-    if (at) svg.append(el("path", { d: `M${x - STEP_GAP + 2} ${middle} h${STEP_GAP - 6} m-4 -4 l4 4 l-4 4`, fill: "none", stroke: look.muted, "stroke-width": 1.5 }));
+    if (at && step.placed) svg.append(el("path", { d: `M${x - STEP_GAP + 2} ${middle} h${STEP_GAP - 6} m-4 -4 l4 4 l-4 4`, fill: "none", stroke: look.muted, "stroke-width": 1.5 }));
     const adds = step.kind === "add", high = adds ? 24 : STEP_HEIGHT;
     const node = el("g", { class: "step", "data-numel": step.numel },
       el("rect", { x, y: middle - high / 2, width: w, height: high, rx: adds ? 12 : 4, fill: look.paper, stroke: adds ? look.muted : colour, "stroke-width": adds ? 1 : 2 }),
