@@ -74,11 +74,11 @@ def _files(name: str, journey: Journey, path: Path, ending: Ending | None, chang
     chosen = {"query": str(path.token), "layer": path.open}
     chosen |= {name: str(at) for name, at in (("head", path.head), ("key", path.key)) if at is not None}
     chosen |= {param.key: option(param) for param in (questions.COLOUR, questions.RIBBON)}
-    chosen |= change_values() if changed else {}
 
     def page() -> str:
         options = Options((tokens.text,), tokens.pair, values=chosen)
-        return journey_page(SharedModel(name), options, theme_named(chosen_theme() or session.theme_name()), ending)[0]
+        theme = theme_named(chosen_theme() or session.theme_name())
+        return journey_page(SharedModel(name), options, theme, ending, change if changed else None)[0]
 
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         st.download_button(
