@@ -17,6 +17,7 @@ __all__ = ["BertvizError", "Model", "Result", "__version__", "open_corpus", "ope
 
 LATER = {
     "Model": "bertviz_core.api.model",
+    "OpenedCorpus": "bertviz_core.api.corpus",
     "Result": "bertviz_core.api.results.base",
     "Saveable": "bertviz_core.api.own_model",
 }

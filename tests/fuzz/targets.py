@@ -132,7 +132,8 @@ def tokenizers(folder: Path) -> Case:
 def addresses(folder: Path) -> Case:
     """Values of one address parameter; sometimes a page that is opened with many of them."""
     names = sorted(parameters())
-    opened_by("overview", {})  # its imports are not part of a case
+    for page in PAGES:  # imports and what every page keeps are not part of a case
+        opened_by(page, {})
 
     def value_read(text: str) -> None:
         number = whole(text)
