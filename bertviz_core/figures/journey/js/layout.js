@@ -98,5 +98,5 @@ function tallLayout({ width, tokens, stages, heads, open, head, bars = 1, acts, 
     rows.push({ index, y, h: row, inner, open: isOpen, grid, columns, attention, buttons: stage.kind === "layer" ? buttons : 0 });
     y += row + 4 + inner;
   });
-  return { mode: "tall", width, height: y + (changed ? 220 : 130), rows, endY: y + 10, tokens };
+  return { mode: "tall", width, height: y + (changed ? 240 : 130), rows, endY: y + 10, tokens };
 }

@@ -97,6 +97,10 @@ function drawTallEnd(view, svg, { x, w, y }) {
     } else if (now) svg.append(label(view, "without the change", x, (top += 18), { fill: view.look.muted }));
     top += 30;
   }
+  if (now) {
+    drawDifferenceRamp(view, svg, x, top - 10, view.measure());
+    top += 26;
+  }
   for (const line of wrapped(view.sentence(), w, now ? 7 : 4)) {
     svg.append(label(view, line, x, top));
     top += 20;
