@@ -15,6 +15,20 @@ StageKind = Literal["embeddings", "layer", "norm", "decoder", "pooler", "task he
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """One operation of a stage."""
+
+    name: str
+    """Name, such as "gated feed-forward"."""
+    kind: str
+    """Kind: "attention", "feed-forward", "norm", "add" and others."""
+    numel: int | None = None
+    """Number of parameters, for shared layers those of the stored layer; None if they are not counted separately."""
+    placed: bool = True
+    """Whether its place in the order is known."""
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """One column of the drawing: a part of the model that the text passes or skips."""
 
@@ -24,7 +38,7 @@ class Stage:
     """Name, such as "layer 3"."""
     numel: int
     """Number of parameters counted here; the stages of a model sum to its ledger."""
-    steps: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
     """Operations of the stage, in the order of the run."""
     build: str = ""
     """Description of a layer's design; neighbouring layers with equal descriptions have the same design."""

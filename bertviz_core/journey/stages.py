@@ -1,20 +1,15 @@
 """Stages of a model: the parts that a text passes from the embeddings to the head, with their parameters."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from bertviz_core.architecture.results import Architecture
-from bertviz_core.architecture.structure.results import Block, LayerFacts
-from bertviz_core.journey.results import Stage
+from bertviz_core.architecture.structure.results import LayerFacts
+from bertviz_core.journey.layer_steps import layer_steps
+from bertviz_core.journey.results import Stage, Step
 from bertviz_core.parameters.results import LayerCount, Ledger
 from bertviz_core.text import counted
 
-STEPS: Mapping[str, str] = {
-    "attention": "attention",
-    "cross-attention": "cross-attention",
-    "feed-forward": "feed-forward",
-    "mixing": "mixing of tokens",
-    "other": "other modules",
-}
+POOLER = (Step("dense", "other modules"), Step("activation", "other modules"))
 
 
 def stages_of(model: Architecture, ledger: Ledger, layers: int) -> tuple[Stage, ...]:
@@ -32,7 +27,7 @@ def stages_of(model: Architecture, ledger: Ledger, layers: int) -> tuple[Stage, 
     stack = _stack(ledger, layers)
     rows = [row for row in ledger.layers if row.component == stack]
     stages = [Stage("embeddings", "embeddings", totals.pop("embeddings", 0), _embedding_steps(model))]
-    stages += _layers(model, rows, layers, stack)
+    stages += _layers(model, ledger, rows, layers)
     behind = totals.pop(stack, 0) - sum(row.total for row in rows)
     if behind:
         stages.append(
@@ -45,7 +40,7 @@ def stages_of(model: Architecture, ledger: Ledger, layers: int) -> tuple[Stage, 
             note = f"The {name} is counted, but a text alone does not pass it."
             stages.append(Stage("decoder", name, numel, note=note, run=False))
         elif name == "pooler":
-            stages.append(Stage("pooler", "pooler", numel, ("dense", "activation"), run=model.has_pooler))
+            stages.append(Stage("pooler", "pooler", numel, POOLER, run=model.has_pooler))
         else:
             stages.append(
                 Stage("task head", name, numel, run=False, note="The head reads what comes out of the layers.")
@@ -59,7 +54,8 @@ def _stack(ledger: Ledger, layers: int) -> str:
     return "encoder" if "encoder" in names or not names else names[0]
 
 
-def _layers(model: Architecture, rows: list[LayerCount], layers: int, stack: str) -> Iterator[Stage]:
+def _layers(model: Architecture, ledger: Ledger, rows: list[LayerCount], layers: int) -> Iterator[Stage]:
+    stack = _stack(ledger, layers)
     owners = [row for row in rows for _ in range(max(row.applications, 1))]
     if len(owners) != layers:  # groups that are passed in turn are counted one after another
         owners = [rows[min(place, len(rows) - 1)] for place in range(layers)] if rows else []
@@ -79,26 +75,8 @@ def _layers(model: Architecture, rows: list[LayerCount], layers: int, stack: str
         )
         if owner is not None:
             seen.add(owner.layer)
-        yield Stage("layer", f"layer {layer}", numel, _steps(fact), _build(fact, owner), note)
-
-
-def _steps(fact: LayerFacts | None) -> tuple[str, ...]:
-    """Return the operations of a layer: its blocks with their norms and residual connections."""
-    return tuple(step for block in (() if fact is None else fact.blocks) for step in _block_steps(block, fact))
-
-
-def _block_steps(block: Block, fact: LayerFacts | None) -> Iterator[str]:
-    if block.norms_before:
-        yield "norm"
-    names = [STEPS[kind] for kind in block.kinds]
-    if fact is not None and fact.gated:
-        names = [f"gated {name}" if name == "feed-forward" else name for name in names]
-    yield " beside ".join(names)
-    if block.norms_within:
-        yield "norm"
-    yield "add what entered"
-    if block.norms_behind:
-        yield "norm"
+        owned = [row for row in ledger.parameters if (row.component, row.layer, row.tied_to) == (stack, stored, None)]
+        yield Stage("layer", f"layer {layer}", numel, layer_steps(fact, owned), _build(fact, owner), note)
 
 
 def _build(fact: LayerFacts | None, owner: LayerCount | None) -> str:
@@ -127,9 +105,10 @@ def _build(fact: LayerFacts | None, owner: LayerCount | None) -> str:
     return ", ".join(parts)
 
 
-def _embedding_steps(model: Architecture) -> tuple[str, ...]:
+def _embedding_steps(model: Architecture) -> tuple[Step, ...]:
     """Return the components of the first vector."""
     if model.facts is None:
         return ()
     tables = tuple(dict.fromkeys(table.role for table in model.facts.tables))
-    return (" + ".join(tables), *(["norm"] if model.facts.before else [])) if tables else ()
+    added = Step(" + ".join(tables), "embeddings")
+    return (added, *([Step("norm", "norm")] if model.facts.before else [])) if tables else ()

@@ -4,9 +4,15 @@ import re
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bertviz_core.errors import TextError
 from bertviz_core.text import counted, quoted
+
+if TYPE_CHECKING:
+    Codes = array[int]
+else:  # array[int] does not exist at run time in Python 3.11
+    Codes = array
 
 Value = str | int | float | bool | None
 CELL_NBYTES, VALUE_NBYTES = 12, 64
@@ -21,7 +27,7 @@ class Cells:
 
     values: Sequence[Value | bytes]
     """Distinct values; None for an empty cell."""
-    codes: Sequence[int]
+    codes: Codes
     """Index of the value of every row."""
 
     @classmethod

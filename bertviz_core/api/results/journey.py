@@ -14,7 +14,7 @@ from bertviz_core.api.results.base import Result
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.style import THEMES, theme_named
 from bertviz_core.journey.results import Journey
-from bertviz_core.questions.interventions.journey_change import CHANGE, changed_journey
+from bertviz_core.questions.interventions.journey_change import CHANGE, changed_journey, drawn_change
 from bertviz_core.questions.interventions.single_text import REMOVED_FOR
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.tables.texts import journey_json, journey_lines
@@ -74,7 +74,8 @@ class JourneyResult(Result[Journey]):
         """
         if theme not in THEMES:
             raise TextError(f"There is no theme {quoted(escape_controls(theme), 20)}; choose {', '.join(THEMES)}.")
-        return journey_page(self._source.model, self._with(change, mean), theme_named(theme))[0]
+        opened, options = self._source.model, self._with(change, mean)
+        return journey_page(opened, options, theme_named(theme), change=drawn_change(opened, options))[0]
 
     @checked
     def save(self, path: str, *, theme: str = "light", change: str = "", mean: bool = False) -> None:

@@ -16,7 +16,7 @@ from bertviz_core.figures.base.caption import caption_of
 from bertviz_core.figures.base.style import theme_named, width_class
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.figures import all_figures, drawn_by, no_figure, settings_of, subject_of
-from bertviz_core.questions.interventions.journey_change import CHANGE
+from bertviz_core.questions.interventions.journey_change import CHANGE, drawn_change
 from bertviz_core.questions.interventions.single_text import REMOVED_FOR
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
@@ -121,7 +121,7 @@ def _write_journey(model: str, options: Options, out: Path, theme: str, width: i
     """Write the drawing of a journey, as an interactive page or an image."""
     with quietly():
         opened = OpenedModel(model, Settings.from_environment(any_folder=True), options.task)
-        page, answer = journey_page(opened, options, theme_named(theme))
+        page, answer = journey_page(opened, options, theme_named(theme), change=drawn_change(opened, options))
     print_notices(answer.notices)
     write_file(out, drawing_content(out.suffix.lower(), page, width))
     print_notices((f"Journey through {opened.name}: written to {out}.",))

@@ -5,10 +5,11 @@ import re
 import numpy as np
 
 from bertviz_core.errors import Named, TextError
+from bertviz_core.figures.journey.payload import DrawnChange
 from bertviz_core.hidden_states.geometry import cosine
 from bertviz_core.journey.changes import Change, ablated_trace, changed_value, masked_tokens
 from bertviz_core.journey.results import ChangedJourney
-from bertviz_core.questions.interventions.single_text import REMOVED_FOR, means_in_place
+from bertviz_core.questions.interventions.single_text import MEAN, REMOVED_FOR, means_in_place
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET, layers_and_heads, read_tokens, target
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
@@ -51,6 +52,19 @@ def changed_number(opened: Opened, options: Options) -> Answer[float]:
         )
     means = None if change.kind == "mask" else means_in_place(opened, options, SILENT)
     return made.of(changed_value(made.result, opened.tokenizer, change, means), made.notices)
+
+
+def drawn_change(opened: Opened, options: Options) -> DrawnChange | None:
+    """Run the text with the change in the options; None if they have none.
+
+    Raises:
+        BertvizError: the change is not possible.
+    """
+    name = options.get(CHANGE.key)
+    if not name:
+        return None
+    both = changed_journey(opened, options).result
+    return DrawnChange(name, options.choice(REMOVED_FOR) == MEAN, both)
 
 
 def change_of(options: Options, tokens: int, layers: int, heads: int, model: str) -> Change:

@@ -5,8 +5,6 @@ from bertviz_core.figures.base.style import Theme
 from bertviz_core.figures.journey.html_file import journey_html
 from bertviz_core.figures.journey.payload import DrawnChange, Ending, Path, journey_payload
 from bertviz_core.journey.results import Journey
-from bertviz_core.questions.interventions.journey_change import CHANGE, changed_journey
-from bertviz_core.questions.interventions.single_text import MEAN, REMOVED_FOR
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer
@@ -20,25 +18,25 @@ WHAT_OPENS = "The parts of the chosen token open; every number was computed by t
 
 
 def journey_page(
-    opened: Opened, options: Options, theme: Theme, ending: Ending | None = None
+    opened: Opened, options: Options, theme: Theme, ending: Ending | None = None, change: DrawnChange | None = None
 ) -> tuple[str, Answer[Journey]]:
     """Render a journey as a self-contained interactive page; returns it with the answer.
 
     Args:
         opened: the model.
-        options: the text, and the selected query, layer, head, key, colour, ribbon and change.
+        options: the text, and the selected query, layer, head, key, colour and ribbon.
         theme: colours.
         ending: the value at the end, and its causes.
+        change: the change of the run.
 
     Raises:
-        BertvizError: the text is invalid, there is no such token, layer or head, or the change is not possible.
+        BertvizError: the text is invalid, or there is no such token, layer or head.
     """
     answer = journey(opened, options)
     way = answer.result
     path = path_of(way, options, opened.name)
     openings = () if way.missing else all_openings(opened, options, path.token)
     colour, ribbon = options.choice(COLOUR), options.choice(RIBBON)
-    change = None if way.missing else drawn_change(opened, options)
     payload = journey_payload(
         way, theme=theme, path=path, colour=colour, ribbon=ribbon, openings=openings, ending=ending, change=change
     )
@@ -46,19 +44,6 @@ def journey_page(
     text = "" if way.tokens is None else f" of {quoted(way.tokens.text, 60)}"
     title = f"Journey{text} through {way.model}"
     return journey_html(payload, title, f"{title}, revision {way.revision}.{changed} {WHAT_OPENS}"), answer
-
-
-def drawn_change(opened: Opened, options: Options) -> DrawnChange | None:
-    """Run the text with the change in the options; None if they have none.
-
-    Raises:
-        BertvizError: the change is not possible.
-    """
-    name = options.get(CHANGE.key)
-    if not name:
-        return None
-    both = changed_journey(opened, options).result
-    return DrawnChange(name, options.choice(REMOVED_FOR) == MEAN, both)
 
 
 def path_of(way: Journey, options: Options, model: str) -> Path:

@@ -17,10 +17,10 @@ from bertviz_core.figures.base.style import LIGHT
 from bertviz_core.figures.journey.html_file import journey_html, script, style
 from bertviz_core.figures.journey.payload import DrawnChange, Ending, Path, identity, journey_payload
 from bertviz_core.journey.results import Journey
+from bertviz_core.questions.interventions.journey_change import drawn_change
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.journey import journey, layer_opening
-from bertviz_core.questions.texts.journey_file import drawn_change
 from bertviz_core.settings import Settings
 
 HOSTILE = "</script><img src=x onerror=alert(1)> & python"

@@ -7,10 +7,9 @@ import streamlit as st
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.journey.payload import DrawnChange, Ending
 from bertviz_core.journey.results import Journey
-from bertviz_core.questions.interventions.journey_change import CHANGE, changed_number
+from bertviz_core.questions.interventions.journey_change import CHANGE, changed_number, drawn_change
 from bertviz_core.questions.interventions.single_text import MEAN, REMOVED_FOR
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.texts.journey_file import drawn_change
 from ui.cache.shared_model import SharedModel
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options

@@ -77,11 +77,11 @@ def _files(name: str, journey: Journey, path: Path, ending: Ending | None, chang
     chosen = {"query": str(path.token), "layer": path.open}
     chosen |= {name: str(at) for name, at in (("head", path.head), ("key", path.key)) if at is not None}
     chosen |= {param.key: option(param) for param in (questions.COLOUR, questions.RIBBON)}
-    chosen |= change_values() if changed else {}
 
     def page() -> str:
         options = Options((tokens.text,), tokens.pair, values=chosen)
-        return journey_page(SharedModel(name), options, theme_named(chosen_theme() or session.theme_name()), ending)[0]
+        theme = theme_named(chosen_theme() or session.theme_name())
+        return journey_page(SharedModel(name), options, theme, ending, change if changed else None)[0]
 
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         st.download_button(
@@ -148,4 +148,5 @@ def _with_strongest(table: pd.DataFrame, opened: SharedModel, journey: Journey, 
     options = Options((tokens.text,), tokens.pair, values={"query": str(token)})
     heads, keys = questions.strongest_keys(opened, options).result
     labels = [f"{key} {journey.labels[key]}" for key in keys.tolist()]
-    return table.assign(**{"strongest head": heads, "strongest key": labels})
+    table["strongest head"], table["strongest key"] = heads, labels
+    return table

@@ -110,6 +110,11 @@ function shadingOf(view) {
   return { rgb: (at) => colourAt(diverging, 0.5 + differences.values[at] / differences.limit / 2), words: (at) => signed(differences.values[at], digits) };
 }
 
+function drawDifferenceRamp(view, svg, x, y, measure, words = "") {
+  const { limit } = differencesOf(view, measure);
+  drawRamp(view, svg, x, y, view.look.signed, fixed(-limit, measure.digits), signed(limit, measure.digits), `now − before${words}`);
+}
+
 // A measure of one cell in words; under a change with both numbers and their difference.
 function measureWords(view, measure, at) {
   const { name, values, digits } = measure, differences = differencesOf(view, measure);

@@ -9,10 +9,15 @@ function drawBox(view, svg) {
   const stage = header.stages.find((each, index) => (path.open === "embeddings" ? each.kind === "embeddings" : each.kind === "layer" && String(layerAt(header.stages, index)) === path.open));
   const switches = view.send && header.measures.length && path.open !== "embeddings", room = box.w - (switches ? 210 : 110) - textWidth(name, 16, 700);
   if (switches) drawSwitch(view, svg, `layer-${path.open}`, SWITCH, name, { x: box.x + box.w - 172, y: box.y + 6, w: 90 });
-  if (room > 60) svg.append(label(view, cut(stage.build || stage.steps.join(", "), room), box.x + 28 + textWidth(name, 16, 700), box.y + 24, { fill: look.muted }));
+  if (room > 60) svg.append(label(view, cut(buildOf(stage), room), box.x + 28 + textWidth(name, 16, 700), box.y + 24, { fill: look.muted }));
   if (header.missing) return svg.append(label(view, cut(header.missing, box.w - 32), box.x + 16, box.y + 70, { fill: look.muted }));
   if (path.open === "embeddings") drawEmbeddings(view, svg);
   else drawHeads(view, svg, stage);
+}
+
+function buildOf({ kind, build, steps, numel, note }) {
+  const words = build || steps.map(({ name }) => name).join(", ");
+  return kind === "layer" && note && !numel ? `${words}, shared with an earlier layer` : words;
 }
 
 const place = ({ x, y, w, h }) => ({ x, y, width: w, height: h });
@@ -40,6 +45,7 @@ function drawHeads(view, svg, stage) {
   const part = view.parts.get(partName({ kind: "layer", layer, token: path.token }));
   if (!header.heads) {
     wrapped(view.refused ?? header.attention_note, box.w - 32, 4).forEach((line, at) => svg.append(label(view, line, box.x + 16, box.y + 64 + 20 * at, { fill: look.muted })));
+    if (header.strips) drawLayerStrips(view, svg, {}, layer);
     return drawSteps(view, svg, stage);
   }
   if (!part) return drawWaiting(view, svg, box.x + 16, box.y + 70);
@@ -94,7 +100,7 @@ function drawRibbons(view, svg, part) {
   }
   if (rest > 0.0005) {
     svg.append(el("path", { d: `M${left + 30} ${at + rest * tall} H${right} V${at} H${left + 60} Z`, fill: look.neutral, class: "ribbon rest", "data-share": rest }));
-    if (ribbons.w > 150) svg.append(label(view, `all others ${fixed(rest)}`, right - 4, at + rest * tall + 16, { anchor: "end", fill: look.muted }));
+    if (ribbons.w > 150) svg.append(haloed(view, label(view, `all others ${fixed(rest)}`, right - 4, at + rest * tall + 16, { anchor: "end", fill: look.muted })));
   }
   svg.append(el("rect", { x: right, y: to - tall / 2, width: 7, height: tall, fill: colour, rx: 2 }));
   let taken = [];
@@ -119,13 +125,6 @@ function drawLayerStrips(view, svg, part, layer) {
     const x = box.x + 16 + at * (w + 16);
     svg.append(label(view, cut(name, w), x, y + 6, { fill: look.muted }), strip(view, values, scale, { x, y: y + 12, width: w, height: 20 }));
   });
-}
-
-// The parts of the layer in the order of the run, in two lines at most.
-function drawSteps(view, svg, stage) {
-  const { plan, look } = view, { box } = plan;
-  const words = stage.steps.join(" → ") || stage.note || stage.name;
-  wrapped(words, box.w - 32, 2).forEach((line, at) => svg.append(label(view, line, box.x + 16, plan.footY + 54 + 19 * at, { fill: look.muted })));
 }
 
 // Query, key, their products, the weight, the mix.

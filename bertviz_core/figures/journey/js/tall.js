@@ -39,6 +39,7 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
     if (path.head !== null) drawSwitch(view, svg, head, SWITCH, `head ${path.head} of layer ${layer}`, { words: `switch off head ${path.head}`, x: x + half + 8, y, w: half, h: 44 });
     y += row.buttons;
   }
+  if (path.open !== "embeddings" && path.head === null) drawTallSteps(view, svg, header.stages[row.index], { x, w, y: y + row.attention });
   if (header.missing || (path.open !== "embeddings" && !header.heads)) {
     const words = header.missing || view.refused || header.attention_note;
     return wrapped(words, w, 5).forEach((line, at) => svg.append(label(view, line, x, y + 18 + 20 * at, { fill: look.muted })));
@@ -95,6 +96,10 @@ function drawTallEnd(view, svg, { x, w, y }) {
       top += 34;
     } else if (now) svg.append(label(view, "without the change", x, (top += 18), { fill: view.look.muted }));
     top += 30;
+  }
+  if (now) {
+    drawDifferenceRamp(view, svg, x, top - 10, view.measure());
+    top += 26;
   }
   for (const line of wrapped(view.sentence(), w, now ? 7 : 4)) {
     svg.append(label(view, line, x, top));

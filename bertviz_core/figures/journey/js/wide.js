@@ -226,12 +226,12 @@ function drawLegend(view, svg, y) {
     const limit = peak(header.ending.layers?.values ?? header.ending.tokens.values);
     drawRamp(view, svg, x, y, look.signed, fixed(-limit, 4), fixed(limit, 4), narrow ? "" : `change of the number without it (layers), share in it (tokens, up to ${fixed(peak(header.ending.tokens?.values ?? [0]), 4)})`);
   } else if (differences) {
-    const words = `now − before: ${measure.name}${narrow ? "" : ` (${measure.unit})`}`;
-    drawRamp(view, svg, x, y, look.signed, fixed(-differences.limit, measure.digits), signed(differences.limit, measure.digits), words);
+    drawDifferenceRamp(view, svg, x, y, measure, `: ${measure.name}${narrow ? "" : ` (${measure.unit})`}`);
   } else if (measure) {
     drawRamp(view, svg, x, y, look.scale, "0", fixed(view.most(measure), measure.digits), narrow ? measure.name : `${measure.name}: ${measure.unit}`);
   }
-  for (const [at, line] of wrapped(view.sentence(), plan.width - 8, 3).entries()) svg.append(label(view, line, x, y + 34 + 20 * at, { weight: at ? 400 : 600 }));
+  // Bold letters are wider.
+  for (const [at, line] of wrapped(view.sentence(), (plan.width - 8) * 0.93, 3).entries()) svg.append(label(view, line, x, y + 34 + 20 * at, { weight: at ? 400 : 600 }));
 }
 
 function drawRamp(view, svg, x, y, scale, least, most, words) {
