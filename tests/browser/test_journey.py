@@ -128,6 +128,23 @@ def test_it_is_used_by_keyboard_alone_and_says_where_it_is(page: Page, server: s
     expect(page.locator("[data-name='Close layer 1']")).to_have_count(0)
 
 
+def test_each_group_is_one_tab_stop_and_arrows_move_within_heads(page: Page, server: str) -> None:
+    opened(page, server, layer=2, head=5, query=5)
+    page.locator("[data-name='Head 5 of layer 2']").wait_for()
+    for group, stop in (("Token", "Token 5: python"), ("Head", "Head 5 of layer 2")):
+        stops = page.locator(f".journey svg [data-name^='{group} '][tabindex='0']")
+        expect(stops).to_have_count(1)
+        expect(stops).to_have_attribute("data-name", stop)
+    expect(page.locator(".journey svg [data-name^='Open '][tabindex='0']")).to_have_count(1)
+    page.locator("[data-name='Head 5 of layer 2']").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("[data-name='Head 6 of layer 2']")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-name='Head 6 of layer 2'][aria-pressed='true']")).to_be_focused()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("[data-name='Head 5 of layer 2']")).to_be_focused()
+
+
 def test_ribbons_add_up_to_one_and_no_word_lies_on_another(page: Page, server: str) -> None:
     opened(page, server, layer=2, head=1, query=5)
     page.locator(".ribbon").first.wait_for()

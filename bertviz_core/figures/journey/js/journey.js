@@ -97,6 +97,7 @@ function draw(view) {
   banner.draw(svg);
   if (plan.mode === "tall") drawTall(view, svg);
   else drawWide(view, svg);
+  rove(view, svg, focus);
   sheet.replaceChildren(svg);
   if (focus && view.byKey) [...svg.querySelectorAll("[data-name]")].find((node) => node.dataset.name === focus)?.focus({ preventScroll: true });
   view.root.drawn?.(view);
@@ -151,7 +152,7 @@ function restsOn({ ending, labels, heads }) {
 
 function onKey(view, event) {
   const { path, header } = view, last = header.labels.length - 1;
-  if (event.target.closest?.("select, button, a")) return;
+  if (event.target.closest?.("select, button, a") || walked(view, event)) return;
   const openable = header.stages.map((stage, index) => ({ stage, index })).filter(({ stage }) => stage.kind === "layer" || stage.kind === "embeddings");
   const at = openable.findIndex(({ index }) => index === view.cursor);
   const keys = {
