@@ -306,8 +306,10 @@ def test_every_link_opens_the_view_that_it_names(
     assert not at.warning
     assert not at.error
     assert not at.toast
-    path = header(at)["path"] if view.page == "journey" else {}
+    sent = header(at) if view.page == "journey" else {}
+    path = sent.get("path", {})
     drawn = {"query": path.get("token"), "layer": path.get("open"), "head": path.get("head"), "key": path.get("key")}
+    drawn |= {name: sent.get(name) for name in ("colour", "ribbon")}
     for key, value in query.items():
         assert str(drawn[key] if path and key in drawn else at.session_state[key]).lower() == value.lower(), key
     text = view.text or whole.text
