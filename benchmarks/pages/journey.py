@@ -1,4 +1,4 @@
-"""The Journey: its first message and drawing, 24 layers x 512 tokens, and clicks that open a layer, a head and a cell."""
+"""The Journey: its first message and drawing, 24 layers x 512 tokens, and clicks that open a layer, head and cell."""
 
 import base64
 import statistics
