@@ -12,8 +12,8 @@ from bertviz_core.figures.journey.html_file import script
 from ui.session import DEFAULT_TEXT
 
 LAYOUT = """([width, tokens, layers, open, head]) => {
-  const layer = { kind: "layer" }, others = [{ kind: "norm" }, { kind: "pooler" }];
-  const stages = [{ kind: "embeddings" }, ...Array(layers).fill(layer), ...others];
+  const stage = (kind, steps = 0) => ({ kind, steps: Array(steps) });
+  const stages = [stage("embeddings"), ...Array(layers).fill(stage("layer", 7)), stage("norm"), stage("pooler")];
   const given = { large: false, bars: 9, acts: true, changed: true };
   const plan = layoutOf({ width, tokens, stages, heads: 12, open, head, ...given });
   if (plan.mode === "tall") {

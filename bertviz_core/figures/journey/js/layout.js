@@ -1,6 +1,6 @@
 // Where everything stands: a pure function of sizes and of what is open. No two boxes overlap; tests measure it for
 // every number of layers and tokens and every width.
-const TALL_BELOW = 640, TOP = 66, BOTTOM = 96, DETAIL = 222, BODY = 340, FOOT = 92, HEADING = 34, LEAST = 300;
+const TALL_BELOW = 640, TOP = 66, BOTTOM = 96, DETAIL = 222, BODY = 340, FOOT = 92, HEADING = 34, LEAST = 300, TALL_STEP = 26;
 
 function layoutOf({ width, tokens, stages, heads, open, head, large, bars, acts, changed }) {
   return width < TALL_BELOW ? tallLayout({ width, tokens, stages, heads, open, head, bars, acts, changed })
@@ -93,8 +93,9 @@ function tallLayout({ width, tokens, stages, heads, open, head, bars = 1, acts, 
     const isOpen = (stage.kind === "embeddings" && open === "embeddings") || (stage.kind === "layer" && String(layerAt(stages, index)) === open);
     const columns = Math.max(1, Math.floor((width - 16) / 76)), grid = Math.ceil(heads / columns) * 84;
     const buttons = acts ? 52 : 0; // a row of buttons that switch the layer and the head off
-    const inner = !isOpen ? 0 : stage.kind === "embeddings" ? 228 : buttons + grid + bars * 28 + 52 + (head === null ? 0 : DETAIL);
-    rows.push({ index, y, h: row, inner, open: isOpen, grid, columns, buttons: stage.kind === "layer" ? buttons : 0 });
+    const attention = heads ? grid + bars * 28 + 52 : 112, below = head === null ? TALL_STEP * (stage.steps.length + 1) : DETAIL;
+    const inner = !isOpen ? 0 : stage.kind === "embeddings" ? 228 : buttons + attention + below;
+    rows.push({ index, y, h: row, inner, open: isOpen, grid, columns, attention, buttons: stage.kind === "layer" ? buttons : 0 });
     y += row + 4 + inner;
   });
   return { mode: "tall", width, height: y + (changed ? 240 : 130), rows, endY: y + 10, tokens };

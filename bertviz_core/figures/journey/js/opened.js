@@ -45,6 +45,7 @@ function drawHeads(view, svg, stage) {
   const part = view.parts.get(partName({ kind: "layer", layer, token: path.token }));
   if (!header.heads) {
     wrapped(view.refused ?? header.attention_note, box.w - 32, 4).forEach((line, at) => svg.append(label(view, line, box.x + 16, box.y + 64 + 20 * at, { fill: look.muted })));
+    if (header.strips) drawLayerStrips(view, svg, {}, layer);
     return drawSteps(view, svg, stage);
   }
   if (!part) return drawWaiting(view, svg, box.x + 16, box.y + 70);

@@ -4,6 +4,8 @@ const STEP_SIZE = 13, STEP_GAP = 16, STEP_HEIGHT = 40;
 
 const counted = (step) => (step.numel === null ? "" : step.numel.toLocaleString("en-US"));
 
+const stepColour = ({ look }, { kind }) => look.parts[STEP_COLOURS[kind]] ?? look.neutral;
+
 // Boxes of the widest wording that fits; null if none does.
 function stepBoxes(steps, room) {
   for (const added of ["+ what entered", "+"]) {
@@ -27,7 +29,7 @@ function drawSteps(view, svg, stage) {
   }
   let x = box.x + 16;
   boxes.forEach(({ step, name, w }, at) => {
-    const colour = look.parts[STEP_COLOURS[step.kind]] ?? look.neutral, middle = y + STEP_HEIGHT / 2;
+    const colour = stepColour(view, step), middle = y + STEP_HEIGHT / 2;
     if (at && step.placed) svg.append(el("path", { d: `M${x - STEP_GAP + 2} ${middle} h${STEP_GAP - 6} m-4 -4 l4 4 l-4 4`, fill: "none", stroke: look.muted, "stroke-width": 1.5 }));
     const adds = step.kind === "add", high = adds ? 24 : STEP_HEIGHT;
     const node = el("g", { class: "step", "data-numel": step.numel },
@@ -38,5 +40,17 @@ function drawSteps(view, svg, stage) {
     node.lastChild.textContent = adds ? "Add what entered the block" : `${step.name}: ${counted(step)} parameters`;
     svg.append(node);
     x += w + STEP_GAP;
+  });
+}
+
+// The same operations on a phone: a row each, from top to bottom.
+function drawTallSteps(view, svg, stage, { x, w, y }) {
+  if (!stage.steps.length) return;
+  svg.append(label(view, "operations and their parameters", x, y + 8, { weight: 600 }));
+  stage.steps.forEach((step, at) => {
+    const top = y + 14 + TALL_STEP * at, adds = step.kind === "add";
+    svg.append(el("rect", { x, y: top + 3, width: 5, height: TALL_STEP - 6, rx: 2, fill: adds ? "none" : stepColour(view, step) }),
+      label(view, cut(adds ? "+ what entered" : step.name, w - 120), x + 14, top + 18, { fill: adds ? view.look.muted : view.look.text }),
+      label(view, counted(step), x + w, top + 18, { anchor: "end", fill: view.look.muted }));
   });
 }

@@ -39,6 +39,7 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
     if (path.head !== null) drawSwitch(view, svg, head, SWITCH, `head ${path.head} of layer ${layer}`, { words: `switch off head ${path.head}`, x: x + half + 8, y, w: half, h: 44 });
     y += row.buttons;
   }
+  if (path.open !== "embeddings" && path.head === null) drawTallSteps(view, svg, header.stages[row.index], { x, w, y: y + row.attention });
   if (header.missing || (path.open !== "embeddings" && !header.heads)) {
     const words = header.missing || view.refused || header.attention_note;
     return wrapped(words, w, 5).forEach((line, at) => svg.append(label(view, line, x, y + 18 + 20 * at, { fill: look.muted })));
