@@ -15,6 +15,8 @@ from pathlib import Path
 PORT = os.environ.get("STREAMLIT_SERVER_PORT", "8501")
 BASE = os.environ.get("STREAMLIT_SERVER_BASE_URL_PATH", "").strip("/")
 ADDRESS = f"127.0.0.1:{PORT}/{BASE}".rstrip("/")
+PAGE = "overview"
+"""The page that is run: it shows the bundled model without loading its weights."""
 ANSWER_S = 3.0
 DRAWING_S = 25.0
 MARK = re.compile(r"\\([!-/:-@\[-`{-~])")
@@ -68,6 +70,7 @@ async def _draw() -> None:
     from websockets.typing import Origin, Subprotocol
 
     ask = BackMsg()
+    ask.rerun_script.page_name = PAGE
     ask.rerun_script.query_string = ""
     try:
         async with connect(
@@ -82,18 +85,18 @@ async def _draw() -> None:
                 message = ForwardMsg.FromString(data if isinstance(data, bytes) else data.encode())
                 shown = message.delta.new_element
                 if shown.HasField("exception"):
-                    raise RuntimeError(f"the first page shows {shown.exception.type}")
+                    raise RuntimeError(f"the Overview shows {shown.exception.type}")
                 if shown.HasField("alert") and shown.alert.format == Alert.ERROR:
-                    raise RuntimeError("the first page says: " + MARK.sub(r"\1", shown.alert.body))
+                    raise RuntimeError("the Overview says: " + MARK.sub(r"\1", shown.alert.body))
                 if message.WhichOneof("type") == "script_finished":
                     if message.script_finished == ForwardMsg.FINISHED_EARLY_FOR_RERUN:
                         continue
                     if message.script_finished != ForwardMsg.FINISHED_SUCCESSFULLY:
-                        raise RuntimeError("the first page did not run to its end")
+                        raise RuntimeError("the Overview did not run to its end")
                     return
     except WebSocketException as error:
         raise RuntimeError(f"no session: {error}") from error
-    raise RuntimeError("the session was closed before the first page was drawn")
+    raise RuntimeError("the session was closed before the Overview was drawn")
 
 
 if __name__ == "__main__":

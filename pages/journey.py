@@ -5,6 +5,7 @@ import streamlit as st
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.journey import journey
 from ui.cache.shared_model import SharedModel
+from ui.lessons import tour
 from ui.views.journey.ending import chosen_ending, ending_of
 from ui.views.journey.views import drawing_view
 from ui.widgets import controls
@@ -14,6 +15,7 @@ from ui.widgets.formatting import escape_markdown, heading
 name_model = heading("journey")
 with shown_to_user():
     name = controls.model_name()
+    tour.entry(tour.GUIDE, "Guide")
     target = chosen_ending(name)
     pair = None if target is not None and target.kind == "cosine" else controls.pair()
     with st.spinner("Running the model"):

@@ -5,7 +5,7 @@ from itertools import groupby
 import streamlit as st
 
 from bertviz_core.figures.base.style import theme_named
-from bertviz_core.figures.pages import PAGES
+from bertviz_core.figures.pages import FIRST, PAGES
 from ui import session, share
 from ui.address import navigation, query
 from ui.address.registry import TYPED
@@ -15,7 +15,7 @@ from ui.components.navigation import PageLink, page_links
 from ui.lessons import own_texts, tour
 from ui.server import logo
 from ui.server.auth import require_sign_in
-from ui.server.unknown_pages import ABSENT, FIRST, absent_words, nearest_page
+from ui.server.unknown_pages import ABSENT, absent_words, nearest_page
 from ui.views.corpus.texts import SIDEBAR
 from ui.widgets import controls
 from ui.widgets.errors import no_such_page, shown_to_user

@@ -21,6 +21,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
 from benchmarks.load.widgets import Widget, clicked, set_by_server, widget
+from bertviz_core.figures.pages import FIRST
 
 ANSWER_S = 60.0
 """Seconds after which an unanswered click counts as an error."""
@@ -57,7 +58,7 @@ class Visitor:
     async def visit(self, page: str, **query: str) -> Seen:
         """Open a page of the dashboard by its name, with the parameters of its address."""
         self._page, self._query = self._pages.get(page, ""), query
-        self._widgets, self._states, self._name = {}, {}, page or "overview"
+        self._widgets, self._states, self._name = {}, {}, page or FIRST
         # Like a tab: the first page is requested by its name in the address, and its response lists all pages.
         seen = await self._run(self._page, query, "", page)
         seen.what, self._page = self._name, self._pages.get(page, "")

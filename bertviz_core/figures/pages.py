@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Group = Literal["What it is", "What it does with a text", "Why", "Many texts"]
+Group = Literal["", "What it is", "What it does with a text", "Why", "Many texts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,7 @@ class PageEntry:
     question: str
     """Question that the page answers."""
     group: Group
+    """Heading above it in the navigation; "" for none."""
     icon: str
     """Name of a Material Symbol."""
     views_without_text: tuple[str, ...] | None = None
@@ -31,6 +32,7 @@ class PageEntry:
 IS: Group = "What it is"
 READS: Group = "What it does with a text"
 _ENTRIES = (
+    PageEntry("journey", "Journey", "What happens to a text on its way through the model?", "", "route", ()),
     PageEntry("overview", "Overview", "What is this model, at a glance?", IS, "info"),
     PageEntry("parameters", "Parameters", "Where are the parameters?", IS, "donut_large"),
     PageEntry("architecture", "Architecture", "How is it put together?", IS, "account_tree", ("Encoder or decoder",)),
@@ -42,7 +44,6 @@ _ENTRIES = (
         "fact_check",
         ("", "Load report", "Weights"),
     ),
-    PageEntry("journey", "Journey", "What happens to a text on its way through the model?", READS, "route", ()),
     PageEntry("tokens", "Tokens", "What does the model read?", READS, "text_fields", ()),
     PageEntry(
         "representations",
@@ -69,3 +70,5 @@ _ENTRIES = (
 )
 PAGES: Mapping[str, PageEntry] = {entry.name: entry for entry in _ENTRIES}
 """Pages by name, in the order of the navigation and of lists of figures."""
+FIRST = next(iter(PAGES))
+"""Name of the page that the dashboard's own address opens."""

@@ -39,6 +39,19 @@ def strips_of(trace: Trace, bins: int) -> Strips:
     return Strips(edges, binned(trace.hidden_states, edges))
 
 
+def strongest_weights(trace: Trace, token: int) -> tuple[Int[np.ndarray, " layers"], Int[np.ndarray, " layers"]]:
+    """Return the head and the key of the largest attention weight of a token in each layer.
+
+    Raises:
+        UnsupportedModelError: this model's attention is not known.
+    """
+    heads, keys = np.zeros((2, trace.num_hidden_layers), dtype=np.int64)
+    for layer in range(trace.num_hidden_layers):
+        rows = attention_block(trace, layer, slice(0, trace.num_attention_heads), slice(token, token + 1))[:, 0]
+        heads[layer], keys[layer] = np.unravel_index(int(rows.argmax()), rows.shape)
+    return heads, keys
+
+
 def token_entropy(trace: Trace) -> Float[np.ndarray, "layers seq"]:
     """Compute the entropy of every token's row of attention in nats, mean over the heads of each layer.
 

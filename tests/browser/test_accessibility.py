@@ -154,7 +154,7 @@ class Stop(NamedTuple):
 
 def opened(page: Page, server: str, name: str) -> None:
     """Open a page in its first view, and wait until it is drawn."""
-    page.goto(f"{server}/{'' if name == 'overview' else name}{QUERY.get(name, '')}")
+    page.goto(f"{server}/{name}{QUERY.get(name, '')}")
     drawn(page, name, next(iter(PAGES[name])))
 
 
@@ -286,6 +286,17 @@ def expect_stops(found: list[Stop], name: str, view: str) -> None:
     buttons = ("button", "a", "radio", "combobox", "switch", "gridcell", "application")
     nameless = [stop for stop in found if stop.role in buttons and not stop.name.strip()]
     assert not nameless
+
+
+@pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
+def test_the_journey_with_a_layer_a_head_and_a_cell_open_has_no_faults(page: Page, server: str) -> None:
+    page.goto(f"{server}/journey?query=5&layer=2&head=5&key=4")
+    expect(page.get_by_role("link", name="Heads: every number of this cell")).to_be_visible(timeout=3 * WAIT_MS)
+    assert findings(page) == []
+    found = stops(page)
+    names = [stop.name for stop in found]
+    assert {"Head 5 of layer 2", "Close layer 2", "Attention: its whole map"} <= set(names)
+    assert not [stop for stop in found if not stop.name.strip()]
 
 
 def test_a_view_with_faults_is_told(page: Page, server: str) -> None:

@@ -111,7 +111,7 @@ def test_the_code_is_one_frame_whatever_is_typed(page: Page, embedded: str, host
     ((tag, attributes),) = parts.found
     assert (tag, parts.text, attributes["title"]) == ("iframe", "", "Inside BERT: Tokens")
     assert query(str(attributes["src"])) == {"embed": ["true"], "text": [HOSTILE]}
-    page.get_by_role("button", name="Copy the code").click()
+    page.get_by_role("button", name="Copy the code", exact=True).click()
     expect(page.get_by_role("status").filter(has_text="The code is")).to_be_visible()
 
 
@@ -161,14 +161,13 @@ def test_the_way_out_of_a_frame_carries_the_text_of_its_link_and_none_that_was_t
 @pytest.mark.parametrize("name", sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")))
 @pytest.mark.sample(3)
 def test_every_page_stands_in_a_frame(page: Page, embedded: str, host: Host, name: str) -> None:
-    place = "" if name == "overview" else name
-    frame = shown(page, host, f'<iframe src="{embedded}/{place}?embed=true" width="700" height="500">')
+    frame = shown(page, host, f'<iframe src="{embedded}/{name}?embed=true" width="700" height="500">')
     expect(frame.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
     expect(frame.locator("h1")).to_be_visible()
     expect(frame.get_by_test_id("stSidebar")).to_have_count(0)
     expect(frame.get_by_test_id("stException")).to_have_count(0)
     assert page.frames[1].evaluate("document.documentElement.scrollWidth <= innerWidth")
-    code = f'<iframe src="{embedded}/{place}?embed=true&amp;figure=only&amp;pair=A+river." width="900" height="560">'
+    code = f'<iframe src="{embedded}/{name}?embed=true&amp;figure=only&amp;pair=A+river." width="900" height="560">'
     frame = shown(page, host, code)
     figure = frame.locator(
         ".stPlotlyChart, .st-key-attention_heads, .st-key-journey, .st-key-architecture_tree, .stAlert"

@@ -31,8 +31,13 @@ GONE = """(each) => new Promise((done) => {
   const look = () => (each.isConnected ? requestAnimationFrame(look) : done());
   look();
 })"""
-PLACE = f"""() => {{ const {{top, bottom}} = document.querySelector('{FIGURES}').getBoundingClientRect();
-  return [Math.round(top), Math.round(bottom)]; }}"""
+PLACE = f"""() => {{
+  const figure = document.querySelector('{FIGURES}'), inside = [...figure.querySelectorAll("*")];
+  const drawing = inside.map((each) => each.shadowRoot?.querySelector(".journey .sheet")).find(Boolean);
+  const {{top}} = figure.getBoundingClientRect(), {{bottom}} = (drawing ?? figure).getBoundingClientRect();
+  return [Math.round(top), Math.round(bottom)];
+}}"""
+"""Top and bottom of the figure; the links below the drawing of the journey are not part of it."""
 
 
 UNEVEN = """() => {
@@ -78,7 +83,7 @@ def views(page: Page, address: str, settled: str = SETTLED) -> Iterator[str]:
 def address(server: str, name: str) -> str:
     """Return the address of a page, with a second text where its first view compares two."""
     pair = "?pair=I+love+coding+in+python." if name in ("causes", "words") else ""
-    return f"{server}/{name if name != 'overview' else ''}{pair}"
+    return f"{server}/{name}{pair}"
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -164,12 +164,12 @@ def test_the_model_goes_along_and_comes_back(page: Page, server: str) -> None:
     arrived(page, "Parameters")
     go(page, "Overview")
     expect(page.locator("[data-testid=stMetric]").first).to_contain_text("109,482,240")
-    assert page.url == f"{server}/?model=bert-base-uncased"
+    assert page.url == f"{server}/overview?model=bert-base-uncased"
     page.get_by_role("combobox", name="Model").fill("MiniLM-L6")
     page.get_by_role("option", name="all-MiniLM-L6-v2").click()
     expect(page.locator("[data-testid=stMetric]").first).to_contain_text("22,713,216")
     settled(page)
-    assert page.url == f"{server}/"
+    assert page.url == f"{server}/overview"
     page.go_back()
     expect(page.locator("[data-testid=stMetric]").first).to_contain_text("109,482,240")
     page.go_back()
@@ -179,7 +179,7 @@ def test_the_model_goes_along_and_comes_back(page: Page, server: str) -> None:
 
 @pytest.mark.slow
 def test_a_link_within_a_page_is_one_entry_too(tab: Page, server: str) -> None:
-    tab.goto(f"{server}/?model=all-MiniLM-L6-v2")
+    tab.goto(f"{server}/overview?model=all-MiniLM-L6-v2")
     arrived(tab, "Overview")
     before = entries(tab)
     tab.get_by_test_id("stMain").get_by_role("link", name="Tokens: ").click()

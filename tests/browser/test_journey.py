@@ -80,6 +80,18 @@ def sentence(page: Page) -> str:
     return page.locator(".journey .live").text_content() or ""
 
 
+def test_the_dashboard_opens_with_it_and_older_links_still_lead_where_they_did(page: Page, server: str) -> None:
+    page.goto(server)
+    page.locator(".journey svg").wait_for()
+    expect(page).to_have_url(f"{server}/")
+    first = page.get_by_test_id("stSidebar").get_by_role("navigation", name="Pages").get_by_role("link").first
+    expect(first).to_have_text(re.compile("Journey$"))
+    opened(page, server, layer=2, query=5)
+    expect(page.locator("[data-name='Close layer 2']")).to_be_visible()
+    page.goto(f"{server}/overview?model=bert-base-uncased")
+    expect(page.locator("[data-testid=stMetric]").first).to_contain_text("109,482,240")
+
+
 def test_the_five_minute_questions_are_answered_by_clicks_alone(page: Page, server: str) -> None:
     opened(page, server, text="The bank of the river was steep.")
     page.locator("[data-name^='Token'][data-name*='bank']").click()
@@ -94,7 +106,7 @@ def test_the_five_minute_questions_are_answered_by_clicks_alone(page: Page, serv
     expect(page.locator(".journey svg")).to_contain_text(f"weight {weight[2]}")
     expect(page.locator(".journey svg")).to_contain_text("their products, number by number")
     expect(page).to_have_url(re.compile(rf"layer={layer[1]}&head=0"))
-    page.locator(".journey svg a", has_text="every number of this cell").click()
+    page.get_by_role("link", name="Heads: every number of this cell").click()
     expect(page).to_have_url(re.compile(rf"/heads\?.*layer={layer[1]}"))
     expect(page.get_by_text("The outputs of all heads").first).to_be_visible()
     page.go_back()
@@ -114,6 +126,23 @@ def test_it_is_used_by_keyboard_alone_and_says_where_it_is(page: Page, server: s
     expect(page).to_have_url(re.compile("layer=1"))
     page.keyboard.press("Escape")
     expect(page.locator("[data-name='Close layer 1']")).to_have_count(0)
+
+
+def test_each_group_is_one_tab_stop_and_arrows_move_within_heads(page: Page, server: str) -> None:
+    opened(page, server, layer=2, head=5, query=5)
+    page.locator("[data-name='Head 5 of layer 2']").wait_for()
+    for group, stop in (("Token", "Token 5: python"), ("Head", "Head 5 of layer 2")):
+        stops = page.locator(f".journey svg [data-name^='{group} '][tabindex='0']")
+        expect(stops).to_have_count(1)
+        expect(stops).to_have_attribute("data-name", stop)
+    expect(page.locator(".journey svg [data-name^='Open '][tabindex='0']")).to_have_count(1)
+    page.locator("[data-name='Head 5 of layer 2']").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("[data-name='Head 6 of layer 2']")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-name='Head 6 of layer 2'][aria-pressed='true']")).to_be_focused()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("[data-name='Head 5 of layer 2']")).to_be_focused()
 
 
 def test_ribbons_add_up_to_one_and_no_word_lies_on_another(page: Page, server: str) -> None:

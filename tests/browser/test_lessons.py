@@ -22,12 +22,14 @@ IN_SIGHT = f"""(() => {{
     .filter((each) => !each.contains(card) && each.getBoundingClientRect().height >= 150);
   if (!card || !figures.length) return false;
   const roots = [...figures[0].querySelectorAll("*"), figures[0]].map((each) => each.shadowRoot).filter(Boolean);
-  const stage = roots.map((root) => root.querySelector(".stage")).find(Boolean);
+  const stage = roots.map((root) => root.querySelector(".stage, .journey .sheet:has(svg)")).find(Boolean);
   if (!stage && !document.querySelector(".js-plotly-plot .main-svg")) return false;
   const box = (stage ?? figures[0]).getBoundingClientRect();
-  return box.top >= card.getBoundingClientRect().bottom && box.bottom <= innerHeight;
+  const top = card.getBoundingClientRect().bottom;
+  return box.top >= top && (box.bottom <= innerHeight || box.height > innerHeight - top);
 }})()"""
-"""Whether the first figure, or the open head, is entirely between the card and the bottom of the window."""
+"""Whether the first figure, or the open head, is entirely between the card and the bottom of the window; of a drawing
+that is higher than this, its upper part."""
 LOWEST = 90
 """Most pixels of the folded card."""
 
@@ -35,8 +37,7 @@ LOWEST = 90
 def address(server: str, name: str, number: int) -> str:
     step = lesson(name).steps[number - 1]
     named = [(key, value) for key, values in step.query.items() for value in values]
-    page = "" if step.page == "overview" else step.page
-    return f"{server}/{page}?{urlencode([*named, ('lesson', name), ('step', number)])}"
+    return f"{server}/{step.page}?{urlencode([*named, ('lesson', name), ('step', number)])}"
 
 
 def height(page: Page) -> float:
@@ -99,8 +100,9 @@ def test_the_end_sums_up_and_leads_to_the_next_lesson(page: Page, server: str) -
     page.goto(address(server, ORDER[0], 10))
     page.get_by_role("button", name="Sum up").click()
     expect(page.get_by_text("A tokenizer cuts a text into pieces")).to_be_visible()
-    page.get_by_role("link", name="Next lesson: The journey of a sentence, 8 steps").click()
-    expect(page.locator(".lesson-card .title")).to_have_text("The journey of a sentence, step 1 of 8The whole way")
+    page.get_by_role("link", name="Next lesson: Your text through the model, 10 steps").click()
+    title = "Your text through the model, step 1 of 10A lane for each token"
+    expect(page.locator(".lesson-card .title")).to_have_text(title)
     expect(page.get_by_role("heading", name="Journey", exact=True)).to_be_visible()
 
 

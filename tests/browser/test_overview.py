@@ -20,7 +20,7 @@ EVIL = (
 @pytest.mark.parametrize(("page", "scheme"), [("light", "light"), ("dark", "dark")], indirect=["page"])
 @pytest.mark.sample(1)
 def test_the_stack_is_drawn_on_the_ground_of_the_page(page: Page, server: str, scheme: str) -> None:
-    page.goto(server)
+    page.goto(f"{server}/overview")
     picture = page.locator(".js-plotly-plot .main-svg").first
     expect(picture).to_have_css("background-color", GROUND[scheme])
     expect(page.locator(".stApp")).to_have_css("background-color", GROUND[scheme])
@@ -31,7 +31,7 @@ def test_the_stack_is_drawn_on_the_ground_of_the_page(page: Page, server: str, s
 
 
 def test_the_link_to_the_parameters_keeps_the_model(page: Page, server: str) -> None:
-    page.goto(f"{server}/?model=distilbert-base-uncased")
+    page.goto(f"{server}/overview?model=distilbert-base-uncased")
     expect(page.locator("[data-testid=stMetric]").first).to_contain_text("66,362,880")
     page.get_by_role("link", name="Parameters: where are the parameters?").click()
     expect(page.get_by_role("heading", name="Parameters", exact=True)).to_be_visible()
@@ -42,7 +42,7 @@ def test_the_link_to_the_parameters_keeps_the_model(page: Page, server: str) -> 
 
 @pytest.mark.parametrize("evil", EVIL)
 def test_the_address_is_never_read_as_html_or_markdown(page: Page, server: str, evil: str) -> None:
-    page.goto(f"{server}/?model={quote(evil)}")
+    page.goto(f"{server}/overview?model={quote(evil)}")
     told = page.get_by_role("alert")
     # An address may contain word joiners, which have no width.
     expect(told).to_contain_text(re.compile("\u2060?".join(map(re.escape, f"No model '{evil}' found"))))
@@ -52,10 +52,10 @@ def test_the_address_is_never_read_as_html_or_markdown(page: Page, server: str, 
 
 
 def test_after_a_refusal_another_model_can_be_chosen(page: Page, server: str) -> None:
-    page.goto(f"{server}/?model=no-such-model")
+    page.goto(f"{server}/overview?model=no-such-model")
     expect(page.get_by_role("alert")).to_have_count(1)
     page.get_by_role("combobox", name="Model").fill("all-MiniLM-L6-v2")
     page.get_by_role("option", name="all-MiniLM-L6-v2 · ready · 22.7 M").click()
     expect(page.locator("[data-testid=stMetric]").first).to_contain_text("22,713,216")
     expect(page.get_by_role("alert")).to_have_count(0)
-    expect(page).to_have_url(f"{server}/")
+    expect(page).to_have_url(f"{server}/overview")

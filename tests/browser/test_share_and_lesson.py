@@ -35,8 +35,7 @@ READS_NO_TEXT = 7
 def address(server: str, number: int) -> str:
     step = LESSON.steps[number - 1]
     named = [(name, value) for name, values in step.query.items() for value in values]
-    page = "" if step.page == "overview" else step.page
-    return f"{server}/{page}?{urlencode([*named, ('lesson', LESSON.name), ('step', str(number))])}"
+    return f"{server}/{step.page}?{urlencode([*named, ('lesson', LESSON.name), ('step', str(number))])}"
 
 
 def expect_step(page: Page, number: int) -> None:

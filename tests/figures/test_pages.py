@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from bertviz_core.figures.pages import PAGES
+from bertviz_core.figures.pages import FIRST, PAGES
 
 ROOT = Path(__file__).parents[2]
 ROW = re.compile(r"^\| ([^|]+?) \| ([^|]+\?) \| ", re.MULTILINE)
@@ -21,3 +21,8 @@ def test_readme_has_title_and_question_of_each_in_this_order() -> None:
 def test_pages_of_a_group_follow_each_other() -> None:
     groups = [entry.group for entry in PAGES.values()]
     assert groups == [group for group in dict.fromkeys(groups) for _ in range(groups.count(group))]
+
+
+def test_the_dashboard_opens_with_the_journey() -> None:
+    assert FIRST == "journey"
+    assert next(iter(PAGES)) == FIRST

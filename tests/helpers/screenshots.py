@@ -58,8 +58,7 @@ def main(names: list[str]) -> None:
         browser = playwright.chromium.launch(executable_path=chromium(playwright), args=list(ARGUMENTS))
         with serving(home) as url, new_tab(browser) as page:
             for name in names or wanted:
-                place = "" if name == "overview" else name
-                page.goto(f"{url}/{place}?{urlencode(wanted[name].get('query', {}))}")
+                page.goto(f"{url}/{name}?{urlencode(wanted[name].get('query', {}))}")
                 expect(page.get_by_role("heading", name=wanted[name]["title"], exact=True)).to_be_visible()
                 until(page, f"{SETTLED} && !{RUNNING}")
                 page.evaluate(AT_REST)

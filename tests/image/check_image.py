@@ -19,8 +19,8 @@ HERE = Path(__file__).parent
 URL = "http://127.0.0.1:8501"
 PARAMETERS = "22,713,216"
 PAGES = {
-    "/": PARAMETERS,
-    "/?model=mine": PARAMETERS,
+    "/": "What happens to a text",
+    "/overview?model=mine": PARAMETERS,
     "/parameters": PARAMETERS,
     "/attention?text=A+text+from+the+address": "What does each head look at?",
     "/sentences": "How does the model compare sentences?",
@@ -33,7 +33,7 @@ BROKEN = """
 cp -r /app /tmp/broken && cd /tmp/broken && echo 'raise RuntimeError("broken")' > pages/overview.py
 exec streamlit run app.py
 """
-"""A dashboard whose first page cannot be drawn."""
+"""A dashboard whose Overview cannot be drawn."""
 NO_CUDA = "import torch; assert torch.version.cuda is None and not torch.cuda.is_available(); print(torch.__version__)"
 
 

@@ -134,7 +134,12 @@ def in_browser(home: Path, log: Log) -> None:
     """Pages in Chromium, and the address that contained a private text."""
     before = log.count()
     text = "private words of a visitor"
-    words = [f"{PROXY}/", "22,713,216", f"{PROXY}/attention?text={text.replace(' ', '+')}", "each head look at?"]
+    words = [
+        f"{PROXY}/overview",
+        "22,713,216",
+        f"{PROXY}/attention?text={text.replace(' ', '+')}",
+        "each head look at?",
+    ]
     environment = os.environ | {"HOME": str(home)}
     answer = subprocess.run(
         [sys.executable, str(HERE / "look.py"), *words], text=True, input="", stdout=subprocess.PIPE, env=environment

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertviz_core.attention.probabilities import attention_probs
-from bertviz_core.journey.numbers import bin_edges, binned, layer_opening, ribbons, token_entropy
+from bertviz_core.journey.numbers import bin_edges, binned, layer_opening, ribbons, strongest_weights, token_entropy
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.journey import all_openings, embeddings, head_opening, journey
@@ -52,6 +52,14 @@ def test_ribbons_and_the_rest_sum_to_one(row: list[float]) -> None:
 def test_entropy_is_zero_on_one_key_and_the_logarithm_on_all_alike() -> None:
     one, even = np.eye(5)[None], np.full((1, 5, 5), 0.2)
     assert token_entropy(mapped(one, even)).tolist() == [[0.0] * 5, pytest.approx([np.log(5)] * 5)]
+
+
+def test_the_strongest_weight_of_a_token_is_the_largest_of_all_heads(opened: OpenedModel) -> None:
+    trace = opened.trace(opened.tokens(TEXT, None))
+    heads, keys = strongest_weights(trace, 5)
+    for layer, (head, key) in enumerate(zip(heads, keys, strict=True)):
+        weights = [attention_probs(trace, layer, each)[5] for each in range(trace.num_attention_heads)]
+        assert weights[head][key] == np.max(weights)
 
 
 def test_turn_and_length_are_those_of_the_hidden_states(opened: OpenedModel) -> None:

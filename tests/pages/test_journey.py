@@ -34,6 +34,8 @@ def test_the_drawing_begins_closed_at_the_longest_word_with_its_numbers_in_a_tab
     assert sent["parts"] == []
     (frame,) = at.dataframe
     assert frame.value["turn"].tolist()[5] == pytest.approx(0.3557, abs=1e-4)
+    assert frame.value.loc[0, "strongest key"] == "4 pet"  # head 2 looks one token back
+    assert frame.value.loc[0, "strongest head"] == 2
     assert len(sent["stages"]) == 8
 
 

@@ -181,6 +181,7 @@ def test_an_own_lesson_is_listed_and_its_words_stay_plain(own: Path) -> None:
     assert list(addresses(component(at, "lessons_list")["links"])) == [
         f"{hostile}, 1 step",
         "BERT from the outside in, 10 steps",
+        "Your text through the model, 10 steps",
         "The journey of a sentence, 8 steps",
         "Tokens, 9 steps",
         "Twelve heads, one matrix, 7 steps",
@@ -205,7 +206,7 @@ def test_a_lesson_that_was_changed_is_read_again(own: Path) -> None:
 
 def test_the_overview_offers_the_tour_until_it_is_taken() -> None:
     at = opened("overview")
-    address = f"?model=bert-base-uncased&lesson={FIRST}&step=1"
+    address = f"overview?model=bert-base-uncased&lesson={FIRST}&step=1"
     assert addresses(component(at, "tour_entry_link")["links"]) == {
         "Take the tour: BERT from the outside in, 10 steps": address
     }

@@ -72,6 +72,8 @@ class Lesson:
     """Summary at the end; None for none."""
     following: str | None
     """Name of the next lesson; None for none."""
+    keeps: tuple[str, ...] = ()
+    """Names in the address whose values its steps leave as the reader has set them."""
 
 
 class _PlainLoader(yaml.CSafeLoader):  # type: ignore[misc]  # the package ships no annotations
@@ -94,7 +96,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 PARAMETER = re.compile(r"[a-z][a-z0-9_]{0,39}")
 RESERVED = frozenset({"lesson", "step", "try", "text", "pair", "sentences", "embed", "embed_options", "figure"})
 """Names that a step's query cannot set: they have their own field, or do not belong to lessons."""
-LESSON_FIELDS = ("title", "author", "steps", "summary", "next")
+LESSON_FIELDS = ("title", "author", "keeps", "steps", "summary", "next")
 VIEW_FIELDS = ("page", "query", "text", "pair", "sentences")
 TRIAL_FIELDS = ("label", *VIEW_FIELDS)
 STEP_FIELDS = ("title", *VIEW_FIELDS, "note", "question", "answer", "try")
@@ -164,6 +166,7 @@ def read_lesson(path: Path, pages: Collection[str]) -> Lesson:
         steps=tuple(_step(step, pages, f"{where}, step {number}") for number, step in enumerate(steps, start=1)),
         summary=_words(fields, "summary", NOTE, where) if "summary" in fields else None,
         following=_name(fields, "next", where) if "next" in fields else None,
+        keeps=_keeps(fields["keeps"], where) if "keeps" in fields else (),
     )
 
 
@@ -206,6 +209,19 @@ def _look_through(text: str, where: str) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
             raise LessonError(f"{where} is nested more than {MAX_DEPTH} deep in line {line}; a lesson needs four.")
+
+
+def _keeps(entries: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(entries, list) or not 0 < len(entries) <= MAX_QUERY:
+        _refuse(where, "keeps", f"write a list of 1 to {MAX_QUERY} names")
+    return tuple(_parameter(each, "keeps", where) for each in entries)
+
+
+def _parameter(name: Any, field: str, where: str) -> str:
+    """A name of a control in the address."""
+    if not isinstance(name, str) or not PARAMETER.fullmatch(name) or name in RESERVED:
+        _refuse(where, field, f"{_shown(name)} is no name of a control; take it from the address of the view")
+    return name
 
 
 def _step(fields: Any, pages: Collection[str], where: str) -> Step:
@@ -261,8 +277,7 @@ def _query(entries: Any, where: str) -> Mapping[str, tuple[str, ...]]:
         _refuse(where, "query", f"write at most {MAX_QUERY} lines such as view: Layers")
     query = {}
     for name, value in entries.items():
-        if not isinstance(name, str) or not PARAMETER.fullmatch(name) or name in RESERVED:
-            _refuse(where, "query", f"{_shown(name)} is no name of a control; take it from the address of the view")
+        _parameter(name, "query", where)
         values = value if isinstance(value, list) else [value]
         if not 0 < len(values) <= MAX_VALUES:
             _refuse(where, f"query, {name}", f"write 1 to {MAX_VALUES} values")

@@ -41,8 +41,11 @@ def _texts(view: View) -> dict[str, str]:
 
 SHIPPED = Path(__file__).parent
 
+GUIDE = "your-text-through-the-model"
+"""The lesson that the Journey offers."""
 ORDER = (
     "bert-from-the-outside-in",
+    GUIDE,
     "the-journey-of-a-sentence",
     "tokens",
     "twelve-heads-one-matrix",
@@ -89,9 +92,17 @@ class Place:
         named = [(name, value) for name, values in self.view.query.items() for value in values]
         return [*named, *((name, value) for name, value in zip(NAMES, self.names(), strict=True) if value)]
 
+    def kept(self) -> list[tuple[str, str]]:
+        """Names and values in the current address that the lesson keeps."""
+        return [(name, st.query_params[name]) for name in self.lesson.keeps if name in st.query_params]
+
     def address(self) -> str:
         """Its address, relative to that of the dashboard."""
         return address(self.view.page, self.query())
+
+    def link(self, label: str, main: bool = False, current: bool = False) -> Link:
+        """A link to it; what the lesson keeps is read in the browser when the link is followed."""
+        return Link(label, self.address(), main, current, self.lesson.keeps)
 
 
 def follow_address(here: str, pages: Pages) -> str:
@@ -113,12 +124,12 @@ def follow_address(here: str, pages: Pages) -> str:
     way = detour(place.view, here, frozenset(st.query_params), numbers[0] is not None, fresh, visit().first_run)
     if way == "go":
         typed = [(key, st.query_params[key]) for key in KEYS if key in st.query_params]
-        st.switch_page(pages[place.view.page], query_params=[*place.query(), *typed])
+        st.switch_page(pages[place.view.page], query_params=[*place.query(), *place.kept(), *typed])
     st.session_state[TOUR] = place.names()
     if st.session_state.get(ADDRESS) != st.session_state[TOUR]:
         apply_texts(_texts(place.step) | _texts(place.view))
         st.session_state[ADDRESS] = st.session_state[TOUR]
-    return place.address() if way == "open" else ""
+    return address(place.view.page, [*place.query(), *place.kept()]) if way == "open" else ""
 
 
 def detour(
@@ -171,12 +182,11 @@ def _card(place: Place, here: str, pages: Pages) -> Card:
     beside = Place(lesson, place.number)
     elsewhere = here != place.view.page
     away = f"This step is on the page {pages[step.page].title}." if elsewhere else ""
-    ways = [Link("Back", Place(lesson, place.number - 1).address() if place.number else "")]
+    ways = [Place(lesson, place.number - 1).link("Back") if place.number else Link("Back", "")]
     if elsewhere or place.trial is not None:
-        ways.append(Link("Show this step" if elsewhere else "Back to the step", beside.address(), main=True))
+        ways.append(beside.link("Show this step" if elsewhere else "Back to the step", main=True))
     if place.number < last:
-        following = Place(lesson, place.number + 1)
-        ways.append(Link("Next", following.address(), main=len(ways) == 1))
+        ways.append(Place(lesson, place.number + 1).link("Next", main=len(ways) == 1))
     trials = [Place(lesson, place.number, number) for number in range(len(step.trials))]
     every = [Place(lesson, number) for number in range(last + 1)]
     return Card(
@@ -186,17 +196,15 @@ def _card(place: Place, here: str, pages: Pages) -> Card:
         note=step.note,
         question=step.question or "",
         answer=step.answer or "",
-        trials=[
-            Link(trial.label, each.address(), current=each == place)
-            for trial, each in zip(step.trials, trials, strict=True)
-        ],
+        trials=[each.link(trial.label, current=each == place) for trial, each in zip(step.trials, trials, strict=True)],
         away=away,
         ways=ways,
-        steps=[Link(f"{each.number + 1}  {each.step.title}", each.address(), current=each == beside) for each in every],
+        steps=[each.link(f"{each.number + 1}  {each.step.title}", current=each == beside) for each in every],
         author=lesson.author or "",
         end=place.number == last,
         summary=lesson.summary or "",
         onward=_onward(lesson) if place.number == last else None,
+        by_keys=len({each.page for each in lesson.steps}) == 1,
     )
 
 
@@ -208,7 +216,7 @@ def _onward(lesson: Lesson) -> Link | None:
         following = _read(lesson.following)
     except LessonError:
         return None
-    return Link(f"Next lesson: {following.title}, {_count(following)}", Place(following, 0).address(), main=True)
+    return Place(following, 0).link(f"Next lesson: {following.title}, {_count(following)}", main=True)
 
 
 def end_tour() -> None:
@@ -231,7 +239,7 @@ def lessons_button() -> None:
             except LessonError as error:
                 faults.append(str(error))
             else:
-                links.append(Link(f"{lesson.title}, {_count(lesson)}", Place(lesson, 0).address()))
+                links.append(Place(lesson, 0).link(f"{lesson.title}, {_count(lesson)}"))
         st.markdown("Guided tours through the pages.")
         step_links(links, "lessons_list", "Lessons", is_list=True)
         for fault in (*faults, *misnamed(_folders())):
@@ -243,14 +251,19 @@ def is_open() -> bool:
     return st.session_state.get(TOUR) is not None
 
 
-def entry() -> None:
-    """Offer the first of the shipped lessons, outside a tour."""
+def entry(name: str = ORDER[0], offer: str = "Take the tour") -> None:
+    """Offer a lesson, outside a tour.
+
+    Args:
+        name: name of the lesson.
+        offer: the first words of the link.
+    """
     if is_open():
         return
-    lesson = _read(ORDER[0])
-    words = f"Take the tour: {lesson.title}, {_count(lesson)}"
+    lesson = _read(name)
+    link = Place(lesson, 0).link(f"{offer}: {lesson.title}, {_count(lesson)}", main=True)
     with st.container(key="tour_entry"):
-        step_links([Link(words, Place(lesson, 0).address(), main=True)], "tour_entry_link", "A guided tour")
+        step_links([link], "tour_entry_link", "A guided tour")
 
 
 def _place(name: str, number: str | None, trial: str | None) -> Place:

@@ -7,13 +7,12 @@ from collections.abc import Collection
 from difflib import get_close_matches
 from urllib.parse import quote
 
+from bertviz_core.figures.pages import FIRST
 from bertviz_core.text import quoted
 from ui.server.index_page import App, Message, Receive, Send, is_page
 
 ABSENT = "no_page"
 """Name in the address of the first page: the requested page that does not exist."""
-FIRST = "overview"
-"""Name of the first page, whose address is the server's own."""
 MOST_CHARACTERS = 60
 NOT_PAGES = ("_stcore", "app", "component", "media", "static")
 """Paths of the server's own files, some of them HTML."""

@@ -8,6 +8,7 @@ import streamlit as st
 
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.text import shortened
+from ui.address.journey_place import show_in_journey
 
 _WORD_JOINER = "\u2060"
 _ADDRESS = re.compile(r"(?<=[a-z0-9+.-]):(?=//)|www(?=\.)|\S(?=@)", re.IGNORECASE)
@@ -59,7 +60,9 @@ def heading(page: str, question: str = "") -> Callable[[str, str], None]:
     """
     entry = PAGES[page]
     question = question or entry.question
-    st.title(entry.title, anchor=False)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="page_title"):
+        st.title(entry.title, anchor=False, width="content")
+        show_in_journey(page)
     place = st.empty()
     place.markdown(question)
 

@@ -5,7 +5,7 @@ Strips are integers on a scale in the header; all other numbers are float32.
 
 import json
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import Any
@@ -117,7 +117,7 @@ def journey_payload(
     ending: Ending | None = None,
     change: DrawnChange | None = None,
     said: int = 0,
-    links: Mapping[str, str] | None = None,
+    links: Sequence[Mapping[str, Any]] = (),
     controls: bool = True,
 ) -> bytes:
     """Build the message for the drawing.
@@ -132,7 +132,7 @@ def journey_payload(
         ending: the number at the end.
         change: the change of the run; openings are of the unchanged run.
         said: number of the last message of the browser, which this one answers.
-        links: name of a part of the drawing -> address of the page that explains it.
+        links: rows of links below the drawing, which the dashboard adds.
         controls: whether the controls above the drawing are shown.
     """
     arrays, tokens = _Arrays(), journey.tokens
@@ -158,7 +158,7 @@ def journey_payload(
         "colour": colour,
         "ribbon": ribbon,
         "said": said,
-        "links": dict(links or {}),
+        "links": [dict(row) for row in links],
         "controls": controls,
         "measures": _measures(journey, arrays),
         "strips": _strips(journey, arrays),

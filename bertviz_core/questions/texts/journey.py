@@ -1,13 +1,14 @@
 """Questions about the journey of a text through the model, and details of its parts."""
 
 import numpy as np
+from jaxtyping import Int
 
 from bertviz_core.attention.axes import readable
 from bertviz_core.errors import MissingFilesError, UnsupportedModelError
 from bertviz_core.heads.score_breakdown import break_down_cell, layer_heads
 from bertviz_core.hidden_states.embeddings import embedding_sum
 from bertviz_core.hidden_states.geometry import change_by_layer, norms
-from bertviz_core.journey.numbers import embedding_opening, strips_of, token_entropy
+from bertviz_core.journey.numbers import embedding_opening, strips_of, strongest_weights, token_entropy
 from bertviz_core.journey.numbers import layer_opening as opening_of
 from bertviz_core.journey.results import EmbeddingOpening, HeadOpening, Journey, LayerOpening, Stage
 from bertviz_core.journey.stages import stages_of
@@ -90,6 +91,16 @@ def layer_opening(opened: Opened, options: Options) -> Answer[LayerOpening]:
     layer = options.numbered("layer", made.result.num_hidden_layers, 0, opened.name)
     token = options.whole(QUERY.key, len(made.result.tokens), longest_piece(made.result.tokens))
     return made.of(opening_of(opened.loaded, made.result, layer, token))
+
+
+@question(params=(QUERY,))
+def strongest_keys(
+    opened: Opened, options: Options
+) -> Answer[tuple[Int[np.ndarray, " layers"], Int[np.ndarray, " layers"]]]:
+    """The head and the key of the largest attention weight of a token in each layer."""
+    made = run(opened, options)
+    token = options.whole(QUERY.key, len(made.result.tokens), longest_piece(made.result.tokens))
+    return made.of(strongest_weights(made.result, token))
 
 
 @question(params=(LAYER, HEAD, QUERY, KEY))

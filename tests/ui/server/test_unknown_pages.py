@@ -8,7 +8,7 @@ from tests.ui.server.test_index_page import HTML, PAGE, answering, body, run, st
 from ui.server.index_page import App, Message
 from ui.server.unknown_pages import ABSENT, UnknownPages, absent_words
 
-PAGES = ("overview", "heads", "attention")
+PAGES = ("journey", "heads", "attention")
 
 
 def answer(path: str, app: App, base_path: str = "", query: bytes = b"") -> list[Message]:
@@ -41,7 +41,7 @@ def test_any_other_address_leads_to_the_first_page_with_its_name_and_query(asked
 
 def test_the_first_page_goes_by_its_name_too() -> None:
     for query, place in ((b"", b"/"), (b"model=m", b"/?model=m")):
-        first, _ = answer("/overview", answering(start(HTML), body(PAGE)), query=query)
+        first, _ = answer("/journey", answering(start(HTML), body(PAGE)), query=query)
         assert dict(first["headers"])[b"location"] == place
 
 

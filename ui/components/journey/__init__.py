@@ -1,16 +1,33 @@
 """The interactive drawing of a journey, and the reader's selection in it."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path as File
 from typing import Any
 
 import streamlit as st
 
 from bertviz_core.figures.journey.html_file import HTML, script, style
 from bertviz_core.figures.journey.payload import Path
+from ui.components.journey.show import PLACES_JS
+from ui.components.navigation import HISTORY_JS
 from ui.session import component_state
 
+_HERE = File(__file__).parent
+_JS = f"""
+const pages = (() => {{
+{HISTORY_JS}
+return {{ LINK, EXACT, follow, later, root }};
+}})();
+{PLACES_JS}
+{(_HERE / "links.js").read_text(encoding="utf-8")}
+{script()}
+export default (component) => {{
+  component.parentElement.querySelector(".journey").drawn = drawLinks;
+  return journeyView(component);
+}};
+"""
 _component = st.components.v2.component(
-    "journey_view", html=HTML, css=style(), js=f"{script()}\nexport default journeyView;"
+    "journey_view", html=HTML, css=style() + (_HERE / "links.css").read_text(encoding="utf-8"), js=_JS
 )
 
 

@@ -1,12 +1,15 @@
 // The card of a step. Folded it keeps one height; unfolded it lies over the page, so that nothing below it moves.
 const FIGURES = ".stPlotlyChart, [data-testid^=stBidiComponent]", SMALLEST_FIGURE = 150;
-const OPENED = ".stage"; // of the attention view: the opened head
+const OPENED = ".stage, .journey .sheet"; // of the attention view the opened head, of the journey the drawing
 const MOVES = ["wheel", "touchmove", "pointerdown", "keydown"];
+
+const OWN_KEYS = "input, textarea, select, canvas, [contenteditable], [role=slider], [role=radio], [role=spinbutton], [role=combobox], [role=gridcell]";
 
 export default function ({ data, parentElement }) {
   const card = parentElement.querySelector(".lesson-card");
   const said = JSON.stringify(data), step = JSON.stringify([data.lesson, data.count, data.trials, data.away]);
-  if (card.said === said) return () => card.leave?.();
+  listen(card, data.by_keys);
+  if (card.said === said) return () => leave(card);
   if (data.again) openAgain(data.again);
   const other = card.step !== step;
   const focused = card.contains(document.activeElement) ? document.activeElement.dataset.at : undefined;
@@ -27,7 +30,30 @@ export default function ({ data, parentElement }) {
   if (focused !== undefined) card.querySelector(`:is(a[href], button)[data-at="${focused}"]`)?.focus();
   card.leave?.();
   card.leave = watched(card, data, other && !data.again);
-  return () => card.leave?.();
+  return () => leave(card);
+}
+
+function leave(card) {
+  document.removeEventListener("keydown", card.onKeys);
+  card.leave?.();
+}
+
+function listen(card, byKeys) {
+  document.removeEventListener("keydown", card.onKeys);
+  card.onKeys = (event) => onKeys(card, event);
+  if (byKeys) document.addEventListener("keydown", card.onKeys);
+}
+
+// Space and the arrow keys go on and back, unless what has the focus uses them itself.
+function onKeys(card, event) {
+  const focused = event.composedPath()[0];
+  if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  if (focused.closest?.(OWN_KEYS) || (event.key === " " && focused.closest?.("button, summary, [role=button]"))) return;
+  const label = { " ": "Next", ArrowRight: "Next", ArrowLeft: "Back" }[event.key];
+  const link = label && [...card.querySelectorAll(".row .ways a[href]")].find((each) => each.textContent === label);
+  if (!link) return;
+  event.preventDefault();
+  link.click();
 }
 
 function draw(card, data) {

@@ -21,7 +21,7 @@ _FILES = Path(__file__).parent
 HISTORY_JS = f'const ARRIVE = "{ARRIVE}", LINK = "{LINK}", EXACT = "{EXACT}";\n' + _FILES.joinpath(
     "history.js"
 ).read_text(encoding="utf-8")
-"""Functions of links in the browser: `stamp`, `tell`, `follow` and `root`."""
+"""Functions of links in the browser: `stamp`, `tell`, `follow`, `later` and `root`."""
 _component = st.components.v2.component(
     "navigation",
     html="<nav></nav>",

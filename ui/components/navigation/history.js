@@ -14,7 +14,7 @@ function tell() {
   window.dispatchEvent(new PopStateEvent("popstate", { state: {} }));
 }
 
-// One more entry of the history; how: LINK or EXACT.
+// One more entry of the history; how: LINK, EXACT, or the whole query, which is then opened again.
 function follow(address, how) {
   stamp();
   address.searchParams.set(ARRIVE, how);
@@ -22,6 +22,11 @@ function follow(address, how) {
   window.history.pushState({}, "", address);
   delete document.documentElement.dataset.entry;
   tell();
+}
+
+// A field that is left hands its text over in the tasks that wait now.
+function later(work) {
+  requestAnimationFrame(() => setTimeout(work));
 }
 
 // The page's own script says where the dashboard is; without it every page stands in the same folder.

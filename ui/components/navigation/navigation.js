@@ -55,7 +55,6 @@ function drawPages(nav, shown) {
     const link = event.target.closest("a");
     if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
-    // A field that is left hands its text over in the tasks that wait now; the page changes after them.
     later(() => {
       const address = new URL(withCarried(link.dataset.address));
       if (address.pathname === window.location.pathname) return;
@@ -99,10 +98,6 @@ function drawViews(nav, shown) {
     buttons[next].focus();
     choose(next);
   };
-}
-
-function later(work) {
-  requestAnimationFrame(() => setTimeout(work));
 }
 
 function open(address) {

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from bertviz_core.figures.pages import FIRST
 from ui.components.navigation import HISTORY_JS
 
 _HERE = Path(__file__)
@@ -34,11 +35,13 @@ class Link:
     """Whether it is the primary link."""
     current: bool = False
     """Whether it leads to the current view."""
+    carried: Sequence[str] = ()
+    """Names that it copies from the address in which it is followed."""
 
 
 def address(page: str, query: Sequence[tuple[str, str]]) -> str:
-    """Address of a view relative to the dashboard's own address, which is that of the overview."""
-    return f"{'' if page == 'overview' else page}?{urlencode(query)}"
+    """Address of a view relative to the dashboard's own address, which is that of the first page."""
+    return f"{'' if page == FIRST else page}?{urlencode(query)}"
 
 
 def step_links(links: Sequence[Link], key: str, label: str, is_list: bool = False) -> None:

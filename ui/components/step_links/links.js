@@ -8,16 +8,24 @@ function linked(link, at = 0) {
   element.dataset.at = at;
   element.className = link.main ? "main" : "";
   if (link.current) element.setAttribute("aria-current", "step");
-  if (link.address) element.href = new URL(link.address, root()).href;
+  element.dataset.carried = link.carried.join(" ");
+  if (link.address) element.href = carrying(new URL(link.address, root()), element);
   else element.setAttribute("aria-disabled", "true");
   return element;
+}
+
+// The address with what the link takes along; controls change the current address, so it is read when followed.
+function carrying(address, link) {
+  const here = new URL(window.location.href).searchParams;
+  for (const name of link.dataset.carried.split(" ")) if (here.has(name)) address.searchParams.set(name, here.get(name));
+  return address;
 }
 
 function onClick(event) {
   const link = event.target.closest("a[href]");
   if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
-  follow(new URL(link.href), EXACT);
+  follow(carrying(new URL(link.href), link), EXACT);
   document.querySelector(MAIN)?.scrollTo(0, 0);
 }
 

@@ -46,12 +46,19 @@ def path_of(journey: Journey) -> Path:
     count = max(len(journey.labels), 1)
     token = _within(QUERY.key, count)
     if token is None:
-        token = longest_piece(journey.tokens) if journey.tokens is not None else 0
+        token = first_token(journey)
     opened = st.query_params.get(LAYER.key, "")
-    if opened != EMBEDDINGS and _within(LAYER.key, journey.layers) is None:
+    opened = {"middle": str(journey.layers // 2), "last": str(journey.layers - 1)}.get(opened, opened)
+    number = whole(opened)
+    if opened != EMBEDDINGS and (number is None or number >= journey.layers):
         return Path(token)
     head = _within(HEAD.key, journey.heads) if opened != EMBEDDINGS else None
     return Path(token, opened, head, None if head is None else _within(KEY.key, count))
+
+
+def first_token(journey: Journey) -> int:
+    """Position of the token that is selected by default."""
+    return 0 if journey.tokens is None else longest_piece(journey.tokens)
 
 
 def _within(name: str, count: int) -> int | None:

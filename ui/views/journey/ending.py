@@ -5,12 +5,14 @@ import streamlit as st
 from jaxtyping import Float
 
 from bertviz_core.attribution.results import WordAttributions
+from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.figures.journey.payload import Ending
 from bertviz_core.journey.results import Journey
 from bertviz_core.questions.interventions.attributions import word_attributions
 from bertviz_core.questions.interventions.single_text import effects
 from ui.address.registry import param
 from ui.address.widgets import toggle
+from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
 from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options
 from ui.widgets.target_controls.row import folded_row, target_row
@@ -34,11 +36,18 @@ def chosen_ending(name: str) -> ChosenTarget | None:
     return target_row(name, row)
 
 
-def ending_of(name: str, chosen: ChosenTarget, journey: Journey) -> Ending:
-    """Compute the number, the effects of layers and heads, and the shares of tokens, as on the pages about causes."""
+def ending_of(name: str, chosen: ChosenTarget, journey: Journey) -> Ending | None:
+    """Compute the number, the effects of layers and heads, and the shares of tokens, as on the pages about causes.
+
+    Where this model does not allow it, a message says why, and the drawing is shown without them.
+    """
     opened, options = shared_model_of(name), target_options(chosen)
-    measured = answer(effects, opened, options).result.effects[0]
-    shares = _shares(answer(word_attributions, opened, options).result, journey)
+    try:
+        measured = answer(effects, opened, options).result.effects[0]
+        shares = _shares(answer(word_attributions, opened, options).result, journey)
+    except UnsupportedModelError as error:
+        st.warning(escape_markdown(str(error)), icon=":material/block:")
+        return None
     return Ending(measured.title, measured.clean, measured.unit, measured.layers, measured.heads, shares)
 
 

@@ -14,11 +14,13 @@ from bertviz_core.questions.texts import journey as questions
 from bertviz_core.questions.texts.hidden_states import MEASURE
 from bertviz_core.questions.texts.journey_file import EMBEDDINGS, journey_page
 from ui import session
+from ui.address.journey_links import drawing_links
+from ui.address.journey_place import remember_journey
 from ui.cache.shared_model import SharedModel
 from ui.cache.view_notes import view_in_sight
 from ui.components.journey import journey_view, serial
 from ui.views.journey.change import change_values, page_change, with_change
-from ui.views.journey.controls import DRAWING, option, path_of, take_path
+from ui.views.journey.controls import DRAWING, first_token, option, path_of, take_path
 from ui.views.journey.texts import CHANGED, WORDS, journey_code
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, file_name, folded_table
@@ -28,8 +30,6 @@ from ui.widgets.formatting import escape_markdown
 from ui.widgets.target_controls.opened import ChosenTarget
 
 FILE_HELP = "One file in which the layers and heads of the chosen token still open; it needs no network."
-LINKS = {"attention": "attention", "cell": "heads?view=One+cell"}
-"""Part of the drawing -> the page that shows it in full."""
 
 
 @st.fragment
@@ -37,6 +37,8 @@ LINKS = {"attention": "attention", "cell": "heads?view=One+cell"}
 def drawing_view(name: str, journey: Journey, target: ChosenTarget | None, ending: Ending | None) -> None:
     """Show the drawing; a change, and the content of a part, are computed when the reader asks for them."""
     path, change = path_of(journey), page_change(name, journey)
+    longest = first_token(journey)
+    remember_journey(path, journey.layers, longest)
     ending = with_change(name, target, ending, change)
     openings = [] if journey.missing else _openings(SharedModel(name), journey, path)
     payload = journey_payload(
@@ -49,7 +51,7 @@ def drawing_view(name: str, journey: Journey, target: ChosenTarget | None, endin
         ending=ending,
         change=change,
         said=serial(DRAWING),
-        links=LINKS,
+        links=[] if st.context.is_embedded else drawing_links(journey.layers, longest),
         controls=not session.figure_only(),
     )
     journey_view(payload, DRAWING, take_path)
@@ -58,7 +60,8 @@ def drawing_view(name: str, journey: Journey, target: ChosenTarget | None, endin
         _note(SharedModel(name), journey)
         both = None if change is None else change.both
         words = f"The way of token {path.token} through {journey.model}{f'. {both.sentence}' if both else ''}"
-        folded_table(DRAWING, _table(journey, path.token, None if both is None else both.after), words)
+        table = _table(journey, path.token, None if both is None else both.after)
+        folded_table(DRAWING, _with_strongest(table, SharedModel(name), journey, path.token), words)
         if journey.tokens is not None:
             code = journey_code(name, journey.tokens, {} if both is None else change_values())
             explained(DRAWING, WORDS if both is None else WORDS + CHANGED, code)
@@ -134,4 +137,16 @@ def _table(journey: Journey, token: int, after: Journey | None) -> pd.DataFrame:
         if changed is not None:
             table[f"{name} after"] = changed[:, token]
             table[f"{name} difference"] = changed[:, token] - values[:, token]
+    return table
+
+
+def _with_strongest(table: pd.DataFrame, opened: SharedModel, journey: Journey, token: int) -> pd.DataFrame:
+    """Add the head and the key of the token's largest weight in each layer, where the attention is known."""
+    tokens = journey.tokens
+    if tokens is None or not journey.heads:
+        return table
+    options = Options((tokens.text,), tokens.pair, values={"query": str(token)})
+    heads, keys = questions.strongest_keys(opened, options).result
+    labels = [f"{key} {journey.labels[key]}" for key in keys.tolist()]
+    table["strongest head"], table["strongest key"] = heads, labels
     return table

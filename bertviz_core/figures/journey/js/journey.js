@@ -11,7 +11,6 @@ function journeyView({ data, parentElement, setStateValue }) {
   view.header = header;
   view.look = header.look;
   view.accent = ACCENT[header.look.name] ?? ACCENT.light;
-  view.links = linksOf(header.links);
   const answered = other || header.said >= view.serial;
   if (answered) {
     const { token, open, head, key } = header.path;
@@ -34,13 +33,6 @@ function journeyView({ data, parentElement, setStateValue }) {
   view.watcher.observe(view.sheet);
   return () => view.watcher.disconnect();
 }
-
-// An address names no layer or head 0: the page would take it out, and the way back would stop there.
-const named = (places) => Object.entries(places).filter(([name, at]) => at || name === "query" || name === "key").map(([name, at]) => `${name}=${at}`).join("&");
-const linksOf = ({ attention, cell }) => ({
-  attention: attention && ((layer, head, query) => `${attention}?${named({ layer, head, query })}`),
-  cell: cell && ((layer, head, query, key) => `${cell}&${named({ layer, head, query, key })}`),
-});
 
 function newView(root) {
   const view = { root, serial: 0, path: { token: 0, open: "", head: null, key: null }, change: "", mean: false, back: false, cursor: null, drawnAt: 0 };
@@ -105,8 +97,10 @@ function draw(view) {
   banner.draw(svg);
   if (plan.mode === "tall") drawTall(view, svg);
   else drawWide(view, svg);
+  rove(view, svg, focus);
   sheet.replaceChildren(svg);
   if (focus && view.byKey) [...svg.querySelectorAll("[data-name]")].find((node) => node.dataset.name === focus)?.focus({ preventScroll: true });
+  view.root.drawn?.(view);
 }
 
 function cellWords(view, layer, token) {
@@ -158,7 +152,7 @@ function restsOn({ ending, labels, heads }) {
 
 function onKey(view, event) {
   const { path, header } = view, last = header.labels.length - 1;
-  if (event.target.closest?.("select, button, a")) return;
+  if (event.target.closest?.("select, button, a") || walked(view, event)) return;
   const openable = header.stages.map((stage, index) => ({ stage, index })).filter(({ stage }) => stage.kind === "layer" || stage.kind === "embeddings");
   const at = openable.findIndex(({ index }) => index === view.cursor);
   const keys = {

@@ -1,6 +1,6 @@
 // Where everything stands: a pure function of sizes and of what is open. No two boxes overlap; tests measure it for
 // every number of layers and tokens and every width.
-const TALL_BELOW = 640, TOP = 66, BOTTOM = 96, DETAIL = 222, BODY = 340, FOOT = 92, HEADING = 34, LEAST = 300, TALL_STEP = 26;
+const TALL_BELOW = 640, TOP = 66, BOTTOM = 96, DETAIL = 200, BODY = 340, FOOT = 92, HEADING = 34, LEAST = 300, TALL_STEP = 26;
 
 function layoutOf({ width, tokens, stages, heads, open, head, large, bars, acts, changed }) {
   return width < TALL_BELOW ? tallLayout({ width, tokens, stages, heads, open, head, bars, acts, changed })

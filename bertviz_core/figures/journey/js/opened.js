@@ -150,12 +150,4 @@ function drawHead(view, svg, layer) {
   line(`mix of all values, each × its weight`, 152, { x: x + half + 24, room: half, fill: look.muted });
   const most = Math.max(peak(part.value.values), peak(part.mix.values));
   svg.append(strip(view, part.value.values, most, { x, y: y + 158, width: half, height: 20 }), strip(view, part.mix.values, most, { x: x + half + 24, y: y + 158, width: half, height: 20 }));
-  if (view.links.cell) svg.append(link(view, "every number of this cell", view.links.cell(layer, part.head, part.token, part.key), x, y + 200));
-  if (view.links.attention) svg.append(link(view, "the whole map of this head", view.links.attention(layer, part.head, part.token), x + half + 24, y + 200));
-}
-
-function link(view, words, address, x, y) {
-  const node = el("a", { href: address, target: "_self" }, label(view, words, x, y, { fill: view.accent, className: "label link" }));
-  node.firstChild.setAttribute("text-decoration", "underline");
-  return node;
 }

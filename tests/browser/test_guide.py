@@ -1,0 +1,44 @@
+"""The guide of the Journey in a browser: by keys, with the reader's own text, until it is left."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_journey import opened
+
+pytestmark = pytest.mark.browser
+
+
+def test_the_guide_goes_by_keys_and_leaves_the_drawing_as_it_stands(page: Page, server: str) -> None:
+    opened(page, server, text="The bank of the river was steep.", query=2)
+    count = page.locator(".lesson-card .count")
+    page.get_by_role("link", name="Guide: ").click()
+    expect(count).to_have_text("step 1 of 10")
+    page.keyboard.press("Space")
+    expect(count).to_have_text("step 2 of 10")
+    expect(page.locator("[data-name='Close embeddings']")).to_be_visible()
+    page.keyboard.press("ArrowRight")
+    expect(count).to_have_text("step 3 of 10")
+    page.keyboard.press("ArrowLeft")
+    expect(count).to_have_text("step 2 of 10")
+    page.keyboard.press("ArrowRight")
+    expect(count).to_have_text("step 3 of 10")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("[data-name='Close layer 0']")).to_be_visible()
+    page.locator("[data-name='Token 5: river']").click()
+    page.locator("[data-name='Token 5: river']").focus()
+    page.keyboard.press("ArrowDown")  # the drawing's own key: the next token, and no step
+    expect(page.locator("[data-name='Token 6: was'][aria-pressed='true']")).to_be_visible()
+    expect(count).to_have_text("step 4 of 10")
+    page.get_by_role("link", name="Next", exact=True).click()
+    expect(page.locator("[data-name='Head 0 of layer 0'][aria-pressed='true']")).to_be_visible()
+    expect(page.locator("[data-name='Token 6: was'][aria-pressed='true']")).to_be_visible()
+    text = page.get_by_role("textbox", name="Text", exact=True)
+    text.focus()
+    page.keyboard.press("ArrowRight")  # a field has its keys for itself
+    expect(text).to_have_value("The bank of the river was steep.")
+    page.get_by_role("button", name="Leave").click()
+    expect(page.locator(".lesson-card")).to_have_count(0)
+    expect(page).to_have_url(re.compile(r"\?query=6&layer=0&head=0$|layer=0&head=0&query=6$"))
+    expect(page.locator("[data-name='Head 0 of layer 0'][aria-pressed='true']")).to_be_visible()

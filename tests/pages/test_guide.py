@@ -1,0 +1,63 @@
+"""The guide of the Journey with models that lack something: each step is drawn, or says in a sentence why not."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.tiny_models import save_tiny
+from tests.pages.opened import opened
+from tests.pages.test_journey import header
+from tests.pages.test_lesson import card, component
+from tests.ui.lessons.shipped import lesson
+from ui.lessons.tour import GUIDE
+from ui.widgets.lists import progress
+
+STEPS = lesson(GUIDE).steps
+
+
+@pytest.mark.parametrize("family", ["fnet", "modernbert", "gpt2"])
+def test_each_step_holds_for_a_model_without_attention_or_pooler(
+    family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_tiny(family, tmp_path / family)
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
+    monkeypatch.setattr(progress, "PATIENCE_S", 60)
+    for number, step in enumerate(STEPS, start=1):
+        query = {name: values[0] for name, values in step.query.items()}
+        at = opened("journey", model=family, query="1", lesson=GUIDE, step=str(number), **query)
+        assert not at.error
+        assert (card(at)["title"], card(at)["away"]) == (step.title, "")
+        sent = header(at)
+        assert sent["path"]["token"] == 1
+        assert sent["path"]["open"] == query.get("layer", "")
+        assert at.session_state["model"] == family
+    refusals = [each.value for each in at.warning if "no attention heads" in each.value]
+    assert (sent["ending"] is None) == (family == "fnet") == bool(refusals)
+
+
+def test_the_journey_offers_it_and_its_steps_take_model_and_token_along() -> None:
+    (link,) = component(opened("journey"), "tour_entry_link")["links"]
+    assert link["label"] == "Guide: Your text through the model, 10 steps"
+    assert link["carried"] == ["model", "query"]
+    shown = card(opened("journey", lesson=GUIDE, step="2", layer="embeddings"))
+    assert shown["by_keys"]
+    assert [way["carried"] for way in shown["ways"]] == [["model", "query"]] * 2
+
+
+def test_a_link_without_the_view_of_its_step_keeps_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_tiny("modernbert", tmp_path / "mine")
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
+    at = opened("tokens", model="mine", lesson=GUIDE)
+    assert (at.title[0].value, at.session_state["model"]) == ("Journey", "mine")
+
+
+def test_keys_belong_to_lessons_of_one_page() -> None:
+    assert not card(opened("tokens", lesson="bert-from-the-outside-in", step="4", token="1"))["by_keys"]
+
+
+def test_it_ends_where_the_reader_is() -> None:
+    at = opened("journey", lesson=GUIDE, step="5", layer="0", head="0", query="3")
+    at.button(key="tour_leave").click().run()
+    assert not {"lesson", "step"} & set(at.query_params)
+    path = header(at)["path"]
+    assert (path["token"], path["open"], path["head"]) == (3, "0", 0)
