@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks import report
 from benchmarks.models import causes, compare, ledger, load_report, predictions, sentences, trace, words
-from benchmarks.pages import attention, layers, server
+from benchmarks.pages import attention, journey, layers, server
 from benchmarks.pages import predictions as clicks
 from benchmarks.timing import Row, table
 
@@ -22,6 +22,7 @@ MEASUREMENTS: Sequence[Callable[[], list[Row]]] = (
     server.rows,
     layers.rows,
     clicks.rows,
+    journey.rows,
     attention.rows,
 )
 

@@ -234,3 +234,15 @@ def test_a_file_shows_the_change_and_offers_none(browser: Browser) -> None:
     expect(tab.locator("[data-name='Close layer 2']")).to_be_visible()
     expect(tab.locator(".act")).to_have_count(0)
     tab.close()
+
+
+@pytest.mark.parametrize("width", [390, 900, 1100, 1400])
+def test_no_word_lies_on_another_under_a_change(width: int, page: Page, server: str) -> None:
+    page.set_viewport_size({"width": width, "height": 1400})
+    opened(page, server, change="head-2.1", layer=2, head=1, query=5)
+    expect(page.locator(".journey svg")).to_contain_text("weight ")
+    expect(page.locator(".journey svg")).to_contain_text("Changed: Head 1 of layer 2")
+    assert page.locator(".journey svg .label").evaluate_all(LYING) == []
+    cut_off = """(all) => all.filter((each) => each.getBoundingClientRect().right
+        > each.ownerSVGElement.getBoundingClientRect().right + 1).map((each) => each.textContent)"""
+    assert page.locator(".journey svg .label").evaluate_all(cut_off) == []

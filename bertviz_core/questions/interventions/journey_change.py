@@ -1,6 +1,7 @@
 """Questions about a run with one change: a token masked, or a head or a layer switched off."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.question import SILENT, Answer, question
 from bertviz_core.questions.texts.hidden_states import run
-from bertviz_core.questions.texts.journey import journey_of
+from bertviz_core.questions.texts.journey import journey, journey_of
 from bertviz_core.text import escape_controls
 
 CHANGE = Param("change", "text", "the change of the run: head-LAYER.HEAD, layer-LAYER or mask-POSITION")
@@ -25,7 +26,8 @@ FORMS = re.compile(r"(?:head-(\d{1,9})\.(\d{1,9})|layer-(\d{1,9})|mask-(\d{1,9})
 @question(params=(CHANGE, REMOVED_FOR))
 def changed_journey(opened: Opened, options: Options) -> Answer[ChangedJourney]:
     """Effect of every layer on every token, before and after one change of the run."""
-    made = run(opened, options)
+    plain = replace(options, values={})  # for which the unchanged journey may be cached
+    made = run(opened, plain)
     clean, means = made.result, None
     heads = clean.num_attention_heads
     change = change_of(options, len(clean.tokens), clean.num_hidden_layers, heads, opened.name)
@@ -34,7 +36,7 @@ def changed_journey(opened: Opened, options: Options) -> Answer[ChangedJourney]:
     else:
         means = means_in_place(opened, options, SILENT)
         changed = ablated_trace(opened.loaded, clean.tokens, change, heads, means)
-    before, after = journey_of(opened, clean), journey_of(opened, changed)
+    before, after = journey(opened, plain).result, journey_of(opened, changed)
     sentence = change.sentence(before.labels[change.at] if change.kind == "mask" else "", means)
     same = cosine(clean.hidden_states[-1], changed.hidden_states[-1])
     return made.of(ChangedJourney(str(change), sentence, before, after, same), clean.notices)
