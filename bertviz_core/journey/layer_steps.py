@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from bertviz_core.architecture.structure.results import Block, LayerFacts
-from bertviz_core.journey.results import Step
+from bertviz_core.journey.results import Operation
 from bertviz_core.parameters.results import Parameter
 
 KINDS: Mapping[str, str] = {
@@ -17,7 +17,7 @@ ROLES: Mapping[str, str] = {"feed_forward": "feed-forward", "layer_norm": "norm"
 """Role of a parameter -> step without a recorded run; every other role belongs to the attention."""
 
 
-def layer_steps(fact: LayerFacts | None, owned: Sequence[Parameter]) -> tuple[Step, ...]:
+def layer_steps(fact: LayerFacts | None, owned: Sequence[Parameter]) -> tuple[Operation, ...]:
     """Return the operations of a layer.
 
     Law: their parameters sum to those of the layer. A parameter belongs to the operation whose module owns it; one that
@@ -32,8 +32,10 @@ def layer_steps(fact: LayerFacts | None, owned: Sequence[Parameter]) -> tuple[St
     for parameter in owned:
         owner = _owner(steps, parameter)
         numels[owner] = numels.get(owner, 0) + parameter.numel
-    known = [Step(name, kind, None if kind == "add" else numels.get(at, 0)) for at, (name, kind, _) in enumerate(steps)]
-    rest = [Step(name, name, numel, placed=False) for name, numel in numels.items() if isinstance(name, str)]
+    known = [
+        Operation(name, kind, None if kind == "add" else numels.get(at, 0)) for at, (name, kind, _) in enumerate(steps)
+    ]
+    rest = [Operation(name, name, numel, placed=False) for name, numel in numels.items() if isinstance(name, str)]
     return (*known, *rest)
 
 

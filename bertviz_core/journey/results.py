@@ -15,7 +15,7 @@ StageKind = Literal["embeddings", "layer", "norm", "decoder", "pooler", "task he
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Operation:
     """One operation of a stage."""
 
     name: str
@@ -38,7 +38,7 @@ class Stage:
     """Name, such as "layer 3"."""
     numel: int
     """Number of parameters counted here; the stages of a model sum to its ledger."""
-    steps: tuple[Step, ...] = ()
+    steps: tuple[Operation, ...] = ()
     """Operations of the stage, in the order of the run."""
     build: str = ""
     """Description of a layer's design; neighbouring layers with equal descriptions have the same design."""

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.architecture.structure.results import LayerFacts
 from bertviz_core.journey.layer_steps import layer_steps
-from bertviz_core.journey.results import Stage, Step
+from bertviz_core.journey.results import Operation, Stage
 from bertviz_core.parameters.results import LayerCount, Ledger
 from bertviz_core.text import counted
 
-POOLER = (Step("dense", "other modules"), Step("activation", "other modules"))
+POOLER = (Operation("dense", "other modules"), Operation("activation", "other modules"))
 
 
 def stages_of(model: Architecture, ledger: Ledger, layers: int) -> tuple[Stage, ...]:
@@ -105,10 +105,10 @@ def _build(fact: LayerFacts | None, owner: LayerCount | None) -> str:
     return ", ".join(parts)
 
 
-def _embedding_steps(model: Architecture) -> tuple[Step, ...]:
+def _embedding_steps(model: Architecture) -> tuple[Operation, ...]:
     """Return the components of the first vector."""
     if model.facts is None:
         return ()
     tables = tuple(dict.fromkeys(table.role for table in model.facts.tables))
-    added = Step(" + ".join(tables), "embeddings")
-    return (added, *([Step("norm", "norm")] if model.facts.before else [])) if tables else ()
+    added = Operation(" + ".join(tables), "embeddings")
+    return (added, *([Operation("norm", "norm")] if model.facts.before else [])) if tables else ()
