@@ -51,6 +51,7 @@ class LayerHeads(NamedTuple):
 
     projections: HeadProjections
     run: LayerRun
+    vectors: Vectors
 
 
 class _Cell(NamedTuple):
@@ -92,8 +93,7 @@ def break_down_cell(
     if not (0 <= query_position < seq and 0 <= key_position < seq):
         raise ValueError(f"tokens {query_position} and {key_position} of {seq}")
     model_weights = attention_rows(trace, layer, head, slice(query_position, query_position + 1))[0]
-    projections, run = heads or layer_heads(loaded, trace, layer)
-    vectors = layer_vectors(trace, layer, projections, run)
+    projections, run, vectors = heads or layer_heads(loaded, trace, layer)
     rows = score_rows(loaded, trace, layer, vectors, query_position)
     weights = softmax(rows.scaled + rows.added)
     cell = _Cell(head, head // (projections.num_heads // len(projections.key)), query_position, key_position)
@@ -109,14 +109,22 @@ def break_down_cell(
     )
 
 
-def layer_heads(loaded: LoadedModel, trace: Trace, layer: int) -> LayerHeads:
-    """The projections of a layer and their inputs for the text of a trace.
+def layer_heads(loaded: LoadedModel, trace: Trace, layer: int, run: LayerRun | None = None) -> LayerHeads:
+    """The projections of a layer, their inputs for the text of a trace, and the queries, keys and values.
+
+    Args:
+        loaded: the model of the trace.
+        trace: a run of it.
+        layer: zero-based.
+        run: the result of capture_layer_io for this text and layer, if available.
 
     Raises:
         UnsupportedModelError: the family has no such projections, or keeps them in a way that is not known.
         ValueError: there is no such layer.
     """
-    return LayerHeads(head_projections(loaded, layer), capture_layer_io(loaded, trace.tokens, layer))
+    projections = head_projections(loaded, layer)
+    run = run or capture_layer_io(loaded, trace.tokens, layer)
+    return LayerHeads(projections, run, layer_vectors(trace, layer, projections, run))
 
 
 def layer_vectors(trace: Trace, layer: int, projections: HeadProjections, run: LayerRun) -> Vectors:

@@ -4,12 +4,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertviz_core.attention.probabilities import attention_block, attention_probs, head_batches, row_tiles
-from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.heads.layer_inputs import capture_layer_io
-from bertviz_core.heads.weights import value_norms
+from bertviz_core.heads.results import LayerRun
 from bertviz_core.hidden_states.results import EmbeddingSum
 from bertviz_core.journey.results import EmbeddingOpening, LayerOpening, Ribbons, Strips
-from bertviz_core.models.loading import LoadedModel
 from bertviz_core.trace.results import Trace
 
 MOST_RIBBONS, COVERED = 8, 0.9
@@ -96,8 +93,17 @@ def embedding_opening(parts: EmbeddingSum, token: int) -> EmbeddingOpening:
     return EmbeddingOpening(token, named, " ".join(filter(None, (parts.inexact, parts.note))))
 
 
-def layer_opening(loaded: LoadedModel, trace: Trace, layer: int, token: int) -> LayerOpening:
-    """Compute the details of one layer for one token.
+def layer_opening(
+    trace: Trace, layer: int, token: int, run: LayerRun | None, norms: Float[np.ndarray, "heads seq"] | None
+) -> LayerOpening:
+    """Return the details of one layer for one token.
+
+    Args:
+        trace: the run.
+        layer: zero-based.
+        token: its position.
+        run: inputs and outputs of the layer's projections; None if they are not known.
+        norms: output of value_norms for the layer; None if they are not known.
 
     Raises:
         UnsupportedModelError: the attention of this model cannot be recorded.
@@ -108,12 +114,9 @@ def layer_opening(loaded: LoadedModel, trace: Trace, layer: int, token: int) -> 
     starts = np.arange(0, probs.shape[-1], step)
     small = np.maximum.reduceat(np.maximum.reduceat(probs, starts, axis=1), starts, axis=2) if step > 1 else probs
     rows = np.ascontiguousarray(probs[:, token])
-    try:
-        output = capture_layer_io(loaded, trace.tokens, layer).output
-        norms = value_norms(loaded, trace, layer)
-    except UnsupportedModelError:
+    if run is None or norms is None:
         return LayerOpening(layer, token, small, rows, None, None)
     lengths = rows * norms
     total = lengths.sum(axis=1, keepdims=True)
     weighted = np.divide(lengths, total, out=np.zeros_like(lengths), where=total > 0)
-    return LayerOpening(layer, token, small, rows, weighted, None if output is None else output[token])
+    return LayerOpening(layer, token, small, rows, weighted, None if run.output is None else run.output[token])

@@ -53,6 +53,11 @@ class Tokens:
         return len(self.tokens)
 
     @property
+    def identity(self) -> tuple[str, str | None, bytes]:
+        """Key that no other input of the same model has, not even the same text with a masked token."""
+        return self.text, self.pair, self.input_ids.tobytes()
+
+    @property
     def second_start(self) -> int | None:
         """Position of the first token of the second text; None if there is none."""
         return self.sequence.index(1) if 1 in self.sequence else None

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertviz_core.attention.probabilities import attention_probs
-from bertviz_core.journey.numbers import bin_edges, binned, layer_opening, ribbons, strongest_weights, token_entropy
+from bertviz_core.journey.numbers import bin_edges, binned, ribbons, strongest_weights, token_entropy
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.texts.journey import all_openings, embeddings, head_opening, journey
+from bertviz_core.questions.texts.journey import all_openings, embeddings, head_opening, journey, layer_opening
 from bertviz_core.settings import Settings
 from tests.helpers.made_traces import mapped
 
@@ -73,7 +73,7 @@ def test_turn_and_length_are_those_of_the_hidden_states(opened: OpenedModel) -> 
 
 def test_an_opened_layer_has_the_rows_of_attention_and_shares_with_values(opened: OpenedModel) -> None:
     trace = opened.trace(opened.tokens(TEXT, None))
-    part = layer_opening(opened.loaded, trace, 3, 5)
+    part = layer_opening(opened, Options((TEXT,), values={"layer": "3", "query": "5"})).result
     assert part.rows == pytest.approx(attention_probs(trace, 3)[:, 5])
     assert part.weighted is not None
     assert part.weighted.sum(axis=1) == pytest.approx(1, abs=1e-5)
@@ -95,7 +95,8 @@ def test_what_attention_adds_is_what_the_module_gives(opened: OpenedModel) -> No
         opened.loaded.model(torch.from_numpy(trace.tokens.input_ids.copy())[None])
     finally:
         hook.remove()
-    assert layer_opening(opened.loaded, trace, 2, 5).attention_output == pytest.approx(heard[0][5], abs=1e-5)
+    part = layer_opening(opened, Options((TEXT,), values={"layer": "2", "query": "5"})).result
+    assert part.attention_output == pytest.approx(heard[0][5], abs=1e-5)
 
 
 def test_the_embedding_opens_into_a_sum(opened: OpenedModel) -> None:

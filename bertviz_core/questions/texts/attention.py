@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import get_args
 
 import numpy as np
+from jaxtyping import Float
 
 from bertviz_core.attention.atlas import attention_atlas
 from bertviz_core.attention.atlas import pooled_map as pooled
@@ -104,14 +105,14 @@ def atlas_of(opened: Opened, trace: Trace, reading: MapOptions, progress: Progre
         norms = layer_maps = None
         reported, layers = progress, range(trace.num_hidden_layers)
         if reading.weights == "value-weighted":
-            norms = np.stack([_norms(opened, trace, layer) for layer in layers])
+            norms = np.stack([layer_value_norms(opened, trace, layer) for layer in layers])
         elif reading.weights == "rollout":
             layer_maps = _rollout(opened, trace)
         elif reading.weights == "value-zeroing":
             layer_maps, reported = _zeroed_layers(opened, trace, progress), None
         return _finite(attention_atlas(trace, reading, norms, progress=reported, layer_maps=layer_maps), trace.model)
 
-    return opened.made((__name__, "atlas_of", *_text(trace), reading), drawn)
+    return opened.made((__name__, "atlas_of", *trace.tokens.identity, reading), drawn)
 
 
 def head_map(opened: Opened, trace: Trace, layer: int, head: int, reading: MapOptions) -> AttentionMap:
@@ -120,7 +121,7 @@ def head_map(opened: Opened, trace: Trace, layer: int, head: int, reading: MapOp
     Raises:
         UnsupportedModelError: the reading needs values that are not available for the model.
     """
-    norms = _norms(opened, trace, layer) if reading.weights == "value-weighted" else None
+    norms = layer_value_norms(opened, trace, layer) if reading.weights == "value-weighted" else None
     layer_map = None
     if reading.weights == "rollout":
         layer_map = _rollout(opened, trace)[layer]
@@ -129,22 +130,18 @@ def head_map(opened: Opened, trace: Trace, layer: int, head: int, reading: MapOp
     return map_of(trace, layer, None if reading.weights in OF_LAYERS else head, reading, norms, layer_map)
 
 
-def _text(trace: Trace) -> tuple[str, str | None, int]:
-    """Cache key of a run."""
-    return trace.tokens.text, trace.tokens.pair, len(trace.tokens)
-
-
-def _norms(opened: Opened, trace: Trace, layer: int) -> np.ndarray:
-    """Norms ||f(x)|| of every head and token of a layer."""
-    return opened.made((__name__, "norms", *_text(trace), layer), lambda: value_norms(opened.loaded, trace, layer))
+def layer_value_norms(opened: Opened, trace: Trace, layer: int) -> Float[np.ndarray, "heads seq"]:
+    """Norms ||f(x)|| of every head and token of a layer; see value_norms."""
+    key = (__name__, "norms", *trace.tokens.identity, layer)
+    return opened.made(key, lambda: value_norms(opened.loaded, trace, layer))
 
 
 def _rollout(opened: Opened, trace: Trace) -> np.ndarray:
-    return opened.made((__name__, "rollout", *_text(trace)), lambda: attention_rollout(trace))
+    return opened.made((__name__, "rollout", *trace.tokens.identity), lambda: attention_rollout(trace))
 
 
 def _zeroed(opened: Opened, trace: Trace, layer: int, progress: Progress | None = None) -> np.ndarray:
-    key = (__name__, "zeroed", *_text(trace), layer)
+    key = (__name__, "zeroed", *trace.tokens.identity, layer)
     return opened.made(key, lambda: value_zeroing(opened.loaded, trace.tokens, layer, progress))
 
 

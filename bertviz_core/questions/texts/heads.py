@@ -5,7 +5,8 @@ from jaxtyping import Float
 
 from bertviz_core.figures.heads.weight_matrix import CUTS
 from bertviz_core.heads.fused_products import compare_fused_and_per_head
-from bertviz_core.heads.results import BLOCKS, Block, CellBreakdown, FusedVsPerHead, HeadProjections
+from bertviz_core.heads.layer_inputs import capture_layer_io
+from bertviz_core.heads.results import BLOCKS, Block, CellBreakdown, FusedVsPerHead, HeadProjections, LayerRun
 from bertviz_core.heads.score_breakdown import LayerHeads, break_down_cell, layer_heads
 from bertviz_core.heads.weights import block_norms, head_projections
 from bertviz_core.questions.opened import Opened, answered
@@ -58,7 +59,7 @@ def cell(opened: Opened, options: Options) -> Answer[CellBreakdown]:
     """Computation of an attention weight from two vectors, and of the output of its head."""
     made = run(opened, options)
     layer = options.numbered("layer", made.result.num_hidden_layers, 0, opened.name)
-    parts = _layer_parts(opened, made.result, layer)
+    parts = layer_parts(opened, made.result, layer)
     head = options.numbered("head", parts.projections.num_heads, 0, opened.name)
     count, longest = len(made.result.tokens), longest_piece(made.result.tokens)
     query = options.whole(QUERY.key, count, longest)
@@ -76,11 +77,24 @@ def layer_projections(opened: Opened, layer: int) -> HeadProjections:
     return opened.made((__name__, "layer_projections", layer), lambda: head_projections(opened.loaded, layer))
 
 
-def _layer_parts(opened: Opened, trace: Trace, layer: int) -> LayerHeads:
-    """Intermediate results shared by all cells of a layer."""
-    read = trace.tokens
-    key = (__name__, "layer_parts", read.text, read.pair, len(read), layer)
-    return opened.made(key, lambda: layer_heads(opened.loaded, trace, layer))
+def layer_run(opened: Opened, trace: Trace, layer: int) -> LayerRun:
+    """Inputs and outputs of the projections of a layer.
+
+    Raises:
+        UnsupportedModelError: the family has no such projections.
+    """
+    key = (__name__, "layer_run", *trace.tokens.identity, layer)
+    return opened.made(key, lambda: capture_layer_io(opened.loaded, trace.tokens, layer))
+
+
+def layer_parts(opened: Opened, trace: Trace, layer: int) -> LayerHeads:
+    """Intermediate results shared by all cells of a layer.
+
+    Raises:
+        UnsupportedModelError: the family has no such projections, or keeps them in a way that is not known.
+    """
+    key = (__name__, "layer_parts", *trace.tokens.identity, layer)
+    return opened.made(key, lambda: layer_heads(opened.loaded, trace, layer, layer_run(opened, trace, layer)))
 
 
 def _layer(opened: Opened, options: Options) -> int:

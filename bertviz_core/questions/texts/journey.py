@@ -1,11 +1,13 @@
 """Questions about the journey of a text through the model, and details of its parts."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from jaxtyping import Int
 
 from bertviz_core.attention.axes import readable
 from bertviz_core.errors import MissingFilesError, UnsupportedModelError
-from bertviz_core.heads.score_breakdown import break_down_cell, layer_heads
+from bertviz_core.heads.score_breakdown import break_down_cell
 from bertviz_core.hidden_states.embeddings import embedding_sum
 from bertviz_core.hidden_states.geometry import change_by_layer, norms
 from bertviz_core.journey.numbers import embedding_opening, strips_of, strongest_weights, token_entropy
@@ -16,7 +18,8 @@ from bertviz_core.questions.models.parameters import architecture, parameters
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, choice
 from bertviz_core.questions.question import Answer, question
-from bertviz_core.questions.texts.heads import HEAD, KEY, LAYER, QUERY, cell
+from bertviz_core.questions.texts.attention import layer_value_norms
+from bertviz_core.questions.texts.heads import HEAD, KEY, LAYER, QUERY, cell, layer_parts, layer_run
 from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.questions.texts.tokens import tokens
 from bertviz_core.trace.results import Tokens, Trace
@@ -90,7 +93,7 @@ def layer_opening(opened: Opened, options: Options) -> Answer[LayerOpening]:
     made = run(opened, options)
     layer = options.numbered("layer", made.result.num_hidden_layers, 0, opened.name)
     token = options.whole(QUERY.key, len(made.result.tokens), longest_piece(made.result.tokens))
-    return made.of(opening_of(opened.loaded, made.result, layer, token))
+    return made.of(_opened_layer(opened, made.result, layer, token))
 
 
 @question(params=(QUERY,))
@@ -128,15 +131,29 @@ def all_openings(
     every = trace.num_hidden_layers * heads * len(trace.tokens) <= MOST_CELLS
     for layer in range(trace.num_hidden_layers):
         try:
-            part = opening_of(opened.loaded, trace, layer, token)
+            part = _opened_layer(opened, trace, layer, token)
             found.append(part)
-            parts = layer_heads(opened.loaded, trace, layer) if every else None
-            for head in range(heads if every else 0):
-                key = int(part.rows[head].argmax())
-                found.append(HeadOpening(break_down_cell(opened.loaded, trace, layer, head, token, key, parts)))
+            if every:
+                found += _opened_heads(opened, trace, part)
         except UnsupportedModelError:  # attention or heads are not available for this family
             continue
     return tuple(found)
+
+
+def _opened_layer(opened: Opened, trace: Trace, layer: int, token: int) -> LayerOpening:
+    try:
+        made, norms = layer_run(opened, trace, layer), layer_value_norms(opened, trace, layer)
+    except UnsupportedModelError:
+        return opening_of(trace, layer, token, None, None)
+    return opening_of(trace, layer, token, made, norms)
+
+
+def _opened_heads(opened: Opened, trace: Trace, part: LayerOpening) -> Iterator[HeadOpening]:
+    """Every head of an opened layer, at its strongest key."""
+    parts = layer_parts(opened, trace, part.layer)
+    for head, row in enumerate(part.rows):
+        key = int(row.argmax())
+        yield HeadOpening(break_down_cell(opened.loaded, trace, part.layer, head, part.token, key, parts))
 
 
 def _stages(opened: Opened, layers: int) -> tuple[tuple[Stage, ...], str]:
