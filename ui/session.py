@@ -4,8 +4,6 @@ Session state is read and written here, in the modules of widgets (ui/widgets, u
 and by the lessons, each for its own keys. A widget's key is its name in the address, so that a link restores the view.
 """
 
-import os
-from functools import lru_cache
 from threading import Event
 from typing import Any
 
@@ -49,12 +47,6 @@ first_page_sent = Event()
 
 def settings() -> Settings:
     """The settings of this server."""
-    return _settings(frozenset(os.environ.items()))
-
-
-@lru_cache(maxsize=1)
-def _settings(_variables: frozenset[tuple[str, str]]) -> Settings:
-    """Read the settings once for the same variables: a page asks for them about forty times."""
     return Settings.from_environment()
 
 
