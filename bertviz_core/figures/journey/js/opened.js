@@ -140,10 +140,10 @@ function drawHead(view, svg, layer) {
   line(`query of “${query}”, ${part.query.values.length} numbers`, 36, { room: half, fill: look.muted });
   line(`key of “${key}”`, 36, { x: x + half + 24, room: half, fill: look.muted });
   svg.append(strip(view, part.query.values, limit, { x, y: y + 42, width: half, height: 20 }), strip(view, part.keyVector.values, limit, { x: x + half + 24, y: y + 42, width: half, height: 20 }));
-  line(`their products, number by number; sum ${short(part.total)}`, 82, { fill: look.muted });
+  line(`their products, number by number; sum ${fixed(part.total)}`, 82, { fill: look.muted });
   svg.append(strip(view, part.products.values, peak(part.products.values), { x, y: y + 88, width: w, height: 20 }));
   const added = part.addedName ? ` ${part.added === null ? "masked" : `+ ${short(part.added)} (${part.addedName})`}` : "";
-  const product = `${short(part.total)} × ${short(part.scaling)} = ${short(part.scaled)}${added}`, weight = `weight ${fixed(part.weight, 4)}`;
+  const product = `${fixed(part.total)} × ${fixed(part.scaling, 4)} = ${fixed(part.scaled)}${added}`, weight = `weight ${fixed(part.weight, 4)}`;
   const forms = [`${product}  →  softmax over all keys  →  ${weight}`, `${product} → softmax → ${weight}`, `softmax of ${short(part.scaled)}${added}: ${weight}`, weight];
   line(forms.find((each) => textWidth(each, SIZE, 600) <= w) ?? weight, 130, { weight: 600 });
   line(`value of “${key}”`, 152, { room: half, fill: look.muted });
