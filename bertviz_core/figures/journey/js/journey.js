@@ -127,9 +127,22 @@ function sentence(view) {
       const row = rowOf(part, path.head, view.ribbon === "weighted"), key = strongest(row);
       const who = path.head === null ? "Its heads together look" : `Head ${path.head} looks`;
       words.push(`${who} at “${header.labels[key]}” most (${fixed(row[key])}).`);
+      const best = path.head === null && header.heads > 1 && strongestHead(view, part);
+      if (best) words.push(`Of its heads, head ${best.head} looks most at another word: “${header.labels[best.key]}” (${fixed(best.share)}).`);
     }
   } else words.push("Click a layer to open it, or another token to follow it.");
   return words.join(" ");
+}
+
+// The head and the key of the largest weight on another token that is not special; null if there is none.
+function strongestHead({ header, path, ribbon }, part) {
+  let best = null;
+  for (let head = 0; head < header.heads; head++) {
+    rowOf(part, head, ribbon === "weighted").forEach((share, key) => {
+      if (key !== path.token && !header.special.includes(key) && share > (best?.share ?? 0)) best = { head, key, share };
+    });
+  }
+  return best;
 }
 
 // What the number at the end rests on most.
