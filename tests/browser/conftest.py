@@ -30,6 +30,8 @@ ARGUMENTS = (
 )
 WAIT_MS = 30_000
 """Timeout of every wait in milliseconds; no test asserts a duration."""
+COLD_MS = 3 * WAIT_MS
+"""Timeout for the first page of a new server, which imports torch."""
 expect.set_options(timeout=WAIT_MS)
 
 

@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from bertviz_core import open_model
 from bertviz_core.figures.journey.html_file import script
+from tests.browser.conftest import COLD_MS
 from ui.session import DEFAULT_TEXT
 
 LAYOUT = """([width, tokens, layers, open, head]) => {
@@ -71,7 +72,7 @@ def test_no_box_lies_on_another_and_none_leaves_the_drawing(width: int, layouts:
 def opened(page: Page, server: str, **query: object) -> Page:
     """Open the journey, and wait for its drawing."""
     page.goto(f"{server}/journey?{urlencode(query)}")
-    page.locator(".journey svg").wait_for()
+    page.locator(".journey svg").wait_for(timeout=COLD_MS)
     return page
 
 
@@ -82,7 +83,7 @@ def sentence(page: Page) -> str:
 
 def test_the_dashboard_opens_with_it_and_older_links_still_lead_where_they_did(page: Page, server: str) -> None:
     page.goto(server)
-    page.locator(".journey svg").wait_for()
+    page.locator(".journey svg").wait_for(timeout=COLD_MS)
     expect(page).to_have_url(f"{server}/")
     first = page.get_by_test_id("stSidebar").get_by_role("navigation", name="Pages").get_by_role("link").first
     expect(first).to_have_text(re.compile("Journey$"))

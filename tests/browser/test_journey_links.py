@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from bertviz_core.figures.pages import PAGES
+from tests.browser.conftest import COLD_MS
 from tests.browser.test_journey import opened
 from ui.address.journey_links import LINKS, JourneyLink
 
@@ -81,7 +82,7 @@ def test_each_link_opens_its_page_at_what_is_selected_and_leads_back(page: Page,
         expect(page.get_by_role("radio", name=row.view, exact=True)).to_be_checked()
     assert page.get_by_test_id("stException").count() == 0
     page.get_by_role("link", name="Show in Journey").click()
-    page.locator(".journey svg").wait_for()
+    page.locator(".journey svg").wait_for(timeout=COLD_MS)
     assert places(page) == {name: str(value) for name, value in {**OPEN.get(row.part, {}), **LOOK}.items()}
     expect(page.locator(f"[data-name='Token {TOKEN}: bank'][aria-pressed='true']")).to_be_visible()
     if row.part in ("head", "cell"):

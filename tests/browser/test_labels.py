@@ -5,12 +5,10 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import WAIT_MS, serving, until
+from tests.browser.conftest import COLD_MS, serving, until
 from tests.pages.labels import CONTEXT, save_heads
 
 pytestmark = pytest.mark.browser
-COLD_MS = 3 * WAIT_MS
-"""Timeout for the first page of a new server, which imports torch."""
 
 
 @pytest.fixture(scope="module")
