@@ -82,7 +82,8 @@ function drawRibbons(view, svg, part) {
   const { plan, path, look, header } = view, { ribbons } = plan.inside, { lanes } = plan;
   const { keys, rest } = view.ribbons;
   const who = path.head === null ? (header.heads === 1 ? "" : "mean of the heads: ") : `head ${path.head}: `;
-  const left = ribbons.x, right = ribbons.x + ribbons.w - 10, to = lanes[path.token].mid, tall = 64, colour = look.parts.attention;
+  const left = ribbons.x, right = ribbons.x + ribbons.w - 10, tall = 64, colour = look.parts.attention;
+  const to = Math.max(lanes[path.token].mid, plan.inside.heads.y + 4 + tall / 2); // below the title
   const title = `${who}where “${header.labels[path.token]}” looks`;
   const start = plan.inside.heads.x + (plan.inside.heads.size + 10) * plan.inside.heads.columns;
   svg.append(label(view, cut(title, right - start, SIZE, 600), right, plan.inside.heads.y - 4, { weight: 600, anchor: "end" }));
