@@ -218,6 +218,15 @@ def test_a_masked_token_is_struck_and_a_saved_picture_says_so(page: Page, server
     expect(page.locator(".journey .banner")).to_have_count(0)
 
 
+def test_a_drawing_that_is_drawn_anew_keeps_the_focus_wherever_it_came_from(page: Page, server: str) -> None:
+    opened(page, server)
+    page.locator("[data-name='Token 4: pet']").click()
+    mask = page.locator("[data-name='Mask token 4: pet']")
+    mask.focus()
+    page.locator(".journey").evaluate("root => root.view.turn()")
+    expect(mask).to_be_focused()
+
+
 def test_a_change_that_is_not_possible_is_one_sentence_and_goes_by_a_click(page: Page, server: str) -> None:
     opened(page, server, change="head-9.1", layer=2)
     expect(page.locator(".journey svg")).to_contain_text("Not changed: There is no layer 9")

@@ -66,8 +66,6 @@ function newView(root) {
     view.back = !view.back;
     draw(view);
   };
-  root.addEventListener("pointerdown", () => { view.byKey = false; }, true);
-  root.addEventListener("keydown", () => { view.byKey = true; }, true);
   root.addEventListener("keydown", (event) => onKey(view, event));
   return view;
 }
@@ -99,7 +97,7 @@ function draw(view) {
   else drawWide(view, svg);
   rove(view, svg, focus);
   sheet.replaceChildren(svg);
-  if (focus && view.byKey) [...svg.querySelectorAll("[data-name]")].find((node) => node.dataset.name === focus)?.focus({ preventScroll: true });
+  if (focus) [...svg.querySelectorAll("[data-name]")].find((node) => node.dataset.name === focus)?.focus({ preventScroll: true });
   view.root.drawn?.(view);
 }
 
