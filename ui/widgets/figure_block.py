@@ -85,7 +85,7 @@ def figure_block(
         chart(spec, spec.chart, on_select=on_select, share=share)
     _name_texts(texts)
     words = st.container()
-    _downloads(spec, spec.chart, filename, caption or spec.caption or spec.title, table, texts, models)
+    _downloads(spec, spec.chart, filename, caption or spec.caption or spec.title, table, texts, models, share)
     if numbers == "folded":
         folded_table(
             spec.chart, table, alt or spec.title, formats, colour_range(cached_figure(spec, page_theme(share)))
@@ -172,6 +172,7 @@ def _downloads(
     table: pd.DataFrame,
     texts: Tokens | Sequence[str | None],
     models: Sequence[str],
+    share: float = 1.0,
 ) -> None:
     note_figure(figure, key, filename, caption, texts, models)
     name = file_name(key, filename)
@@ -180,9 +181,10 @@ def _downloads(
         title = figure.title if redrawn else filename
         chosen = chosen_theme() if redrawn else ""
         theme = theme_named(chosen or session.theme_name())
-        words = _caption(figure, theme, caption, models, texts)
         on_page = not chosen and session.page_pixels() >= theme.pixels  # figures for a phone are too narrow for files
-        again = None if on_page or not redrawn else cached_figure(figure, theme)
+        drawn = cached_figure(figure, page_theme(share) if on_page else theme)
+        words = caption_of(drawn, caption, shown_models(models), read_texts(texts))
+        again = None if on_page or not redrawn else drawn
         figure_download(key, name, title, words, theme, alt_of(figure), again)
         st.download_button(
             "HTML",
@@ -205,13 +207,6 @@ def file_name(key: str, filename: str) -> str:
     page = key.partition("_")[0]
     whole = filename[len(page) :] if filename.lower().startswith(page) else f" {filename}"
     return re.sub(r"[^\w.]+", "-", f"{page}{whole}")[:LONGEST_NAME].strip("-.")
-
-
-def _caption(
-    figure: Any, theme: Theme, words: str, models: Sequence[str], texts: Tokens | Sequence[str | None]
-) -> Caption:
-    """The caption of a figure's files."""
-    return caption_of(cached_figure(figure, theme), words, shown_models(models), read_texts(texts))
 
 
 def _name_texts(texts: Tokens | Sequence[str | None]) -> None:
