@@ -26,7 +26,7 @@ def test_a_setting_is_what_its_variable_says(name: str, monkeypatch: pytest.Monk
 LIMITS = [name for name in ROWS if Settings.__annotations__[name] in (int, "int")]
 
 
-def test_the_readme_has_the_table_of_the_rows -> None:
+def test_the_readme_has_the_table_of_the_rows() -> None:
     assert table() in README.read_text(encoding="utf-8"), "python -m bertviz_core.settings prints it"
     assert len(table().splitlines()) == 2 + len(ROWS)
 
