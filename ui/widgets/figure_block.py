@@ -6,8 +6,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 import streamlit as st
+from jaxtyping import Float
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.figures.base.caption import Caption, caption_of, colour_range, texts_words
@@ -264,7 +266,9 @@ def _signed(table: pd.DataFrame, formats: Mapping[str, str]) -> dict[Any, Any]:
     """
     if table.size > MOST_WRITTEN or not (table.columns.is_unique and table.index.is_unique):
         return {}
-    below = [name for name, cells in table.items() if pd.api.types.is_float_dtype(cells) and (cells < 0).any()]
+    below = [
+        name for name, cells in table.items() if pd.api.types.is_float_dtype(cells) and (_numbers(cells) < 0).any()
+    ]
     found = {str(name): formats.get(str(name), "%.4f") for name in below}
     return {name: partial(_with_minus, how) for name, how in found.items() if how.startswith("%")}
 
@@ -277,8 +281,13 @@ def _is_plain(column: pd.Series) -> bool:
     """Whether four decimals suit every number of a column."""
     if not pd.api.types.is_float_dtype(column):
         return False
-    sizes = column[column.abs() > 0].abs()
-    return bool(sizes.between(1e-4, 1e3).all())
+    sizes = np.abs(_numbers(column))
+    return bool((((sizes >= 1e-4) & (sizes <= 1e3)) | (sizes == 0) | np.isnan(sizes)).all())
+
+
+def _numbers(column: pd.Series) -> Float[np.ndarray, " rows"]:
+    """The numbers of a column without its index, whose arithmetic is many times faster on small tables."""
+    return column.to_numpy(np.float64, na_value=np.nan)
 
 
 def folded(label: str, key: str) -> Any:
