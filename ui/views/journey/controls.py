@@ -41,12 +41,17 @@ def take_path() -> None:
             session.store(HEAD_KEY, path.head)
 
 
-def path_of(journey: Journey) -> Path:
-    """Return the selection and open parts in the address, limited to those that this model and text have."""
+def path_of(journey: Journey, first: int) -> Path:
+    """Return the selection and open parts in the address, limited to those that this model and text have.
+
+    Args:
+        journey: the journey that is drawn.
+        first: position of the token that is selected by default.
+    """
     count = max(len(journey.labels), 1)
     token = _within(QUERY.key, count)
     if token is None:
-        token = first_token(journey)
+        token = first
     opened = st.query_params.get(LAYER.key, "")
     opened = {"middle": str(journey.layers // 2), "last": str(journey.layers - 1)}.get(opened, opened)
     number = whole(opened)
