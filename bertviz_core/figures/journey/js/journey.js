@@ -8,6 +8,7 @@ function journeyView({ data, parentElement, setStateValue }) {
   view.send = setStateValue;
   const header = decode(data), other = view.header?.identity !== header.identity;
   view.parts = receive(header);
+  view.parts.added = () => draw(view); // by partsView, for a part that was opened meanwhile
   view.header = header;
   view.look = header.look;
   view.accent = ACCENT[header.look.name] ?? ACCENT.light;
@@ -55,9 +56,9 @@ function newView(root) {
       view.path.head = view.heads[view.path.open] ?? null;
     }
     view.refused = undefined;
+    tell(view); // first, so that the server works while the browser draws
     draw(view);
     view.say(view.sentence());
-    tell(view);
   };
   view.choose = (token) => view.go({ token, key: null });
   view.open = (open) => {

@@ -58,18 +58,28 @@ function drawHeads(view, svg, stage) {
   drawSteps(view, svg, stage);
 }
 
+// The map of a head, made once: encoding twelve of them takes longer than all other drawing.
+function thumbnail({ look }, part, head, place) {
+  const { values, shape: [, rows, columns] } = part.thumbnails, from = head * rows * columns, name = `${look.name} ${head}`;
+  const made = (part.pictures ??= new Map());
+  if (!made.has(name)) made.set(name, picture(rows, columns, (row, column) => colourAt(look.scale, (values[from + row * columns + column] / 255) ** 2), {}));
+  const node = made.get(name).cloneNode();
+  for (const [key, value] of Object.entries(place)) node.setAttribute(key, value);
+  return node;
+}
+
 function drawThumbnails(view, svg, part) {
-  const { plan, path, look, header } = view, { heads } = plan.inside, [count, rows, columns] = part.thumbnails.shape;
+  const { plan, path, look, header } = view, { heads } = plan.inside, [count] = part.thumbnails.shape;
   const effects = view.back && header.ending?.heads, limit = effects ? peak(effects.values.filter(Number.isFinite)) : 1;
   const { kind, at, head: off } = changedPlace(view);
   svg.append(label(view, count === 1 ? "1 head" : `${count} heads`, heads.x, heads.y - 4, { fill: look.muted }));
   for (let head = 0; head < count; head++) {
     const x = heads.x + (head % heads.columns) * (heads.size + 10), y = heads.y + 6 + Math.floor(head / heads.columns) * (heads.size + 20);
-    const chosen = head === path.head, from = head * rows * columns;
+    const chosen = head === path.head;
     const value = effects ? effects.values[Number(path.open) * effects.shape[1] + head] : NaN;
     const frame = Number.isFinite(value) ? css(colourAt(look.signed, 0.5 + value / limit / 2)) : chosen ? view.accent : look.neutral;
     const node = el("g", {},
-      picture(rows, columns, (row, column) => colourAt(look.scale, (part.thumbnails.values[from + row * columns + column] / 255) ** 2), { x, y, width: heads.size, height: heads.size }),
+      thumbnail(view, part, head, { x, y, width: heads.size, height: heads.size }),
       el("rect", { x, y, width: heads.size, height: heads.size, fill: "none", stroke: frame, "stroke-width": Number.isFinite(value) ? 4 : chosen ? 3 : 1 }));
     const words = Number.isFinite(value) && heads.size > 60 ? `${head}: ${fixed(value, 3)}` : String(head);
     if (kind === "head" && at === Number(path.open) && head === off) {
