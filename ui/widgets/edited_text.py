@@ -25,8 +25,3 @@ def edited_text(param: Param, own: str, label: str, **more: Any) -> str:
         store(key, own)
     store(of, own)
     return str(st.text_area(label, key=key, height=HEIGHT, persist_state="session", **more))
-
-
-def text_was_replaced(param: Param, own: str) -> bool:
-    """Whether the text is another than when the field was shown last."""
-    return bool(stored(f"{param.key}_of", own) != own)

@@ -14,14 +14,7 @@ from bertviz_core.journey.changes import Change, ablated_trace, changed_value, m
 from bertviz_core.journey.results import ChangedJourney
 from bertviz_core.journey.wording import compare_wordings
 from bertviz_core.questions.interventions.single_text import MEAN, REMOVED_FOR, means_in_place
-from bertviz_core.questions.interventions.targets import (
-    MEASURE,
-    TARGET,
-    layers_and_heads,
-    read_tokens,
-    target,
-    target_of,
-)
+from bertviz_core.questions.interventions.targets import MEASURE, TARGET, layers_and_heads, read_tokens, target
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.question import SILENT, Answer, question
@@ -46,7 +39,7 @@ def changed_journey(opened: Opened, options: Options) -> Answer[ChangedJourney]:
     change = change_of(options, len(clean.tokens), clean.num_hidden_layers, heads, opened.name)
     before = journey(opened, plain).result
     if change.kind == "text":
-        edited = _edited(options)
+        edited = replace(_edited(options), values={})
         other = run(opened, edited)
         both = compare_wordings(before, journey(opened, edited).result, (clean, other.result))
         return made.of(both, (*clean.notices, *other.notices))
@@ -66,7 +59,8 @@ def changed_number(opened: Opened, options: Options) -> Answer[float]:
     made, tokens = target(opened, options), read_tokens(opened, options)
     change = change_of(options, len(tokens), *layers_and_heads(opened), opened.name)
     if change.kind == "text":
-        return made.of(_of_edited(opened, options, made.result, change), made.notices)
+        found = _same_target(opened, options, made.result)
+        return made.of(changed_value(found, opened.tokenizer, change), made.notices)
     if change.kind == "mask" and not np.array_equal(made.result.tokens.input_ids, tokens.input_ids):
         raise TextError(
             f"The {made.result.title} is computed from other tokens than those drawn, so no token of it can be masked; "
@@ -77,31 +71,21 @@ def changed_number(opened: Opened, options: Options) -> Answer[float]:
 
 
 def _edited(options: Options) -> Options:
-    """The options of the edited text.
-
-    Raises:
-        TextError: there is none, or it equals the text.
-    """
     if options.get(EDITED.key) in ("", options.text()):
         raise TextError("The text is not edited; give ", Named(EDITED.key), "=TEXT, with other words than the text.")
-    return Options((options.get(EDITED.key),), options.pair)
+    return replace(options, texts=(options.get(EDITED.key),))
 
 
-def _of_edited(opened: Opened, options: Options, before: Target, change: Change) -> float:
-    """The target of the edited text, if it is the same target.
-
-    Raises:
-        TextError: it is another target, or of a position while the numbers of tokens differ.
-    """
-    edited = _edited(options)
-    found = target_of(opened, options, edited.text(), edited.pair).result
-    placed = parse_target(options.values.get(TARGET.key), edited.pair is not None).places
+def _same_target(opened: Opened, options: Options, before: Target) -> Target:
+    """The target of the edited text; raises TextError for another one, or a position where tokens have moved."""
+    found = target(opened, _edited(options)).result
+    placed = parse_target(options.values.get(TARGET.key), options.pair is not None).places
     if found.title != before.title or (placed and len(found.tokens) != len(before.tokens)):
         raise TextError(
             f"The {before.title} of the text is not that of the edited text, whose tokens or answer are others; choose "
             "a number that both have, such as a class or a cosine."
         )
-    return changed_value(found, opened.tokenizer, change)
+    return found
 
 
 def drawn_change(opened: Opened, options: Options) -> DrawnChange | None:

@@ -16,7 +16,7 @@ from ui.address.values import put
 from ui.cache.shared_model import SharedModel
 from ui.session import stored
 from ui.widgets import controls
-from ui.widgets.edited_text import edited_text, text_was_replaced
+from ui.widgets.edited_text import edited_text
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options
 
@@ -26,7 +26,7 @@ HELP = "Change, add or remove words: the drawing then shows this text, and its c
 def edit_button() -> None:
     """Show a button that opens a field for the edited text, with which the drawing is compared."""
     text = controls.text()
-    if text_was_replaced(EDITED, text) and st.query_params.get(CHANGE.key) == TEXT:
+    if stored(f"{EDITED.key}_of", text) != text and st.query_params.get(CHANGE.key) == TEXT:
         put(CHANGE.key, None)
     with st.popover("Edit the text and compare", type="tertiary", icon=":material/edit:"):
         edited_text(EDITED, text, "The edited text", help=HELP, on_change=_compare)

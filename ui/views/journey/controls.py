@@ -1,5 +1,6 @@
 """Selection and open parts of the drawing, as stored in the address."""
 
+import numpy as np
 import streamlit as st
 
 from bertviz_core.figures.journey.payload import Path
@@ -41,17 +42,12 @@ def take_path() -> None:
             session.store(HEAD_KEY, path.head)
 
 
-def path_of(journey: Journey, first: int) -> Path:
-    """Return the selection and open parts in the address, limited to those that this model and text have.
-
-    Args:
-        journey: the journey that is drawn.
-        first: position of the token that is selected by default.
-    """
+def path_of(journey: Journey) -> Path:
+    """Return the selection and open parts in the address, limited to those that this model and text have."""
     count = max(len(journey.labels), 1)
     token = _within(QUERY.key, count)
     if token is None:
-        token = first
+        token = first_token(journey)
     opened = st.query_params.get(LAYER.key, "")
     opened = {"middle": str(journey.layers // 2), "last": str(journey.layers - 1)}.get(opened, opened)
     number = whole(opened)
@@ -62,7 +58,10 @@ def path_of(journey: Journey, first: int) -> Path:
 
 
 def first_token(journey: Journey) -> int:
-    """Position of the token that is selected by default."""
+    """Position of the token that is selected by default: the first that an edit brought, or the longest."""
+    new = () if journey.turn is None else np.flatnonzero(np.isnan(journey.turn[0]))
+    if len(new):
+        return int(new[0])
     return 0 if journey.tokens is None else longest_piece(journey.tokens)
 
 

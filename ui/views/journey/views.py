@@ -38,8 +38,8 @@ def drawing_view(name: str, journey: Journey, target: ChosenTarget | None, endin
     """Show the drawing; a change, and the content of a part, are computed when the reader asks for them."""
     change, longest = page_change(name, journey), first_token(journey)
     both = None if change is None else change.both
-    drawn, origin = (journey, ()) if both is None else (both.before, both.origin or ())
-    path = path_of(drawn, origin.index(-1) if -1 in origin else first_token(drawn))
+    drawn = journey if both is None else both.before
+    path = path_of(drawn)
     remember_journey(path, journey.layers, longest)
     ending = with_change(name, target, ending, change)
     openings = [] if journey.missing else _openings(SharedModel(name), drawn, path)
@@ -58,7 +58,7 @@ def drawing_view(name: str, journey: Journey, target: ChosenTarget | None, endin
     )
     journey_view(payload, DRAWING, take_path)
     if openings and path.open != EMBEDDINGS:
-        journey_parts(parts_payload(journey, _next_openings(SharedModel(name), journey, path)), f"{DRAWING}_parts")
+        journey_parts(parts_payload(drawn, _next_openings(SharedModel(name), drawn, path)), f"{DRAWING}_parts")
     if journey.turn is not None:
         _files(name, drawn, path, ending, change)
         _note(SharedModel(name), drawn)

@@ -11,13 +11,12 @@ function takeChange(view, answered) {
 }
 
 function alter(view, name, mean = false) {
-  const { labels } = view.header, token = placeBefore(view, view.path.token);
-  if (token !== view.path.token) view.path = { ...view.path, token, key: null };
-  Object.assign(view, { change: name, mean, back: false, focus: name ? "Undo the change" : `Token ${token}: ${labels[token]}` });
+  const { labels } = view.header, { token, key } = view.path, place = placeBefore(view, token);
+  Object.assign(view, { change: name, mean, back: false, focus: name ? "Undo the change" : `Token ${place}: ${labels[token]}` });
   takeChange(view, false);
   if (!name) view.say("The change is undone.");
   draw(view);
-  tell(view);
+  tell(view, { token: place, key: place === token ? key : null });
 }
 
 // Whether only the edited text has a token.
@@ -136,12 +135,6 @@ function measureWords(view, measure, at) {
   return `${name} before ${fixed(values[at], digits)}, now ${fixed(differences.after[at], digits)} (${signed(differences.values[at], digits)})`;
 }
 
-// The same in a few words, where there is little room.
-function shortWords(view, measure, at) {
-  const [before, now] = [measure.values, differencesOf(view, measure).after].map((values) => fixed(values[at], measure.digits));
-  return `${measure.key} before ${before}, now ${now}`.replace("before –, ", "");
-}
-
 // What the change does to the chosen token.
 function changedSentence(view) {
   const { header, path, now } = view, measure = view.measure(), seq = header.labels.length, { values } = differencesOf(view, measure);
@@ -159,14 +152,13 @@ function changedSentence(view) {
   return words.join(" ");
 }
 
-// Where tokens of the text before are gone, between the lanes.
+// Where a token of the text before is gone, between two lanes.
 function drawGone(view, svg) {
-  const { lanes, token } = view.plan, gone = view.header.change?.gone ?? [];
-  for (const place of new Set(gone.map(([at]) => at))) {
-    const y = place < lanes.length ? lanes[place].y : lanes.at(-1).y + lanes.at(-1).h;
-    const mark = el("line", { x1: 0, x2: token.w, y1: y, y2: y, stroke: view.look.text, "stroke-width": 2, "stroke-dasharray": "2 3", class: "gone" }, el("title"));
-    mark.lastChild.textContent = `Gone: ${gone.filter(([at]) => at === place).map(([, text]) => text).join(" ")}`;
-    svg.append(mark);
+  const { lanes, token } = view.plan;
+  for (const [place, text] of view.header.change?.gone ?? []) {
+    const y = lanes[0].y + place * lanes[0].h, name = el("title");
+    name.textContent = `gone: ${text}`;
+    svg.append(el("line", { x1: 0, x2: token.w, y1: y, y2: y, stroke: view.look.text, "stroke-width": 2, "stroke-dasharray": "2 3", class: "gone" }, name));
   }
 }
 

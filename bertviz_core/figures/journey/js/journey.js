@@ -76,9 +76,9 @@ function newView(root) {
   return view;
 }
 
-function tell(view) {
+function tell(view, moved) {
   view.serial += 1;
-  view.send?.("path", { serial: view.serial, identity: view.header.identity, ...view.path, colour: view.colour, ribbon: view.ribbon, change: view.change, mean: view.mean });
+  view.send?.("path", { serial: view.serial, identity: view.header.identity, ...view.path, ...moved, colour: view.colour, ribbon: view.ribbon, change: view.change, mean: view.mean });
 }
 
 function draw(view) {
@@ -109,23 +109,11 @@ function cellWords(view, layer, token) {
   return `Layer ${layer}, token ${token} “${header.labels[token]}”: ${values.join(", ")}.`;
 }
 
-// The measures in sentences: of the layer with the most, and of one layer.
+// A measure in sentences: of the layer with the most, of another one, and what its ends mean.
 const SENTENCES = {
-  turn: {
-    most: (layer, word, number) => `Layer ${layer} turned ${word} most (${number}).`,
-    one: (layer, word, number) => `Layer ${layer} turned ${word} by ${number}.`,
-    means: ["A turn of 0 keeps the direction of the vector, 1 is a right angle."],
-  },
-  length: {
-    most: (layer, word, number) => `The vector of ${word} is longest after layer ${layer} (${number}).`,
-    one: (layer, word, number) => `After layer ${layer} the vector of ${word} has the length ${number}.`,
-    means: [],
-  },
-  entropy: {
-    most: (layer, word, number) => `In layer ${layer} ${word} spreads its attention most (entropy ${number}).`,
-    one: (layer, word, number) => `In layer ${layer} the attention of ${word} has the entropy ${number}.`,
-    means: ["An entropy of 0 is attention to one token alone."],
-  },
+  turn: [(layer, word) => `Layer ${layer} turned ${word} most`, (layer, word) => `Layer ${layer} turned ${word} by`, "A turn of 0 keeps the direction of the vector, 1 is a right angle."],
+  length: [(layer, word) => `The vector of ${word} is longest after layer ${layer}`, (layer, word) => `After layer ${layer} the vector of ${word} has the length`, ""],
+  entropy: [(layer, word) => `In layer ${layer} ${word} spreads its attention most`, (layer, word) => `In layer ${layer} the attention of ${word} has the entropy`, "An entropy of 0 is attention to one token alone."],
 };
 
 // What is seen, in words and with its numbers.
@@ -136,11 +124,12 @@ function sentence(view) {
   if (view.back && header.ending) return restsOn(header);
   if (!measure) return "";
   if (view.now) return changedSentence(view);
+  if (isNew(view, path.token)) return "";
   const own = Array.from({ length: header.layers }, (_, layer) => measure.values[layer * seq + path.token]);
-  const most = own.indexOf(Math.max(...own)), say = SENTENCES[measure.key], number = (layer) => fixed(own[layer], measure.digits);
-  const words = [say.most(most, word, number(most))];
+  const most = own.indexOf(Math.max(...own)), [largest, other, meaning] = SENTENCES[measure.key];
+  const words = [`${largest(most, word)} (${fixed(own[most], measure.digits)}).`];
   if (path.open !== "" && path.open !== "embeddings") {
-    if (Number(path.open) !== most) words.unshift(say.one(path.open, word, number(Number(path.open))));
+    if (Number(path.open) !== most) words.unshift(`${other(path.open, word)} ${fixed(own[path.open], measure.digits)}.`);
     const part = view.parts.get(partName({ kind: "layer", layer: Number(path.open), token: path.token }));
     if (part) {
       const row = rowOf(part, path.head, view.ribbon === "weighted"), key = strongest(row);
@@ -149,8 +138,8 @@ function sentence(view) {
       const best = path.head === null && header.heads > 1 && strongestHead(view, part);
       if (best) words.push(`Of its heads, head ${best.head} looks most at another word: “${header.labels[best.key]}” (${fixed(best.share)}).`);
     }
-  } else words.push(...say.means, "Click a layer to open it, or another token to follow it.");
-  return words.join(" ");
+  } else words.push(meaning, "Click a layer to open it, or another token to follow it.");
+  return words.filter(Boolean).join(" ");
 }
 
 // The head and the key of the largest weight on another token that is not special; null if there is none.

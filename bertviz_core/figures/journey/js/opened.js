@@ -10,8 +10,10 @@ function drawBox(view, svg) {
   const isLayer = path.open !== "embeddings", switches = view.send && header.measures.length && isLayer, w = textWidth(`switch off ${name}`) + 20;
   const room = box.w - (switches ? w + 130 : 110) - textWidth(name, 16, 700), at = Number(path.open) * header.labels.length + path.token;
   if (switches) drawSwitch(view, svg, `layer-${path.open}`, SWITCH, name, name, { x: box.x + box.w - w - 82, y: box.y + 6, w });
-  const words = view.now && isLayer ? shortWords(view, view.measure(), at) : buildOf(stage);
-  if (room > 60) svg.append(label(view, cut(words, room), box.x + 28 + textWidth(name, 16, 700), box.y + 24, { fill: view.now && isLayer ? look.text : look.muted }));
+  const changed = view.now && isLayer, { key } = view.measure() ?? {}, change = changed && shadingOf(view).words(at);
+  const forms = change ? [`${key}, now − before: ${change}`, `${key} ${change}`] : [changed ? measureWords(view, view.measure(), at) : buildOf(stage)];
+  const words = forms.find((each) => textWidth(each) < room) ?? forms.at(-1);
+  if (room > 60) svg.append(label(view, cut(words, room), box.x + 28 + textWidth(name, 16, 700), box.y + 24, { fill: changed ? look.text : look.muted }));
   if (header.missing) return svg.append(label(view, cut(header.missing, box.w - 32), box.x + 16, box.y + 70, { fill: look.muted }));
   if (path.open === "embeddings") drawEmbeddings(view, svg);
   else drawHeads(view, svg, stage);
