@@ -17,41 +17,34 @@ MOST_EDITS, LONGEST = 3, 40
 
 
 def compare_wordings(before: Journey, after: Journey, runs: tuple[Trace, Trace]) -> ChangedJourney:
-    """Compare two journeys through one model at the tokens of the second.
-
-    Args:
-        before: journey of the text.
-        after: journey of its edited version.
-        runs: the run of each.
-    """
+    """Compare the journeys of a text and of its edited version, and their runs, at the tokens of the second."""
     first, second = runs
     kept = unchanged_positions(first.tokens, second.tokens)
-    origin = np.full(len(second.tokens), -1)
-    origin[list(kept.values())] = list(kept)
+    sources = {new: old for old, new in kept.items()}
+    origin = tuple(sources.get(at, -1) for at in range(len(second.tokens)))
+    known = np.array(origin) >= 0
 
     def placed(values: Float[np.ndarray, "layers old"] | None) -> Float[np.ndarray, "layers new"] | None:
-        return None if values is None else np.where(origin < 0, np.float32(np.nan), values[..., origin])
+        return None if values is None else np.where(known, values[:, origin], np.float32(np.nan))
 
-    gone, place = [], 0
-    for position, label in enumerate(before.labels):
-        if position in kept:
-            place = kept[position] + 1
-        else:
-            gone.append((place, label))
-    new = int((origin < 0).sum())
+    gone = tuple(
+        (max((new + 1 for old, new in kept.items() if old < at), default=0), before.labels[at])
+        for at in range(len(first.tokens))
+        if at not in kept
+    )
     edits = list(_edits(first.tokens.text, second.tokens.text))
     if len(edits) > MOST_EDITS:
         edits[MOST_EDITS:] = [counted(len(edits) - MOST_EDITS, "more edit")]
-    same = cosine(first.hidden_states[-1][origin], second.hidden_states[-1])
+    same = cosine(first.hidden_states[-1][list(origin)], second.hidden_states[-1])
     words = ", ".join(edits) or "white space alone"
-    sentence = f"The text is edited: {words} ({counted(new, 'new token')}, {len(gone)} gone)."
+    sentence = f"The text is edited: {words} ({counted(origin.count(-1), 'new token')}, {len(gone)} gone)."
     return ChangedJourney(
         " ".join([sentence, *(each for each in second.tokens.notices if each not in first.tokens.notices)]),
         replace(after, turn=placed(before.turn), length=placed(before.length), entropy=placed(before.entropy)),
         after,
-        np.where(origin < 0, np.float32(np.nan), same),
-        tuple(origin.tolist()),
-        tuple(gone),
+        np.where(known, same, np.float32(np.nan)),
+        origin,
+        gone,
     )
 
 

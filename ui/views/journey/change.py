@@ -20,6 +20,8 @@ from ui.widgets.edited_text import edited_text
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options
 
+EDIT_OPEN = "journey_edit_open"
+"""Key of the popover: whether it is open."""
 HELP = "Change, add or remove words: the drawing then shows this text, and its cells the difference from the text."
 
 
@@ -28,7 +30,9 @@ def edit_button() -> None:
     text = controls.text()
     if stored(f"{EDITED.key}_of", text) != text and st.query_params.get(CHANGE.key) == TEXT:
         put(CHANGE.key, None)
-    with st.popover("Edit the text and compare", type="tertiary", icon=":material/edit:"):
+    with st.popover(
+        "Edit the text and compare", type="tertiary", icon=":material/edit:", key=EDIT_OPEN, on_change="rerun"
+    ):
         edited_text(EDITED, text, "The edited text", help=HELP, on_change=_compare)
         st.button("Compare", key="compare_edited", on_click=_compare)
 
@@ -36,6 +40,7 @@ def edit_button() -> None:
 def _compare() -> None:
     put(CHANGE.key, TEXT if stored(EDITED.key) != controls.text() else None)
     put(QUERY.key, None)  # the drawing selects the first new token
+    st.session_state[EDIT_OPEN] = False
 
 
 def change_values() -> dict[str, str]:

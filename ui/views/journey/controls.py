@@ -59,9 +59,8 @@ def path_of(journey: Journey) -> Path:
 
 def first_token(journey: Journey) -> int:
     """Position of the token that is selected by default: the first that an edit brought, or the longest."""
-    new = () if journey.turn is None else np.flatnonzero(np.isnan(journey.turn[0]))
-    if len(new):
-        return int(new[0])
+    if journey.turn is not None and np.isnan(journey.turn).any():
+        return int(np.isnan(journey.turn).any(axis=0).argmax())
     return 0 if journey.tokens is None else longest_piece(journey.tokens)
 
 

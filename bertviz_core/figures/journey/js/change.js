@@ -25,9 +25,8 @@ const isNew = (view, token) => view.header.change?.origin?.[token] === -1;
 // The position of a drawn token before the text was edited; of a new one that of the last token before it.
 function placeBefore(view, token) {
   const origin = view.header.change?.origin;
-  if (!origin) return token;
-  while (token > 0 && origin[token] < 0) token--;
-  return Math.max(origin[token], 0);
+  while (token > 0 && origin?.[token] < 0) token--;
+  return Math.max(origin?.[token] ?? token, 0);
 }
 
 // What is changed in the drawn run: its kind, the layer or token, and the head.
@@ -42,7 +41,7 @@ function bannerWords(view) {
   if (!view.change) return [];
   if (view.waiting) return ["One moment: the model runs with the change …"];
   if (!view.now) return [`Not changed: ${change.refused}`];
-  const fresh = change.origin?.includes(-1) ? " A dashed token is new and has no number before." : "";
+  const fresh = change.origin?.includes(-1) ? " A new token, dashed, has no number before." : "";
   const cells = view.back ? "The colours show what the answer rests on without the change." : `The cells show now − before.${fresh}`;
   const opened = view.path.open === "" ? "" : ` The opened part shows the ${change.origin ? "edited text" : "run without the change"}.`;
   return [`Changed: ${change.sentence}`, cells + opened];

@@ -55,7 +55,6 @@ function newView(root) {
       view.heads[open] = head; // a layer opens again as it was closed
       view.path.head = view.heads[view.path.open] ?? null;
     }
-    view.refused = undefined;
     tell(view); // first, so that the server works while the browser draws
     draw(view);
     view.say(view.sentence());

@@ -27,7 +27,7 @@ function buildOf({ kind, build, steps, numel, note }) {
 const place = ({ x, y, w, h }) => ({ x, y, width: w, height: h });
 
 function drawWaiting(view, svg, x, y) {
-  svg.append(label(view, view.refused ?? "one moment …", x, y, { fill: view.look.muted }));
+  svg.append(label(view, "one moment …", x, y, { fill: view.look.muted }));
 }
 
 function drawEmbeddings(view, svg) {
@@ -48,7 +48,7 @@ function drawHeads(view, svg, stage) {
   const { plan, path, look, header } = view, { box, inside } = plan, layer = Number(path.open);
   const part = view.parts.get(partName({ kind: "layer", layer, token: path.token }));
   if (!header.heads) {
-    wrapped(view.refused ?? header.attention_note, box.w - 32, 4).forEach((line, at) => svg.append(label(view, line, box.x + 16, box.y + 64 + 20 * at, { fill: look.muted })));
+    wrapped(header.attention_note, box.w - 32, 4).forEach((line, at) => svg.append(label(view, line, box.x + 16, box.y + 64 + 20 * at, { fill: look.muted })));
     if (header.strips) drawLayerStrips(view, svg, {}, layer);
     return drawSteps(view, svg, stage);
   }

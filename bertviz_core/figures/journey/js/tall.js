@@ -41,7 +41,7 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
   }
   if (path.open !== "embeddings" && path.head === null) drawTallSteps(view, svg, header.stages[row.index], { x, w, y: y + row.attention });
   if (header.missing || (path.open !== "embeddings" && !header.heads)) {
-    const words = header.missing || view.refused || header.attention_note;
+    const words = header.missing || header.attention_note;
     return wrapped(words, w, 5).forEach((line, at) => svg.append(label(view, line, x, y + 18 + 20 * at, { fill: look.muted })));
   }
   if (path.open === "embeddings") {

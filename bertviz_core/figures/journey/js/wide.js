@@ -76,14 +76,14 @@ function drawTokens(view, svg) {
   header.labels.forEach((text, at) => {
     const lane = plan.lanes[at], chosen = at === path.token, height = Math.min(lane.h - (lane.h > 16 ? 6 : 2), 34);
     const rgb = shares ? colourAt(look.signed, 0.5 + shares[at] / limit / 2) : channels(chosen ? look.neutral : look.paper);
-    const size = lane.h < 16 ? 12 : SIZE;
+    const small = lane.h < 16, size = small ? 12 : SIZE, fresh = isNew(view, at);
     const node = el("g", {},
-      el("rect", { x: 1, y: lane.mid - height / 2, width: plan.token.w - 2, height, rx: Math.min(5, height / 3), fill: css(rgb),
-        stroke: chosen ? view.accent : isNew(view, at) ? look.text : lane.h < 16 ? "none" : look.neutral, "stroke-width": chosen ? 2 : 1, "stroke-dasharray": isNew(view, at) ? "4 3" : null }),
+      el("rect", { x: 1, y: lane.mid - height / 2, width: fresh && small && !chosen ? 10 : plan.token.w - 2, height, rx: Math.min(5, height / 3), fill: css(rgb),
+        stroke: chosen ? view.accent : fresh ? look.text : small ? "none" : look.neutral, "stroke-width": chosen ? 2 : 1, "stroke-dasharray": fresh ? "4 3" : null }),
       label(view, cut(text, plan.token.w - 12, size, chosen ? 700 : 400, MONO), plan.token.w / 2, lane.mid + size * 0.36, {
         anchor: "middle", weight: chosen ? 700 : 400, family: MONO, size, fill: shares ? inkOn(rgb) : look.text,
         italic: header.special.includes(at), struck: kind === "mask" && at === changed }));
-    const share = isNew(view, at) ? ", new" : shares ? `, share ${fixed(shares[at], 4)}` : "";
+    const share = fresh ? ", new" : shares ? `, share ${fixed(shares[at], 4)}` : "";
     svg.append(button(node, `Token ${at}: ${text}${share}`, () => view.choose(at), chosen));
   });
 }
