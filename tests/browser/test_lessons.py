@@ -67,7 +67,10 @@ def test_the_card_is_low_at_every_width_and_stays_while_the_page_is_read(page: P
     for width in (1400, 900):
         page.set_viewport_size({"width": width, "height": 900})
         assert height(page) <= LOWEST
-        until(page, "(main => main.scrollHeight > main.clientHeight + 300)(document.querySelector('[data-testid=stMain]'))")
+        until(
+            page,
+            "(main => main.scrollHeight > main.clientHeight + 300)(document.querySelector('[data-testid=stMain]'))",
+        )
         page.mouse.move(width - 200, 600)
         page.mouse.wheel(0, 700)
         until(page, "document.querySelector('[data-testid=stMain]').scrollTop > 300")

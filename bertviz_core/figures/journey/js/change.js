@@ -104,6 +104,8 @@ const signed = (value, digits) => {
 // Colour and text of the cell at an index of the measure: the number, or its difference under a change.
 function shadingOf(view) {
   const measure = view.measure(), differences = differencesOf(view, measure), { scale, signed: diverging } = view.look;
+  const effects = view.back && view.header.ending?.layers?.values, seq = view.header.labels.length, most = effects && peak(effects);
+  if (effects) return { effects, rgb: (at) => colourAt(diverging, 0.5 + effects[Math.floor(at / seq)] / most / 2), words: (at) => fixed(effects[Math.floor(at / seq)], 4) };
   if (!measure) return null;
   const { values, digits } = measure;
   if (!differences) return { rgb: (at) => colourAt(scale, values[at] / view.most(measure)), words: (at) => fixed(values[at], digits) };
