@@ -60,15 +60,17 @@ class Setting:
             BertvizError: the variable is invalid.
         """
         text = os.environ.get(name, "")
-        default = self.default() if callable(self.default) else self.default
         if not text or (self.kind.blank_is_empty and not text.strip()):
-            return default
+            return self._default()
         try:
             return self.kind.parse(text)
         except ValueError as error:
             shown = ascii(text[:40] + "…" * (len(text) > 40))
-            meant = self.kind.meant.format(default=default)
+            meant = self.kind.meant.format(default=self._default())
             raise BertvizError(f"{name} is set to {shown}; write {meant}.") from error
+
+    def _default(self) -> Any:
+        return self.default() if callable(self.default) else self.default
 
     def line(self, name: str) -> str:
         """Its row in the table of the README."""
@@ -314,21 +316,20 @@ class Settings:
         Raises:
             BertvizError: a variable is invalid.
         """
-        values = {name: row.value(variable) for name, (variable, row) in rows().items()}
+        values = {name: row.value(variable) for name, (variable, row) in ROWS.items()}
         if values["isolate_models"] is None:
             values["isolate_models"] = not any_folder
         return cls(**values, any_folder=any_folder)
 
 
-def rows() -> dict[str, tuple[str, Setting]]:
-    """Name of a field -> its variable and setting."""
-    declared: dict[str, Setting] = {each.name: each.metadata["setting"] for each in fields(Settings) if each.metadata}
-    return {name: (row.name or f"INSIDE_BERT_{name.upper()}", row) for name, row in declared.items()}
+_DECLARED: dict[str, Setting] = {each.name: each.metadata["setting"] for each in fields(Settings) if each.metadata}
+ROWS = {name: (row.name or f"INSIDE_BERT_{name.upper()}", row) for name, row in _DECLARED.items()}
+"""Name of a field -> its variable and setting."""
 
 
 def table() -> str:
     """The table of settings in the README."""
-    lines = (row.line(variable) for variable, row in rows().values())
+    lines = (row.line(variable) for variable, row in ROWS.values())
     return "\n".join(("| variable | default | meaning |", "| --- | --- | --- |", *lines))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bertviz_core.errors import BertvizError
-from bertviz_core.settings import Settings, rows, table
+from bertviz_core.settings import ROWS, Settings, table
 
 README = Path(__file__).parents[1] / "README.md"
 FIELD_VALUES = {
@@ -23,12 +23,12 @@ def test_a_setting_is_what_its_variable_says(name: str, monkeypatch: pytest.Monk
     assert getattr(Settings.from_environment(), field) == value
 
 
-LIMITS = [name for name in rows() if Settings.__annotations__[name] in (int, "int")]
+LIMITS = [name for name in ROWS if Settings.__annotations__[name] in (int, "int")]
 
 
 def test_the_readme_has_the_table_of_the_rows() -> None:
     assert table() in README.read_text(encoding="utf-8"), "python -m bertviz_core.settings prints it"
-    assert len(table().splitlines()) == 2 + len(rows())
+    assert len(table().splitlines()) == 2 + len(ROWS)
 
 
 def test_every_limit_is_what_its_variable_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,7 +40,7 @@ def test_every_limit_is_what_its_variable_says(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_default_reads_as_what_it_is() -> None:
     """Each default that the table shows as a value is accepted in its variable."""
-    for variable, row in rows().values():
+    for variable, row in ROWS.values():
         if row.shown or not row.kind.blank_is_empty:
             continue
         shown = row.line(variable).split("|")[2].split("`")[1]
@@ -149,6 +149,6 @@ def test_a_device_is_read_as_torch_names_it(text: str, value: str, monkeypatch: 
 
 
 def test_every_setting_is_tried() -> None:
-    names = {variable for variable, _ in rows().values()}
+    names = {variable for variable, _ in ROWS.values()}
     places = {name for name in names if name.endswith("_DIR")}  # tests/ui/server/test_start.py
     assert names - places == set(NONSENSE)

@@ -94,11 +94,12 @@ def _journey(layers: int, tokens: int) -> Journey:
 
 
 def _clicks(page: Page) -> list[Row]:
-    """Times of clicks that open layers, heads and cells, each of them for the first time."""
+    """Times of clicks that open layers, heads and cells, each for the first time, on a page at rest."""
     times: dict[str, list[float]] = {"layer": [], "head": [], "cell": []}
     frames: list[float] = []
 
     def click(part: str, name: str, shown: str) -> None:
+        page.wait_for_selector(STILL)
         taken, longest = page.locator(".journey").evaluate(CLICKED, [name, shown])
         times[part].append(taken)
         frames.append(longest)

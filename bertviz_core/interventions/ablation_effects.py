@@ -7,6 +7,7 @@ absolute value and the mean over examples). The three disagree, so none of them 
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -105,6 +106,7 @@ def all_effects(
     max_batch_bytes: int = MAX_BATCH_BYTES,
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
     seen: Callable[[EffectComparison], None] | None = None,
+    kept: Callable[[EffectKind, Callable[[], AblationEffects]], AblationEffects] = lambda _, measure: measure(),
 ) -> EffectComparison:
     """Measure the effects of several kinds, one kind after another, and their agreement on the heads.
 
@@ -116,6 +118,7 @@ def all_effects(
         max_batch_bytes: approximate limit in bytes for a batch.
         max_gradient_bytes: approximate limit in bytes for the run with gradients.
         seen: called after every layer with the effects so far, NaN if not yet measured.
+        kept: returns the effects of a kind, from a cache or by calling its second argument.
 
     Raises:
         BertvizError: the effects of a kind cannot be measured (see ablation_effects).
@@ -132,7 +135,8 @@ def all_effects(
 
     for kind in kinds:
         mean = means if kind == "mean" else None
-        done.append(ablation_effects(target, kind, mean, layer_done, max_batch_bytes, max_gradient_bytes, so_far))
+        limits = max_batch_bytes, max_gradient_bytes
+        done.append(kept(kind, partial(ablation_effects, target, kind, mean, layer_done, *limits, so_far)))
     return compared(done)
 
 

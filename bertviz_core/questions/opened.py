@@ -204,8 +204,8 @@ class OpenedModel(Opened):
             return tokenize(self.tokenizer, text, pair)
 
     def trace(self, tokens: Tokens) -> Trace:
-        """Run the model on tokens."""
-        return trace(self.loaded, tokens)
+        """Run the model on tokens, once for all questions about them."""
+        return self.made((__name__, "trace", *tokens.identity), lambda: trace(self.loaded, tokens))
 
     def other(self, name: str) -> "OpenedModel":
         """Open another model with the same device and settings."""

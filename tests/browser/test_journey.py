@@ -218,6 +218,24 @@ def test_a_masked_token_is_struck_and_a_saved_picture_says_so(page: Page, server
     expect(page.locator(".journey .banner")).to_have_count(0)
 
 
+CLICK_WAITS = """(root, [part, name]) => new Promise((done) => {
+  const look = () => {
+    if (!root.view.parts.has(`head:${root.view.path.token}:${part}`)) return requestAnimationFrame(look);
+    root.querySelector(`[data-name^="${name}"]`).dispatchEvent(new MouseEvent("click", { bubbles: true }));
+    done(root.textContent.includes("one moment"));
+  };
+  look();
+})"""
+"""Click a part once its details were received; whether the drawing then waits for the server."""
+
+
+def test_a_head_and_a_cell_open_without_waiting_for_the_server(page: Page, server: str) -> None:
+    drawing = opened(page, server, layer=2).locator(".journey")
+    for part, name in (("2:3:", "Head 3 of layer 2"), ("2:3:0", "Key 0: [CLS]")):
+        assert drawing.evaluate(CLICK_WAITS, [part, name]) is False, name
+        expect(page.locator(f"[data-name^='{name}'][aria-pressed=true]")).to_be_visible()
+
+
 def test_a_drawing_that_is_drawn_anew_keeps_the_focus_wherever_it_came_from(page: Page, server: str) -> None:
     opened(page, server)
     page.locator("[data-name='Token 4: pet']").click()

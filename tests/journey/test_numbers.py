@@ -13,7 +13,14 @@ from bertviz_core.attention.probabilities import attention_probs
 from bertviz_core.journey.numbers import bin_edges, binned, ribbons, strongest_weights, token_entropy
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.texts.journey import all_openings, embeddings, head_opening, journey, layer_opening
+from bertviz_core.questions.texts.journey import (
+    all_openings,
+    embeddings,
+    head_opening,
+    journey,
+    layer_opening,
+    next_openings,
+)
 from bertviz_core.settings import Settings
 from tests.helpers.made_traces import mapped
 
@@ -111,6 +118,23 @@ def test_a_head_opens_at_its_key(opened: OpenedModel) -> None:
     cell = head_opening(opened, options).result.cell
     trace = opened.trace(opened.tokens(TEXT, None))
     assert cell.score.model_weights[0] == pytest.approx(attention_probs(trace, 3, 5)[5, 0], abs=1e-6)
+
+
+def test_what_can_be_opened_next_is_what_each_head_and_key_opens_to(opened: OpenedModel) -> None:
+    values = {"layer": "3", "query": "5"}
+    heads = next_openings(opened, Options((TEXT,), values=values)).result
+    maps = [attention_probs(opened.trace(opened.tokens(TEXT, None)), 3, head) for head in range(12)]
+    assert [part.cell.head for part in heads] == list(range(12))
+    assert [part.cell.key_position for part in heads] == [int(each[5].argmax()) for each in maps]
+    cells = next_openings(opened, Options((TEXT,), values={**values, "head": "4"})).result
+    strongest = np.argsort(-maps[4][5], kind="stable")[: len(cells)]
+    assert [part.cell.key_position for part in cells] == strongest.tolist()
+    assert maps[4][5][strongest].sum() >= 0.9 or len(cells) == 8
+    for part in (heads[4], cells[-1]):
+        place = {**values, "head": "4", "key": str(part.cell.key_position)}
+        alone = head_opening(opened, Options((TEXT,), values=place)).result.cell
+        np.testing.assert_array_equal(part.cell.score.products, alone.score.products)
+        np.testing.assert_array_equal(part.cell.output.mix, alone.output.mix)
 
 
 def test_a_file_holds_every_layer_and_head_of_a_token(opened: OpenedModel) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bertviz_core.errors import BertvizError, TextError
+from bertviz_core.questions.interventions.single_text import effects, zero_effects
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.hidden_states import run
@@ -44,3 +45,9 @@ def test_what_is_not_there_is_a_sentence(tmp_path: Path) -> None:
         _ = OpenedModel(DEFAULT_MODEL, SETTINGS, device="abacus").settings
     with pytest.raises(BertvizError):
         _ = OpenedModel(str(tmp_path / "nothing"), SETTINGS).source
+
+
+def test_all_effects_do_not_measure_again_what_zero_ablation_has(opened: OpenedModel) -> None:
+    options = Options((TEXT,), values={"target": "state:6,3,0"})
+    alone = zero_effects(opened, options).result
+    assert effects(opened, options).result.effects[0] is alone

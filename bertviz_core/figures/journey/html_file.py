@@ -63,9 +63,9 @@ def _digest(text: str) -> str:
 
 
 @cache
-def script() -> str:
-    """Return the drawing's code: its files concatenated, without comment lines."""
-    return "\n".join(_code(f"js/{part}.js") for part in PARTS)
+def script(parts: tuple[str, ...] = PARTS) -> str:
+    """Return the drawing's code, or some of its files: concatenated, without comment lines."""
+    return "\n".join(_code(f"js/{part}.js") for part in parts)
 
 
 @cache

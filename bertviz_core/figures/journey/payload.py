@@ -167,6 +167,22 @@ def journey_payload(
         "parts": [_part(each, arrays) for each in openings],
         "change": _change(change, arrays),
     }
+    return _message(header, arrays)
+
+
+def parts_payload(journey: Journey, openings: Iterable[HeadOpening]) -> bytes:
+    """Build a message of details alone, for parts that may be opened next.
+
+    Args:
+        journey: the journey that is drawn.
+        openings: the details.
+    """
+    arrays = _Arrays()
+    parts = [_part(each, arrays) for each in openings]
+    return _message({"identity": identity(journey), "measures": [], "parts": parts}, arrays)
+
+
+def _message(header: Mapping[str, Any], arrays: _Arrays) -> bytes:
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
     text += b" " * (-(len(text) + 4) % 4)
     return b"".join([struct.pack("<I", len(text)), text, *arrays.parts])

@@ -1,6 +1,6 @@
 """Ablations for one text: effects of heads and blocks, joint ablation, activation patching."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from bertviz_core.errors import Named, Progress, TextError
@@ -97,6 +97,26 @@ def ablation_effects(opened: Opened, options: Options) -> Answer[AblationEffects
     return number.of(effects, effects.notices)
 
 
+def _zero_cost(opened: Opened, options: Options) -> AnswerCost:
+    layers = opened.loaded.num_hidden_layers
+    return AnswerCost(layers, read_tokens(opened, options), effect_runs(opened, 1), short=SHORT)
+
+
+@long_question(_zero_cost, params=(TARGET, MEASURE))
+def zero_effects(opened: Opened, options: Options, job: AnswerJob[Answer[AblationEffects]]) -> Answer[AblationEffects]:
+    """Effects of all parts by zero ablation; `effects` does not measure them again."""
+    number, limits = target(opened, options), opened.settings
+    effects = _kept(opened, options)(
+        "zero", lambda: effects_of(number.result, "zero", None, job, limits.max_batch_bytes)
+    )
+    return number.of(effects, effects.notices)
+
+
+def _kept(opened: Opened, options: Options) -> Callable[[EffectKind, Callable[[], AblationEffects]], AblationEffects]:
+    """Cache the effects of one kind by model and options."""
+    return lambda kind, measure: opened.made((__name__, kind, options.key()), measure)
+
+
 @long_question(_effects_cost, figures=("effects",), params=(TARGET, MEASURE))
 def effects(opened: Opened, options: Options, job: AnswerJob[Answer[EffectComparison]]) -> Answer[EffectComparison]:
     """Effects of all parts by zero and mean ablation, and a gradient estimate if memory permits."""
@@ -109,7 +129,8 @@ def effects(opened: Opened, options: Options, job: AnswerJob[Answer[EffectCompar
         job.show(number.of(compared, effect_comparison=compared))
 
     bounds = limits.max_batch_bytes, limits.max_gradient_bytes
-    compared = all_effects(number.result, kinds, means, after(job, before, total), *bounds, seen)
+    kept = _kept(opened, options)
+    compared = all_effects(number.result, kinds, means, after(job, before, total), *bounds, seen, kept)
     left_out = () if "gradient" in kinds else (f"The gradient estimate {NO_GRADIENTS}",)
     return number.of(compared, left_out, effect_comparison=compared)
 

@@ -10,7 +10,7 @@ from bertviz_core.errors import MissingFilesError, UnsupportedModelError
 from bertviz_core.heads.score_breakdown import break_down_cell
 from bertviz_core.hidden_states.embeddings import embedding_sum
 from bertviz_core.hidden_states.geometry import change_by_layer, norms
-from bertviz_core.journey.numbers import embedding_opening, strips_of, strongest_weights, token_entropy
+from bertviz_core.journey.numbers import embedding_opening, ribbons, strips_of, strongest_weights, token_entropy
 from bertviz_core.journey.numbers import layer_opening as opening_of
 from bertviz_core.journey.results import EmbeddingOpening, HeadOpening, Journey, LayerOpening, Stage
 from bertviz_core.journey.stages import stages_of
@@ -111,6 +111,21 @@ def head_opening(opened: Opened, options: Options) -> Answer[HeadOpening]:
     """Computation of a head for a query and a key."""
     made = cell(opened, options)
     return made.of(HeadOpening(made.result))
+
+
+@question(params=(LAYER, HEAD, QUERY, RIBBON))
+def next_openings(opened: Opened, options: Options) -> Answer[tuple[HeadOpening, ...]]:
+    """Details that a reader may open next: every head of a layer, or the keys of a head that have ribbons."""
+    made, part = run(opened, options), layer_opening(opened, options).result
+    if options.values.get(HEAD.key) is None:
+        return made.of(tuple(_opened_heads(opened, made.result, part)))
+    head = options.numbered("head", len(part.rows), 0, opened.name)
+    weighted = part.weighted if options.choice(RIBBON) == "weighted" else None
+    keys = ribbons((part.rows if weighted is None else weighted)[head]).keys
+    parts = layer_parts(opened, made.result, part.layer)
+    place = part.layer, head, part.token
+    cells = (break_down_cell(opened.loaded, made.result, *place, key, parts) for key in keys)
+    return made.of(tuple(HeadOpening(cell) for cell in cells))
 
 
 def all_openings(

@@ -15,12 +15,12 @@ import pytest
 from bertviz_core import open_model
 from bertviz_core.figures.base.style import LIGHT
 from bertviz_core.figures.journey.html_file import journey_html, script, style
-from bertviz_core.figures.journey.payload import DrawnChange, Ending, Path, identity, journey_payload
+from bertviz_core.figures.journey.payload import DrawnChange, Ending, Path, identity, journey_payload, parts_payload
 from bertviz_core.journey.results import Journey
 from bertviz_core.questions.interventions.journey_change import drawn_change
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.texts.journey import journey, layer_opening
+from bertviz_core.questions.texts.journey import journey, layer_opening, next_openings
 from bertviz_core.settings import Settings
 
 HOSTILE = "</script><img src=x onerror=alert(1)> & python"
@@ -75,6 +75,15 @@ def test_an_opened_layer_and_the_ending_travel_unchanged(opened: OpenedModel, wa
     assert (array(sent["output"]) == part.attention_output).all()
     assert array(header["ending"]["layers"]).tolist() == [0, 1, 2, 3, 4, 5]
     assert header["ending"]["value"] == 0.25
+
+
+def test_parts_that_may_be_opened_next_travel_under_the_same_name(opened: OpenedModel, way: Journey) -> None:
+    options = Options(("I love my pet python.",), values={"layer": "2", "query": "5"})
+    heads = next_openings(opened, options).result
+    header, array = decoded(parts_payload(way, heads))
+    assert header["identity"] == identity(way)
+    assert [sent["head"] for sent in header["parts"]] == list(range(12))
+    assert (array(header["parts"][7]["products"]) == heads[7].cell.score.products).all()
 
 
 @pytest.mark.parametrize("change", ["head-3.5", "layer-1", "mask-5"])

@@ -29,6 +29,9 @@ export default (component) => {{
 _component = st.components.v2.component(
     "journey_view", html=HTML, css=style() + (_HERE / "links.css").read_text(encoding="utf-8"), js=_JS
 )
+_parts = st.components.v2.component(
+    "journey_parts", js=f"{script(('data',))}\nexport default (component) => {{ partsView(component); }};"
+)
 
 
 def journey_view(payload: bytes, key: str, on_change: Callable[[], None]) -> None:
@@ -40,6 +43,16 @@ def journey_view(payload: bytes, key: str, on_change: Callable[[], None]) -> Non
         on_change: called when the reader selects a token, opens or closes a part, or changes the options.
     """
     _component(key=key, data=payload, default={"path": None}, on_path_change=on_change, height="content")
+
+
+def journey_parts(payload: bytes, key: str) -> None:
+    """Give the drawing the details of parts that the reader may open next, which then open at once.
+
+    Args:
+        payload: message from `bertviz_core.figures.journey.payload.parts_payload`.
+        key: key of the component.
+    """
+    _parts(key=key, data=payload, height=0)
 
 
 def said(key: str) -> Mapping[str, Any]:

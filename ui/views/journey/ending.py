@@ -9,7 +9,7 @@ from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.figures.journey.payload import Ending
 from bertviz_core.journey.results import Journey
 from bertviz_core.questions.interventions.attributions import word_attributions
-from bertviz_core.questions.interventions.single_text import effects
+from bertviz_core.questions.interventions.single_text import zero_effects
 from ui.address.registry import param
 from ui.address.widgets import toggle
 from ui.widgets.formatting import escape_markdown
@@ -43,7 +43,7 @@ def ending_of(name: str, chosen: ChosenTarget, journey: Journey) -> Ending | Non
     """
     opened, options = shared_model_of(name), target_options(chosen)
     try:
-        measured = answer(effects, opened, options).result.effects[0]
+        measured = answer(zero_effects, opened, options).result
         shares = _shares(answer(word_attributions, opened, options).result, journey)
     except UnsupportedModelError as error:
         st.warning(escape_markdown(str(error)), icon=":material/block:")

@@ -6,7 +6,7 @@ import streamlit as st
 
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.figures.base.style import theme_named
-from bertviz_core.figures.journey.payload import MEASURES, DrawnChange, Ending, Path, journey_payload
+from bertviz_core.figures.journey.payload import MEASURES, DrawnChange, Ending, Path, journey_payload, parts_payload
 from bertviz_core.journey.results import EmbeddingOpening, HeadOpening, Journey, LayerOpening
 from bertviz_core.questions.figures import drawn_by
 from bertviz_core.questions.parameters import Options
@@ -18,7 +18,7 @@ from ui.address.journey_links import drawing_links
 from ui.address.journey_place import remember_journey
 from ui.cache.shared_model import SharedModel
 from ui.cache.view_notes import view_in_sight
-from ui.components.journey import journey_view, serial
+from ui.components.journey import journey_parts, journey_view, serial
 from ui.views.journey.change import change_values, page_change, with_change
 from ui.views.journey.controls import DRAWING, first_token, option, path_of, take_path
 from ui.views.journey.texts import CHANGED, WORDS, journey_code
@@ -55,6 +55,8 @@ def drawing_view(name: str, journey: Journey, target: ChosenTarget | None, endin
         controls=not session.figure_only(),
     )
     journey_view(payload, DRAWING, take_path)
+    if openings and path.open != EMBEDDINGS:
+        journey_parts(parts_payload(journey, _next_openings(SharedModel(name), journey, path)), f"{DRAWING}_parts")
     if journey.turn is not None:
         _files(name, journey, path, ending, change)
         _note(SharedModel(name), journey)
@@ -124,6 +126,20 @@ def _openings(opened: SharedModel, journey: Journey, path: Path) -> list[Embeddi
     except UnsupportedModelError as error:
         st.caption(escape_markdown(str(error)))
     return found
+
+
+def _next_openings(opened: SharedModel, journey: Journey, path: Path) -> tuple[HeadOpening, ...]:
+    """Compute what can be opened in the open part; nothing where this model has no such parts."""
+    tokens, ribbon = journey.tokens, questions.RIBBON
+    if tokens is None:
+        return ()
+    values = {"query": str(path.token), "layer": path.open, ribbon.key: option(ribbon)}
+    if path.head is not None:
+        values["head"] = str(path.head)
+    try:
+        return questions.next_openings(opened, Options((tokens.text,), tokens.pair, values=values)).result
+    except UnsupportedModelError:
+        return ()
 
 
 def _table(journey: Journey, token: int, after: Journey | None) -> pd.DataFrame:

@@ -38,6 +38,11 @@ function receive(header) {
   return parts;
 }
 
+// Parts that the reader may open next.
+function partsView({ data }) {
+  receive(decode(data)).added?.();
+}
+
 const partName = ({ kind, token, layer, head, key }) => [kind, token, layer ?? "", head ?? "", key ?? ""].join(":");
 
 function strongest(values) {

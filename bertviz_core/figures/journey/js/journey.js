@@ -9,6 +9,7 @@ function journeyView({ data, parentElement, setStateValue }) {
   view.send = setStateValue;
   const header = decode(data), other = view.header?.identity !== header.identity;
   view.parts = receive(header);
+  view.parts.added = () => draw(view); // by partsView, for a part that was opened meanwhile
   view.header = header;
   const answered = other || header.said >= view.serial;
   if (answered) {
@@ -46,9 +47,9 @@ function newView(root) {
   view.go = (change) => {
     view.path = { ...view.path, ...change };
     view.refused = undefined;
+    tell(view); // first, so that the server works while the browser draws
     draw(view);
     view.say(view.sentence());
-    tell(view);
   };
   view.choose = (token) => view.go({ token, key: null });
   view.open = (open) => {

@@ -57,22 +57,31 @@ function drawHeads(view, svg, stage) {
   drawSteps(view, svg, stage);
 }
 
+// The map of a head, made once: encoding twelve of them takes longer than all other drawing.
+function thumbnail({ look }, part, head, place) {
+  const { values, shape: [, rows, columns] } = part.thumbnails, from = head * rows * columns, name = `${look.name} ${head}`;
+  const made = (part.pictures ??= new Map());
+  if (!made.has(name)) made.set(name, picture(rows, columns, (row, column) => colourAt(look.scale, (values[from + row * columns + column] / 255) ** 2), {}));
+  const node = made.get(name).cloneNode();
+  for (const [key, value] of Object.entries(place)) node.setAttribute(key, value);
+  return node;
+}
+
 function drawThumbnails(view, svg, part) {
-  const { plan, path, look, header } = view, { heads } = plan.inside, [count, rows, columns] = part.thumbnails.shape;
+  const { plan, path, look } = view, { heads } = plan.inside, [count] = part.thumbnails.shape;
   const { kind, at, head: off } = changedPlace(view);
   svg.append(label(view, count === 1 ? "1 head" : `${count} heads`, heads.x, heads.y - 4, { fill: look.muted }));
   for (let head = 0; head < count; head++) {
     const x = heads.x + (head % heads.columns) * (heads.size + 10), y = heads.y + 6 + Math.floor(head / heads.columns) * (heads.size + 20);
-    const chosen = head === path.head, from = head * rows * columns;
-    const { value, frame } = headEffect(view, Number(path.open), head);
+    const chosen = head === path.head, { value, frame } = headEffect(view, Number(path.open), head);
     const node = el("g", {},
-      picture(rows, columns, (row, column) => colourAt(look.scale, (part.thumbnails.values[from + row * columns + column] / 255) ** 2), { x, y, width: heads.size, height: heads.size }),
+      thumbnail(view, part, head, { x, y, width: heads.size, height: heads.size }),
       el("rect", { x, y, width: heads.size, height: heads.size, fill: "none", stroke: frame, "stroke-width": Number.isFinite(value) ? 4 : chosen ? 3 : 1 }));
     const words = Number.isFinite(value) && heads.size > 60 ? `${head}: ${fixed(value, 3)}` : String(head);
     if (kind === "head" && at === Number(path.open) && head === off) {
       node.append(el("path", { d: `M${x} ${y} l${heads.size} ${heads.size} m0 ${-heads.size} l${-heads.size} ${heads.size}`, stroke: look.text, "stroke-width": 2, class: "off" }));
     }
-    if (heads.size > 20) node.append(label(view, words, x + heads.size / 2, y + heads.size + 14, { anchor: "middle", weight: chosen ? 700 : 400, }));
+    if (heads.size > 20) node.append(label(view, words, x + heads.size / 2, y + heads.size + 14, { anchor: "middle", weight: chosen ? 700 : 400 }));
     svg.append(button(node, `Head ${head} of layer ${path.open}${Number.isFinite(value) ? `, change without it ${fixed(value, 4)}` : ""}`, () => view.openHead(head), chosen));
   }
 }
@@ -84,6 +93,7 @@ function headEffect({ back, header, look, path, accent }, layer, head) {
   return { value, frame: css(colourAt(look.signed, 0.5 + value / peak(effects.values.filter(Number.isFinite)) / 2)) };
 }
 
+// The ribbons of the chosen token, from its strongest keys.
 function drawRibbons(view, svg, part) {
   const { plan, path, look, header } = view, { ribbons } = plan.inside, { lanes } = plan;
   const { keys, rest } = view.ribbons;

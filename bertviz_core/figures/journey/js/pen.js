@@ -54,8 +54,8 @@ function colourAt(scale, share) {
   const place = Math.min(Math.max(share, 0), 1);
   let at = 1;
   while (at < scale.length - 1 && scale[at][0] < place) at++;
-  const [from, first] = scale[at - 1], [to, second] = scale[at], part = (place - from) / (to - from);
-  const [one, other] = [channels(first), channels(second)];
+  const [from] = scale[at - 1], [to] = scale[at], part = (place - from) / (to - from);
+  const known = (scale.channels ??= scale.map(([, colour]) => channels(colour))), one = known[at - 1], other = known[at];
   return one.map((channel, index) => Math.round(channel + part * (other[index] - channel)));
 }
 

@@ -55,11 +55,11 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
   }
   const part = view.parts.get(partName({ kind: "layer", layer, token: path.token }));
   if (!part) return drawWaiting(view, svg, x, y + 20);
-  const [count, rows, columns] = part.thumbnails.shape, { kind, at, head: changed } = changedPlace(view);
+  const [count] = part.thumbnails.shape, { kind, at, head: changed } = changedPlace(view);
   for (let head = 0; head < count; head++) {
-    const left = x + (head % row.columns) * 76, top = y + Math.floor(head / row.columns) * 84, chosen = head === path.head, from = head * rows * columns;
+    const left = x + (head % row.columns) * 76, top = y + Math.floor(head / row.columns) * 84, chosen = head === path.head;
     const off = kind === "head" && at === layer && head === changed, { value, frame } = headEffect(view, layer, head), effect = Number.isFinite(value);
-    const node = el("g", {}, picture(rows, columns, (one, other) => colourAt(look.scale, (part.thumbnails.values[from + one * columns + other] / 255) ** 2), { x: left, y: top, width: 62, height: 62 }),
+    const node = el("g", {}, thumbnail(view, part, head, { x: left, y: top, width: 62, height: 62 }),
       el("rect", { x: left, y: top, width: 62, height: 62, fill: "none", stroke: frame, "stroke-width": effect ? 4 : chosen ? 3 : 1 }),
       off && el("path", { d: `M${left} ${top} l62 62 m0 -62 l-62 62`, stroke: look.text, "stroke-width": 2, class: "off" }),
       label(view, effect ? `${head}: ${fixed(value)}` : String(head), left + 31, top + 77, { anchor: "middle", weight: chosen ? 700 : 400 }));
