@@ -93,7 +93,6 @@ function headEffect({ back, header, look, path, accent }, layer, head) {
   return { value, frame: css(colourAt(look.signed, 0.5 + value / peak(effects.values.filter(Number.isFinite)) / 2)) };
 }
 
-// The ribbons of the chosen token, from its strongest keys.
 function drawRibbons(view, svg, part) {
   const { plan, path, look, header } = view, { ribbons } = plan.inside, { lanes } = plan;
   const { keys, rest } = view.ribbons;
@@ -129,10 +128,7 @@ function drawRibbons(view, svg, part) {
   }
 }
 
-function restName({ header, ribbons }) {
-  const count = header.labels.length - ribbons.keys.length;
-  return `${count} ${count === 1 ? "other" : "others"}`;
-}
+const restName = ({ header, ribbons }, count = header.labels.length - ribbons.keys.length) => `${count} ${count === 1 ? "other" : "others"}`;
 
 // What enters the layer, what its attention adds, what leaves it, from left to right.
 function drawLayerStrips(view, svg, part, layer) {

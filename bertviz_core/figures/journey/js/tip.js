@@ -6,10 +6,7 @@ function tipped(node, words) {
 }
 
 function watchTips(view) {
-  const { root, sheet } = view, tip = document.createElement("div");
-  tip.className = "tip";
-  tip.hidden = true;
-  tip.setAttribute("aria-hidden", "true");
+  const { root, sheet } = view, tip = Object.assign(document.createElement("div"), { className: "tip", hidden: true, ariaHidden: "true" });
   root.append(tip);
   const show = (event) => {
     const node = event.target.closest(".tipped");
