@@ -15,7 +15,7 @@ from ui.session import DEFAULT_TEXT
 LAYOUT = """([width, tokens, layers, open, head]) => {
   const stage = (kind, steps = 0) => ({ kind, steps: Array(steps) });
   const stages = [stage("embeddings"), ...Array(layers).fill(stage("layer", 7)), stage("norm"), stage("pooler")];
-  const given = { large: false, bars: 9, acts: true, changed: true };
+  const given = { bars: 9, acts: true, changed: true };
   const plan = layoutOf({ width, tokens, stages, heads: 12, open, head, ...given });
   if (plan.mode === "tall") {
     return { boxes: plan.rows.map(({ y, h, inner }) => [0, y, width, h + inner]), width, height: plan.height };

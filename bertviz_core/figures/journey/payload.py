@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from bertviz_core.figures.base.style import Theme, diverging, sequential
+from bertviz_core.figures.base.style import PRINT, Theme, diverging, sequential
 from bertviz_core.journey.results import ChangedJourney, EmbeddingOpening, HeadOpening, Journey, LayerOpening
 from bertviz_core.text import escape_controls, is_right_to_left, shortened
 
@@ -153,6 +153,7 @@ def journey_payload(
         "missing": journey.missing,
         "attention_note": journey.attention_note,
         "look": _colours(theme),
+        "print": _colours(PRINT),
         "path": asdict(path),
         "colour": colour,
         "ribbon": ribbon,

@@ -115,6 +115,8 @@ const signed = (value, digits) => {
 // Colour and text of the cell at an index of the measure: the number, or its difference under a change.
 function shadingOf(view) {
   const measure = view.measure(), differences = differencesOf(view, measure), { scale, signed: diverging } = view.look;
+  const effects = view.back && view.header.ending?.layers?.values, seq = view.header.labels.length, most = effects && peak(effects);
+  if (effects) return { effects, rgb: (at) => colourAt(diverging, 0.5 + effects[Math.floor(at / seq)] / most / 2), words: (at) => fixed(effects[Math.floor(at / seq)], 4) };
   if (!measure) return null;
   const { values, digits } = measure, rgbOf = (share, colours) => (Number.isNaN(share) ? channels(view.look.paper) : colourAt(colours, share));
   if (!differences) return { rgb: (at) => rgbOf(values[at] / view.most(measure), scale), words: (at) => fixed(values[at], digits) };

@@ -1,5 +1,6 @@
 // The drawing as a whole: what is chosen and open, what is asked of the server. Called again with every message and
 // every change of theme, on the same element. Opening draws at once; the server is told for the address and the parts.
+const PAPER = matchMedia("print"), PAPER_WIDTH = 1100;
 const ACCENT = { light: "#0072B2", dark: "#4FA3D6", print: "#0072B2" };
 
 function journeyView({ data, parentElement, setStateValue }) {
@@ -10,8 +11,6 @@ function journeyView({ data, parentElement, setStateValue }) {
   view.parts = receive(header);
   view.parts.added = () => draw(view); // by partsView, for a part that was opened meanwhile
   view.header = header;
-  view.look = header.look;
-  view.accent = ACCENT[header.look.name] ?? ACCENT.light;
   const answered = other || header.said >= view.serial;
   if (answered) {
     const { token, open, head, key } = header.path;
@@ -24,10 +23,7 @@ function journeyView({ data, parentElement, setStateValue }) {
   const ending = header.ending && JSON.stringify([header.ending.title, header.ending.value]);
   if (ending !== view.ending) Object.assign(view, { ending, back: Boolean(header.ending) && !header.change });
   view.path.token = clamp(view.path.token, 0, Math.max(header.labels.length - 1, 0));
-  root.style.setProperty("--paper", view.look.paper);
-  root.style.setProperty("--text", view.look.text);
-  root.style.setProperty("--line", view.look.neutral);
-  root.style.setProperty("--accent", view.accent);
+  dress(view);
   takeChange(view, answered);
   offer(view);
   draw(view);
@@ -47,7 +43,7 @@ function newView(root) {
   view.strips = () => view.now?.strips ?? view.header.strips;
   view.say = (words) => { view.live.textContent = words; };
   view.cellWords = (layer, token) => cellWords(view, layer, token);
-  view.sentence = () => sentence(view);
+  view.sentence = () => `${sentence(view)} ${hiddenWords(view)}`.trim();
   view.go = (change) => {
     const { open, head } = view.path;
     view.path = { ...view.path, ...change };
@@ -72,7 +68,29 @@ function newView(root) {
     draw(view);
   };
   root.addEventListener("keydown", (event) => onKey(view, event));
+  view.tip = watchTips(view);
+  PAPER.addEventListener("change", () => { dress(view); draw(view); });
   return view;
+}
+
+// Colours of the theme; on paper those of print.
+function dress(view) {
+  view.look = PAPER.matches ? view.header.print : view.header.look;
+  view.accent = ACCENT[view.look.name] ?? ACCENT.light;
+  for (const [name, colour] of Object.entries({ paper: view.look.paper, text: view.look.text, line: view.look.neutral, accent: view.accent })) view.root.style.setProperty(`--${name}`, colour);
+}
+
+// The frame that the drawing fills: the screen or a frame of another page; null on a page.
+function frameOf({ root, header, bar, sheet }) {
+  const large = root.getRootNode().fullscreenElement === root || root.classList.contains("large");
+  if (PAPER.matches || (!large && header.controls)) return null;
+  const height = window.innerHeight - bar.offsetHeight - (large ? 32 : 2);
+  const scale = clamp(Math.min(sheet.clientWidth / 1230, height / 700), large ? 1.3 : 1, 2.5); // 18 px at 1600 x 900
+  return { scale, height: height / scale };
+}
+
+function* chunkMost(values) {
+  for (let from = 0; from < values.length; from += 4096) yield Math.max(...values.subarray(from, from + 4096));
 }
 
 function tell(view, moved) {
@@ -81,16 +99,18 @@ function tell(view, moved) {
 }
 
 function draw(view) {
-  const { header, path, sheet } = view, large = document.fullscreenElement === view.root || view.root.classList.contains("large");
-  const scale = large ? 1.3 : 1, width = Math.max(Math.floor(sheet.clientWidth / scale), 300);
+  const { header, path, sheet } = view, frame = frameOf(view), scale = frame?.scale ?? 1;
+  const width = PAPER.matches ? PAPER_WIDTH : Math.max(Math.floor(sheet.clientWidth / scale), 300);
   view.drawnAt = sheet.clientWidth;
+  view.tip.hidden = true;
+  const banner = bannerOf(view, width);
   const part = view.parts.get(partName({ kind: "layer", layer: Number(path.open), token: path.token }));
   view.ribbons = part && path.open !== "" && path.open !== "embeddings" ? ribbonsOf(rowOf(part, path.head, view.ribbon === "weighted")) : null;
   const bars = (view.ribbons?.keys.length ?? 0) + 1;
-  view.plan = layoutOf({ width, tokens: header.labels.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, large, bars, acts: Boolean(view.send) && header.measures.length > 0, changed: Boolean(view.now) });
+  view.plan = layoutOf({ width, tokens: header.labels.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, frame: frame && frame.height - banner.height, bars, ends: Boolean(header.ending), acts: Boolean(view.send) && header.measures.length > 0, changed: Boolean(view.now) });
   const { plan } = view, focus = view.focus ?? view.root.getRootNode().activeElement?.dataset?.name;
   view.focus = undefined;
-  const banner = bannerOf(view, Math.min(width, plan.width)), height = plan.height + banner.height;
+  const height = plan.height + banner.height;
   const svg = el("svg", { xmlns: NS, width: plan.width * scale, height: height * scale, viewBox: `0 ${-banner.height} ${plan.width} ${height}`, role: "group", "aria-label": `Journey of the text through ${header.model}` });
   svg.append(el("rect", { y: -banner.height, width: plan.width, height, fill: view.look.paper }));
   banner.draw(svg);
@@ -235,14 +255,14 @@ function buildBar(view) {
     node.addEventListener("click", () => save(view, kind));
     return node;
   });
-  view.bar.append(make("label", {}, make("span", { textContent: "Cells show" }), colour), make("label", {}, make("span", { textContent: "Ribbons show" }), ribbon), make("span", { className: "space" }), large, ...saves);
+  view.bar.append(make("label", {}, make("span", { textContent: "Cells show" }), colour), make("label", {}, make("span", { textContent: "Ribbons show" }), ribbon), make("span", { className: "buttons" }, large, ...saves));
   view.controls = { colour, ribbon };
 }
 
 // What is on the screen as a file, with what it is of.
 async function save(view, kind) {
   const { header, sheet, now } = view, svg = sheet.firstChild.cloneNode(true);
-  for (const node of svg.querySelectorAll(".act")) node.remove();
+  for (const node of svg.querySelectorAll(".act, .close")) node.remove();
   const about = `Journey of ${JSON.stringify(header.text ?? "")} through ${header.model} (revision ${header.revision})${now ? `. ${now.sentence}` : ""}`;
   svg.prepend(Object.assign(document.createElementNS(NS, "title"), { textContent: about }));
   const text = new XMLSerializer().serializeToString(svg), name = `journey ${header.model}${now ? ` ${now.name}` : ""}.${kind.toLowerCase()}`;

@@ -1,29 +1,30 @@
 // Where everything stands: a pure function of sizes and of what is open. No two boxes overlap; tests measure it for
 // every number of layers and tokens and every width.
-const TALL_BELOW = 640, TOP = 66, BOTTOM = 96, DETAIL = 200, BODY = 340, FOOT = 92, HEADING = 34, LEAST = 300, TALL_STEP = 26;
+const TALL_BELOW = 640, TOP = 66, BOTTOM = 96, DETAIL = 208, BODY = 340, LEAST_BODY = 255, FOOT = 100, HEADING = 34, LEAST = 300, TALL_STEP = 26;
+const FEW = 24, SEVERAL = 80; // numbers of tokens up to which cells have numbers, and lanes have words
 
-function layoutOf({ width, tokens, stages, heads, open, head, large, bars, acts, changed }) {
-  return width < TALL_BELOW ? tallLayout({ width, tokens, stages, heads, open, head, bars, acts, changed })
-    : wideLayout({ width, tokens, stages, heads, open, head, large, changed });
+function layoutOf(given) {
+  return given.width < TALL_BELOW ? tallLayout(given) : wideLayout(given);
 }
 
 const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
 
-function lanesOf(tokens, open, large, above) {
-  const count = Math.max(tokens, 1), room = large ? 640 : 500;
-  const height = count <= 24 ? clamp((open ? 400 : room) / count, 22, 46) : count <= 80 ? 14 : clamp(900 / count, 4, 8);
-  const heading = (open ? HEADING : 0) + above; // room for what stands above the heads and the ribbons
-  const body = Math.max(count * height + heading, open ? BODY + above : 0), first = TOP + heading + (body - heading - count * height) / 2;
+// In a frame all has at least the size SIZE, and takes as much height as the frame has, if that is enough.
+function lanesOf(tokens, open, above, frame) {
+  const count = Math.max(tokens, 1), heading = (open ? HEADING : 0) + above; // room for what stands above the heads and the ribbons
+  const room = frame ? frame - heading : open ? 400 : 500;
+  const height = count <= FEW ? clamp(room / count, frame ? 18 : 22, 46) : count <= SEVERAL ? (frame ? 18 : 14) : clamp(900 / count, 4, 8);
+  const body = Math.max(count * height + heading, open ? above + (frame ? clamp(frame - above, LEAST_BODY, BODY) : BODY) : 0), first = TOP + heading + (body - heading - count * height) / 2;
   const lanes = Array.from({ length: count }, (_, at) => ({ y: first + at * height, h: height, mid: first + (at + 0.5) * height }));
   return { lanes, body };
 }
 
-function wideLayout({ width: given, tokens, stages, heads, open, head, large, changed }) {
+function wideLayout({ width: given, tokens, stages, heads, open, head, changed, frame = 0 }) {
   let width = given;
   const needed = open === "" || open === "embeddings" ? 0 : head !== null ? DETAIL : FOOT;
   // Below many lanes nobody would find what is known of the opened part: it stands above them.
-  const above = tokens > 24 ? needed : 0, foot = needed - above;
-  const { lanes, body } = lanesOf(tokens, open !== "", large, above);
+  const above = tokens > FEW ? needed : 0, foot = needed - above, below = BOTTOM + (changed ? 24 : 0) + (tokens > FEW ? 40 : 0);
+  const { lanes, body } = lanesOf(tokens, open !== "", above, frame && frame - TOP - foot - below);
   const gap = width >= 1000 ? 14 : 8;
   const tokenWidth = width >= 1000 ? 132 : width >= 760 ? 108 : 88;
   const endWidth = width >= 1000 ? 160 : width >= 760 ? 128 : 112;
@@ -39,7 +40,7 @@ function wideLayout({ width: given, tokens, stages, heads, open, head, large, ch
   const most = Math.max(room - 2 * gap - closed * 7, LEAST); // closed layers keep some room
   const box = open === "" ? 0 : Math.min(Math.max(room * 0.78, 420), most);
   const shared = (room - (box ? box + 2 * gap : 0)) / Math.max(closed, 1);
-  const slot = Math.min(shared, box ? 40 : 76), space = slot > 30 ? 8 : slot > 12 ? 3 : 1;
+  const slot = Math.min(shared, box ? 40 : frame ? 120 : 76), space = slot > 30 ? 8 : slot > 12 ? 3 : 1;
   const columns = [];
   let x = tokenWidth + gap;
   let boxAt = null;
@@ -64,8 +65,8 @@ function wideLayout({ width: given, tokens, stages, heads, open, head, large, ch
   });
   const end = { x: Math.min(Math.max(x + gap - 8, columns.at(-1).x + columns.at(-1).w + gap), width - endWidth), w: endWidth };
   return {
-    mode: "wide", width, height: TOP + body + (boxAt ? foot : 0) + BOTTOM + (changed ? 24 : 0), top: TOP, body, lanes, columns, above,
-    token: { x: 0, w: tokenWidth }, box: boxAt, end, inside: boxAt && insideOf(boxAt, body - above, heads, openFirst, above), footY: above ? TOP : TOP + body,
+    mode: "wide", width, height: TOP + body + foot + below, legendY: TOP + body + foot + 26, top: TOP, body, lanes, columns, above,
+    token: { x: 0, w: tokenWidth }, box: boxAt, end, inside: boxAt && insideOf(boxAt, body - above, heads, openFirst, above), footY: (above ? TOP : TOP + body) + 8,
   };
 }
 
@@ -86,7 +87,7 @@ function insideOf(box, body, heads, isEmbeddings, above) {
 }
 
 // On a phone one token runs from top to bottom: a row a stage.
-function tallLayout({ width, tokens, stages, heads, open, head, bars = 1, acts, changed }) {
+function tallLayout({ width, tokens, stages, heads, open, head, bars = 1, acts, changed, ends }) {
   const row = 46, rows = [];
   let y = 96;
   stages.forEach((stage, index) => {
@@ -98,5 +99,5 @@ function tallLayout({ width, tokens, stages, heads, open, head, bars = 1, acts, 
     rows.push({ index, y, h: row, inner, open: isOpen, grid, columns, attention, buttons: stage.kind === "layer" ? buttons : 0 });
     y += row + 4 + inner;
   });
-  return { mode: "tall", width, height: y + (changed ? 240 : 130), rows, endY: y + 10, tokens };
+  return { mode: "tall", width, height: y + (changed ? 240 : 130) + (ends ? 86 : 0), rows, endY: y + 10, tokens };
 }

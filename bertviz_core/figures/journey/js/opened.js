@@ -3,17 +3,18 @@ function drawBox(view, svg) {
   const { header, plan, path, look } = view, { box, inside } = plan;
   svg.append(el("rect", { ...place(box), rx: 8, fill: look.paper, stroke: view.accent, "stroke-width": 1.5 }));
   const name = path.open === "embeddings" ? "embeddings" : `layer ${path.open}`;
-  const close = el("g", {}, el("rect", { x: box.x + box.w - 76, y: box.y + 6, width: 66, height: 24, rx: 5, fill: look.paper, stroke: look.neutral }),
-    label(view, "close", box.x + box.w - 43, box.y + 23, { anchor: "middle", fill: look.muted }));
+  const close = el("g", {}, el("rect", { x: box.x + box.w - 66, y: box.y + 6, width: 56, height: 24, rx: 5, fill: look.paper, stroke: look.neutral }),
+    label(view, "close", box.x + box.w - 38, box.y + 23, { anchor: "middle", fill: look.muted }));
   svg.append(label(view, name, box.x + 16, box.y + 24, { weight: 700, size: 16, fill: view.accent }), button(close, `Close ${name}`, () => view.open("")));
+  close.classList.add("close");
   const stage = header.stages.find((each, index) => (path.open === "embeddings" ? each.kind === "embeddings" : each.kind === "layer" && String(layerAt(header.stages, index)) === path.open));
   const isLayer = path.open !== "embeddings", switches = view.send && header.measures.length && isLayer, w = textWidth(`switch off ${name}`) + 20;
-  const room = box.w - (switches ? w + 130 : 110) - textWidth(name, 16, 700), at = Number(path.open) * header.labels.length + path.token;
-  if (switches) drawSwitch(view, svg, `layer-${path.open}`, SWITCH, name, name, { x: box.x + box.w - w - 82, y: box.y + 6, w });
+  const room = box.w - (switches ? w + 122 : 104) - textWidth(name, 16, 700), at = Number(path.open) * header.labels.length + path.token;
+  if (switches) drawSwitch(view, svg, `layer-${path.open}`, SWITCH, name, name, { x: box.x + box.w - w - 74, y: box.y + 6, w });
   const changed = view.now && isLayer, { key } = view.measure() ?? {}, change = changed && shadingOf(view).words(at);
-  const forms = change ? [`${key}, now − before: ${change}`, `${key} ${change}`] : [changed ? measureWords(view, view.measure(), at) : buildOf(stage)];
-  const words = forms.find((each) => textWidth(each) < room) ?? forms.at(-1);
-  if (room > 60) svg.append(label(view, cut(words, room), box.x + 28 + textWidth(name, 16, 700), box.y + 24, { fill: changed ? look.text : look.muted }));
+  const build = [buildOf(stage), (stage.build || buildOf(stage)).split(", ")[0]];
+  const forms = !changed ? build : change ? [`${key}, now − before: ${change}`, `${key} ${change}`] : [measureWords(view, view.measure(), at)];
+  if (room > 60) svg.append(label(view, fitting(forms, room), box.x + 28 + textWidth(name, 16, 700), box.y + 24, { fill: changed ? look.text : look.muted }));
   if (header.missing) return svg.append(label(view, cut(header.missing, box.w - 32), box.x + 16, box.y + 70, { fill: look.muted }));
   if (path.open === "embeddings") drawEmbeddings(view, svg);
   else drawHeads(view, svg, stage);
@@ -39,7 +40,7 @@ function drawEmbeddings(view, svg) {
   part.vectors.forEach(({ name, values }, at) => {
     const y = box.y + 72 + at * step, sign = at === 0 ? "" : name === "sum" || name.startsWith("after") || name === "projected" ? "= " : "+ ";
     svg.append(label(view, cut(`${sign}${name}: ${values.length} numbers, length ${short(Math.hypot(...values))}`, w), x, y + 12, { fill: look.muted }));
-    svg.append(strip(view, binned(values, 64), limit, { x, y: y + 18, width: w, height: Math.max(14, Math.min(26, step - 34)) }));
+    svg.append(strip(view, binned(values, 64), limit, { x, y: y + 18, width: w, height: Math.max(14, Math.min(26, step - 34)) }, { width: values.length }));
   });
   if (part.note) wrapped(part.note, w, 2).forEach((line, at) => svg.append(label(view, line, x, box.y + box.h - 30 + 18 * at, { fill: look.muted })));
 }
@@ -71,15 +72,12 @@ function thumbnail({ look }, part, head, place) {
 }
 
 function drawThumbnails(view, svg, part) {
-  const { plan, path, look, header } = view, { heads } = plan.inside, [count] = part.thumbnails.shape;
-  const effects = view.back && header.ending?.heads, limit = effects ? peak(effects.values.filter(Number.isFinite)) : 1;
+  const { plan, path, look } = view, { heads } = plan.inside, [count] = part.thumbnails.shape;
   const { kind, at, head: off } = changedPlace(view);
   svg.append(label(view, count === 1 ? "1 head" : `${count} heads`, heads.x, heads.y - 4, { fill: look.muted }));
   for (let head = 0; head < count; head++) {
     const x = heads.x + (head % heads.columns) * (heads.size + 10), y = heads.y + 6 + Math.floor(head / heads.columns) * (heads.size + 20);
-    const chosen = head === path.head;
-    const value = effects ? effects.values[Number(path.open) * effects.shape[1] + head] : NaN;
-    const frame = Number.isFinite(value) ? css(colourAt(look.signed, 0.5 + value / limit / 2)) : chosen ? view.accent : look.neutral;
+    const chosen = head === path.head, { value, frame } = headEffect(view, Number(path.open), head);
     const node = el("g", {},
       thumbnail(view, part, head, { x, y, width: heads.size, height: heads.size }),
       el("rect", { x, y, width: heads.size, height: heads.size, fill: "none", stroke: frame, "stroke-width": Number.isFinite(value) ? 4 : chosen ? 3 : 1 }));
@@ -87,9 +85,16 @@ function drawThumbnails(view, svg, part) {
     if (kind === "head" && at === Number(path.open) && head === off) {
       node.append(el("path", { d: `M${x} ${y} l${heads.size} ${heads.size} m0 ${-heads.size} l${-heads.size} ${heads.size}`, stroke: look.text, "stroke-width": 2, class: "off" }));
     }
-    if (heads.size > 20) node.append(label(view, words, x + heads.size / 2, y + heads.size + 14, { anchor: "middle", weight: chosen ? 700 : 400, size: heads.size > 34 ? SIZE : 12 }));
+    if (heads.size > 20) node.append(label(view, words, x + heads.size / 2, y + heads.size + 14, { anchor: "middle", weight: chosen ? 700 : 400 }));
     svg.append(button(node, `Head ${head} of layer ${path.open}${Number.isFinite(value) ? `, change without it ${fixed(value, 4)}` : ""}`, () => view.openHead(head), chosen));
   }
+}
+
+// How much the number changes without a head, where that is shown, and the colour of the head's frame.
+function headEffect({ back, header, look, path, accent }, layer, head) {
+  const effects = back && header.ending?.heads, value = effects ? effects.values[layer * effects.shape[1] + head] : NaN;
+  if (!Number.isFinite(value)) return { value: NaN, frame: head === path.head ? accent : look.neutral };
+  return { value, frame: css(colourAt(look.signed, 0.5 + value / peak(effects.values.filter(Number.isFinite)) / 2)) };
 }
 
 function drawRibbons(view, svg, part) {
@@ -97,14 +102,15 @@ function drawRibbons(view, svg, part) {
   const { keys, rest } = view.ribbons;
   const who = path.head === null ? (header.heads === 1 ? "" : "mean of the heads: ") : `head ${path.head}: `;
   const left = ribbons.x, right = ribbons.x + ribbons.w - 10, tall = 64, colour = look.parts.attention;
-  const to = Math.max(lanes[path.token].mid, plan.inside.heads.y + 4 + tall / 2); // below the title
+  const highest = plan.inside.heads.y + 4, lowest = plan.top + plan.body; // between the title and what stands below
+  const between = (key, thick, words = 0) => clamp(lanes[key].mid, highest + thick / 2, lowest - words - thick / 2), to = between(path.token, tall, 24);
   const title = `${who}where “${header.labels[path.token]}” looks`;
-  const start = plan.inside.heads.x + (plan.inside.heads.size + 10) * plan.inside.heads.columns;
+  const start = plan.inside.heads.x + textWidth(`${header.heads} heads`) + 16;
   svg.append(label(view, cut(title, right - start, SIZE, 600), right, plan.inside.heads.y - 4, { weight: 600, anchor: "end" }));
   let at = to - tall / 2;
   const sorted = [...keys].sort((one, other) => one.key - other.key);
   for (const { key, share } of sorted) {
-    const thick = share * tall, from = lanes[key].mid, middle = (left + right) / 2;
+    const thick = share * tall, from = between(key, thick), middle = (left + right) / 2;
     const ribbon = el("path", {
       d: `M${left} ${from - thick / 2} C${middle} ${from - thick / 2} ${middle} ${at} ${right} ${at} V${at + thick} C${middle} ${at + thick} ${middle} ${from + thick / 2} ${left} ${from + thick / 2} Z`,
       fill: colour, "fill-opacity": key === path.key ? 1 : 0.75, stroke: colour, "stroke-width": 0.5, class: "ribbon", "data-share": share,
@@ -115,30 +121,31 @@ function drawRibbons(view, svg, part) {
   }
   if (rest > 0.0005) {
     svg.append(el("path", { d: `M${left + 30} ${at + rest * tall} H${right} V${at} H${left + 60} Z`, fill: look.neutral, class: "ribbon rest", "data-share": rest }));
-    if (ribbons.w > 150) svg.append(haloed(view, label(view, `all others ${fixed(rest)}`, right - 4, at + rest * tall + 16, { anchor: "end", fill: look.muted })));
+    if (ribbons.w > 150) svg.append(haloed(view, label(view, `${restName(view)} ${fixed(rest)}`, right - 4, at + rest * tall + 16, { anchor: "end", fill: look.muted })));
   }
   svg.append(el("rect", { x: right, y: to - tall / 2, width: 7, height: tall, fill: colour, rx: 2 }));
-  let taken = [];
-  for (const { key, share } of keys) {
-    const { mid } = lanes[key];
-    if (taken.some((y) => Math.abs(y - mid) < 15)) continue;
-    taken.push(mid);
-    svg.append(label(view, fixed(share), left - 6, mid + 5, { anchor: "end", weight: share >= 0.1 ? 700 : 400 }));
+  const shares = new Map(keys.map(({ key, share }) => [key, share]));
+  const middle = (key) => between(key, (shares.get(key) ?? 0) * tall), places = labelPlaces(view, middle, highest + 8);
+  for (const [key, share] of shares) {
+    const from = middle(key), y = places.get(key);
+    svg.append(label(view, fixed(share), left - 20, y + 5, { anchor: "end", weight: share >= 0.1 ? 700 : 400 }), leader(view, left - 17, y, left - 2, from));
   }
 }
+
+const restName = ({ header, ribbons }, count = header.labels.length - ribbons.keys.length) => `${count} ${count === 1 ? "other" : "others"}`;
 
 // What enters the layer, what its attention adds, what leaves it, from left to right.
 function drawLayerStrips(view, svg, part, layer) {
   const { header, plan, path, look } = view, { box } = plan, known = view.strips(), y = plan.footY;
-  const [, seq, bins] = known.shape, state = (entry) => known.values.subarray((entry * seq + path.token) * bins, (entry * seq + path.token + 1) * bins);
+  const seq = header.labels.length;
   const turn = (view.now ?? header).measures.find(({ key }) => key === "turn");
-  const rows = [["enters", state(layer), known.levels]];
-  if (part.output) rows.push(["attention adds", binned(part.output.values, bins), peak(part.output.values)]);
-  rows.push([turn ? `leaves, turn ${fixed(turn.values[layer * seq + path.token])}` : "leaves", state(layer + 1), known.levels]);
+  const rows = [["enters", (place) => stateStrip(view, layer, path.token, place)]];
+  if (part.output) rows.push(["attention adds", (place) => strip(view, binned(part.output.values, known.shape[2]), peak(part.output.values), place, { width: part.output.values.length })]);
+  rows.push([turn ? `leaves, turn ${fixed(turn.values[layer * seq + path.token])}` : "leaves", (place) => stateStrip(view, layer + 1, path.token, place)]);
   const w = (box.w - 32 - 16 * (rows.length - 1)) / rows.length;
-  rows.forEach(([name, values, scale], at) => {
+  rows.forEach(([name, made], at) => {
     const x = box.x + 16 + at * (w + 16);
-    svg.append(label(view, cut(name, w), x, y + 6, { fill: look.muted }), strip(view, values, scale, { x, y: y + 12, width: w, height: 20 }));
+    svg.append(label(view, cut(name, w), x, y + 6, { fill: look.muted }), made({ x, y: y + 12, width: w, height: 20 }));
   });
 }
 
@@ -152,17 +159,17 @@ function drawHead(view, svg, layer) {
   const line = (text, at, style = {}) => svg.append(label(view, cut(text, style.room ?? w, SIZE, style.weight), style.x ?? x, y + at, style));
   line(`head ${part.head}: “${query}” asks “${key}”`, 12, { weight: 700, fill: view.accent, room: plan.mode === "wide" ? w - 140 : w });
   if (plan.mode === "wide") drawSwitch(view, svg, `head-${layer}.${part.head}`, SWITCH, `head ${part.head}`, `head ${part.head} of layer ${layer}`, { x: x + w - 130, y: y - 4, w: 130 });
-  line(`query of “${query}”, ${part.query.values.length} numbers`, 36, { room: half, fill: look.muted });
+  line(fitting([`query of “${query}”, ${part.query.values.length} numbers`, `query of “${query}”`], half), 36, { room: half, fill: look.muted });
   line(`key of “${key}”`, 36, { x: x + half + 24, room: half, fill: look.muted });
   svg.append(strip(view, part.query.values, limit, { x, y: y + 42, width: half, height: 20 }), strip(view, part.keyVector.values, limit, { x: x + half + 24, y: y + 42, width: half, height: 20 }));
   line(`their products, number by number; sum ${fixed(part.total)}`, 82, { fill: look.muted });
-  svg.append(strip(view, part.products.values, peak(part.products.values), { x, y: y + 88, width: w, height: 20 }));
+  svg.append(strip(view, part.products.values, peak(part.products.values), { x, y: y + 88, width: w, height: 20 }, { words: (at) => `${short(part.query.values[at])} × ${short(part.keyVector.values[at])}` }));
   const added = part.addedName ? ` ${part.added === null ? "masked" : `+ ${short(part.added)} (${part.addedName})`}` : "";
   const product = `${fixed(part.total)} × ${fixed(part.scaling, 4)} = ${fixed(part.scaled)}${added}`, weight = `weight ${fixed(part.weight, 4)}`;
   const forms = [`${product}  →  softmax over all keys  →  ${weight}`, `${product} → softmax → ${weight}`, `softmax of ${short(part.scaled)}${added}: ${weight}`, weight];
-  line(forms.find((each) => textWidth(each, SIZE, 600) <= w) ?? weight, 130, { weight: 600 });
+  line(fitting(forms, w, 600), 130, { weight: 600 });
   line(`value of “${key}”`, 152, { room: half, fill: look.muted });
-  line(`mix of all values, each × its weight`, 152, { x: x + half + 24, room: half, fill: look.muted });
+  line(fitting(["mix of all values, each × its weight", "mix of values × weights", "mix of values"], half), 152, { x: x + half + 24, room: half, fill: look.muted });
   const most = Math.max(peak(part.value.values), peak(part.mix.values));
   svg.append(strip(view, part.value.values, most, { x, y: y + 158, width: half, height: 20 }), strip(view, part.mix.values, most, { x: x + half + 24, y: y + 158, width: half, height: 20 }));
 }

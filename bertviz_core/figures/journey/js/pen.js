@@ -21,8 +21,15 @@ function cut(text, room, size = SIZE, weight = 400, family = FONT) {
   if (textWidth(text, size, weight, family) <= room) return text;
   const signs = Array.from(text);
   while (signs.length > 1 && textWidth(`${signs.join("")}…`, size, weight, family) > room) signs.pop();
+  if (shortened.size > 999) shortened.clear();
+  shortened.set(`${signs.join("")}…`, text);
   return `${signs.join("")}…`;
 }
+
+const shortened = new Map(); // what was cut last -> the whole text, for the label that is made of it
+
+// The first wording that fits, or as much as fits of the last.
+const fitting = (forms, room, weight) => forms.find((each) => textWidth(each, SIZE, weight) <= room) ?? cut(forms.at(-1), room, SIZE, weight);
 
 function label(view, text, x, y, { size = SIZE, weight = 400, anchor = "start", fill, family, className = "label", rotate, italic, struck } = {}) {
   const node = el("text", {
@@ -31,7 +38,8 @@ function label(view, text, x, y, { size = SIZE, weight = 400, anchor = "start", 
     "text-decoration": struck ? "line-through" : null,
   });
   node.textContent = text;
-  return node;
+  const whole = shortened.get(text);
+  return whole ? tipped(node, () => whole) : node;
 }
 
 // Words that can be read where lines cross them.
@@ -75,10 +83,20 @@ function picture(rows, columns, colour, place) {
 }
 
 // A vector as coloured bins: blue below 0, vermilion above; 0 is the paper.
-function strip(view, values, scale, place) {
+function strip(view, values, scale, place, { words, ...bins } = {}) {
   const limit = scale || 1;
   const image = picture(1, values.length, (_, at) => colourAt(view.look.signed, 0.5 + values[at] / limit / 2), place);
-  return el("g", {}, image, el("rect", { ...place, fill: "none", stroke: view.look.muted, "stroke-width": 0.75, rx: 2 }));
+  const node = el("g", { class: "strip" }, image, el("rect", { ...place, fill: "none", stroke: view.look.muted, "stroke-width": 0.75, rx: 2 }));
+  return tipped(node, (event) => {
+    const at = partAt(node, event, values.length, "x");
+    return `${binWords(values, at, bins)}${words ? ` = ${words(at)}` : ""}`;
+  });
+}
+
+// A token's vector at an entry of hidden_states.
+function stateStrip(view, entry, token, place) {
+  const { values, levels, scale, edges, shape: [, seq, bins] } = view.strips(), from = (entry * seq + token) * bins;
+  return strip(view, values.subarray(from, from + bins), levels, place, { width: edges.at(-1), unit: scale / levels });
 }
 
 const peak = (values) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1;

@@ -1,6 +1,6 @@
 // The operations of an opened layer from left to right, each with its parameters; in words where there is no room.
 const STEP_COLOURS = { attention: "attention", "cross-attention": "attention", "mixing of tokens": "attention", "feed-forward": "feed_forward", norm: "layer_norm" };
-const STEP_SIZE = 13, STEP_GAP = 16, STEP_HEIGHT = 40;
+const STEP_GAP = 16, STEP_HEIGHT = 40;
 
 const counted = (step) => (step.numel === null ? "" : step.numel.toLocaleString("en-US"));
 
@@ -11,7 +11,7 @@ function stepBoxes(steps, room) {
   for (const added of ["+ what entered", "+"]) {
     const boxes = steps.map((step) => {
       const name = step.kind === "add" ? added : step.name;
-      return { step, name, w: Math.max(textWidth(name, STEP_SIZE), textWidth(counted(step), STEP_SIZE)) + 14 };
+      return { step, name, w: Math.max(textWidth(name), textWidth(counted(step))) + 14 };
     });
     const taken = boxes.reduce((sum, { w }) => sum + w, STEP_GAP * (boxes.length - 1));
     if (taken <= room) return boxes;
@@ -34,8 +34,8 @@ function drawSteps(view, svg, stage) {
     const adds = step.kind === "add", high = adds ? 24 : STEP_HEIGHT;
     const node = el("g", { class: "step", "data-numel": step.numel },
       el("rect", { x, y: middle - high / 2, width: w, height: high, rx: adds ? 12 : 4, fill: look.paper, stroke: adds ? look.muted : colour, "stroke-width": adds ? 1 : 2 }),
-      label(view, name, x + w / 2, adds ? middle + 4.5 : y + 16, { size: STEP_SIZE, anchor: "middle" }),
-      adds ? null : label(view, counted(step), x + w / 2, y + 33, { size: STEP_SIZE, anchor: "middle", fill: look.muted }));
+      label(view, name, x + w / 2, adds ? middle + 4.5 : y + 16, { anchor: "middle" }),
+      adds ? null : label(view, counted(step), x + w / 2, y + 33, { anchor: "middle", fill: look.muted }));
     node.append(el("title"));
     node.lastChild.textContent = adds ? "Add what entered the block" : `${step.name}: ${counted(step)} parameters`;
     svg.append(node);

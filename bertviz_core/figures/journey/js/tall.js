@@ -2,7 +2,12 @@
 function drawTall(view, svg) {
   const { header, path, plan, look } = view, { width } = plan, seq = Math.max(header.labels.length, 1), x = 8, w = width - 16;
   const word = header.labels[path.token] ?? "your text", { kind, at } = changedPlace(view), masked = kind === "mask" && at === path.token ? ", masked" : isNew(view, path.token) ? ", new" : "";
-  svg.append(label(view, cut(`“${word}”, token ${path.token} of ${seq}${masked}`, w, 16, 700), x, 24, { weight: 700, size: 16 }));
+  const shares = view.back && header.ending?.tokens?.values, room = shares ? w - 112 : w;
+  svg.append(label(view, cut(`“${word}”, token ${path.token} of ${seq}${masked}`, room, 16, 700), x, 24, { weight: 700, size: 16 }));
+  if (shares) {
+    const rgb = colourAt(look.signed, 0.5 + shares[path.token] / peak(shares) / 2);
+    svg.append(el("rect", { x: x + w - 104, y: 5, width: 104, height: 28, rx: 4, fill: css(rgb), stroke: look.neutral }), label(view, `share ${fixed(shares[path.token], 4)}`, x + w - 52, 24, { anchor: "middle", fill: inkOn(rgb) }));
+  }
   const masks = view.send && header.measures.length, part = masks ? (w - 96) / 2 : (w - 12) / 2;
   if (masks) drawMask(view, svg, { x: x + part + 8, y: 38, w: 80, h: 44 }, "");
   [["previous token", -1, x], ["next token", 1, x + w - part]].forEach(([words, step, left]) => {
@@ -21,11 +26,8 @@ function drawTall(view, svg) {
       label(view, cut(stage.run ? stage.name : `${stage.name} (not run here)`, opens ? 100 : w - 20), x + 10, y + 28, { weight: 600 }));
     if (isLayer) node.append(el("rect", { x: x + 116, y: y + 8, width: 64, height: row.h - 16, rx: 4, fill: css(rgb), stroke: look.neutral }), label(view, value, x + 148, y + 28, { anchor: "middle", fill: inkOn(rgb) }));
     if (isLayer) entry = layer + 1;
-    if (opens && strips) {
-      const [, , bins] = strips.shape, from = (entry * seq + path.token) * bins;
-      node.append(strip(view, strips.values.subarray(from, from + bins), strips.levels, { x: x + 192, y: y + 12, width: w - 202, height: row.h - 24 }));
-    }
-    svg.append(opens ? button(node, `${row.open ? "Close" : "Open"} ${stage.name}${value ? `, ${view.measureName()} ${value}` : ""}`, () => view.open(row.open ? "" : isLayer ? String(layer) : "embeddings"), row.open) : node);
+    if (opens && strips) node.append(stateStrip(view, entry, path.token, { x: x + 192, y: y + 12, width: w - 202, height: row.h - 24 }));
+    svg.append(opens ? button(node, `${row.open ? "Close" : "Open"} ${stage.name}${value ? `, ${shading.effects ? "change without it" : view.measureName()} ${value}` : ""}`, () => view.open(row.open ? "" : isLayer ? String(layer) : "embeddings"), row.open) : node);
     if (row.open) drawTallInner(view, svg, row, layer, { x, w, y: y + row.h + 6 });
   }
   drawTallEnd(view, svg, { x, w, y: plan.endY });
@@ -49,19 +51,19 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
     if (!part) return drawWaiting(view, svg, x, y + 20);
     const limit = Math.max(...part.vectors.map(({ values }) => peak(values)));
     return part.vectors.slice(0, 6).forEach(({ name, values }, at) => svg.append(label(view, cut(`${name}, ${values.length} numbers`, w), x, y + 14 + at * 36, { fill: look.muted }),
-      strip(view, binned(values, 64), limit, { x, y: y + 18 + at * 36, width: w, height: 14 })));
+      strip(view, binned(values, 64), limit, { x, y: y + 18 + at * 36, width: w, height: 14 }, { width: values.length })));
   }
   const part = view.parts.get(partName({ kind: "layer", layer, token: path.token }));
   if (!part) return drawWaiting(view, svg, x, y + 20);
   const [count] = part.thumbnails.shape, { kind, at, head: changed } = changedPlace(view);
   for (let head = 0; head < count; head++) {
     const left = x + (head % row.columns) * 76, top = y + Math.floor(head / row.columns) * 84, chosen = head === path.head;
-    const off = kind === "head" && at === layer && head === changed;
+    const off = kind === "head" && at === layer && head === changed, { value, frame } = headEffect(view, layer, head), effect = Number.isFinite(value);
     const node = el("g", {}, thumbnail(view, part, head, { x: left, y: top, width: 62, height: 62 }),
-      el("rect", { x: left, y: top, width: 62, height: 62, fill: "none", stroke: chosen ? view.accent : look.neutral, "stroke-width": chosen ? 3 : 1 }),
+      el("rect", { x: left, y: top, width: 62, height: 62, fill: "none", stroke: frame, "stroke-width": effect ? 4 : chosen ? 3 : 1 }),
       off && el("path", { d: `M${left} ${top} l62 62 m0 -62 l-62 62`, stroke: look.text, "stroke-width": 2, class: "off" }),
-      label(view, String(head), left + 31, top + 77, { anchor: "middle", weight: chosen ? 700 : 400 }));
-    svg.append(button(node, `Head ${head} of layer ${layer}`, () => view.openHead(head), chosen));
+      label(view, effect ? `${head}: ${fixed(value)}` : String(head), left + 31, top + 77, { anchor: "middle", weight: chosen ? 700 : 400 }));
+    svg.append(button(node, `Head ${head} of layer ${layer}${effect ? `, change without it ${fixed(value, 4)}` : ""}`, () => view.openHead(head), chosen));
   }
   const { keys, rest } = view.ribbons;
   let top = y + row.grid + 22;
@@ -71,7 +73,7 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
     top += 28;
     const room = w - 180;
     const node = el("g", {}, el("rect", { x, y: top - 18, width: w, height: 26, fill: look.paper, "fill-opacity": 0.01 }),
-      label(view, key < 0 ? "all others" : cut(header.labels[key], 110, SIZE, 400, MONO), x, top, { family: key < 0 ? FONT : MONO, weight: key >= 0 && key === path.key ? 700 : 400 }),
+      label(view, key < 0 ? restName(view) : cut(header.labels[key], 110, SIZE, 400, MONO), x, top, { family: key < 0 ? FONT : MONO, weight: key >= 0 && key === path.key ? 700 : 400 }),
       el("rect", { x: x + 118, y: top - 12, width: Math.max(room * share, 1), height: 14, rx: 2, fill: key < 0 ? look.neutral : look.parts.attention, class: "ribbon", "data-share": share }),
       label(view, fixed(share), x + w, top, { anchor: "end" }));
     svg.append(key < 0 || path.head === null ? node : button(node, `Key ${key}: ${header.labels[key]}, ${fixed(share)}`, () => view.openKey(key), key === path.key));
@@ -97,7 +99,10 @@ function drawTallEnd(view, svg, { x, w, y }) {
     } else if (now) svg.append(label(view, "without the change", x, (top += 18), { fill: view.look.muted }));
     top += 30;
   }
-  if (now) {
+  if (view.back && ending) {
+    drawBackRamp(view, svg, x, top - 10, "without it");
+    top += 26;
+  } else if (now) {
     drawDifferenceRamp(view, svg, x, top - 10, view.measure());
     top += 26;
   }
@@ -105,4 +110,5 @@ function drawTallEnd(view, svg, { x, w, y }) {
     svg.append(label(view, line, x, top));
     top += 20;
   }
+  if (ending?.layers || ending?.tokens) drawTurn(view, svg, { x, y: top - 6, width: w, height: 44 });
 }

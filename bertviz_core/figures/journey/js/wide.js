@@ -13,10 +13,10 @@ function drawWide(view, svg) {
   }
   if (plan.box) drawBox(view, svg);
   drawEnd(view, svg);
-  drawLegend(view, svg, plan.height - BOTTOM + 26 - (view.now ? 24 : 0));
+  drawLegend(view, svg, plan.legendY);
 }
 
-const many = (view) => view.plan.lanes.length > 80;
+const many = (view) => view.plan.lanes.length > SEVERAL;
 
 function drawHeadings(view, svg) {
   const { header, plan, look, path } = view;
@@ -74,7 +74,7 @@ function drawTokens(view, svg) {
   drawGone(view, svg);
   const shares = view.back && header.ending?.tokens?.values, limit = shares ? peak(shares) : 1, { kind, at: changed } = changedPlace(view);
   header.labels.forEach((text, at) => {
-    const lane = plan.lanes[at], chosen = at === path.token, height = Math.min(lane.h - (lane.h > 16 ? 6 : 2), 34);
+    const lane = plan.lanes[at], chosen = at === path.token, height = Math.min(lane.h - (lane.h > 20 ? 6 : 2), 34);
     const rgb = shares ? colourAt(look.signed, 0.5 + shares[at] / limit / 2) : channels(chosen ? look.neutral : look.paper);
     const small = lane.h < 16, size = small ? 12 : SIZE, fresh = isNew(view, at);
     const node = el("g", {},
@@ -93,22 +93,22 @@ function drawManyTokens(view, svg) {
   const { header, plan, path, look } = view, height = plan.lanes.length * plan.lanes[0].h;
   const field = el("rect", { x: plan.token.w - 12, y: plan.lanes[0].y, width: 10, height, fill: look.neutral, rx: 3, class: "lanes" });
   field.style.cursor = "pointer";
-  field.addEventListener("click", (event) => {
-    const box = field.getBoundingClientRect();
-    view.choose(clamp(Math.floor(((event.clientY - box.top) / box.height) * plan.lanes.length), 0, plan.lanes.length - 1));
-  });
-  svg.append(field);
-  const { kind, at: changed } = changedPlace(view), partners = view.ribbons?.keys.map(({ key }) => key) ?? [];
-  let free = [];
-  for (const at of [path.token, ...partners.filter((key) => key !== path.token)]) {
-    const { mid } = plan.lanes[at];
-    if (free.some((y) => Math.abs(y - mid) < 17)) continue;
-    free.push(mid);
-    const chosen = at === path.token;
-    svg.append(label(view, cut(header.labels[at], plan.token.w - 20, SIZE, chosen ? 700 : 400, MONO), plan.token.w - 16, mid + 5,
-      { anchor: "end", weight: chosen ? 700 : 400, family: MONO, italic: header.special.includes(at), struck: kind === "mask" && at === changed }));
+  field.addEventListener("click", (event) => view.choose(partAt(field, event, plan.lanes.length, "y")));
+  svg.append(tipped(field, (event) => tokenWords(view, partAt(field, event, plan.lanes.length, "y"))));
+  const { kind, at: changed } = changedPlace(view), x = plan.token.w - 32;
+  for (const [at, y] of labelPlaces(view, (key) => plan.lanes[key].mid, plan.top + 8)) {
+    const chosen = at === path.token, weight = chosen ? 700 : 400;
+    svg.append(leader(view, x + 2, y, x + 18, plan.lanes[at].mid), label(view, cut(header.labels[at], x - 2, SIZE, weight, MONO), x, y + 5,
+      { anchor: "end", weight, family: MONO, italic: header.special.includes(at), struck: kind === "mask" && at === changed }));
   }
 }
+
+// Heights of the words and numbers of the chosen token and its partners.
+const labelPlaces = ({ plan, path, ribbons }, mid, least) => spread([path.token, ...(ribbons?.keys.map(({ key }) => key) ?? [])], mid, plan.lanes[0].h < SIZE ? 17 : SIZE, least);
+
+const leader = ({ look }, x1, y1, x2, y2) => el("line", { x1, y1, x2, y2, stroke: look.muted, "stroke-width": 0.75 });
+
+const tokenWords = ({ header }, at) => `Token ${at}: ${header.labels[at]}`;
 
 function drawFirst(view, svg, column) {
   const { plan, look } = view, strips = view.strips();
@@ -117,11 +117,11 @@ function drawFirst(view, svg, column) {
   const group = el("g", {});
   if (many(view)) {
     group.append(picture(seq, bins, colour, { x: column.x, y: plan.lanes[0].y, width: column.w, height: seq * plan.lanes[0].h }));
+    tipped(group, (event) => tokenWords(view, partAt(group, event, seq, "y")));
   } else {
     plan.lanes.forEach((lane, row) => {
       const height = Math.min(lane.h - (lane.h > 16 ? 10 : 3), 24);
-      const place = { x: column.x, y: lane.mid - height / 2, width: column.w, height };
-      group.append(picture(1, bins, (_, at) => colour(row, at), place), el("rect", { ...place, fill: "none", stroke: look.muted, "stroke-width": 0.75, rx: 2 }));
+      group.append(stateStrip(view, 0, row, { x: column.x, y: lane.mid - height / 2, width: column.w, height }));
     });
   }
   svg.append(button(group, "Open the embeddings", () => view.open("embeddings"), false));
@@ -130,32 +130,25 @@ function drawFirst(view, svg, column) {
 function drawLayer(view, svg, column, number) {
   const { header, plan, path, look } = view, group = el("g", {});
   const shading = shadingOf(view), seq = plan.lanes.length, { kind, at: changed } = changedPlace(view);
-  const effects = view.back && header.ending?.layers?.values;
-  const rgbOf = (at) => {
-    if (effects) return colourAt(look.signed, 0.5 + effects[number] / peak(effects) / 2);
-    return shading ? shading.rgb(number * seq + at) : channels(look.neutral);
-  };
+  const rgbOf = (at) => (shading ? shading.rgb(number * seq + at) : channels(look.neutral));
   if (many(view)) {
     const place = { x: column.x, y: plan.lanes[0].y, width: column.w, height: seq * plan.lanes[0].h };
     group.append(picture(seq, 1, rgbOf, place), el("rect", { ...place, fill: "none", stroke: look.neutral }));
-    group.addEventListener("click", (event) => {
-      const box = group.getBoundingClientRect();
-      view.go({ token: clamp(Math.floor(((event.clientY - box.top) / box.height) * seq), 0, seq - 1), open: String(number), head: null, key: null });
-    });
+    group.addEventListener("click", (event) => view.go({ token: partAt(group, event, seq, "y"), open: String(number), head: null, key: null }));
     group.style.cursor = "pointer";
+    tipped(group, (event) => view.cellWords(number, partAt(group, event, seq, "y")));
   } else {
     plan.lanes.forEach((lane, at) => {
-      const height = Math.min(lane.h - (lane.h > 16 ? 6 : 2), 34), rgb = rgbOf(at), chosen = at === path.token;
+      const height = Math.min(lane.h - (lane.h > 20 ? 6 : 2), 34), rgb = rgbOf(at), chosen = at === path.token;
       const cell = el("g", { class: "cell", "data-layer": number, "data-token": at },
         el("rect", { x: column.x, y: lane.mid - height / 2, width: Math.max(column.w, 1), height, rx: Math.min(4, column.w / 4), fill: css(rgb),
           stroke: chosen ? view.accent : look.neutral, "stroke-width": chosen ? 1.5 : 0.75 }));
-      if ((effects || shading) && column.w >= 46 && height >= 18 && (!effects || chosen)) {
-        cell.append(label(view, effects ? fixed(effects[number], 4) : shading.words(number * seq + at), column.x + column.w / 2, lane.mid + 5, { anchor: "middle", fill: inkOn(rgb), className: "label number" }));
+      if (shading && column.w >= 46 && lane.h >= 18 && seq <= FEW && (!shading.effects || chosen)) {
+        cell.append(label(view, shading.words(number * seq + at), column.x + column.w / 2, lane.mid + 5, { anchor: "middle", fill: inkOn(rgb), className: "label number" }));
       }
       cell.style.cursor = "pointer";
       cell.addEventListener("click", () => view.go({ token: at, open: String(number), head: null, key: null }));
-      cell.addEventListener("pointerenter", () => view.say(view.cellWords(number, at)));
-      group.append(cell);
+      group.append(tipped(cell, () => view.cellWords(number, at)));
     });
   }
   if ((kind === "layer" || kind === "head") && number === changed) group.append(el("rect", { x: column.x - 2, y: plan.top - 33, width: column.w + 4, height: plan.body + 36, fill: "none", stroke: look.text, "stroke-width": 1.5, "stroke-dasharray": "5 3", rx: 5, class: "changed" }));
@@ -181,8 +174,7 @@ function drawEnd(view, svg) {
   const middle = clamp(plan.lanes[path.token].mid, plan.top + 90, plan.top + plan.body - 100), centre = x + w / 2;
   const lines = [];
   if (strips) {
-    const [states, seq, bins] = strips.shape, from = ((states - 1) * seq + path.token) * bins;
-    svg.append(strip(view, strips.values.subarray(from, from + bins), strips.levels, { x: x + 6, y: middle - 46, width: w - 12, height: 24 }));
+    svg.append(stateStrip(view, strips.shape[0] - 1, path.token, { x: x + 6, y: middle - 46, width: w - 12, height: 24 }));
     svg.append(label(view, "what comes out", centre, middle - 56, { anchor: "middle", weight: 600 }));
     if (!now) lines.push([`${strips.edges.at(-1).toLocaleString("en-US")} numbers`, {}]);
   }
@@ -204,10 +196,15 @@ function drawEnd(view, svg) {
     y += 18;
   }
   if (ending?.layers || ending?.tokens) {
-    const words = view.back ? "back to the text" : "what it rests on";
-    const link = el("g", {}, el("rect", { x: x + 2, y: y - 4, width: w - 4, height: 26, rx: 6, fill: look.paper, stroke: view.accent }), label(view, words, centre, y + 14, { anchor: "middle", fill: view.accent, weight: 600 }));
-    svg.append(button(link, words, () => view.turn(), view.back));
+    drawTurn(view, svg, { x: x + 2, y: y - 4, width: w - 4, height: 26 });
   }
+}
+
+// The button that turns the drawing to what the answer rests on, and back.
+function drawTurn(view, svg, place) {
+  const words = view.back ? "back to the text" : "what it rests on", { x, y, width, height } = place;
+  const link = el("g", {}, el("rect", { ...place, rx: 6, fill: view.look.paper, stroke: view.accent }), label(view, words, x + width / 2, y + height / 2 + 5, { anchor: "middle", fill: view.accent, weight: 600 }));
+  svg.append(button(link, words, () => view.turn(), view.back));
 }
 
 function wrapped(text, room, most) {
@@ -225,15 +222,19 @@ function drawLegend(view, svg, y) {
   const { header, plan, look } = view, x = 2;
   const measure = view.measure(), narrow = plan.width < 760, differences = differencesOf(view, measure);
   if (view.back && header.ending) {
-    const limit = peak(header.ending.layers?.values ?? header.ending.tokens.values);
-    drawRamp(view, svg, x, y, look.signed, fixed(-limit, 4), fixed(limit, 4), narrow ? "" : `change of the number without it (layers), share in it (tokens, up to ${fixed(peak(header.ending.tokens?.values ?? [0]), 4)})`);
+    drawBackRamp(view, svg, x, y, narrow ? "" : `change of the number without it (layers), share in it (tokens, up to ${fixed(peak(header.ending.tokens?.values ?? [0]), 4)})`);
   } else if (differences) {
     drawDifferenceRamp(view, svg, x, y, measure, `: ${measure.name}${narrow ? "" : ` (${measure.unit})`}`);
   } else if (measure) {
     drawRamp(view, svg, x, y, look.scale, "0", fixed(view.most(measure), measure.digits), narrow ? measure.name : `${measure.name}: ${measure.unit}`);
   }
   // Bold letters are wider.
-  for (const [at, line] of wrapped(view.sentence(), (plan.width - 8) * 0.93, 3).entries()) svg.append(label(view, line, x, y + 34 + 20 * at, { weight: at ? 400 : 600 }));
+  for (const [at, line] of wrapped(view.sentence(), (plan.width - 8) * 0.93, header.labels.length > FEW ? 5 : 3).entries()) svg.append(label(view, line, x, y + 34 + 20 * at, { weight: at ? 400 : 600 }));
+}
+
+function drawBackRamp(view, svg, x, y, words) {
+  const { layers, tokens } = view.header.ending, limit = peak((layers ?? tokens).values);
+  drawRamp(view, svg, x, y, view.look.signed, fixed(-limit, 4), fixed(limit, 4), words);
 }
 
 function drawRamp(view, svg, x, y, scale, least, most, words) {

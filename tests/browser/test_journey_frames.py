@@ -1,0 +1,178 @@
+"""The drawing of a journey for long texts, on a phone, on a projector, in a frame of another page and on paper."""
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from bertviz_core import open_model
+from tests.browser.conftest import COLD_MS
+from tests.browser.test_journey import LYING, opened, sentence
+from ui.session import DEFAULT_TEXT
+
+pytestmark = pytest.mark.browser
+FEW = "The bank of the river was steep, and the bank that lends us money was closed all day long."
+SEVERAL = f"{FEW} We walked along the water to the old bridge, and nobody was there but a boat."
+MANY = f"{SEVERAL} {SEVERAL} {FEW}"
+"""24, 42 and 104 tokens."""
+TRACED = {"rests_on": "true", "pair": "I love coding in python."}
+TYPE = """(labels) => Math.min(...labels.map((label) => {
+  return parseFloat(label.getAttribute("font-size")) * label.ownerSVGElement.getScreenCTM().a;
+}))"""
+"""Smallest size of the drawing's letters on the screen, in pixels."""
+SENTENCE = "root => root.view.sentence()"
+INSIDE = """(svg) => {
+  const { left, top, right, bottom } = svg.getBoundingClientRect();
+  return left >= 0 && top >= 0 && right <= window.innerWidth && bottom <= window.innerHeight;
+}"""
+
+
+def test_cells_have_numbers_up_to_24_tokens_and_tell_them_at_the_pointer_beyond(page: Page, server: str) -> None:
+    way = open_model("all-MiniLM-L6-v2").journey
+    for text, numbers in ((FEW, True), (SEVERAL, False)):
+        turns = way(text).to_pandas().set_index(["layer", "token"])["turn"]
+        assert (len(turns) == 6 * 24) == numbers
+        opened(page, server, text=text)
+        cells = page.locator(".journey .cell")
+        written = [each for each in cells.all_text_contents() if each]
+        assert len(written) == numbers * len(turns)
+        cell = page.locator(".journey .cell[data-layer='3'][data-token='11']")
+        cell.hover()
+        expect(page.locator(".journey .tip")).to_contain_text(f"turn of the vector {turns[3, 11]:.3f}")
+    assert "Point at a cell for its numbers." in page.locator(".journey").evaluate(SENTENCE)
+
+
+def test_a_long_text_says_what_it_hides_and_how_much_attention_that_holds(page: Page, server: str) -> None:
+    opened(page, server, text=MANY, layer=2, query=20)
+    page.locator(".journey .ribbon").first.wait_for()
+    named = page.locator(".journey svg [font-family^='Source Code']").count()
+    hidden = re.search(
+        r"(\d+) of (\d+) tokens are drawn without their words", page.locator(".journey").evaluate(SENTENCE)
+    )
+    assert hidden is not None
+    assert int(hidden[1]) + named == int(hidden[2]) == 104
+    ribbons = page.locator(".journey .ribbon:not(.rest)").evaluate_all(
+        "(all) => all.map((each) => Number(each.dataset.share))"
+    )
+    page.locator("[data-name='Head 1 of layer 2']").click()
+    expect(page.locator(".journey .live")).to_contain_text("The grey ribbon holds")
+    page.locator("[data-name='Head 1 of layer 2']").click()
+    expect(page.locator(".journey .live")).to_contain_text("Its heads together")
+    held = re.search(r"The grey ribbon holds (0\.\d+) of the attention, on (\d+) other tokens", sentence(page))
+    assert held is not None
+    assert float(held[1]) == pytest.approx(1 - sum(ribbons), abs=6e-4)
+    assert int(held[2]) + len(ribbons) == 104
+    assert page.locator(".journey svg .label").evaluate_all(LYING) == []
+
+
+@pytest.mark.parametrize("query", [0, 1, 103])
+def test_no_word_lies_on_another_at_the_edges_of_a_long_text(query: int, page: Page, server: str) -> None:
+    for head in (None, 1):
+        opened(page, server, text=MANY, layer=2, query=query, **({} if head is None else {"head": head}))
+        page.locator(".journey .ribbon").first.wait_for()
+        assert page.locator(".journey svg .label").evaluate_all(LYING) == []
+
+
+def test_a_bin_tells_its_dimension_and_the_products_sum_to_the_score(page: Page, server: str) -> None:
+    opened(page, server, layer=2, head=1, query=5)
+    expect(page.locator(".journey svg")).to_contain_text("their products")
+    total = re.search(r"sum (\d+\.\d+)", page.locator(".journey svg").text_content() or "")
+    assert total is not None
+    strip = page.locator(".journey .strip").nth(-4)
+    strip.scroll_into_view_if_needed()
+    box = strip.bounding_box()
+    assert box is not None
+    products = []
+    for at in range(32):
+        page.mouse.move(box["x"] + box["width"] * (at + 0.5) / 32, box["y"] + 8)
+        expect(page.locator(".journey .tip")).to_contain_text(f"dimension {at} of 32:")
+        words = (page.locator(".journey .tip").text_content() or "").replace("−", "-")
+        product, query, key = map(float, re.findall(r"-?\d+\.\d+", words))
+        assert product == pytest.approx(query * key, abs=5e-3)
+        products.append(product)
+    assert sum(products) == pytest.approx(float(total[1]), abs=32 * 5e-4)
+
+
+def test_a_phone_shows_what_the_answer_rests_on_as_the_wide_drawing_does(page: Page, server: str) -> None:
+    opened(page, server, **TRACED)
+    back = page.locator(".journey [data-name='back to the text']")
+    expect(back).to_be_visible(timeout=COLD_MS)
+    effects = [each for each in page.locator(".journey .cell").all_text_contents() if each]
+    assert len(effects) == 6
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.locator(".journey svg")).to_contain_text("share 0.2268")
+    for layer, effect in enumerate(effects):
+        expect(page.locator(f".journey [data-name='Open layer {layer}, change without it {effect}']")).to_have_count(1)
+    page.locator(".journey [data-name^='Open layer 5']").click()
+    expect(page.locator(".journey [data-name^='Head 3 of layer 5, change without it −0.135']")).to_be_visible()
+    expect(back.locator("rect")).to_have_attribute("height", "44")
+    assert page.locator(".journey svg .label").evaluate_all(LYING) == []
+    back.click()
+    expect(page.locator(".journey [data-name^='Close layer 5, turn of the vector']")).to_be_visible()
+    page.locator(".journey [data-name='what it rests on']").click()
+    expect(page.locator(".journey [data-name^='Close layer 5, change without it']")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    "query", [{}, {"layer": "embeddings"}, {"layer": 2}, {"layer": 2, "head": 1}, {"text": FEW, "layer": 2}]
+)
+def test_full_screen_has_letters_of_18_pixels_and_the_whole_drawing(
+    query: dict[str, object], page: Page, server: str
+) -> None:
+    page.set_viewport_size({"width": 1600, "height": 900})
+    opened(page, server, **query)
+    page.get_by_role("button", name="Full screen").click()
+    expect(page.get_by_role("button", name="Leave full screen")).to_be_visible()
+    assert page.locator(".journey svg .label").evaluate_all(TYPE) >= 18
+    bar = page.locator(".journey .bar :is(select, button, span)").evaluate_all(
+        "(all) => Math.min(...all.map((each) => parseFloat(getComputedStyle(each).fontSize)))"
+    )
+    assert bar >= 18
+    assert page.locator(".journey svg").evaluate(INSIDE) == ("text" not in query)
+    assert page.locator(".journey svg .label").evaluate_all(LYING) == []
+    expect(page.locator(".journey")).to_have_css("width", "1600px")
+
+
+@pytest.mark.parametrize("query", [{}, {"layer": 2}, {"layer": 2, "head": 1}, TRACED | {"layer": 5}])
+def test_a_frame_of_16_to_9_holds_the_whole_drawing(query: dict[str, object], page: Page, server: str) -> None:
+    page.set_viewport_size({"width": 1600, "height": 900})
+    opened(page, server, embed="true", figure="only", **query)
+    if "layer" in query:
+        page.locator(".journey .ribbon").first.wait_for(timeout=COLD_MS)
+    assert page.locator(".journey svg").evaluate(INSIDE)
+    assert page.locator(".journey svg .label").evaluate_all(TYPE) >= 17.9
+    assert page.locator(".journey svg .label").evaluate_all(LYING) == []
+
+
+@pytest.mark.parametrize("query", [{"layer": 2, "head": 1}, {"text": MANY}])
+def test_paper_has_the_drawing_on_one_page_in_the_colours_of_print(
+    query: dict[str, object], browser: Browser, server: str
+) -> None:
+    tab = browser.new_page(color_scheme="dark")
+    opened(tab, server, **query)
+    expect(tab.get_by_text("How this is computed")).to_be_visible()
+    expect(tab.locator("[data-test-script-state='notRunning']")).to_have_count(1)
+    paper = tab.locator(".journey svg > rect").first
+    expect(paper).not_to_have_attribute("fill", "#FFFFFF")
+    for landscape in (False, True):
+        assert len(re.findall(rb"/Type /Page\b", tab.pdf(landscape=landscape, print_background=True))) == 1
+    tab.emulate_media(media="print")
+    expect(paper).to_have_attribute("fill", "#FFFFFF")
+    for control in (".journey .bar", ".journey .act", ".journey .close", ".journey .links", ".stExpander"):
+        for each in tab.locator(control).all():
+            expect(each).to_be_hidden()
+    tab.emulate_media(media="screen")
+    expect(paper).not_to_have_attribute("fill", "#FFFFFF")
+    tab.close()
+
+
+def test_the_buttons_above_stand_in_one_row_of_a_narrow_window(page: Page, server: str) -> None:
+    page.set_viewport_size({"width": 900, "height": 900})
+    opened(page, server, text=DEFAULT_TEXT)
+    tops = page.locator(".journey .bar button").evaluate_all(
+        "(all) => all.map((each) => each.getBoundingClientRect().top)"
+    )
+    assert len(set(tops)) == 1
+    select = page.locator(".journey .bar select").first.bounding_box()
+    assert select is not None
+    assert abs(select["y"] - tops[0]) < 8
