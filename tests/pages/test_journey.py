@@ -73,6 +73,12 @@ def test_the_answer_is_followed_back_to_layers_heads_and_tokens(monkeypatch: pyt
     assert len(sent["labels"]) == 8  # the cosine reads the text without the second one
 
 
+def test_without_a_second_text_the_drawing_stays_below_the_sentence_that_asks_for_one() -> None:
+    at = opened("journey", rests_on="true")
+    assert at.info[0].value.startswith("The cosine compares the text with a second one")
+    assert header(at)["ending"] is None
+
+
 def array(at: AppTest, place: Any) -> Any:
     """An array of the message, by its description in the header."""
     (view,) = [each for each in at.get("bidi_component") if each.proto.component_name == "journey_view"]

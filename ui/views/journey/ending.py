@@ -16,7 +16,7 @@ from ui.views.journey.change import edit_button
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
 from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options
-from ui.widgets.target_controls.row import folded_row, target_row
+from ui.widgets.target_controls.row import folded_row, possible_target
 
 HELP = (
     "Picks one number that the model gives for the text and colours the drawing by what it depends on: layers and "
@@ -25,7 +25,7 @@ HELP = (
 
 
 def chosen_ending(name: str) -> ChosenTarget | None:
-    """Return the number that is traced back through the model; None if this is switched off.
+    """Return the number that is traced back through the model; None if this is switched off or lacks a second text.
 
     Raises:
         BertvizError: the number cannot be computed.
@@ -35,7 +35,7 @@ def chosen_ending(name: str) -> ChosenTarget | None:
         if not toggle(param("rests_on"), "What the answer rests on", help=HELP):
             return None
         row = folded_row()
-    return target_row(name, row)
+    return possible_target(name, row)
 
 
 def ending_of(name: str, chosen: ChosenTarget, journey: Journey) -> Ending | None:

@@ -110,11 +110,27 @@ def target_row(name: str, row: TargetRow, alone: bool = False, of_list: bool = F
     Raises:
         BertvizError: the target cannot be computed.
     """
+    return possible_target(name, row, alone, of_list) or st.stop()
+
+
+def possible_target(name: str, row: TargetRow, alone: bool = False, of_list: bool = False) -> ChosenTarget | None:
+    """Do the same, but return None where the second text is missing, so that the page goes on below the examples.
+
+    Args:
+        name: as for `target_row`.
+        row: as for `target_row`.
+        alone: as for `target_row`.
+        of_list: as for `target_row`.
+
+    Raises:
+        BertvizError: the target cannot be computed.
+    """
     offered, probe = _offered(name, alone, of_list), session_probe(name)
     _begin_with(offered.kinds)
     with row.folded:
         kind = choice(TARGET_PARAM, "Target", offered.kinds, help=f"{KINDS_HELP} {offered.missing}".strip())
-    _want_pair(kind, offered.tasks)
+    if _lacks_pair(kind, offered.tasks):
+        return None
     with row.folded:
         chosen = CHOOSERS[kind](name, offered.tasks, None if alone and kind != "cosine" else pair(), probe)
     row.say(chosen)
@@ -146,7 +162,8 @@ def class_row(name: str, row: TargetRow) -> tuple[ChosenTarget, ClassPrediction,
         with row.row:
             place, answer = answered_tags(name, pair())
         return ChosenTarget(f"tag:{answer.labels[answer.best]}@{place}", "logit", text(), pair()), answer, True
-    _want_pair("class", offered.tasks)
+    if _lacks_pair("class", offered.tasks):
+        st.stop()
     head, answer = answered_classes(name, offered.tasks, pair())
     best = answer.labels[answer.best]
     return ChosenTarget(f"class:{best}", "logit", text(), pair()), answer, output_scoring(head) != "number"
@@ -161,18 +178,15 @@ def _begin_with(kinds: tuple[TargetKind, ...]) -> None:
     store(BEGAN, kinds[0])
 
 
-def _want_pair(kind: TargetKind, tasks: tuple[str, ...]) -> None:
-    """End the page with examples where a target needs a second text."""
-    missing = False
+def _lacks_pair(kind: TargetKind, tasks: tuple[str, ...]) -> bool:
+    """Whether a target needs a second text that is missing; in that case, examples are shown."""
     if kind == "cosine":
-        missing = needs_pair("The cosine compares the text with a second one", (None, SECOND_TEXT))
-    elif kind == "answer":
-        missing = needs_pair("The text is a question, and its answer is looked for in a second one", QUESTION)
-    elif kind == "class" and "sequence-classification" not in tasks:
-        what = f"Whether a text {NEXT_SENTENCE[0]} is asked of two texts"
-        missing = needs_pair(what, (None, SECOND_TEXT))
-    if missing:
-        st.stop()
+        return needs_pair("The cosine compares the text with a second one", (None, SECOND_TEXT))
+    if kind == "answer":
+        return needs_pair("The text is a question, and its answer is looked for in a second one", QUESTION)
+    if kind == "class" and "sequence-classification" not in tasks:
+        return needs_pair(f"Whether a text {NEXT_SENTENCE[0]} is asked of two texts", (None, SECOND_TEXT))
+    return False
 
 
 def _offered(name: str, alone: bool, of_list: bool) -> _Offered:
