@@ -10,15 +10,16 @@ function drawBox(view, svg) {
   const stage = header.stages.find((each, index) => (path.open === "embeddings" ? each.kind === "embeddings" : each.kind === "layer" && String(layerAt(header.stages, index)) === path.open));
   const switches = view.send && header.measures.length && path.open !== "embeddings", room = box.w - (switches ? 192 : 104) - textWidth(name, 16, 700);
   if (switches) drawSwitch(view, svg, `layer-${path.open}`, SWITCH, name, { x: box.x + box.w - 154, y: box.y + 6, w: 80 });
-  if (room > 60) svg.append(label(view, fitting([buildOf(stage), (stage.build || buildOf(stage)).split(", ")[0]], room), box.x + 28 + textWidth(name, 16, 700), box.y + 24, { fill: look.muted }));
+  if (room > 60) svg.append(label(view, fitting(buildsOf(stage), room), box.x + 28 + textWidth(name, 16, 700), box.y + 24, { fill: look.muted }));
   if (header.missing) return svg.append(label(view, cut(header.missing, box.w - 32), box.x + 16, box.y + 70, { fill: look.muted }));
   if (path.open === "embeddings") drawEmbeddings(view, svg);
   else drawHeads(view, svg, stage);
 }
 
-function buildOf({ kind, build, steps, numel, note }) {
-  const words = build || steps.map(({ name }) => name).join(", ");
-  return kind === "layer" && note && !numel ? `${words}, shared with an earlier layer` : words;
+// How a stage is built, in ever fewer words.
+function buildsOf({ kind, build, steps, numel, note }) {
+  const words = build ? build.split(", ") : steps.map(({ name }) => name), shared = kind === "layer" && note && !numel ? ["shared with an earlier layer"] : [];
+  return [[...words, ...shared], [words[0], ...shared], shared.length ? shared : [words[0] ?? ""]].map((each) => each.join(", "));
 }
 
 const place = ({ x, y, w, h }) => ({ x, y, width: w, height: h });
