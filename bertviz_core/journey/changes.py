@@ -26,17 +26,12 @@ from bertviz_core.trace.verification import check_recording
 class Change:
     """One change of a run."""
 
-    kind: Literal["mask", "head", "layer"]
-    """A token masked, a head ablated, or a layer ablated."""
-    at: int
+    kind: Literal["mask", "head", "layer", "text"]
+    """A token masked, a head ablated, a layer ablated, or the text edited."""
+    at: int = 0
     """Position of the token, or index of the layer."""
     head: int = 0
     """Index of the head, for "head"."""
-
-    def __str__(self) -> str:
-        """Return the change as a phrase."""
-        named = {"mask": f"token {self.at} masked", "head": f"head {self.head} of layer {self.at} switched off"}
-        return named.get(self.kind, f"layer {self.at} switched off")
 
     def sentence(self, label: str, means: MeanActivations | None) -> str:
         """Return what was changed and how, as a sentence.
@@ -109,14 +104,14 @@ def changed_value(
     Args:
         target: the target.
         tokenizer: tokenizer of the model.
-        change: the change; a masked token is counted in the tokens of the target.
+        change: the change; a masked token is counted in the tokens of the target, which is that of an edited text.
         means: mean activations for mean ablation; None for zero ablation.
 
     Raises:
         BertvizError: this model cannot be changed so, or the target cannot be computed.
     """
-    if change.kind == "mask":
-        row = masked_tokens(tokenizer, target.tokens, change.at)
+    if change.kind in ("mask", "text"):
+        row = target.tokens if change.kind == "text" else masked_tokens(tokenizer, target.tokens, change.at)
         with RUN_LOCK:
             check_recording(target.loaded)
             with torch.inference_mode():

@@ -99,18 +99,20 @@ class Journey:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChangedJourney:
-    """A journey and that of the same text with one change; both have equally many tokens and layers."""
+    """A journey and that of the same text with one change, at the same tokens and layers."""
 
-    change: str
-    """The change, as a phrase."""
     sentence: str
     """What was changed and how, one sentence."""
     before: Journey
-    """The unchanged journey."""
+    """The unchanged journey; of an edited text with the new tokens, at which its numbers are NaN."""
     after: Journey
     """The journey with the change."""
     cosine: Float[np.ndarray, " seq"]
-    """Cosine of each token's last vector before and after."""
+    """Cosine of each token's last vector before and after; NaN for a new token."""
+    origin: tuple[int, ...] | None = None
+    """Position of each token of an edited text before the edit, -1 for a new one; None if the text is not edited."""
+    gone: tuple[tuple[int, str], ...] = ()
+    """Label of each token that only the text before has, and the position of the token that now follows its place."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

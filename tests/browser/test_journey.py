@@ -199,6 +199,55 @@ def drawn(page: Page, differences: Any) -> None:
         assert float(text.replace("−", "-")) == round(float(difference), 3), (layer, token)
 
 
+def test_an_edited_text_is_compared_and_undone_by_clicks_alone(page: Page, server: str) -> None:
+    edited = "I really love my cat snake."
+    opened(page, server)
+    before = page.locator(".journey .cell").evaluate_all(CELLS)
+    page.get_by_role("button", name="Edit the text and compare").click()
+    page.get_by_role("textbox", name="The edited text").fill(edited)
+    page.get_by_role("button", name="Compare", exact=True).click()
+    expect(page.locator(".journey .live")).to_contain_text("Changed: The text is edited: “really” inserted")
+    expect(page.locator("[data-name='Token 2: really, new'][aria-pressed='true']")).to_be_visible()
+    table = open_model("all-MiniLM-L6-v2").journey(DEFAULT_TEXT).changed("text", edited=edited)
+    cells = page.locator(".journey .cell").evaluate_all(CELLS)
+    assert len(cells) == len(table)
+    for (_, _, text), difference in zip(cells, table["turn_difference"], strict=True):
+        assert text == "" if difference != difference else float(text.replace("−", "-")) == round(difference, 3)
+    assert page.locator(".journey .gone title").all_text_contents() == ["gone: pet", "gone: python"]
+    assert page.locator(".journey svg .label").evaluate_all(LYING) == []
+    assert "edited=" not in page.url, "a reader's text is in no address"
+    expect(page.get_by_role("textbox", name="The edited text")).to_have_count(0)
+    page.locator("[data-name='Token 7: .']").click()
+    page.locator("[data-name='Undo the change']").click()
+    expect(page.locator(".journey .banner")).to_have_count(0)
+    expect(page.locator("[data-name='Token 6: .'][aria-pressed='true']")).to_be_visible()
+    assert page.locator(".journey .cell").evaluate_all(CELLS) == before
+
+
+def test_an_opened_layer_says_what_the_change_does_and_opens_again_with_its_head(page: Page, server: str) -> None:
+    opened(page, server, change="layer-1", layer=4, head=2, query=4)
+    expect(page.locator("[data-name='Switch off layer 4']")).to_have_text("switch off layer 4")
+    expect(page.locator("[data-name='Switch off head 2 of layer 4']")).to_have_text("switch off head 2")
+    table = open_model("all-MiniLM-L6-v2").journey(DEFAULT_TEXT).changed("layer-1").query("layer == 4 and token == 4")
+    difference = f"{table['turn_difference'].item():+.3f}".replace("-", "−")
+    expect(page.locator(".journey svg")).to_contain_text(re.compile(f"turn(, now − before:)? {difference}"))
+    page.locator("[data-name='Close layer 4']").click()
+    page.locator("[data-name='Open layer 4']").click()
+    expect(page.locator("[data-name='Head 2 of layer 4'][aria-pressed='true']")).to_be_visible()
+
+
+def test_the_sentence_is_about_what_the_cells_show(page: Page, server: str) -> None:
+    opened(page, server)
+    expect(page.locator(".journey svg")).to_contain_text("A turn of 0 keeps the direction")
+    table = open_model("all-MiniLM-L6-v2").journey(DEFAULT_TEXT).to_pandas().query("token == 5").set_index("layer")
+    page.locator(".journey select").first.select_option("length")
+    longest = f"is longest after layer {table['length'].idxmax()} ({table['length'].max():.2f})"
+    expect(page.locator(".journey svg")).to_contain_text(longest)
+    page.locator(".journey select").first.select_option("entropy")
+    spread = f"In layer {table['entropy'].idxmax()} “python” spreads its attention most"
+    expect(page.locator(".journey svg")).to_contain_text(spread)
+
+
 def test_a_masked_token_is_struck_and_a_saved_picture_says_so(page: Page, server: str) -> None:
     opened(page, server)
     page.locator("[data-name='Token 4: pet']").click()

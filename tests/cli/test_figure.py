@@ -498,6 +498,17 @@ def test_a_journey_is_drawn_with_a_change(run: Command, tmp_path: Path) -> None:
     assert "Head 5 of layer 3 is switched off: its output is replaced by its mean" in page
 
 
+def test_a_journey_is_compared_with_an_edited_text(run: Command, tmp_path: Path) -> None:
+    edited = "Commas, dashes - “quotes” = 😀 שלום."
+    done = run(
+        "journey", MODEL, TEXT, "--set", "change=text", "--set", f"edited={edited}", "-o", str(tmp_path / "a.html")
+    )
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert f"Journey of &#x27;{edited}&#x27; through" in page
+    assert "The text is edited: " in page
+
+
 @pytest.mark.parametrize(("file", "said"), [("a.pdf", ".png, .svg, .html"), ("a", ".png"), ("none/a.svg", "folder")])
 def test_a_file_that_cannot_be_written_is_refused_before_a_model_is_run(
     file: str, said: str, run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

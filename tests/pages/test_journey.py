@@ -99,6 +99,46 @@ def test_a_link_restores_a_change_and_the_table_has_both_numbers() -> None:
     assert "way.changed('head-3.5', mean=True)" in code.value
 
 
+EDITED = "I really love my cat, snake - “x” 😀 שלום."
+
+
+def test_a_link_restores_a_comparison_with_an_edited_text(capsys: pytest.CaptureFixture[str]) -> None:
+    at = opened("journey", change="text", edited=EDITED, journey_table="true", journey_explained="true", layer="1")
+    sent = header(at)
+    assert sent["text"] == EDITED
+    assert sent["labels"][:5] == ["[CLS]", "i", "really", "love", "my"]
+    assert sent["change"]["origin"][:6] == [0, 1, -1, 2, 3, -1]
+    assert sent["change"]["gone"] == [[5, "pet"], [5, "python"]]
+    assert sent["path"]["token"] == 2, "the first new token"
+    expected = open_model("all-MiniLM-L6-v2").journey(DEFAULT_TEXT).changed("text", edited=EDITED)
+    for sides, column in ((sent["measures"], "turn"), (sent["change"]["measures"], "turn_after")):
+        numbers = array(at, next(each for each in sides if each["key"] == "turn")).ravel()
+        assert numbers == pytest.approx(expected[column].to_numpy(), abs=1e-6, nan_ok=True)
+    (part,) = sent["parts"]
+    alone = header(at_edited := opened("journey", text=EDITED, layer="1", query="2"))["parts"][0]
+    assert (array(at, part["rows"]) == array(at_edited, alone["rows"])).all(), "an opened part is of the edited text"
+    (code,) = at.code
+    exec(code.value, {})  # the reader's own use of these lines
+    assert f"[{len(expected)} rows x 13 columns]" in capsys.readouterr().out
+
+
+def test_an_edited_text_is_compared_by_a_button_until_the_text_is_another_one() -> None:
+    at = opened("journey")
+    at.text_area(key="edited").set_value("I love my pet.").run()
+    assert at.query_params["change"] == "text"
+    assert "edited" not in at.query_params
+    assert header(at)["change"]["gone"] == [[5, "python"]]
+    at.text_area(key="text").set_value("I love the river.").run()
+    assert "change" not in at.query_params
+    assert header(at)["change"] is None
+    at.button(key="compare_edited").click().run()
+    assert header(at)["change"]["sentence"].startswith("The text is edited: “the river” → “my pet”")
+
+
+def test_a_link_without_its_edited_text_is_one_sentence() -> None:
+    assert "The text is not edited" in header(opened("journey", change="text"))["change"]["refused"]
+
+
 def test_the_lines_of_the_page_print_the_numbers_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     at = opened("journey", change="layer-1", journey_explained="true")
     (code,) = at.code
@@ -145,6 +185,15 @@ def test_the_answer_has_both_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert effects["changed"] is None
     assert ending["value"] == effects["value"]
     assert ending["changed"] - ending["value"] == pytest.approx(array(at, effects["layers"])[3], abs=1e-5)
+
+
+def test_the_answer_of_an_edited_text_is_that_of_the_text_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "PATIENCE_S", 60)
+    pair = {"rests_on": "true", "pair": "I love coding in python."}
+    ending = header(opened("journey", change="text", edited=EDITED, **pair))["ending"]
+    alone = header(opened("journey", text=EDITED, **pair))["ending"]
+    assert ending["changed"] == pytest.approx(alone["value"], abs=1e-5)
+    assert ending["tokens"] is None
 
 
 @pytest.mark.parametrize(

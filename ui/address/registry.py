@@ -105,6 +105,7 @@ ROWS: tuple[AddressName, ...] = (
         "journey", journey.COLOUR, journey.RIBBON, flag("rests_on", "whether the drawing shows what an answer rests on")
     ),
     *_on("journey", journey_change.CHANGE),
+    *_on("journey predictions", EDITED, linked="asked"),
     *_on("heads", heads.MATRIX, heads.CUT, heads.PRODUCT),
     *_on("journey heads", heads.KEY),
     *_on("heads", flag("heads_row", "whether the row of weights is open as a table")),
@@ -139,7 +140,6 @@ ROWS: tuple[AddressName, ...] = (
     *_on(
         "predictions",
         masked_lm.COMPARE,
-        EDITED,
         EDITED_PAIR,
         _words("labelled_texts", "texts with their labels, one on each line"),
         _words("many_texts", "texts, one on each line"),

@@ -19,6 +19,7 @@ from bertviz_core.questions.interventions.single_text import REMOVED_FOR
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.tables.texts import journey_json, journey_lines
 from bertviz_core.questions.texts.journey_file import journey_page
+from bertviz_core.questions.texts.tokens import EDITED
 from bertviz_core.text import escape_controls, quoted
 
 HEIGHT = 820
@@ -39,46 +40,51 @@ class JourneyResult(Result[Journey]):
         return pd.DataFrame({**columns, **{name: each.ravel() for name, each in measures.items() if each is not None}})
 
     @checked
-    def changed(self, change: str, *, mean: bool = False) -> pd.DataFrame:
+    def changed(self, change: str, *, mean: bool = False, edited: str = "") -> pd.DataFrame:
         """The same journey with one change, one row per layer and token: before, after and difference per number.
 
         Columns: layer, token, label, label_after, then for each of turn, length and entropy NAME, NAME_after and
         NAME_difference (after minus before).
 
         Args:
-            change: "head-LAYER.HEAD" or "layer-LAYER" to switch off, or "mask-POSITION" to mask a token.
+            change: "head-LAYER.HEAD" or "layer-LAYER" to switch off, "mask-POSITION" to mask a token, or "text" to
+                edit the text: the tokens are then those of the edited text, and a new one has no numbers before.
             mean: whether a head or layer is replaced by its mean over the reference set instead of zero.
+            edited: the edited text, for "text".
 
         Raises:
             BertvizError: there is no such head, layer or token, or this model cannot be changed so.
         """
-        after = changed_journey(self._source.model, self._with(change, mean)).result.after
-        before, other = self.to_pandas(), JourneyResult(after, self._source).to_pandas()
+        both = changed_journey(self._source.model, self._with(change, mean, edited)).result
+        before, other = (JourneyResult(each, self._source).to_pandas() for each in (both.before, both.after))
         table = before[["layer", "token", "label"]].assign(label_after=other["label"])
+        if both.origin is not None:
+            table.loc[np.asarray(both.origin)[table["token"]] < 0, "label"] = ""
         for name in before.columns[3:]:
             table[name], table[f"{name}_after"] = before[name], other[name]
             table[f"{name}_difference"] = other[name] - before[name]
         return table
 
     @checked
-    def html(self, *, theme: str = "light", change: str = "", mean: bool = False) -> str:
+    def html(self, *, theme: str = "light", change: str = "", mean: bool = False, edited: str = "") -> str:
         """The drawing as a self-contained HTML page.
 
         Args:
             theme: "light", "dark" or "print".
             change: a change of the run as in `changed`; the drawing then shows differences.
             mean: as in `changed`.
+            edited: as in `changed`.
 
         Raises:
             BertvizError: there is no such theme, or the change is not possible.
         """
         if theme not in THEMES:
             raise TextError(f"There is no theme {quoted(escape_controls(theme), 20)}; choose {', '.join(THEMES)}.")
-        opened, options = self._source.model, self._with(change, mean)
+        opened, options = self._source.model, self._with(change, mean, edited)
         return journey_page(opened, options, theme_named(theme), change=drawn_change(opened, options))[0]
 
     @checked
-    def save(self, path: str, *, theme: str = "light", change: str = "", mean: bool = False) -> None:
+    def save(self, path: str, *, theme: str = "light", change: str = "", mean: bool = False, edited: str = "") -> None:
         """Write the drawing to a self-contained HTML file.
 
         Args:
@@ -86,20 +92,21 @@ class JourneyResult(Result[Journey]):
             theme: "light", "dark" or "print".
             change: a change of the run as in `changed`; the drawing then shows differences.
             mean: as in `changed`.
+            edited: as in `changed`.
 
         Raises:
             BertvizError: there is no such theme, the change is not possible, or the file cannot be written.
         """
-        page = self.html(theme=theme, change=change, mean=mean)
+        page = self.html(theme=theme, change=change, mean=mean, edited=edited)
         try:
             Path(path).write_text(page, encoding="utf-8")
         except OSError as error:
             raise TextError(f"{quoted(escape_controls(path))} cannot be written: {error.strerror}.") from error
 
-    def _with(self, change: str, mean: bool) -> Options:
+    def _with(self, change: str, mean: bool, edited: str) -> Options:
         options = self._source.options
-        values = {**options.values, CHANGE.key: change, REMOVED_FOR.key: REMOVED_FOR.options[mean]}
-        return replace(options, values=values)
+        values = {CHANGE.key: change, REMOVED_FOR.key: REMOVED_FOR.options[mean], EDITED.key: edited}
+        return replace(options, values={**options.values, **values})
 
     def _json(self) -> dict[str, Any]:
         return {"model": self._source.model.name, **journey_json(self.data)}

@@ -142,8 +142,7 @@ def journey_payload(
         "model": escape_controls(journey.model),
         "family": journey.title,
         "revision": journey.revision,
-        "text": _text(None if tokens is None else tokens.text),
-        "pair": _text(None if tokens is None else tokens.pair),
+        "text": None if tokens is None else escape_controls(shortened(tokens.text, LONGEST_TEXT)),
         "rtl": tokens is not None and is_right_to_left(tokens.text),
         "labels": [escape_controls(shortened(label, LONGEST_LABEL)) or "∅" for label in journey.labels],
         "special": special,
@@ -186,10 +185,6 @@ def _message(header: Mapping[str, Any], arrays: _Arrays) -> bytes:
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
     text += b" " * (-(len(text) + 4) % 4)
     return b"".join([struct.pack("<I", len(text)), text, *arrays.parts])
-
-
-def _text(text: str | None) -> str | None:
-    return None if text is None else escape_controls(shortened(text, LONGEST_TEXT))
 
 
 def _measures(journey: Journey, arrays: _Arrays) -> list[dict[str, Any]]:
@@ -240,6 +235,8 @@ def _change(change: DrawnChange | None, arrays: _Arrays) -> dict[str, Any] | Non
         "measures": _measures(both.after, arrays),
         "strips": _strips(both.after, arrays, both.before),
         "cosine": arrays.add(both.cosine),
+        "origin": both.origin,
+        "gone": [(place, escape_controls(shortened(label, LONGEST_LABEL))) for place, label in both.gone],
     }
 
 

@@ -1,4 +1,4 @@
-"""Questions about a run with one change: a token masked, or a head or a layer switched off."""
+"""Questions about a run with one change: a token masked, a head or a layer switched off, or the text edited."""
 
 import re
 from dataclasses import replace
@@ -8,8 +8,11 @@ import numpy as np
 from bertviz_core.errors import Named, TextError
 from bertviz_core.figures.journey.payload import DrawnChange
 from bertviz_core.hidden_states.geometry import cosine
+from bertviz_core.interventions.targets.parsing import parse_target
+from bertviz_core.interventions.targets.target import Target
 from bertviz_core.journey.changes import Change, ablated_trace, changed_value, masked_tokens
 from bertviz_core.journey.results import ChangedJourney
+from bertviz_core.journey.wording import compare_wordings
 from bertviz_core.questions.interventions.single_text import MEAN, REMOVED_FOR, means_in_place
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET, layers_and_heads, read_tokens, target
 from bertviz_core.questions.opened import Opened
@@ -17,13 +20,16 @@ from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.question import SILENT, Answer, question
 from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.questions.texts.journey import journey, journey_of
+from bertviz_core.questions.texts.tokens import EDITED
 from bertviz_core.text import escape_controls
 
-CHANGE = Param("change", "text", "the change of the run: head-LAYER.HEAD, layer-LAYER or mask-POSITION")
-FORMS = re.compile(r"(?:head-(\d{1,9})\.(\d{1,9})|layer-(\d{1,9})|mask-(\d{1,9}))", re.ASCII)
+TEXT = "text"
+WAYS = "head-LAYER.HEAD, layer-LAYER, mask-POSITION, or text with edited=TEXT"
+CHANGE = Param("change", "text", f"the change of the run: {WAYS}")
+FORMS = re.compile(rf"(?:head-(\d{{1,9}})\.(\d{{1,9}})|layer-(\d{{1,9}})|mask-(\d{{1,9}})|{TEXT})", re.ASCII)
 
 
-@question(params=(CHANGE, REMOVED_FOR))
+@question(params=(CHANGE, REMOVED_FOR, EDITED))
 def changed_journey(opened: Opened, options: Options) -> Answer[ChangedJourney]:
     """Effect of every layer on every token, before and after one change of the run."""
     plain = replace(options, values={})  # for which the unchanged journey may be cached
@@ -31,22 +37,30 @@ def changed_journey(opened: Opened, options: Options) -> Answer[ChangedJourney]:
     clean, means = made.result, None
     heads = clean.num_attention_heads
     change = change_of(options, len(clean.tokens), clean.num_hidden_layers, heads, opened.name)
+    before = journey(opened, plain).result
+    if change.kind == "text":
+        edited = replace(_edited(options), values={})
+        other = run(opened, edited)
+        both = compare_wordings(before, journey(opened, edited).result, (clean, other.result))
+        return made.of(both, (*clean.notices, *other.notices))
     if change.kind == "mask":
         changed = opened.trace(masked_tokens(opened.tokenizer, clean.tokens, change.at))
     else:
         means = means_in_place(opened, options, SILENT)
         changed = ablated_trace(opened.loaded, clean.tokens, change, heads, means)
-    before, after = journey(opened, plain).result, journey_of(opened, changed)
     sentence = change.sentence(before.labels[change.at] if change.kind == "mask" else "", means)
     same = cosine(clean.hidden_states[-1], changed.hidden_states[-1])
-    return made.of(ChangedJourney(str(change), sentence, before, after, same), clean.notices)
+    return made.of(ChangedJourney(sentence, before, journey_of(opened, changed), same), clean.notices)
 
 
-@question(params=(TARGET, MEASURE, CHANGE, REMOVED_FOR))
+@question(params=(TARGET, MEASURE, CHANGE, REMOVED_FOR, EDITED))
 def changed_number(opened: Opened, options: Options) -> Answer[float]:
     """The target in a run with one change."""
     made, tokens = target(opened, options), read_tokens(opened, options)
     change = change_of(options, len(tokens), *layers_and_heads(opened), opened.name)
+    if change.kind == "text":
+        found = _same_target(opened, options, made.result)
+        return made.of(changed_value(found, opened.tokenizer, change), made.notices)
     if change.kind == "mask" and not np.array_equal(made.result.tokens.input_ids, tokens.input_ids):
         raise TextError(
             f"The {made.result.title} is computed from other tokens than those drawn, so no token of it can be masked; "
@@ -54,6 +68,24 @@ def changed_number(opened: Opened, options: Options) -> Answer[float]:
         )
     means = None if change.kind == "mask" else means_in_place(opened, options, SILENT)
     return made.of(changed_value(made.result, opened.tokenizer, change, means), made.notices)
+
+
+def _edited(options: Options) -> Options:
+    if options.get(EDITED.key) in ("", options.text()):
+        raise TextError("The text is not edited; give ", Named(EDITED.key), "=TEXT, with other words than the text.")
+    return replace(options, texts=(options.get(EDITED.key),))
+
+
+def _same_target(opened: Opened, options: Options, before: Target) -> Target:
+    """The target of the edited text; raises TextError for another one, or a position where tokens have moved."""
+    found = target(opened, _edited(options)).result
+    placed = parse_target(options.values.get(TARGET.key), options.pair is not None).places
+    if found.title != before.title or (placed and len(found.tokens) != len(before.tokens)):
+        raise TextError(
+            f"The {before.title} of the text is not that of the edited text, whose tokens or answer are others; choose "
+            "a number that both have, such as a class or a cosine."
+        )
+    return found
 
 
 def drawn_change(opened: Opened, options: Options) -> DrawnChange | None:
@@ -86,7 +118,9 @@ def change_of(options: Options, tokens: int, layers: int, heads: int, model: str
     found = FORMS.fullmatch(typed)
     if found is None:
         what = f"There is no change {escape_controls(typed[:20])!r}; give " if typed else "No change was named; give "
-        raise TextError(what, Named(CHANGE.key), " as head-LAYER.HEAD, layer-LAYER or mask-POSITION.")
+        raise TextError(what, Named(CHANGE.key), f" as {WAYS}.")
+    if typed == TEXT:
+        return Change("text")
     of_head, head, layer, position = (None if each is None else int(each) for each in found.groups())
     if position is not None:
         _check("token", position, tokens, "the text")

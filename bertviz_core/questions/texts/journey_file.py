@@ -1,5 +1,7 @@
 """Render a journey as an HTML page, for downloads, the command line and notebooks."""
 
+from dataclasses import replace
+
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.figures.journey.html_file import journey_html
@@ -33,7 +35,9 @@ def journey_page(
         BertvizError: the text is invalid, or there is no such token, layer or head.
     """
     answer = journey(opened, options)
-    way = answer.result
+    way = answer.result if change is None or change.both is None else change.both.before
+    if way.tokens is not None:  # openings are of the text that is drawn
+        options = replace(options, texts=(way.tokens.text,))
     path = path_of(way, options, opened.name)
     openings = () if way.missing else all_openings(opened, options, path.token)
     colour, ribbon = options.choice(COLOUR), options.choice(RIBBON)

@@ -5,7 +5,7 @@ function drawLinks(view) {
   const { header, path } = view, layer = path.open, isLayer = layer !== "" && layer !== "embeddings";
   const head = isLayer ? path.head : null;
   const part = head === null ? null : view.parts.get(partName({ kind: "head", layer, head, token: path.token, key: path.key }));
-  const place = { token: path.token, layer, head, key: part?.key };
+  const place = { token: placeBefore(view, path.token), layer, head, key: part && placeBefore(view, part.key) };
   const opened = layer === "embeddings" ? [["embeddings", "Embeddings"]] : isLayer ? [["layer", `Layer ${layer}`]] : [];
   if (head !== null) opened.push(["head", `Head ${head}`]);
   if (part) opened.push(["cell", `Weight of “${header.labels[part.key]}”`]);

@@ -1,4 +1,4 @@
-"""The change of the run that the address names: what the drawing shows of it, and the number at the end."""
+"""The change of the run: the field for an edited text, what the drawing shows, and the number at the end."""
 
 from dataclasses import replace
 
@@ -7,17 +7,47 @@ import streamlit as st
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.journey.payload import DrawnChange, Ending
 from bertviz_core.journey.results import Journey
-from bertviz_core.questions.interventions.journey_change import CHANGE, changed_number, drawn_change
+from bertviz_core.questions.interventions.journey_change import CHANGE, TEXT, changed_number, drawn_change
 from bertviz_core.questions.interventions.single_text import MEAN, REMOVED_FOR
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.texts.heads import QUERY
+from bertviz_core.questions.texts.tokens import EDITED
+from ui.address.values import put
 from ui.cache.shared_model import SharedModel
+from ui.session import stored
+from ui.widgets import controls
+from ui.widgets.edited_text import edited_text
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options
 
+EDIT_OPEN = "journey_edit_open"
+"""Key of the popover: whether it is open."""
+HELP = "Change, add or remove words: the drawing then shows this text, and its cells the difference from the text."
+
+
+def edit_button() -> None:
+    """Show a button that opens a field for the edited text, with which the drawing is compared."""
+    text = controls.text()
+    if stored(f"{EDITED.key}_of", text) != text and st.query_params.get(CHANGE.key) == TEXT:
+        put(CHANGE.key, None)
+    with st.popover(
+        "Edit the text and compare", type="tertiary", icon=":material/edit:", key=EDIT_OPEN, on_change="rerun"
+    ):
+        edited_text(EDITED, text, "The edited text", help=HELP, on_change=_compare)
+        st.button("Compare", key="compare_edited", on_click=_compare)
+
+
+def _compare() -> None:
+    put(CHANGE.key, TEXT if stored(EDITED.key) != controls.text() else None)
+    put(QUERY.key, None)  # the drawing selects the first new token
+    st.session_state[EDIT_OPEN] = False
+
 
 def change_values() -> dict[str, str]:
-    """The change in the address, as values of parameters; {} for none."""
+    """The change in the address and its edited text, as values of parameters; {} for none."""
     named = {param.key: st.query_params.get(param.key, "") for param in (CHANGE, REMOVED_FOR)}
+    if named[CHANGE.key] == TEXT:
+        named[EDITED.key] = str(stored(EDITED.key) or "")
     return {key: value for key, value in named.items() if value} if named[CHANGE.key] else {}
 
 
@@ -42,6 +72,8 @@ def with_change(
     """Add the number in the changed run to the end of the drawing; if it cannot be computed, a caption says why."""
     if target is None or ending is None or change is None or change.both is None:
         return ending
+    if change.both.origin is not None:
+        ending = replace(ending, tokens=None)  # shares of the tokens before
     try:
         changed = changed_number(shared_model_of(name), target_options(target, change_values()))
     except BertvizError as error:

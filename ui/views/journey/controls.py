@@ -1,5 +1,6 @@
 """Selection and open parts of the drawing, as stored in the address."""
 
+import numpy as np
 import streamlit as st
 
 from bertviz_core.figures.journey.payload import Path
@@ -57,7 +58,9 @@ def path_of(journey: Journey) -> Path:
 
 
 def first_token(journey: Journey) -> int:
-    """Position of the token that is selected by default."""
+    """Position of the token that is selected by default: the first that an edit brought, or the longest."""
+    if journey.turn is not None and np.isnan(journey.turn).any():
+        return int(np.isnan(journey.turn).any(axis=0).argmax())
     return 0 if journey.tokens is None else longest_piece(journey.tokens)
 
 

@@ -12,6 +12,7 @@ from bertviz_core.questions.interventions.attributions import word_attributions
 from bertviz_core.questions.interventions.single_text import zero_effects
 from ui.address.registry import param
 from ui.address.widgets import toggle
+from ui.views.journey.change import edit_button
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
 from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options
@@ -30,6 +31,7 @@ def chosen_ending(name: str) -> ChosenTarget | None:
         BertvizError: the number cannot be computed.
     """
     with st.container(horizontal=True, vertical_alignment="center", key="journey_ending"):
+        edit_button()
         if not toggle(param("rests_on"), "What the answer rests on", help=HELP):
             return None
         row = folded_row()

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from bertviz_core.questions.interventions.journey_change import CHANGE
 from bertviz_core.questions.interventions.single_text import MEAN, REMOVED_FOR
 from bertviz_core.questions.report.library_lines import opening_lines
+from bertviz_core.questions.texts.tokens import EDITED
 from bertviz_core.trace.results import Tokens
 from ui.cache.shared_model import SharedModel
 from ui.widgets.reproduction import LONGEST
@@ -19,8 +20,8 @@ The model runs the text once. For each layer and token:
 CHANGED = """
 With a change the model runs once more. A head that is switched off has its output, before the output projection,
 replaced by zero or by its mean over the reference texts; a layer that is switched off returns its input, or its input
-plus its mean change; a masked token has the id of the mask token. A cell is the number of this run minus that of the
-unchanged run.
+plus its mean change; a masked token has the id of the mask token; of an edited text the tokens that both texts have are
+compared, wherever they stand. A cell is the number of this run minus that of the unchanged run.
 """
 
 
@@ -37,5 +38,6 @@ def journey_code(name: str, tokens: Tokens, change: Mapping[str, str]) -> str:
     lines = [f"{opening_lines(SharedModel(name))}way = model.journey({given})", "print(way.to_pandas())"]
     if change:
         mean = ", mean=True" if change.get(REMOVED_FOR.key) == MEAN else ""
-        lines.append(f"print(way.changed({change[CHANGE.key]!r}{mean}))   # before, after and difference")
+        edited = f", edited={change[EDITED.key]!r}" if EDITED.key in change else ""
+        lines.append(f"print(way.changed({change[CHANGE.key]!r}{mean}{edited}))   # before, after and difference")
     return "\n".join([*lines, ""])

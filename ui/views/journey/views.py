@@ -36,13 +36,15 @@ FILE_HELP = "One file in which the layers and heads of the chosen token still op
 @shown_to_user()
 def drawing_view(name: str, journey: Journey, target: ChosenTarget | None, ending: Ending | None) -> None:
     """Show the drawing; a change, and the content of a part, are computed when the reader asks for them."""
-    path, change = path_of(journey), page_change(name, journey)
-    longest = first_token(journey)
+    change, longest = page_change(name, journey), first_token(journey)
+    both = None if change is None else change.both
+    drawn = journey if both is None else both.before
+    path = path_of(drawn)
     remember_journey(path, journey.layers, longest)
     ending = with_change(name, target, ending, change)
-    openings = [] if journey.missing else _openings(SharedModel(name), journey, path)
+    openings = [] if journey.missing else _openings(SharedModel(name), drawn, path)
     payload = journey_payload(
-        journey,
+        drawn,
         theme=theme_named(session.theme_name()),
         path=path,
         colour=option(questions.COLOUR),
@@ -56,14 +58,13 @@ def drawing_view(name: str, journey: Journey, target: ChosenTarget | None, endin
     )
     journey_view(payload, DRAWING, take_path)
     if openings and path.open != EMBEDDINGS:
-        journey_parts(parts_payload(journey, _next_openings(SharedModel(name), journey, path)), f"{DRAWING}_parts")
+        journey_parts(parts_payload(drawn, _next_openings(SharedModel(name), drawn, path)), f"{DRAWING}_parts")
     if journey.turn is not None:
-        _files(name, journey, path, ending, change)
-        _note(SharedModel(name), journey)
-        both = None if change is None else change.both
+        _files(name, drawn, path, ending, change)
+        _note(SharedModel(name), drawn)
         words = f"The way of token {path.token} through {journey.model}{f'. {both.sentence}' if both else ''}"
-        table = _table(journey, path.token, None if both is None else both.after)
-        folded_table(DRAWING, _with_strongest(table, SharedModel(name), journey, path.token), words)
+        table = _table(drawn, path.token, None if both is None else both.after)
+        folded_table(DRAWING, _with_strongest(table, SharedModel(name), drawn, path.token), words)
         if journey.tokens is not None:
             code = journey_code(name, journey.tokens, {} if both is None else change_values())
             explained(DRAWING, WORDS if both is None else WORDS + CHANGED, code)

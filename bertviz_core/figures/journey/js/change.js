@@ -1,5 +1,5 @@
-// A change of the run: a head or a layer switched off, or a token masked. Python computes it. Here are the buttons that
-// make and undo it, the banner that names it, and the differences that are drawn.
+// A change of the run: a head or a layer switched off, a token masked, or the text edited. Python computes it. Here are
+// the buttons that make and undo it, the banner that names it, and the differences that are drawn.
 function takeChange(view, answered) {
   const { change } = view.header, name = change?.name ?? "", mean = Boolean(change?.mean);
   if (answered) Object.assign(view, { change: name, mean });
@@ -11,12 +11,22 @@ function takeChange(view, answered) {
 }
 
 function alter(view, name, mean = false) {
-  const { labels } = view.header, { token } = view.path;
-  Object.assign(view, { change: name, mean, back: false, focus: name ? "Undo the change" : `Token ${token}: ${labels[token]}` });
+  const { labels } = view.header, { token, key } = view.path, place = placeBefore(view, token);
+  Object.assign(view, { change: name, mean, back: false, focus: name ? "Undo the change" : `Token ${place}: ${labels[token]}` });
   takeChange(view, false);
   if (!name) view.say("The change is undone.");
   draw(view);
-  tell(view);
+  tell(view, { token: place, key: place === token ? key : null });
+}
+
+// Whether only the edited text has a token.
+const isNew = (view, token) => view.header.change?.origin?.[token] === -1;
+
+// The position of a drawn token before the text was edited; of a new one that of the last token before it.
+function placeBefore(view, token) {
+  const origin = view.header.change?.origin;
+  while (token > 0 && origin?.[token] < 0) token--;
+  return Math.max(origin?.[token] ?? token, 0);
 }
 
 // What is changed in the drawn run: its kind, the layer or token, and the head.
@@ -31,8 +41,9 @@ function bannerWords(view) {
   if (!view.change) return [];
   if (view.waiting) return ["One moment: the model runs with the change …"];
   if (!view.now) return [`Not changed: ${change.refused}`];
-  const cells = view.back ? "The colours show what the answer rests on without the change." : "The cells show now − before.";
-  const opened = view.path.open === "" ? "" : " The opened part shows the run without the change.";
+  const fresh = change.origin?.includes(-1) ? " A new token, dashed, has no number before." : "";
+  const cells = view.back ? "The colours show what the answer rests on without the change." : `The cells show now − before.${fresh}`;
+  const opened = view.path.open === "" ? "" : ` The opened part shows the ${change.origin ? "edited text" : "run without the change"}.`;
   return [`Changed: ${change.sentence}`, cells + opened];
 }
 
@@ -42,7 +53,7 @@ function bannerOf(view, width) {
   if (!words.length) return { height: 0, draw: () => {} };
   const undo = view.now || view.waiting ? ["undo", "Undo the change"] : ["close", "Close the message"];
   const buttons = [[...undo, () => alter(view, "")]];
-  if (view.now && changedPlace(view).kind !== "mask") {
+  if (view.now && ["head", "layer"].includes(changedPlace(view).kind)) {
     const [what, name] = view.mean ? ["zero instead", "Replace by zero instead"] : ["mean instead", "Replace by the mean instead"];
     buttons.unshift([what, name, () => alter(view, view.change, !view.mean)]);
   }
@@ -73,18 +84,17 @@ function drawChip(view, svg, words, name, { x, y, w, h = 24 }, act, pressed) {
   svg.append(button(el("g", { class: "act" }, frame, text), name, act, pressed));
 }
 
-// The button that makes a change where its part stands, and undoes it.
-function drawSwitch(view, svg, change, [off, on], what, place) {
-  const pressed = view.change === change && Boolean(view.now || view.waiting);
-  const name = pressed ? on : off;
-  drawChip(view, svg, place.words && !pressed ? place.words : name, `${name[0].toUpperCase()}${name.slice(1)} ${what}`, place, () => alter(view, pressed ? "" : change), pressed);
-}
-
 const SWITCH = ["switch off", "switch on"];
 
-function drawMask(view, svg, place) {
-  const { path, header } = view, text = header.labels[path.token];
-  if (header.measures.length) drawSwitch(view, svg, `mask-${path.token}`, ["mask", "unmask"], `token ${path.token}: ${text}`, { words: `mask “${text}”`, ...place });
+// The button that makes a change where its part stands, and undoes it: what it switches, and where that is.
+function drawSwitch(view, svg, change, [off, on], what, where, place) {
+  const pressed = view.change === change && Boolean(view.now || view.waiting), verb = pressed ? on : off;
+  drawChip(view, svg, `${verb} ${what}`, `${verb[0].toUpperCase()}${verb.slice(1)} ${where}`, place, () => alter(view, pressed ? "" : change), pressed);
+}
+
+function drawMask(view, svg, place, what) {
+  const { path: { token }, header } = view, text = header.labels[token];
+  if (header.measures.length && !isNew(view, token)) drawSwitch(view, svg, `mask-${placeBefore(view, token)}`, ["mask", "unmask"], what ?? `“${text}”`, `token ${token}: ${text}`, place);
 }
 
 // After minus before of a measure, and the end of its colours: at least one unit of the last decimal.
@@ -92,11 +102,12 @@ function differencesOf(view, measure) {
   const after = view.now?.measures.find(({ key }) => key === measure?.key);
   if (!after) return null;
   after.differences ??= after.values.map((value, at) => value - measure.values[at]);
-  after.limit ??= after.differences.reduce((most, value) => Math.max(most, Math.abs(value)), 10 ** -measure.digits);
+  after.limit ??= after.differences.reduce((most, value) => Math.max(most, Math.abs(value) || 0), 10 ** -measure.digits);
   return { values: after.differences, after: after.values, limit: after.limit };
 }
 
 const signed = (value, digits) => {
+  if (Number.isNaN(value)) return "";
   const text = value.toFixed(digits);
   return Number(text) === 0 ? text.replace("-", "") : value > 0 ? `+${text}` : minus(text);
 };
@@ -107,9 +118,9 @@ function shadingOf(view) {
   const effects = view.back && view.header.ending?.layers?.values, seq = view.header.labels.length, most = effects && peak(effects);
   if (effects) return { effects, rgb: (at) => colourAt(diverging, 0.5 + effects[Math.floor(at / seq)] / most / 2), words: (at) => fixed(effects[Math.floor(at / seq)], 4) };
   if (!measure) return null;
-  const { values, digits } = measure;
-  if (!differences) return { rgb: (at) => colourAt(scale, values[at] / view.most(measure)), words: (at) => fixed(values[at], digits) };
-  return { rgb: (at) => colourAt(diverging, 0.5 + differences.values[at] / differences.limit / 2), words: (at) => signed(differences.values[at], digits) };
+  const { values, digits } = measure, rgbOf = (share, colours) => (Number.isNaN(share) ? channels(view.look.paper) : colourAt(colours, share));
+  if (!differences) return { rgb: (at) => rgbOf(values[at] / view.most(measure), scale), words: (at) => fixed(values[at], digits) };
+  return { rgb: (at) => rgbOf(0.5 + differences.values[at] / differences.limit / 2, diverging), words: (at) => signed(differences.values[at], digits) };
 }
 
 function drawDifferenceRamp(view, svg, x, y, measure, words = "") {
@@ -121,6 +132,7 @@ function drawDifferenceRamp(view, svg, x, y, measure, words = "") {
 function measureWords(view, measure, at) {
   const { name, values, digits } = measure, differences = differencesOf(view, measure);
   if (!differences) return `${name} ${fixed(values[at], digits)}`;
+  if (Number.isNaN(values[at])) return `${name} now ${fixed(differences.after[at], digits)}`;
   return `${name} before ${fixed(values[at], digits)}, now ${fixed(differences.after[at], digits)} (${signed(differences.values[at], digits)})`;
 }
 
@@ -128,6 +140,10 @@ function measureWords(view, measure, at) {
 function changedSentence(view) {
   const { header, path, now } = view, measure = view.measure(), seq = header.labels.length, { values } = differencesOf(view, measure);
   const word = `“${header.labels[path.token]}”`, cell = (layer) => layer * seq + path.token;
+  if (isNew(view, path.token)) {
+    const layers = path.open === "" || path.open === "embeddings" ? "" : ` Layer ${path.open}: ${measureWords(view, measure, cell(Number(path.open)))}.`;
+    return `${word} is new in the text and has no number before.${layers || " Choose another token to see how it moved."}`;
+  }
   const own = Array.from({ length: header.layers }, (_, layer) => Math.abs(values[cell(layer)])), most = own.indexOf(Math.max(...own));
   const words = [`What comes out for ${word} has the cosine ${fixed(now.cosine.values[path.token], 4)} to before.`];
   const unchanged = Number(own[most].toFixed(measure.digits)) === 0;
@@ -135,6 +151,16 @@ function changedSentence(view) {
   const layer = path.open === "" || path.open === "embeddings" ? most : Number(path.open);
   if (layer !== most) words.unshift(`Layer ${layer}: ${measureWords(view, measure, cell(layer))}.`);
   return words.join(" ");
+}
+
+// Where a token of the text before is gone, between two lanes.
+function drawGone(view, svg) {
+  const { lanes, token } = view.plan;
+  for (const [place, text] of view.header.change?.gone ?? []) {
+    const y = lanes[0].y + place * lanes[0].h, name = el("title");
+    name.textContent = `gone: ${text}`;
+    svg.append(el("line", { x1: 0, x2: token.w, y1: y, y2: y, stroke: view.look.text, "stroke-width": 2, "stroke-dasharray": "2 3", class: "gone" }, name));
+  }
 }
 
 // Two numbers as a bar from 0: now filled, before as an outline.

@@ -19,7 +19,7 @@ function journeyView({ data, parentElement, setStateValue }) {
     view.colour = header.colour;
     view.ribbon = header.ribbon;
   }
-  if (other) view.cursor = null;
+  if (other) Object.assign(view, { cursor: null, heads: {} });
   const ending = header.ending && JSON.stringify([header.ending.title, header.ending.value]);
   if (ending !== view.ending) Object.assign(view, { ending, back: Boolean(header.ending) && !header.change });
   view.path.token = clamp(view.path.token, 0, Math.max(header.labels.length - 1, 0));
@@ -32,21 +32,25 @@ function journeyView({ data, parentElement, setStateValue }) {
 }
 
 function newView(root) {
-  const view = { root, serial: 0, path: { token: 0, open: "", head: null, key: null }, change: "", mean: false, back: false, cursor: null, drawnAt: 0 };
+  const view = { root, serial: 0, path: { token: 0, open: "", head: null, key: null }, change: "", mean: false, back: false, cursor: null, heads: {}, drawnAt: 0 };
   view.sheet = root.querySelector(".sheet");
   view.live = root.querySelector(".live");
   view.bar = root.querySelector(".bar");
   view.watcher = new ResizeObserver(() => Math.abs(view.sheet.clientWidth - view.drawnAt) > 1 && draw(view));
   view.measure = () => view.header.measures.find(({ key }) => key === view.colour) ?? view.header.measures[0];
   view.measureName = () => `${view.now ? "now − before, " : ""}${view.measure()?.name ?? ""}`;
-  view.most = (measure) => (measure.most ??= Math.max(...chunkMost(measure.values), 1e-9));
+  view.most = (measure) => (measure.most ??= measure.values.reduce((most, value) => (value > most ? value : most), 1e-9));
   view.strips = () => view.now?.strips ?? view.header.strips;
   view.say = (words) => { view.live.textContent = words; };
   view.cellWords = (layer, token) => cellWords(view, layer, token);
   view.sentence = () => `${sentence(view)} ${hiddenWords(view)}`.trim();
   view.go = (change) => {
+    const { open, head } = view.path;
     view.path = { ...view.path, ...change };
-    view.refused = undefined;
+    if (view.path.open !== open) {
+      view.heads[open] = head; // a layer opens again as it was closed
+      view.path.head = view.heads[view.path.open] ?? null;
+    }
     tell(view); // first, so that the server works while the browser draws
     draw(view);
     view.say(view.sentence());
@@ -89,9 +93,9 @@ function* chunkMost(values) {
   for (let from = 0; from < values.length; from += 4096) yield Math.max(...values.subarray(from, from + 4096));
 }
 
-function tell(view) {
+function tell(view, moved) {
   view.serial += 1;
-  view.send?.("path", { serial: view.serial, identity: view.header.identity, ...view.path, colour: view.colour, ribbon: view.ribbon, change: view.change, mean: view.mean });
+  view.send?.("path", { serial: view.serial, identity: view.header.identity, ...view.path, ...moved, colour: view.colour, ribbon: view.ribbon, change: view.change, mean: view.mean });
 }
 
 function draw(view) {
@@ -124,19 +128,27 @@ function cellWords(view, layer, token) {
   return `Layer ${layer}, token ${token} “${header.labels[token]}”: ${values.join(", ")}.`;
 }
 
+// A measure in sentences: of the layer with the most, of another one, and what its ends mean.
+const SENTENCES = {
+  turn: [(layer, word) => `Layer ${layer} turned ${word} most`, (layer, word) => `Layer ${layer} turned ${word} by`, "A turn of 0 keeps the direction of the vector, 1 is a right angle."],
+  length: [(layer, word) => `The vector of ${word} is longest after layer ${layer}`, (layer, word) => `After layer ${layer} the vector of ${word} has the length`, ""],
+  entropy: [(layer, word) => `In layer ${layer} ${word} spreads its attention most`, (layer, word) => `In layer ${layer} the attention of ${word} has the entropy`, "An entropy of 0 is attention to one token alone."],
+};
+
 // What is seen, in words and with its numbers.
 function sentence(view) {
-  const { header, path } = view, seq = header.labels.length, turn = header.measures.find(({ key }) => key === "turn");
+  const { header, path } = view, seq = header.labels.length, measure = view.measure();
   if (header.missing) return header.missing;
   const word = `“${header.labels[path.token]}”`;
   if (view.back && header.ending) return restsOn(header);
-  if (!turn) return "";
+  if (!measure) return "";
   if (view.now) return changedSentence(view);
-  const own = Array.from({ length: header.layers }, (_, layer) => turn.values[layer * seq + path.token]);
-  const most = own.indexOf(Math.max(...own));
-  const words = [`Layer ${most} turned ${word} most (${fixed(own[most])}).`];
+  if (isNew(view, path.token)) return "";
+  const own = Array.from({ length: header.layers }, (_, layer) => measure.values[layer * seq + path.token]);
+  const most = own.indexOf(Math.max(...own)), [largest, other, meaning] = SENTENCES[measure.key];
+  const words = [`${largest(most, word)} (${fixed(own[most], measure.digits)}).`];
   if (path.open !== "" && path.open !== "embeddings") {
-    if (Number(path.open) !== most) words.unshift(`Layer ${path.open} turned ${word} by ${fixed(own[Number(path.open)])}.`);
+    if (Number(path.open) !== most) words.unshift(`${other(path.open, word)} ${fixed(own[path.open], measure.digits)}.`);
     const part = view.parts.get(partName({ kind: "layer", layer: Number(path.open), token: path.token }));
     if (part) {
       const row = rowOf(part, path.head, view.ribbon === "weighted"), key = strongest(row);
@@ -145,8 +157,8 @@ function sentence(view) {
       const best = path.head === null && header.heads > 1 && strongestHead(view, part);
       if (best) words.push(`Of its heads, head ${best.head} looks most at another word: “${header.labels[best.key]}” (${fixed(best.share)}).`);
     }
-  } else words.push("Click a layer to open it, or another token to follow it.");
-  return words.join(" ");
+  } else words.push(meaning, "Click a layer to open it, or another token to follow it.");
+  return words.filter(Boolean).join(" ");
 }
 
 // The head and the key of the largest weight on another token that is not special; null if there is none.

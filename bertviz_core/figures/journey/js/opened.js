@@ -8,9 +8,12 @@ function drawBox(view, svg) {
   svg.append(label(view, name, box.x + 16, box.y + 24, { weight: 700, size: 16, fill: view.accent }), button(close, `Close ${name}`, () => view.open("")));
   close.classList.add("close");
   const stage = header.stages.find((each, index) => (path.open === "embeddings" ? each.kind === "embeddings" : each.kind === "layer" && String(layerAt(header.stages, index)) === path.open));
-  const switches = view.send && header.measures.length && path.open !== "embeddings", room = box.w - (switches ? 192 : 104) - textWidth(name, 16, 700);
-  if (switches) drawSwitch(view, svg, `layer-${path.open}`, SWITCH, name, { x: box.x + box.w - 154, y: box.y + 6, w: 80 });
-  if (room > 60) svg.append(label(view, fitting(buildsOf(stage), room), box.x + 28 + textWidth(name, 16, 700), box.y + 24, { fill: look.muted }));
+  const isLayer = path.open !== "embeddings", switches = view.send && header.measures.length && isLayer, w = textWidth(`switch off ${name}`) + 20;
+  const room = box.w - (switches ? w + 122 : 104) - textWidth(name, 16, 700), at = Number(path.open) * header.labels.length + path.token;
+  if (switches) drawSwitch(view, svg, `layer-${path.open}`, SWITCH, name, name, { x: box.x + box.w - w - 74, y: box.y + 6, w });
+  const changed = view.now && isLayer, { key } = view.measure() ?? {}, change = changed && shadingOf(view).words(at);
+  const forms = !changed ? buildsOf(stage) : change ? [`${key}, now − before: ${change}`, `${key} ${change}`] : [measureWords(view, view.measure(), at)];
+  if (room > 60) svg.append(label(view, fitting(forms, room), box.x + 28 + textWidth(name, 16, 700), box.y + 24, { fill: changed ? look.text : look.muted }));
   if (header.missing) return svg.append(label(view, cut(header.missing, box.w - 32), box.x + 16, box.y + 70, { fill: look.muted }));
   if (path.open === "embeddings") drawEmbeddings(view, svg);
   else drawHeads(view, svg, stage);
@@ -19,13 +22,13 @@ function drawBox(view, svg) {
 // How a stage is built, in ever fewer words.
 function buildsOf({ kind, build, steps, numel, note }) {
   const words = build ? build.split(", ") : steps.map(({ name }) => name), shared = kind === "layer" && note && !numel ? ["shared with an earlier layer"] : [];
-  return [[...words, ...shared], [words[0], ...shared], shared.length ? shared : [words[0] ?? ""]].map((each) => each.join(", "));
+  return [[...words, ...shared], [words[0], ...shared], shared.length ? shared : words.slice(-1)].map((each) => each.join(", "));
 }
 
 const place = ({ x, y, w, h }) => ({ x, y, width: w, height: h });
 
 function drawWaiting(view, svg, x, y) {
-  svg.append(label(view, view.refused ?? "one moment …", x, y, { fill: view.look.muted }));
+  svg.append(label(view, "one moment …", x, y, { fill: view.look.muted }));
 }
 
 function drawEmbeddings(view, svg) {
@@ -46,7 +49,7 @@ function drawHeads(view, svg, stage) {
   const { plan, path, look, header } = view, { box, inside } = plan, layer = Number(path.open);
   const part = view.parts.get(partName({ kind: "layer", layer, token: path.token }));
   if (!header.heads) {
-    wrapped(view.refused ?? header.attention_note, box.w - 32, 4).forEach((line, at) => svg.append(label(view, line, box.x + 16, box.y + 64 + 20 * at, { fill: look.muted })));
+    wrapped(header.attention_note, box.w - 32, 4).forEach((line, at) => svg.append(label(view, line, box.x + 16, box.y + 64 + 20 * at, { fill: look.muted })));
     if (header.strips) drawLayerStrips(view, svg, {}, layer);
     return drawSteps(view, svg, stage);
   }
@@ -133,9 +136,9 @@ const restName = ({ header, ribbons }, count = header.labels.length - ribbons.ke
 
 // What enters the layer, what its attention adds, what leaves it, from left to right.
 function drawLayerStrips(view, svg, part, layer) {
-  const { header, plan, path, look } = view, { box } = plan, known = header.strips, y = plan.footY;
+  const { header, plan, path, look } = view, { box } = plan, known = view.strips(), y = plan.footY;
   const seq = header.labels.length;
-  const turn = header.measures.find(({ key }) => key === "turn");
+  const turn = (view.now ?? header).measures.find(({ key }) => key === "turn");
   const rows = [["enters", (place) => stateStrip(view, layer, path.token, place)]];
   if (part.output) rows.push(["attention adds", (place) => strip(view, binned(part.output.values, known.shape[2]), peak(part.output.values), place, { width: part.output.values.length })]);
   rows.push([turn ? `leaves, turn ${fixed(turn.values[layer * seq + path.token])}` : "leaves", (place) => stateStrip(view, layer + 1, path.token, place)]);
@@ -154,8 +157,8 @@ function drawHead(view, svg, layer) {
   if (!part) return drawWaiting(view, svg, x, y + 20);
   const key = header.labels[part.key], query = header.labels[part.token], half = (w - 24) / 2, limit = Math.max(peak(part.query.values), peak(part.keyVector.values));
   const line = (text, at, style = {}) => svg.append(label(view, cut(text, style.room ?? w, SIZE, style.weight), style.x ?? x, y + at, style));
-  line(`head ${part.head}: “${query}” asks “${key}”`, 12, { weight: 700, fill: view.accent, room: plan.mode === "wide" ? w - 100 : w });
-  if (plan.mode === "wide") drawSwitch(view, svg, `head-${layer}.${part.head}`, SWITCH, `head ${part.head} of layer ${layer}`, { x: x + w - 90, y: y - 4, w: 90 });
+  line(`head ${part.head}: “${query}” asks “${key}”`, 12, { weight: 700, fill: view.accent, room: plan.mode === "wide" ? w - 140 : w });
+  if (plan.mode === "wide") drawSwitch(view, svg, `head-${layer}.${part.head}`, SWITCH, `head ${part.head}`, `head ${part.head} of layer ${layer}`, { x: x + w - 130, y: y - 4, w: 130 });
   line(fitting([`query of “${query}”, ${part.query.values.length} numbers`, `query of “${query}”`], half), 36, { room: half, fill: look.muted });
   line(`key of “${key}”`, 36, { x: x + half + 24, room: half, fill: look.muted });
   svg.append(strip(view, part.query.values, limit, { x, y: y + 42, width: half, height: 20 }), strip(view, part.keyVector.values, limit, { x: x + half + 24, y: y + 42, width: half, height: 20 }));

@@ -1,7 +1,7 @@
 // The drawing on a phone: the chosen token alone, from top to bottom.
 function drawTall(view, svg) {
   const { header, path, plan, look } = view, { width } = plan, seq = Math.max(header.labels.length, 1), x = 8, w = width - 16;
-  const word = header.labels[path.token] ?? "your text", { kind, at } = changedPlace(view), masked = kind === "mask" && at === path.token ? ", masked" : "";
+  const word = header.labels[path.token] ?? "your text", { kind, at } = changedPlace(view), masked = kind === "mask" && at === path.token ? ", masked" : isNew(view, path.token) ? ", new" : "";
   const shares = view.back && header.ending?.tokens?.values, room = shares ? w - 112 : w;
   svg.append(label(view, cut(`“${word}”, token ${path.token} of ${seq}${masked}`, room, 16, 700), x, 24, { weight: 700, size: 16 }));
   if (shares) {
@@ -9,7 +9,7 @@ function drawTall(view, svg) {
     svg.append(el("rect", { x: x + w - 104, y: 5, width: 104, height: 28, rx: 4, fill: css(rgb), stroke: look.neutral }), label(view, `share ${fixed(shares[path.token], 4)}`, x + w - 52, 24, { anchor: "middle", fill: inkOn(rgb) }));
   }
   const masks = view.send && header.measures.length, part = masks ? (w - 96) / 2 : (w - 12) / 2;
-  if (masks) drawMask(view, svg, { words: "mask", x: x + part + 8, y: 38, w: 80, h: 44 });
+  if (masks) drawMask(view, svg, { x: x + part + 8, y: 38, w: 80, h: 44 }, "");
   [["previous token", -1, x], ["next token", 1, x + w - part]].forEach(([words, step, left]) => {
     const node = el("g", {}, el("rect", { x: left, y: 38, width: part, height: 44, rx: 7, fill: look.paper, stroke: look.neutral }), label(view, cut(words, part - 4), left + part / 2, 65, { anchor: "middle" }));
     svg.append(button(node, words, () => view.choose((path.token + step + seq) % seq)));
@@ -37,13 +37,13 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
   const { header, path, look } = view;
   if (row.buttons) {
     const half = (w - 8) / 2, head = `head-${layer}.${path.head}`;
-    drawSwitch(view, svg, `layer-${layer}`, SWITCH, `layer ${layer}`, { words: `switch off layer ${layer}`, x, y, w: half, h: 44 });
-    if (path.head !== null) drawSwitch(view, svg, head, SWITCH, `head ${path.head} of layer ${layer}`, { words: `switch off head ${path.head}`, x: x + half + 8, y, w: half, h: 44 });
+    drawSwitch(view, svg, `layer-${layer}`, SWITCH, `layer ${layer}`, `layer ${layer}`, { x, y, w: half, h: 44 });
+    if (path.head !== null) drawSwitch(view, svg, head, SWITCH, `head ${path.head}`, `head ${path.head} of layer ${layer}`, { x: x + half + 8, y, w: half, h: 44 });
     y += row.buttons;
   }
   if (path.open !== "embeddings" && path.head === null) drawTallSteps(view, svg, header.stages[row.index], { x, w, y: y + row.attention });
   if (header.missing || (path.open !== "embeddings" && !header.heads)) {
-    const words = header.missing || view.refused || header.attention_note;
+    const words = header.missing || header.attention_note;
     return wrapped(words, w, 5).forEach((line, at) => svg.append(label(view, line, x, y + 18 + 20 * at, { fill: look.muted })));
   }
   if (path.open === "embeddings") {

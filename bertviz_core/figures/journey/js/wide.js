@@ -71,18 +71,19 @@ function drawLanes(view, svg) {
 function drawTokens(view, svg) {
   const { header, plan, path, look } = view;
   if (many(view)) return drawManyTokens(view, svg);
+  drawGone(view, svg);
   const shares = view.back && header.ending?.tokens?.values, limit = shares ? peak(shares) : 1, { kind, at: changed } = changedPlace(view);
   header.labels.forEach((text, at) => {
     const lane = plan.lanes[at], chosen = at === path.token, height = Math.min(lane.h - (lane.h > 20 ? 6 : 2), 34);
     const rgb = shares ? colourAt(look.signed, 0.5 + shares[at] / limit / 2) : channels(chosen ? look.neutral : look.paper);
-    const size = lane.h < 16 ? 12 : SIZE;
+    const small = lane.h < 16, size = small ? 12 : SIZE, fresh = isNew(view, at);
     const node = el("g", {},
-      el("rect", { x: 1, y: lane.mid - height / 2, width: plan.token.w - 2, height, rx: Math.min(5, height / 3), fill: css(rgb),
-        stroke: chosen ? view.accent : lane.h < 16 ? "none" : look.neutral, "stroke-width": chosen ? 2 : 1 }),
+      el("rect", { x: 1, y: lane.mid - height / 2, width: fresh && small && !chosen ? 10 : plan.token.w - 2, height, rx: Math.min(5, height / 3), fill: css(rgb),
+        stroke: chosen ? view.accent : fresh ? look.text : small ? "none" : look.neutral, "stroke-width": chosen ? 2 : 1, "stroke-dasharray": fresh ? "4 3" : null }),
       label(view, cut(text, plan.token.w - 12, size, chosen ? 700 : 400, MONO), plan.token.w / 2, lane.mid + size * 0.36, {
         anchor: "middle", weight: chosen ? 700 : 400, family: MONO, size, fill: shares ? inkOn(rgb) : look.text,
         italic: header.special.includes(at), struck: kind === "mask" && at === changed }));
-    const share = shares ? `, share ${fixed(shares[at], 4)}` : "";
+    const share = fresh ? ", new" : shares ? `, share ${fixed(shares[at], 4)}` : "";
     svg.append(button(node, `Token ${at}: ${text}${share}`, () => view.choose(at), chosen));
   });
 }
@@ -183,7 +184,8 @@ function drawEnd(view, svg) {
     if (both) lines.push([`before ${fixed(ending.value, 4)}`, {}], [`now ${fixed(ending.changed, 4)}`, large]);
     else lines.push([fixed(ending.value, 4), large]);
     if (now && !both) lines.push(["without the change", { fill: look.muted }]);
-  } else if (now) lines.push(["cosine to before", { fill: look.muted }], [fixed(now.cosine.values[path.token], 4), large]);
+  } else if (now && isNew(view, path.token)) lines.push(["a new token", { fill: look.muted }]);
+  else if (now) lines.push(["cosine to before", { fill: look.muted }], [fixed(now.cosine.values[path.token], 4), large]);
   let y = middle - 2;
   for (const [text, style] of lines) {
     svg.append(label(view, cut(text, w, style.size, style.weight), centre, y + (style.size ? 8 : 0), { anchor: "middle", ...style }));

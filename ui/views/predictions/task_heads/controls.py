@@ -17,14 +17,12 @@ from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens
 from ui.address.widgets import choice, select, whole
 from ui.cache import models
-from ui.session import store, stored
 from ui.widgets.cell_controls import token_select
 from ui.widgets.controls import pair, text
+from ui.widgets.edited_text import edited_text
 from ui.widgets.formatting import escape_markdown
 
-FIELDS = {EDITED.key: "The edited text", EDITED_PAIR.key: "The edited second text"}
-HEIGHT = 68
-"""Pixels of a field of the edit, the least possible."""
+EDITED_HELP = "What is compared."
 
 
 def order_choice() -> ClassOrder:
@@ -56,20 +54,12 @@ def window_select(count: int, best: int) -> int:
 
 def edited_texts() -> tuple[str, str | None]:
     """Fields for the edited text and second text, each equal to the original until edited."""
-    texts = {EDITED.key: text(), **({EDITED_PAIR.key: held} if (held := pair()) is not None else {})}
+    second = pair()
     with st.container(horizontal=True):
-        for key, own in texts.items():
-            _follow(key, own)
-            st.text_area(FIELDS[key], key=key, height=HEIGHT, persist_state="session", help="What is compared.")
-    return str(stored(EDITED.key)), str(stored(EDITED_PAIR.key)) if EDITED_PAIR.key in texts else None
-
-
-def _follow(key: str, own: str) -> None:
-    """Fill a field with the original text unless it was edited."""
-    of = f"{key}_of"
-    if stored(key) is None or stored(key) == stored(of):
-        store(key, own)
-    store(of, own)
+        edited = edited_text(EDITED, text(), "The edited text", help=EDITED_HELP)
+        if second is None:
+            return edited, None
+        return edited, edited_text(EDITED_PAIR, second, "The edited second text", help=EDITED_HELP)
 
 
 def guess_select(tokens: Tokens, default: int) -> int:
