@@ -98,7 +98,8 @@ def test_a_phone_shows_what_the_answer_rests_on_as_the_wide_drawing_does(page: P
     back = page.locator(".journey [data-name='back to the text']")
     expect(back).to_be_visible(timeout=COLD_MS)
     effects = [each for each in page.locator(".journey .cell").all_text_contents() if each]
-    assert len(effects) == 6
+    assert len(set(effects)) == 6
+    assert f"Without layer 5 the number changes most: by {effects[5]}." in page.locator(".journey").evaluate(SENTENCE)
     page.set_viewport_size({"width": 390, "height": 844})
     expect(page.locator(".journey svg")).to_contain_text("share 0.2268")
     for layer, effect in enumerate(effects):

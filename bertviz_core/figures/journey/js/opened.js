@@ -12,17 +12,17 @@ function drawBox(view, svg) {
   const room = box.w - (switches ? w + 122 : 104) - textWidth(name, 16, 700), at = Number(path.open) * header.labels.length + path.token;
   if (switches) drawSwitch(view, svg, `layer-${path.open}`, SWITCH, name, name, { x: box.x + box.w - w - 74, y: box.y + 6, w });
   const changed = view.now && isLayer, { key } = view.measure() ?? {}, change = changed && shadingOf(view).words(at);
-  const build = [buildOf(stage), (stage.build || buildOf(stage)).split(", ")[0]];
-  const forms = !changed ? build : change ? [`${key}, now − before: ${change}`, `${key} ${change}`] : [measureWords(view, view.measure(), at)];
+  const forms = !changed ? buildsOf(stage) : change ? [`${key}, now − before: ${change}`, `${key} ${change}`] : [measureWords(view, view.measure(), at)];
   if (room > 60) svg.append(label(view, fitting(forms, room), box.x + 28 + textWidth(name, 16, 700), box.y + 24, { fill: changed ? look.text : look.muted }));
   if (header.missing) return svg.append(label(view, cut(header.missing, box.w - 32), box.x + 16, box.y + 70, { fill: look.muted }));
   if (path.open === "embeddings") drawEmbeddings(view, svg);
   else drawHeads(view, svg, stage);
 }
 
-function buildOf({ kind, build, steps, numel, note }) {
-  const words = build || steps.map(({ name }) => name).join(", ");
-  return kind === "layer" && note && !numel ? `${words}, shared with an earlier layer` : words;
+// How a stage is built, in ever fewer words.
+function buildsOf({ kind, build, steps, numel, note }) {
+  const words = build ? build.split(", ") : steps.map(({ name }) => name), shared = kind === "layer" && note && !numel ? ["shared with an earlier layer"] : [];
+  return [[...words, ...shared], [words[0], ...shared], shared.length ? shared : words.slice(-1)].map((each) => each.join(", "));
 }
 
 const place = ({ x, y, w, h }) => ({ x, y, width: w, height: h });
