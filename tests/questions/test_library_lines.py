@@ -62,6 +62,8 @@ CASES: Mapping[str, Asked] = {
     "ablation-effects": OF_COSINE._replace(values={"kind": "gradient"}),
     "behaviours": Asked(values={"other": ROUNDED}),
     "change": Asked(texts=(), values={"other": ROUNDED}),
+    "changed-journey": Asked(values={"change": "text", "edited": EDITED}),
+    "changed-number": OF_COSINE._replace(values={"target": "cosine", "change": "layer-1"}),
     "changes": Asked(texts=(), values={"other": ROUNDED}),
     "checkpoint-comparison": Asked(texts=(), values={"other": ROUNDED}),
     "cosines": Asked(values={"other": ROUNDED}),

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, overload
 import streamlit as st
 
 from bertviz_core.questions.parameters import Param
+from ui.session import store, stored
 
 T = TypeVar("T", bound=str)
 BOUND: Mapping[str, Any] = {"bind": "query-params", "persist_state": "session"}
@@ -110,6 +111,22 @@ def words(param: Param, label: str, **more: Any) -> str:
 def typed(param: Param, label: str, **more: Any) -> str:
     """Show a field for the reader's own text, which is never stored in the address."""
     return str(st.text_input(label, key=param.key, persist_state="session", **more) or "").strip()
+
+
+def edited(param: Param, label: str, own: str, **more: Any) -> str:
+    """Show a field for an edited version of a text, which equals the text until edited; as `typed`, not in the address.
+
+    Args:
+        param: the parameter of the edited text.
+        label: label of the widget.
+        own: the text.
+        **more: arguments of `st.text_area`.
+    """
+    key, of = param.key, f"{param.key}_of"
+    if stored(key) is None or stored(key) == stored(of):
+        store(key, own)
+    store(of, own)
+    return str(st.text_area(label, key=key, height=68, persist_state="session", **more))
 
 
 def keep_among(key: str, options: Container[Any], default: Any) -> None:

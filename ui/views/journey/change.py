@@ -13,10 +13,10 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.heads import QUERY
 from bertviz_core.questions.texts.tokens import EDITED
 from ui.address.values import put
+from ui.address.widgets import edited
 from ui.cache.shared_model import SharedModel
 from ui.session import stored
 from ui.widgets import controls
-from ui.widgets.edited_text import edited_text
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options
 
@@ -33,7 +33,7 @@ def edit_button() -> None:
     with st.popover(
         "Edit the text and compare", type="tertiary", icon=":material/edit:", key=EDIT_OPEN, on_change="rerun"
     ):
-        edited_text(EDITED, text, "The edited text", help=HELP, on_change=_compare)
+        edited(EDITED, "The edited text", text, help=HELP, on_change=_compare)
         st.button("Compare", key="compare_edited", on_click=_compare)
 
 

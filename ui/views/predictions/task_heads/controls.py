@@ -15,11 +15,10 @@ from bertviz_core.questions.predictions.masked_lm import GUESS
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens
-from ui.address.widgets import choice, select, whole
+from ui.address.widgets import choice, edited, select, whole
 from ui.cache import models
 from ui.widgets.cell_controls import token_select
 from ui.widgets.controls import pair, text
-from ui.widgets.edited_text import edited_text
 from ui.widgets.formatting import escape_markdown
 
 EDITED_HELP = "What is compared."
@@ -56,10 +55,10 @@ def edited_texts() -> tuple[str, str | None]:
     """Fields for the edited text and second text, each equal to the original until edited."""
     second = pair()
     with st.container(horizontal=True):
-        edited = edited_text(EDITED, text(), "The edited text", help=EDITED_HELP)
+        first = edited(EDITED, "The edited text", text(), help=EDITED_HELP)
         if second is None:
-            return edited, None
-        return edited, edited_text(EDITED_PAIR, second, "The edited second text", help=EDITED_HELP)
+            return first, None
+        return first, edited(EDITED_PAIR, "The edited second text", second, help=EDITED_HELP)
 
 
 def guess_select(tokens: Tokens, default: int) -> int:
