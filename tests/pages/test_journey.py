@@ -79,6 +79,14 @@ def test_without_a_second_text_the_drawing_stays_below_the_sentence_that_asks_fo
     assert header(at)["ending"] is None
 
 
+def test_a_model_without_weights_offers_no_comparison() -> None:
+    def labels(model: str) -> list[str]:
+        return [each.label for each in opened("journey", model=model).button]
+
+    assert "Compare" in labels("all-MiniLM-L6-v2")
+    assert "Compare" not in labels("bert-base-uncased")
+
+
 def array(at: AppTest, place: Any) -> Any:
     """An array of the message, by its description in the header."""
     (view,) = [each for each in at.get("bidi_component") if each.proto.component_name == "journey_view"]

@@ -12,6 +12,7 @@ from bertviz_core.questions.interventions.attributions import word_attributions
 from bertviz_core.questions.interventions.single_text import zero_effects
 from ui.address.registry import param
 from ui.address.widgets import toggle
+from ui.cache.sources import source
 from ui.views.journey.change import edit_button
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
@@ -31,7 +32,8 @@ def chosen_ending(name: str) -> ChosenTarget | None:
         BertvizError: the number cannot be computed.
     """
     with st.container(horizontal=True, vertical_alignment="center", key="journey_ending"):
-        edit_button()
+        if source(name).has_weights:
+            edit_button()
         if not toggle(param("rests_on"), "What the answer rests on", help=HELP):
             return None
         row = folded_row()
