@@ -31,6 +31,7 @@ def test_the_guide_goes_by_keys_and_leaves_the_drawing_as_it_stands(page: Page, 
     page.keyboard.press("ArrowDown")  # the drawing's own key: the next token, and no step
     expect(page.locator("[data-name='Token 6: was'][aria-pressed='true']")).to_be_visible()
     expect(count).to_have_text("step 4 of 10")
+    expect(page).to_have_url(re.compile("query=6"))  # the server keeps the token that it has heard of
     page.get_by_role("link", name="Next", exact=True).click()
     expect(page.locator("[data-name='Head 0 of layer 0'][aria-pressed='true']")).to_be_visible()
     expect(page.locator("[data-name='Token 6: was'][aria-pressed='true']")).to_be_visible()

@@ -43,7 +43,7 @@ function bannerWords(view) {
   if (!view.now) return [`Not changed: ${change.refused}`];
   const fresh = change.origin?.includes(-1) ? " A new token, dashed, has no number before." : "";
   const cells = view.back ? "The colours show what the answer rests on without the change." : `The cells show now − before.${fresh}`;
-  const opened = view.path.open === "" ? "" : ` The opened part shows the ${change.origin ? "edited text" : "run without the change"}.`;
+  const opened = view.path.open === "" ? "" : (change.origin ? " The opened part shows the edited text." : " The heads and ribbons of the opened part are of the run without the change.");
   return [`Changed: ${change.sentence}`, cells + opened];
 }
 

@@ -103,6 +103,7 @@ function draw(view) {
   const width = PAPER.matches ? PAPER_WIDTH : Math.max(Math.floor(sheet.clientWidth / scale), 300);
   view.drawnAt = sheet.clientWidth;
   view.tip.hidden = true;
+  if (view.controls) view.controls.colour.disabled = Boolean(view.back && header.ending); // the cells then show the effects
   const banner = bannerOf(view, width);
   const part = view.parts.get(partName({ kind: "layer", layer: Number(path.open), token: path.token }));
   view.ribbons = part && path.open !== "" && path.open !== "embeddings" ? ribbonsOf(rowOf(part, path.head, view.ribbon === "weighted")) : null;
@@ -154,8 +155,8 @@ function sentence(view) {
       const row = rowOf(part, path.head, view.ribbon === "weighted"), key = strongest(row);
       const who = path.head === null ? "Its heads together look" : `Head ${path.head} looks`;
       words.push(`${who} at “${header.labels[key]}” most (${fixed(row[key])}).`);
-      const best = path.head === null && header.heads > 1 && strongestHead(view, part);
-      if (best) words.push(`Of its heads, head ${best.head} looks most at another word: “${header.labels[best.key]}” (${fixed(best.share)}).`);
+      const best = header.heads > 1 && strongestHead(view, part);
+      if (best && best.head !== path.head) words.push(`Of its heads, head ${best.head} looks most at another word: “${header.labels[best.key]}” (${fixed(best.share)}).`);
     }
   } else words.push(meaning, "Click a layer to open it, or another token to follow it.");
   return words.filter(Boolean).join(" ");
