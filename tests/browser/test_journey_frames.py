@@ -93,6 +93,14 @@ def test_a_bin_tells_its_dimension_and_the_products_sum_to_the_score(page: Page,
     assert sum(products) == pytest.approx(float(total[1]), abs=32 * 5e-4)
 
 
+def test_the_menu_of_cells_rests_while_effects_are_shown(page: Page, server: str) -> None:
+    opened(page, server, **TRACED)
+    menu = page.get_by_label("Cells show")
+    expect(menu).to_be_disabled()
+    page.locator("[data-name='back to the text']").click()
+    expect(menu).to_be_enabled()
+
+
 def test_a_phone_shows_what_the_answer_rests_on_as_the_wide_drawing_does(page: Page, server: str) -> None:
     opened(page, server, **TRACED)
     back = page.locator(".journey [data-name='back to the text']")
