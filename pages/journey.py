@@ -20,7 +20,8 @@ with shown_to_user():
     pair = None if target is not None and target.kind == "cosine" else controls.pair()
     with st.spinner("Running the model"):
         travelled = journey(SharedModel(name), Options((controls.text(),), pair)).result
-    name_model(name, f"{travelled.title}, {travelled.layers} layers")
+    both = travelled.tokens is not None and travelled.tokens.pair is not None
+    name_model(name, f"{travelled.title}, {travelled.layers} layers{', both texts in one run' if both else ''}")
     for notice in travelled.notices:
         st.warning(escape_markdown(notice))
     drawing_view(name, travelled, target, None if target is None else ending_of(name, target, travelled))

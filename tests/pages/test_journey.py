@@ -79,6 +79,13 @@ def test_without_a_second_text_the_drawing_stays_below_the_sentence_that_asks_fo
     assert header(at)["ending"] is None
 
 
+def test_the_line_below_the_title_says_when_both_texts_are_in_one_run() -> None:
+    second = "I love coding in python."
+    joined, alone = (opened("journey", pair=second, **query) for query in ({}, {"rests_on": "true"}))
+    written = ["both texts in one run" in each.markdown[0].value for each in (joined, alone)]
+    assert written == [len(header(joined)["labels"]) > 8, len(header(alone)["labels"]) > 8] == [True, False]
+
+
 def test_a_model_without_weights_offers_no_comparison() -> None:
     def labels(model: str) -> list[str]:
         return [each.label for each in opened("journey", model=model).button]
