@@ -79,7 +79,8 @@ def test_without_a_second_text_the_drawing_stays_below_the_sentence_that_asks_fo
     assert header(at)["ending"] is None
 
 
-def test_the_line_below_the_title_says_when_both_texts_are_in_one_run() -> None:
+def test_the_line_below_the_title_says_when_both_texts_are_in_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "PATIENCE_S", 60)
     second = "I love coding in python."
     joined, alone = (opened("journey", pair=second, **query) for query in ({}, {"rests_on": "true"}))
     written = ["both texts in one run" in each.markdown[0].value for each in (joined, alone)]
