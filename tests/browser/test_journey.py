@@ -199,6 +199,12 @@ def drawn(page: Page, differences: Any) -> None:
         assert float(text.replace("−", "-")) == round(float(difference), 3), (layer, token)
 
 
+def test_an_opened_layer_has_the_whole_number_of_a_new_token(page: Page, server: str) -> None:
+    opened(page, server, change="text", edited="I love my red snake.", layer=5)
+    number = page.locator(".journey svg .label", has_text=re.compile(r"^turn now \d\.\d{3}$"))
+    expect(number).to_be_visible()
+
+
 def test_an_edited_text_is_compared_and_undone_by_clicks_alone(page: Page, server: str) -> None:
     edited = "I really love my cat snake."
     opened(page, server)

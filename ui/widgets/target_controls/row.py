@@ -114,7 +114,7 @@ def target_row(name: str, row: TargetRow, alone: bool = False, of_list: bool = F
 
 
 def possible_target(name: str, row: TargetRow, alone: bool = False, of_list: bool = False) -> ChosenTarget | None:
-    """Do the same, but return None where the second text is missing, so that the page goes on below the examples.
+    """Show the widgets of the target; return None, below examples, where it needs a second text and there is none.
 
     Args:
         name: as for `target_row`.

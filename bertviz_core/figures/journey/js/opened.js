@@ -12,7 +12,7 @@ function drawBox(view, svg) {
   const room = box.w - (switches ? w + 122 : 104) - textWidth(name, 16, 700), at = Number(path.open) * header.labels.length + path.token;
   if (switches) drawSwitch(view, svg, `layer-${path.open}`, SWITCH, name, name, { x: box.x + box.w - w - 74, y: box.y + 6, w });
   const changed = view.now && isLayer, { key } = view.measure() ?? {}, change = changed && shadingOf(view).words(at);
-  const forms = !changed ? buildsOf(stage) : change ? [`${key}, now − before: ${change}`, `${key} ${change}`] : [measureWords(view, view.measure(), at)];
+  const forms = !changed ? buildsOf(stage) : change ? [`${key}, now − before: ${change}`, `${key} ${change}`] : [view.measure(), { ...view.measure(), name: key }].map((each) => measureWords(view, each, at));
   if (room > 60) svg.append(label(view, fitting(forms, room), box.x + 28 + textWidth(name, 16, 700), box.y + 24, { fill: changed ? look.text : look.muted }));
   if (header.missing) return svg.append(label(view, cut(header.missing, box.w - 32), box.x + 16, box.y + 70, { fill: look.muted }));
   if (path.open === "embeddings") drawEmbeddings(view, svg);
