@@ -7,13 +7,14 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
+from playwright.sync_api import Error as PlaywrightError
 
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 
@@ -194,6 +195,29 @@ class Watch:
         """Stop recording."""
         for event, listener in self.listeners.items():
             self.page.remove_listener(event, listener)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add what the tab shows to the report of a failed test."""
+    report = yield
+    tab = getattr(item, "funcargs", {}).get("tab")
+    if report.when == "call" and report.failed and tab is not None:
+        report.sections.append(("the page at the end", _state(tab)))
+    return report
+
+
+def _state(tab: Page) -> str:
+    """Where the connection and the script of the page are, and its text; a page that does not answer says so."""
+    try:
+        app = tab.locator(".stApp")
+        names = ("data-test-connection-state", "data-test-script-state")
+        states = [f"{name}: {app.get_attribute(name, timeout=5_000)}" for name in names]
+        return "\n".join([tab.url, *states, tab.locator("body").inner_text(timeout=5_000)[:4_000]])
+    except PlaywrightError as error:
+        return f"{tab.url}\n{error}"
 
 
 @contextmanager

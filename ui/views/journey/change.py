@@ -15,13 +15,14 @@ from bertviz_core.questions.texts.tokens import EDITED
 from ui.address.values import put
 from ui.address.widgets import edited
 from ui.cache.shared_model import SharedModel
-from ui.session import stored
+from ui.session import store, stored
 from ui.widgets import controls
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options
 
-EDIT_OPEN = "journey_edit_open"
-"""Key of the popover: whether it is open."""
+EDITS = "journey_edits"
+"""How often an edited text was compared in this session. It names the popover: a new name closes it in the browser,
+even if the browser has not been told yet that the one before was open."""
 HELP = "Change, add or remove words: the drawing then shows this text, and its cells the difference from the text."
 
 
@@ -30,9 +31,8 @@ def edit_button() -> None:
     text = controls.text()
     if stored(f"{EDITED.key}_of", text) != text and st.query_params.get(CHANGE.key) == TEXT:
         put(CHANGE.key, None)
-    with st.popover(
-        "Edit the text and compare", type="tertiary", icon=":material/edit:", key=EDIT_OPEN, on_change="rerun"
-    ):
+    key = f"{EDITS}_{stored(EDITS, 0)}"
+    with st.popover("Edit the text and compare", type="tertiary", icon=":material/edit:", key=key, on_change="rerun"):
         edited(EDITED, "The edited text", text, help=HELP, on_change=_compare)
         st.button("Compare", key="compare_edited", on_click=_compare)
 
@@ -40,7 +40,7 @@ def edit_button() -> None:
 def _compare() -> None:
     put(CHANGE.key, TEXT if stored(EDITED.key) != controls.text() else None)
     put(QUERY.key, None)  # the drawing selects the first new token
-    st.session_state[EDIT_OPEN] = False
+    store(EDITS, stored(EDITS, 0) + 1)
 
 
 def change_values() -> dict[str, str]:
