@@ -2,7 +2,9 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 SOURCES = ("bertviz_core", "ui", "pages")
 MOST_ENTRIES = {"bertviz_core": 25, "bertviz_core/figures": 14, "pages": 18, "ui/components": 14, "ui/views": 18}
@@ -68,21 +70,44 @@ def repeated_names(root: Path) -> list[str]:
     return found
 
 
+class Names(NamedTuple):
+    """What the rules ask of one file, read in one walk."""
+
+    inner_imports: tuple[str, ...]
+    """"line module" of each import inside a function."""
+    found: tuple[int, ...]
+    """Lines of variables and parameters called `found`."""
+    classes: tuple[str, ...]
+    """Names of the classes."""
+
+
+@cache
+def names(path: Path) -> Names:
+    """Walk a file once for all rules."""
+    imports, lines, classes = set(), [], []
+    nodes = [(node, False) for node in ast.parse(path.read_text(encoding="utf-8")).body]
+    while nodes:
+        node, inside = nodes.pop()
+        if inside:
+            imports.update(f"{node.lineno} {name}" for name in _imported(node))
+        stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == "found"
+        if stored or (isinstance(node, ast.arg) and node.arg == "found"):
+            lines.append(node.lineno)
+        if isinstance(node, ast.ClassDef):
+            classes.append(node.name)
+        within = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        nodes += [(child, within) for child in ast.iter_child_nodes(node)]
+    return Names(tuple(sorted(imports)), tuple(sorted(lines)), tuple(classes))
+
+
 def inner_imports(root: Path) -> list[str]:
     """Imports of the project's own modules inside functions."""
-    found = []
-    for path in python_files(root):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for function in ast.walk(tree):
-            if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-                continue
-            for node in ast.walk(function):
-                found += [
-                    f"{path.relative_to(root)}:{node.lineno} {name}"
-                    for name in _imported(node)
-                    if name.partition(".")[0] in SOURCES
-                ]
-    return sorted(set(found))
+    return sorted(
+        f"{path.relative_to(root)}:{place}"
+        for path in python_files(root)
+        for place in names(path).inner_imports
+        if place.partition(" ")[2].partition(".")[0] in SOURCES
+    )
 
 
 def _imported(node: ast.AST) -> list[str]:
@@ -94,20 +119,13 @@ def _imported(node: ast.AST) -> list[str]:
 
 def found_names(root: Path) -> list[str]:
     """Local variables and parameters called `found`, which says nothing about their content."""
-    places = []
-    for path in python_files(root):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == "found"
-            if stored or (isinstance(node, ast.arg) and node.arg == "found"):
-                places.append(f"{path.relative_to(root)}:{node.lineno}")
-    return places
+    return [f"{path.relative_to(root)}:{line}" for path in python_files(root) for line in names(path).found]
 
 
 def repeated_classes(root: Path) -> list[str]:
     """Class names that occur twice."""
     places: dict[str, list[str]] = {}
     for path in python_files(root):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                places.setdefault(node.name, []).append(str(path.relative_to(root)))
+        for name in names(path).classes:
+            places.setdefault(name, []).append(str(path.relative_to(root)))
     return [f"{name}: {', '.join(where)}" for name, where in places.items() if len(where) > 1]
