@@ -205,6 +205,7 @@ def same(one: Any, other: Any) -> None:
 
 
 @pytest.mark.parametrize("name", json_commands())
+@pytest.mark.sample(6)
 def test_command_library_and_question_give_the_same(name: str, printed: Printed) -> None:
     for face in FACES[name]:
         found, opened = face.library(), subject_of(face)

@@ -96,6 +96,7 @@ def test_every_family_has_an_atlas(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WITH_MAPS)
+@pytest.mark.sample(11)
 def test_measures_are_what_is_counted(name: str) -> None:
     run = family_run(name)
     assert run.traces is not None

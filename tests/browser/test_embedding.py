@@ -159,7 +159,7 @@ def test_the_way_out_of_a_frame_carries_the_text_of_its_link_and_none_that_was_t
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")))
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_every_page_stands_in_a_frame(page: Page, embedded: str, host: Host, name: str) -> None:
     frame = shown(page, host, f'<iframe src="{embedded}/{name}?embed=true" width="700" height="500">')
     expect(frame.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()

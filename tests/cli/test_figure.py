@@ -233,7 +233,7 @@ def alike(one: Any, other: Any) -> bool:
 
 
 @pytest.mark.parametrize("words", CASES, ids=CASES)
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 def test_a_file_has_the_picture_of_the_page(
     words: str, run: Command, taken: list[FigureSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -397,6 +397,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.slow
 def test_every_face_of_the_page_and_the_view_show_the_numbers(copy: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", *RUN]
     done = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=800)

@@ -169,6 +169,7 @@ def test_the_code_gives_the_numbers_of_the_page(page: str, view: Any, model: str
 
 
 @pytest.mark.parametrize("model", MODELS[1:])
+@pytest.mark.sample(1)
 def test_the_code_of_memory_in_training(model: str) -> None:
     checks = {"architecture_cost": cost, "architecture_memory": memory}
     check_view("architecture", model, checks, view="Cost", holding="Training")
@@ -182,7 +183,7 @@ def test_the_code_of_memory_in_training(model: str) -> None:
         ("bart", "sequence-classification"),
     ],
 )
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 def test_the_code_of_the_cost_of_a_family(
     model_type: str, task: str, models_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -95,7 +95,7 @@ def test_order_and_company_change_nothing(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name not in REFUSED])
-@pytest.mark.sample(16)
+@pytest.mark.sample(6)
 def test_every_pooling_and_layer_of_every_family_is_the_traces(name: str) -> None:
     run = family_run(name)
     traces = [trace(run.loaded, sentence_tokens(run.tokenizer, text, SentencePlan("mean"))) for text in TINY]

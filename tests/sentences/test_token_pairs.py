@@ -47,7 +47,7 @@ def dense(activation: str, bias: bool, columns: int = HIDDEN) -> DenseLayer:
 
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name not in ("canine", "funnel")])
-@pytest.mark.sample(16)
+@pytest.mark.sample(6)
 def test_the_cells_add_up_to_the_cosine_of_every_family(name: str) -> None:
     run = family_run(name)
     plans = [SentencePlan("mean"), SentencePlan("mean", 1, normalize=True), SentencePlan("max")]

@@ -210,7 +210,7 @@ def written(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(("page", "query", "texts"), VIEWS, ids=[f"{page} {' '.join(q)}" for page, q, _ in VIEWS])
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 def test_a_link_restores_every_control(page: str, query: dict[str, Any], texts: dict[str, str]) -> None:
     values = {name: [*map(str, value)] if isinstance(value, list) else str(value) for name, value in query.items()}
     at = opened(page, **values, **texts)  # type: ignore[arg-type]  # a list is a repeated parameter

@@ -75,7 +75,7 @@ def real(model_type: str, task: str) -> Any:
 
 
 @pytest.mark.parametrize("model_type", FAMILIES)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_every_class_of_a_family_costs_what_flop_counter_mode_counts_of_it(model_type: str) -> None:
     for task in TASKS:
         if model_type not in families_with(task) or (model_type, task) in NOT_ON_A_TEXT_ALONE:

@@ -58,14 +58,14 @@ def order_words(rows: list[Row]) -> list[str]:
 
 
 @pytest.mark.parametrize("model_type", TYPES)
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 def test_norms_stand_where_the_papers_have_them(model_type: str) -> None:
     expected = OTHER_ORDERS.get(model_type, "pre-norm" if model_type in PRE_NORM else "post-norm")
     assert {row.order for row in faces(model_type).facts.layers} == {expected}
 
 
 @pytest.mark.parametrize("model_type", TYPES)
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 def test_positions_enter_as_the_papers_have_them(model_type: str) -> None:
     found = set(faces(model_type).facts.positions)
     assert ("rotary" in found) == (model_type in ROTARY)
@@ -73,7 +73,7 @@ def test_positions_enter_as_the_papers_have_them(model_type: str) -> None:
 
 
 @pytest.mark.parametrize("model_type", [name for name in FAMILIES if name not in SHORTENS])
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 def test_absolute_positions_are_those_that_tell_equal_words_apart_before_the_first_layer(model_type: str) -> None:
     model: Any = tiny_model(model_type)
     model = model.get_encoder() if model.config.is_encoder_decoder else model
@@ -84,7 +84,7 @@ def test_absolute_positions_are_those_that_tell_equal_words_apart_before_the_fir
 
 
 @pytest.mark.parametrize("model_type", [name for name in FAMILIES if name not in SHORTENS])
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 def test_token_types_are_told_where_they_change_the_answer(model_type: str) -> None:
     model: Any = tiny_model(model_type)
     model = model.get_encoder() if model.config.is_encoder_decoder else model
@@ -103,7 +103,7 @@ def test_token_types_are_told_where_they_change_the_answer(model_type: str) -> N
 
 
 @pytest.mark.parametrize("model_type", TYPES)
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 def test_the_factor_of_the_scores_is_what_the_family_hands_to_the_attention_function(model_type: str) -> None:
     told = faces(model_type)
     if not told.facts.recorded:
@@ -129,7 +129,7 @@ def test_the_factor_of_families_with_code_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("model_type", TYPES)
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 def test_gates_are_those_of_the_papers(model_type: str) -> None:
     assert {row.gated for row in faces(model_type).facts.layers} == {model_type in GATED}
 
@@ -150,7 +150,7 @@ def test_a_pooler_that_a_class_leaves_out_is_the_familys() -> None:
 
 
 @pytest.mark.parametrize("model_type", TYPES)
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 def test_every_face_tells_the_same_norms(model_type: str) -> None:
     told = faces(model_type)
     order = told.facts.layers[0].order
@@ -172,7 +172,7 @@ KEPT = ("norm", "add", "add & norm")
 
 
 @pytest.mark.parametrize("model_type", TYPES)
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 def test_every_face_tells_the_same_positions_and_types(model_type: str) -> None:
     told = faces(model_type)
     boxes = [box.label for row in told.stack.rows if not row.apart for box in row.boxes]
@@ -189,7 +189,7 @@ def test_every_face_tells_the_same_positions_and_types(model_type: str) -> None:
 
 
 @pytest.mark.parametrize("model_type", TYPES)
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 def test_every_face_tells_the_same_gate_windows_pooler_and_class(model_type: str) -> None:
     told = faces(model_type)
     answers, labels = card(told), [box.label for row in told.stack.rows for box in row.boxes]
@@ -208,7 +208,7 @@ def test_every_face_tells_the_same_gate_windows_pooler_and_class(model_type: str
 
 
 @pytest.mark.parametrize("model_type", TYPES)
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 def test_drawn_counts_add_up_to_the_model(model_type: str) -> None:
     told = faces(model_type)
     layers = {"encoder": [row for row in told.ledger.layers if row.component == "encoder"]}

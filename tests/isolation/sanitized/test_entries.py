@@ -25,6 +25,7 @@ SETTINGS = Settings.from_environment()
 SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "intermediate_size")
 
 
+@pytest.mark.slow
 def test_the_packaged_table_is_that_of_the_installed_library() -> None:
     assert KINDS_TABLE.read_bytes() == table_bytes(entry_kinds_table()), transformers.__version__
 
