@@ -93,11 +93,14 @@ def _wait_for_health(url: str, server: "subprocess.Popen[bytes]", log: Path) -> 
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A dashboard with a corpus, shared by most tests."""
+def server(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[str]:
+    """A dashboard with a corpus, shared by most tests; it has run a model, so that no test waits for its imports."""
     home = tmp_path_factory.mktemp("home")
     make_corpus(home / "corpora" / "made", 400, seeded_vectors(0))
     with serving(home) as url:
+        with new_tab(browser) as first:
+            first.goto(url)
+            first.locator(".journey svg").wait_for(timeout=COLD_MS)
         yield url
 
 
