@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from bertviz_core.checkpoints.rounding import Rounding, round_weights
 from bertviz_core.corpus.folder import Corpus, open_corpus
 from bertviz_core.corpus.search.index import SearchIndex
 from bertviz_core.errors import TextError
@@ -60,6 +61,10 @@ class Opened(ABC):
     @abstractmethod
     def loaded(self) -> LoadedModel:
         """The model in memory."""
+
+    @abstractmethod
+    def rounded(self, rounding: Rounding) -> LoadedModel:
+        """A copy of the model in memory with its weights rounded to a number format; the model stays as it is."""
 
     @property
     @abstractmethod
@@ -180,6 +185,11 @@ class OpenedModel(Opened):
         """The model in memory."""
         with quietly():
             return load_model(self.source, self.settings)
+
+    def rounded(self, rounding: Rounding) -> LoadedModel:
+        """A copy of the model with rounded weights, loaded anew."""
+        with quietly():
+            return round_weights(load_model(self.source, self.settings), rounding)
 
     @cached_property
     def tokenizer(self) -> TextTokenizer:

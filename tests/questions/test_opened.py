@@ -4,9 +4,11 @@ import pickle
 from pathlib import Path
 
 import pytest
+import torch
 
 from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.questions.interventions.single_text import effects, zero_effects
+from bertviz_core.questions.models.checkpoints import behaviours
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.hidden_states import run
@@ -33,6 +35,16 @@ def test_a_text_runs_once(opened: OpenedModel) -> None:
     assert first.texts == (TEXT, None)
     assert first.models == ((opened.source.name, opened.source.revision),)
     assert run(opened, Options((TEXT,), "A river.")).result.tokens.pair == "A river."
+
+
+def test_a_comparison_with_a_rounded_copy_leaves_the_model_as_it_is() -> None:
+    opened = OpenedModel(DEFAULT_MODEL, SETTINGS)
+    before = [weight.clone() for weight in opened.loaded.model.parameters()]
+    copy = "itself, rounded to float8_e4m3fn"
+    compared = behaviours(opened, Options((TEXT,), values={"other": copy})).result
+    assert compared.cosines is not None
+    assert compared.cosines.min() < 1 - 1e-4
+    assert all(map(torch.equal, before, opened.loaded.model.parameters()))
 
 
 def test_a_pickled_model_is_opened_again(opened: OpenedModel) -> None:

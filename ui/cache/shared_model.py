@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import streamlit as st
 
+from bertviz_core.checkpoints.rounding import Rounding
 from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.sources import ModelSource
@@ -127,6 +128,10 @@ class SharedModel(Opened):
     def loaded(self) -> LoadedModel:
         """The model with its weights."""
         return models.loaded(self.name)
+
+    def rounded(self, rounding: Rounding) -> LoadedModel:
+        """A copy of the model with rounded weights, cached for all sessions."""
+        return models.rounded(self.name, rounding)
 
     @property
     def tokenizer(self) -> TextTokenizer:

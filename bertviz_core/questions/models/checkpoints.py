@@ -15,7 +15,7 @@ from bertviz_core.checkpoints.results import (
     Histogram,
     TensorGrid,
 )
-from bertviz_core.checkpoints.rounding import COPIES, round_weights
+from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.checkpoints.tensor_map import sorted_grid, tensor_grid
 from bertviz_core.checkpoints.tensor_statistics import Tell, checkpoint_statistics, tensor_histogram
 from bertviz_core.checkpoints.values import Checkpoint, open_checkpoint, rounded_copy, tensor_slices
@@ -130,7 +130,7 @@ def behaviours(opened: Opened, options: Options) -> Answer[Behaviour]:
     read, other = require_same_text(opened, options), _other(options)
     first = opened.trace(read)
     if other in COPIES:
-        second = trace(round_weights(opened.loaded, COPIES[other]), read)
+        second = trace(opened.rounded(COPIES[other]), read)
     else:
         second = opened.other(other).trace(opened.other(other).tokens(options.text(), options.pair))
     return behaviour_of(opened, options, first, second)
