@@ -1,6 +1,7 @@
 """Run a text with one change: a token masked, or a head or a layer ablated by the interventions package."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens, Trace
-from bertviz_core.trace.run import RUN_LOCK, trace_unlocked
+from bertviz_core.trace.run import RUN_LOCK, trace
 from bertviz_core.trace.tokenization import TextTokenizer
 from bertviz_core.trace.verification import check_recording
 
@@ -86,14 +87,28 @@ def ablated_trace(
     Raises:
         UnsupportedModelError: heads or whole layers of this family cannot be ablated.
     """
+    made = trace(ablated_model(loaded, change, heads, means), tokens)
+    return made if change.kind == "head" else _with_output(made, change.at, means)
+
+
+def ablated_model(loaded: LoadedModel, change: Change, heads: int, means: MeanActivations | None = None) -> LoadedModel:
+    """Return a model in whose every run a head or a layer is ablated; the given one stays as it is.
+
+    Args:
+        loaded: the model.
+        change: the ablated head or layer.
+        heads: number of heads of a layer.
+        means: mean activations for mean ablation; None for zero ablation.
+
+    Raises:
+        UnsupportedModelError: heads or whole layers of this family cannot be ablated.
+    """
     layers = loaded.num_hidden_layers
     with RUN_LOCK:
         check_recording(loaded)
         parts = model_parts(loaded)
-        gates = _close(open_gates(1, layers, heads, str(loaded.model.device)), change, parts, loaded)
-        with torch.inference_mode(), intervening(loaded.model, parts, layers, Gated(gates, means)):
-            made = trace_unlocked(loaded, tokens)
-    return made if change.kind == "head" else _with_output(made, change.at, means)
+    gates = _close(open_gates(1, layers, heads, str(loaded.model.device)), change, parts, loaded)
+    return replace(loaded, intervention=partial(intervening, loaded.model, parts, layers, Gated(gates, means)))
 
 
 def changed_value(

@@ -309,6 +309,33 @@ def test_a_change_that_is_not_possible_is_one_sentence_and_goes_by_a_click(page:
     expect(page).not_to_have_url(re.compile("change="))
 
 
+WEIGHT = re.compile(r"weight \d\.\d{4}")
+
+
+def test_an_opened_head_is_that_of_the_changed_run_and_one_that_is_switched_off_says_so(
+    page: Page, server: str
+) -> None:
+    words = page.locator(".journey svg")
+    weights = []
+    for change in ({}, {"change": "layer-1"}, {"change": "mask-4"}):
+        opened(page, server, layer=4, head=3, query=5, key=4, **change)
+        expect(words).to_contain_text(WEIGHT)
+        weights.append(WEIGHT.findall(words.text_content() or "")[-1])
+    assert len(set(weights)) == 3
+    expect(words).to_contain_text("The opened part is of the run with the change.")
+    page.locator("[data-name='Undo the change']").click()
+    expect(words).to_contain_text(weights[0])
+    page.locator("[data-name='Switch off head 3 of layer 4']").click()
+    expect(page.locator(".journey .label.off").first).to_contain_text("Head 3 is switched off: zero")
+    expect(words).not_to_contain_text(WEIGHT)
+    page.locator("[data-name='Switch on head 3 of layer 4']").click()
+    expect(words).to_contain_text(weights[0])
+    page.locator("[data-name='Switch off layer 4']").click()
+    expect(page.locator(".journey .label.off")).to_have_text(
+        "Layer 4 is switched off: what enters it leaves it as it is."
+    )
+
+
 def test_a_file_shows_the_change_and_offers_none(browser: Browser) -> None:
     tab = browser.new_page()
     tab.set_content(open_model("all-MiniLM-L6-v2").journey(DEFAULT_TEXT).html(change="layer-1"))
@@ -323,6 +350,9 @@ def test_a_file_shows_the_change_and_offers_none(browser: Browser) -> None:
 def test_no_word_lies_on_another_under_a_change(width: int, page: Page, server: str) -> None:
     page.set_viewport_size({"width": width, "height": 1400})
     opened(page, server, change="head-2.1", layer=2, head=1, query=5)
+    expect(page.locator(".journey .label.off").first).to_contain_text("Head 1 is")
+    assert page.locator(".journey svg .label").evaluate_all(LYING) == []
+    opened(page, server, change="head-2.1", layer=2, head=2, query=5)
     expect(page.locator(".journey svg")).to_contain_text("weight ")
     expect(page.locator(".journey svg")).to_contain_text("Changed: Head 1 of layer 2")
     assert page.locator(".journey svg .label").evaluate_all(LYING) == []

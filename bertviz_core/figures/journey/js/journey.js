@@ -8,8 +8,7 @@ function journeyView({ data, parentElement, setStateValue }) {
   const view = (root.view ??= newView(root));
   view.send = setStateValue;
   const header = decode(data), other = view.header?.identity !== header.identity;
-  view.parts = receive(header);
-  view.parts.added = () => draw(view); // by partsView, for a part that was opened meanwhile
+  receive(header);
   view.header = header;
   const answered = other || header.said >= view.serial;
   if (answered) {
@@ -106,9 +105,10 @@ function draw(view) {
   if (view.controls) view.controls.colour.disabled = Boolean(view.back && header.ending); // the cells then show the effects
   const banner = bannerOf(view, width);
   const part = view.parts.get(partName({ kind: "layer", layer: Number(path.open), token: path.token }));
-  view.ribbons = part && path.open !== "" && path.open !== "embeddings" ? ribbonsOf(rowOf(part, path.head, view.ribbon === "weighted")) : null;
+  const off = switchedOff(view), drawn = part && path.open !== "" && path.open !== "embeddings" && !off.words;
+  view.ribbons = drawn ? ribbonsOf(rowOf(part, path.head, view.ribbon === "weighted", off.head)) : null;
   const bars = (view.ribbons?.keys.length ?? 0) + 1;
-  view.plan = layoutOf({ width, tokens: header.labels.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, frame: frame && frame.height - banner.height, bars, ends: Boolean(header.ending), acts: Boolean(view.send) && header.measures.length > 0, changed: Boolean(view.now) });
+  view.plan = layoutOf({ width, tokens: header.labels.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, off, frame: frame && frame.height - banner.height, bars, ends: Boolean(header.ending), acts: Boolean(view.send) && header.measures.length > 0, changed: Boolean(view.now) });
   const { plan } = view, focus = view.focus ?? view.root.getRootNode().activeElement?.dataset?.name;
   view.focus = undefined;
   const height = plan.height + banner.height;

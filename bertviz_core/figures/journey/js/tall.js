@@ -41,7 +41,8 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
     if (path.head !== null) drawSwitch(view, svg, head, SWITCH, `head ${path.head}`, `head ${path.head} of layer ${layer}`, { x: x + half + 8, y, w: half, h: 44 });
     y += row.buttons;
   }
-  if (path.open !== "embeddings" && path.head === null) drawTallSteps(view, svg, header.stages[row.index], { x, w, y: y + row.attention });
+  const gone = switchedOff(view), layerGone = gone.words && gone.head === null;
+  if (path.open !== "embeddings" && path.head === null && !layerGone) drawTallSteps(view, svg, header.stages[row.index], { x, w, y: y + row.attention });
   if (header.missing || (path.open !== "embeddings" && !header.heads)) {
     const words = header.missing || header.attention_note;
     return wrapped(words, w, 5).forEach((line, at) => svg.append(label(view, line, x, y + 18 + 20 * at, { fill: look.muted })));
@@ -54,20 +55,23 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
       strip(view, binned(values, 64), limit, { x, y: y + 18 + at * 36, width: w, height: 14 }, { width: values.length })));
   }
   const part = view.parts.get(partName({ kind: "layer", layer, token: path.token }));
+  const say = (top) => wrapped(gone.words, w, 4).forEach((line, at) => svg.append(label(view, line, x, top + 20 * at, { className: "label off" })));
+  if (layerGone) return say(y + 18);
   if (!part) return drawWaiting(view, svg, x, y + 20);
-  const [count] = part.thumbnails.shape, { kind, at, head: changed } = changedPlace(view);
+  const [count] = part.thumbnails.shape;
   for (let head = 0; head < count; head++) {
     const left = x + (head % row.columns) * 76, top = y + Math.floor(head / row.columns) * 84, chosen = head === path.head;
-    const off = kind === "head" && at === layer && head === changed, { value, frame } = headEffect(view, layer, head), effect = Number.isFinite(value);
-    const node = el("g", {}, thumbnail(view, part, head, { x: left, y: top, width: 62, height: 62 }),
-      el("rect", { x: left, y: top, width: 62, height: 62, fill: "none", stroke: frame, "stroke-width": effect ? 4 : chosen ? 3 : 1 }),
+    const off = head === gone.head, { value, frame } = headEffect(view, layer, head), effect = Number.isFinite(value);
+    const node = el("g", {}, off ? null : thumbnail(view, part, head, { x: left, y: top, width: 62, height: 62 }),
+      el("rect", { x: left, y: top, width: 62, height: 62, fill: off ? look.paper : "none", stroke: frame, "stroke-width": effect ? 4 : chosen ? 3 : 1 }),
       off && el("path", { d: `M${left} ${top} l62 62 m0 -62 l-62 62`, stroke: look.text, "stroke-width": 2, class: "off" }),
       label(view, effect ? `${head}: ${fixed(value)}` : String(head), left + 31, top + 77, { anchor: "middle", weight: chosen ? 700 : 400 }));
     svg.append(button(node, `Head ${head} of layer ${layer}${effect ? `, change without it ${fixed(value, 4)}` : ""}`, () => view.openHead(head), chosen));
   }
+  if (gone.words) return say(y + row.grid + 22);
   const { keys, rest } = view.ribbons;
   let top = y + row.grid + 22;
-  svg.append(label(view, cut(`${path.head === null ? "mean of the heads" : `head ${path.head}`}: where “${header.labels[path.token]}” looks`, w, SIZE, 600), x, top, { weight: 600 }));
+  svg.append(label(view, cut(`${path.head === null ? `mean of the ${gone.head === null ? "" : "other "}heads` : `head ${path.head}`}: where “${header.labels[path.token]}” looks`, w, SIZE, 600), x, top, { weight: 600 }));
   for (const { key, share } of [...keys, { key: -1, share: rest }]) {
     if (share < 0.0005) continue;
     top += 28;
