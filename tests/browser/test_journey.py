@@ -205,15 +205,30 @@ def test_an_opened_layer_has_the_whole_number_of_a_new_token(page: Page, server:
     expect(number).to_be_visible()
 
 
+def compare(page: Page, edited: str) -> None:
+    page.get_by_role("button", name="Edit the text and compare").click()
+    page.get_by_role("textbox", name="The edited text").fill(edited)
+    page.get_by_role("button", name="Compare", exact=True).click()
+
+
+def test_the_first_new_token_is_chosen_only_where_the_chosen_one_is_gone(page: Page, server: str) -> None:
+    opened(page, server)
+    compare(page, "I really love my cat snake.")
+    expect(page.locator("[data-name='Token 2: really, new'][aria-pressed='true']")).to_be_visible()
+    compare(page, "They really love my snake.")
+    expect(page.locator("[data-name='Token 2: really, new'][aria-pressed='true']")).to_be_visible()
+    compare(page, DEFAULT_TEXT)
+    expect(page.locator("[data-name='Token 1: i'][aria-pressed='true']")).to_be_visible()
+
+
 def test_an_edited_text_is_compared_and_undone_by_clicks_alone(page: Page, server: str) -> None:
     edited = "I really love my cat snake."
     opened(page, server)
     before = page.locator(".journey .cell").evaluate_all(CELLS)
-    page.get_by_role("button", name="Edit the text and compare").click()
-    page.get_by_role("textbox", name="The edited text").fill(edited)
-    page.get_by_role("button", name="Compare", exact=True).click()
+    page.locator("[data-name='Token 2: love']").click()
+    compare(page, edited)
     expect(page.locator(".journey .live")).to_contain_text("Changed: The text is edited: “really” inserted")
-    expect(page.locator("[data-name='Token 2: really, new'][aria-pressed='true']")).to_be_visible()
+    expect(page.locator("[data-name='Token 3: love'][aria-pressed='true']")).to_be_visible()
     table = open_model("all-MiniLM-L6-v2").journey(DEFAULT_TEXT).changed("text", edited=edited)
     cells = page.locator(".journey .cell").evaluate_all(CELLS)
     assert len(cells) == len(table)

@@ -33,7 +33,7 @@ def chosen_ending(name: str) -> ChosenTarget | None:
     """
     with st.container(horizontal=True, vertical_alignment="center", key="journey_ending"):
         if source(name).has_weights:
-            edit_button()
+            edit_button(name)
         if not toggle(param("rests_on"), "What the answer rests on", help=HELP):
             return None
         row = folded_row()

@@ -24,7 +24,7 @@ from ui.address.journey_place import remember_journey
 from ui.cache.shared_model import SharedModel
 from ui.cache.view_notes import view_in_sight
 from ui.components.journey import journey_parts, journey_view, serial
-from ui.views.journey.change import change_values, page_change, with_change
+from ui.views.journey.change import SHOWN, change_values, page_change, with_change
 from ui.views.journey.controls import DRAWING, first_token, option, path_of, take_path
 from ui.views.journey.texts import CHANGED, WORDS, journey_code
 from ui.widgets.errors import shown_to_user
@@ -45,6 +45,7 @@ def drawing_view(name: str, journey: Journey, target: ChosenTarget | None, endin
     both = None if change is None else change.both
     drawn = journey if both is None else both.before
     path = path_of(drawn)
+    session.store(SHOWN, drawn.tokens)
     remember_journey(path, journey.layers, longest)
     ending = with_change(name, target, ending, change)
     opened = SharedModel(name)
