@@ -69,6 +69,19 @@ def test_no_box_lies_on_another_and_none_leaves_the_drawing(width: int, layouts:
                         assert room > 40, case
 
 
+AGREEING = """(pairs) => pairs.map(([before, now]) => {
+  const digits = agreeing(before, now, 3);
+  return [before.toFixed(digits), now.toFixed(digits), signed(now - before, digits).replace("−", "-")];
+})"""
+
+
+def test_a_printed_difference_is_that_of_the_printed_numbers(layouts: Page) -> None:
+    pairs = [[0.17462, 0.14838], [0.1, 0.1], [0.3005, 0.2995], [0.12345, 0.67891], [0.0004, 0.0009]]
+    for (before, now, difference), (first, second) in zip(layouts.evaluate(AGREEING, pairs), pairs, strict=True):
+        assert round(float(now) - float(before), 6) == float(difference)
+        assert float(difference) == pytest.approx(second - first, abs=5e-4)
+
+
 def opened(page: Page, server: str, **query: object) -> Page:
     """Open the journey, and wait for its drawing."""
     page.goto(f"{server}/journey?{urlencode(query)}")
@@ -160,9 +173,10 @@ def test_a_saved_picture_says_what_it_is_of(page: Page, server: str) -> None:
     with page.expect_download() as saved:
         page.get_by_role("button", name="SVG").click()
     text = saved.value.path().read_text(encoding="utf-8")
-    assert "Journey of" in text
-    assert "all-MiniLM-L6-v2" in text
-    assert "python" in text
+    caption = re.findall(r'class="label caption"[^>]*>([^<]*)<', text)
+    assert "Journey of" in caption[0], "it can be read in the picture, not in its title alone"
+    assert "I love my pet python." in " ".join(caption)
+    assert "all-MiniLM-L6-v2" in " ".join(caption)
 
 
 CELLS = "(all) => all.map((each) => [each.dataset.layer, each.dataset.token, each.textContent])"
@@ -322,6 +336,16 @@ def test_a_change_that_is_not_possible_is_one_sentence_and_goes_by_a_click(page:
     page.locator("[data-name='Close the message']").click()
     expect(page.locator(".journey .banner")).to_have_count(0)
     expect(page).not_to_have_url(re.compile("change="))
+
+
+def test_the_number_of_the_whole_text_is_drawn_as_such_and_every_scale_is_named(page: Page, server: str) -> None:
+    opened(page, server, rests_on="true", pair="I love coding in python.", layer=2)
+    words = page.locator(".journey svg")
+    expect(page.locator(".journey .whole")).to_have_count(1)
+    expect(words).to_contain_text("the whole text")
+    expect(words).to_contain_text("pooler (not used by this answer)")
+    expect(words).to_contain_text(re.compile(r"frames of heads up to ±0\.\d{4}; tokens: share in it up to ±0\.\d{4}"))
+    assert page.locator(".journey svg .label").evaluate_all(LYING) == []
 
 
 WEIGHT = re.compile(r"weight \d\.\d{4}")

@@ -61,6 +61,10 @@ class Ending:
     """Share of each token in the number."""
     changed: float | None = None
     """The number in the changed run; None if there is no change or it cannot be computed."""
+    whole: bool = False
+    """Whether the number belongs to the whole text, and not to single tokens."""
+    pooled: bool = True
+    """Whether a pooler may enter the number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,7 +230,7 @@ def _ending(ending: Ending | None, arrays: _Arrays) -> dict[str, Any] | None:
         return None
     named = {"layers": ending.layers, "heads": ending.heads, "tokens": ending.tokens}
     known = {name: None if values is None else arrays.add(values) for name, values in named.items()}
-    numbers = {"value": ending.value, "changed": ending.changed, "unit": ending.unit}
+    numbers = {name: getattr(ending, name) for name in ("value", "changed", "unit", "whole", "pooled")}
     return {"title": escape_controls(ending.title), **numbers, **known}
 
 

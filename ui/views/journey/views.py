@@ -26,7 +26,7 @@ from ui.cache.view_notes import view_in_sight
 from ui.components.journey import journey_parts, journey_view, serial
 from ui.views.journey.change import SHOWN, change_values, page_change, with_change
 from ui.views.journey.controls import DRAWING, first_token, option, path_of, take_path
-from ui.views.journey.texts import CHANGED, WORDS, journey_code
+from ui.views.journey.texts import CHANGED, RESTS_ON, WORDS, journey_code
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, file_name, folded_table
 from ui.widgets.files.captions import note_figure
@@ -75,7 +75,8 @@ def drawing_view(name: str, journey: Journey, target: ChosenTarget | None, endin
         folded_table(DRAWING, _with_strongest(table, opened, drawn, path.token), words)
         if journey.tokens is not None:
             code = journey_code(name, journey.tokens, {} if both is None else change_values())
-            explained(DRAWING, WORDS if both is None else WORDS + CHANGED, code)
+            words = WORDS + ("" if both is None else CHANGED) + ("" if ending is None else RESTS_ON)
+            explained(DRAWING, words, code)
 
 
 def _files(name: str, journey: Journey, path: Path, ending: Ending | None, change: DrawnChange | None) -> None:

@@ -144,7 +144,14 @@ function measureWords(view, measure, at) {
   const { name, values, digits } = measure, differences = differencesOf(view, measure);
   if (!differences) return `${name} ${fixed(values[at], digits)}`;
   if (Number.isNaN(values[at])) return `${name} now ${fixed(differences.after[at], digits)}`;
-  return `${name} before ${fixed(values[at], digits)}, now ${fixed(differences.after[at], digits)} (${signed(differences.values[at], digits)})`;
+  const before = values[at], now = differences.after[at], enough = agreeing(before, now, digits);
+  return `${name} before ${fixed(before, enough)}, now ${fixed(now, enough)} (${signed(now - before, enough)})`;
+}
+
+// The fewest decimals from these on with which the rounded difference is that of the rounded numbers.
+function agreeing(before, now, digits) {
+  const agrees = (count) => Number((Number(now.toFixed(count)) - Number(before.toFixed(count))).toFixed(count)) === Number((now - before).toFixed(count));
+  return [0, 1, 2, 3].map((more) => digits + more).find(agrees) ?? digits + 3;
 }
 
 // What the change does to the chosen token.

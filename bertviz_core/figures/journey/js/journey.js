@@ -266,6 +266,7 @@ async function save(view, kind) {
   for (const node of svg.querySelectorAll(".act, .close")) node.remove();
   const about = `Journey of ${JSON.stringify(header.text ?? "")} through ${header.model} (revision ${header.revision})${now ? `. ${now.sentence}` : ""}`;
   svg.prepend(Object.assign(document.createElementNS(NS, "title"), { textContent: about }));
+  addCaption(view, svg, about);
   const text = new XMLSerializer().serializeToString(svg), name = `journey ${header.model}${now ? ` ${now.name}` : ""}.${kind.toLowerCase()}`;
   if (kind === "SVG") return download(new Blob([text], { type: "image/svg+xml" }), name);
   const image = new Image(), canvas = document.createElement("canvas"), size = svg.viewBox.baseVal;
@@ -274,6 +275,14 @@ async function save(view, kind) {
   [canvas.width, canvas.height] = [size.width * 2, size.height * 2];
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   canvas.toBlob((blob) => download(blob, name));
+}
+
+// What a saved drawing is of, below it.
+function addCaption(view, svg, about) {
+  const { x, y, width, height } = svg.viewBox.baseVal, lines = wrapped(about, width - 24, 4), added = 20 * lines.length + 10;
+  svg.setAttribute("height", (svg.getAttribute("height") * (height + added)) / height);
+  svg.setAttribute("viewBox", `${x} ${y} ${width} ${height + added}`);
+  svg.append(el("rect", { x, y: y + height, width, height: added, fill: view.look.paper }), ...lines.map((line, at) => label(view, line, x + 2, y + height + 16 + 20 * at, { fill: view.look.muted, className: "label caption" })));
 }
 
 function download(blob, name) {

@@ -125,7 +125,8 @@ function drawRibbons(view, svg, part) {
   }
   if (rest > 0.0005) {
     svg.append(el("path", { d: `M${left + 30} ${at + rest * tall} H${right} V${at} H${left + 60} Z`, fill: look.neutral, class: "ribbon rest", "data-share": rest }));
-    if (ribbons.w > 150) svg.append(haloed(view, label(view, `${restName(view)} ${fixed(rest)}`, right - 4, at + rest * tall + 16, { anchor: "end", fill: look.muted })));
+    const others = `${restName(view)} ${fixed(rest)}`, wide = textWidth(others) + 10, below = at + rest * tall + 3;
+    if (ribbons.w > 150) svg.append(el("rect", { x: right - wide, y: below, width: wide, height: 18, rx: 4, fill: look.paper, stroke: look.neutral }), label(view, others, right - 5, below + 14, { anchor: "end", fill: look.muted }));
   }
   svg.append(el("rect", { x: right, y: to - tall / 2, width: 7, height: tall, fill: colour, rx: 2 }));
   const shares = new Map(keys.map(({ key, share }) => [key, share]));
