@@ -48,14 +48,14 @@ function drawEmbeddings(view, svg) {
 function drawHeads(view, svg, stage) {
   const { plan, path, look, header } = view, { box, inside } = plan, layer = Number(path.open);
   const part = view.parts.get(partName({ kind: "layer", layer, token: path.token }));
+  const off = switchedOff(view), isLayer = off.words && off.head === null;
+  if (isLayer) wrapped(off.words, box.w - 32, 4).forEach((line, at) => svg.append(label(view, line, box.x + 16, box.y + 64 + 20 * at, { className: "label off" })));
+  if (isLayer) return drawLayerStrips(view, svg, {}, layer);
   if (!header.heads) {
     wrapped(header.attention_note, box.w - 32, 4).forEach((line, at) => svg.append(label(view, line, box.x + 16, box.y + 64 + 20 * at, { fill: look.muted })));
     if (header.strips) drawLayerStrips(view, svg, {}, layer);
     return drawSteps(view, svg, stage);
   }
-  const off = switchedOff(view), isLayer = off.words && off.head === null;
-  if (isLayer) wrapped(off.words, box.w - 32, 4).forEach((line, at) => svg.append(label(view, line, box.x + 16, box.y + 64 + 20 * at, { className: "label off" })));
-  if (isLayer) return drawLayerStrips(view, svg, {}, layer);
   if (!part) return drawWaiting(view, svg, box.x + 16, box.y + 70);
   drawThumbnails(view, svg, part);
   if (off.words) wrapped(off.words, inside.ribbons.w, 6).forEach((line, at) => svg.append(label(view, line, inside.ribbons.x, inside.heads.y + 18 + 20 * at, { className: "label off" })));

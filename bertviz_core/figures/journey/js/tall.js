@@ -43,6 +43,8 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
   }
   const gone = switchedOff(view), layerGone = gone.words && gone.head === null;
   if (path.open !== "embeddings" && path.head === null && !layerGone) drawTallSteps(view, svg, header.stages[row.index], { x, w, y: y + row.attention });
+  const say = (top) => wrapped(gone.words, w, 4).forEach((line, at) => svg.append(label(view, line, x, top + 20 * at, { className: "label off" })));
+  if (layerGone) return say(y + 18);
   if (header.missing || (path.open !== "embeddings" && !header.heads)) {
     const words = header.missing || header.attention_note;
     return wrapped(words, w, 5).forEach((line, at) => svg.append(label(view, line, x, y + 18 + 20 * at, { fill: look.muted })));
@@ -55,8 +57,6 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
       strip(view, binned(values, 64), limit, { x, y: y + 18 + at * 36, width: w, height: 14 }, { width: values.length })));
   }
   const part = view.parts.get(partName({ kind: "layer", layer, token: path.token }));
-  const say = (top) => wrapped(gone.words, w, 4).forEach((line, at) => svg.append(label(view, line, x, top + 20 * at, { className: "label off" })));
-  if (layerGone) return say(y + 18);
   if (!part) return drawWaiting(view, svg, x, y + 20);
   const [count] = part.thumbnails.shape;
   for (let head = 0; head < count; head++) {
