@@ -7,13 +7,10 @@ from typing import TypeVar
 from bertviz_core.interventions.results import MeanActivations
 from bertviz_core.journey.changes import Change, ablated_model, ablated_trace, masked_tokens
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.models.sources import ModelSource
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.questions.opened import Opened
-from bertviz_core.settings import Settings
 from bertviz_core.trace.results import Tokens, Trace
-from bertviz_core.trace.tokenization import TextTokenizer
 
 T = TypeVar("T")
 
@@ -32,31 +29,16 @@ class ChangedModel(Opened):
         """
         self._opened, self._change, self._heads, self._means = opened, change, heads, means
 
-    @property
-    def name(self) -> str:
-        """Name under which it was opened."""
-        return self._opened.name
-
-    @property
-    def settings(self) -> Settings:
-        """Settings and limits."""
-        return self._opened.settings
-
-    @property
-    def source(self) -> ModelSource:
-        """The resolved model."""
-        return self._opened.source
+    name = property(lambda self: self._opened.name)
+    settings = property(lambda self: self._opened.settings)
+    source = property(lambda self: self._opened.source)
+    tokenizer = property(lambda self: self._opened.tokenizer)
 
     @cached_property
     def loaded(self) -> LoadedModel:
         """The model in memory, with the change in its runs."""
         plain = self._opened.loaded
         return plain if self._change.kind == "mask" else ablated_model(plain, self._change, self._heads, self._means)
-
-    @property
-    def tokenizer(self) -> TextTokenizer:
-        """The tokenizer."""
-        return self._opened.tokenizer
 
     def head(self, task: str | None) -> HeadModel:
         """The unchanged model with the head of a task."""
