@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from threading import get_ident
 from typing import Any
 
@@ -40,7 +41,8 @@ def capture_layer_io(loaded: LoadedModel, tokens: Tokens, layer: int) -> LayerRu
         projections = layer_projections(loaded, layer)
         with torch.inference_mode(), _capturing(projections, projections.shared_with.index(layer)) as capture:
             _run(loaded, inputs)
-    return _captured_run(projections, capture, len(tokens))
+    run = _captured_run(projections, capture, len(tokens))
+    return run if loaded.intervention is None else replace(run, mixed=None)
 
 
 def _run(loaded: LoadedModel, inputs: "dict[str, torch.Tensor]") -> None:

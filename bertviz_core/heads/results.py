@@ -253,6 +253,6 @@ class LayerRun:
     value: Float[np.ndarray, "seq value_rows"] | None
     """Output of W_v."""
     mixed: Float[np.ndarray, "seq columns"] | None
-    """Input of W_o: the concatenated outputs of all heads."""
+    """Input of W_o: the concatenated outputs of all heads; None if the run is changed or W_o bare."""
     output: Float[np.ndarray, "seq output_hidden"] | None
     """Output of W_o, including its bias."""

@@ -33,18 +33,29 @@ class Parts:
     """Whether the layers take states as (batch, hidden, seq), as the convolutions of SqueezeBERT do."""
 
 
-def model_parts(loaded: LoadedModel) -> Parts:
+def model_parts(loaded: LoadedModel, heads_needed: bool = True) -> Parts:
     """Find the parts of a model that can be changed; call check_recording first, which settles attention_source.
 
+    Args:
+        loaded: the model.
+        heads_needed: whether heads are to be changed; without them layers can be changed in more families.
+
     Raises:
-        UnsupportedModelError: the model has no attention, or no module with separate heads.
+        UnsupportedModelError: heads are needed, and the model has no attention, or no module with separate heads.
     """
-    if loaded.attention_source == "none":
+    if heads_needed and loaded.attention_source == "none":
         title = family(loaded.model_type).title
         raise UnsupportedModelError(
             f"{title} has no attention heads whose output could be changed; choose another model."
         )
-    projections, columns, heads = _projections(loaded) if loaded.attention_source == "eager" else ({}, 0, 0)
+    projections: dict[torch.nn.Module, tuple[int, ...]] = {}
+    columns = heads = 0
+    if loaded.attention_source == "eager":
+        try:
+            projections, columns, heads = _projections(loaded)
+        except UnsupportedModelError:
+            if heads_needed:
+                raise
     names = _names(loaded)
     return Parts(
         layers=_layers(loaded, names),

@@ -55,7 +55,7 @@ class InterventionRuns:
         self.layers = target.loaded.num_hidden_layers
         with RUN_LOCK:
             check_recording(target.loaded)
-            self.parts = _parts_inside(target)
+            self.parts = parts_inside(target)
             noted = _Heads()
             with torch.inference_mode():
                 self.clean = float(self.run(noted, target.tokens, 1)[0])
@@ -149,9 +149,9 @@ def states_nbytes(loaded: LoadedModel, tokens: int) -> int:
     return NUMBER_NBYTES * tokens * (WIDTHS * hidden + 2 * wide)
 
 
-def _parts_inside(target: Target) -> Parts:
-    """Find the parts of the base model, and check that they are inside the model with the head."""
-    parts, inside = model_parts(target.loaded), set(target.model.modules())
+def parts_inside(target: Target, heads_needed: bool = True) -> Parts:
+    """Find the parts of the base model, and check that they are inside the model with the head; see model_parts."""
+    parts, inside = model_parts(target.loaded, heads_needed), set(target.model.modules())
     if target.loaded.model in inside:
         return parts
     if parts.projections:

@@ -1,6 +1,8 @@
 """Run a text with one change: a token masked, or a head or a layer ablated by the interventions package."""
 
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -10,14 +12,14 @@ from bertviz_core.interventions.gates import Gated, GateRows, open_gates
 from bertviz_core.interventions.hooks import intervening
 from bertviz_core.interventions.parts import Parts, model_parts
 from bertviz_core.interventions.results import MeanActivations
-from bertviz_core.interventions.runs import InterventionRuns, chosen
+from bertviz_core.interventions.runs import InterventionRuns, chosen, parts_inside
 from bertviz_core.interventions.targets.target import Target
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens, Trace
-from bertviz_core.trace.run import RUN_LOCK, trace_unlocked
+from bertviz_core.trace.run import RUN_LOCK, trace
 from bertviz_core.trace.tokenization import TextTokenizer
 from bertviz_core.trace.verification import check_recording
 
@@ -86,14 +88,28 @@ def ablated_trace(
     Raises:
         UnsupportedModelError: heads or whole layers of this family cannot be ablated.
     """
+    made = trace(ablated_model(loaded, change, heads, means), tokens)
+    return made if change.kind == "head" else _with_output(made, change.at, means)
+
+
+def ablated_model(loaded: LoadedModel, change: Change, heads: int, means: MeanActivations | None = None) -> LoadedModel:
+    """Return a model in whose every run a head or a layer is ablated; the given one stays as it is.
+
+    Args:
+        loaded: the model.
+        change: the ablated head or layer.
+        heads: number of heads of a layer.
+        means: mean activations for mean ablation; None for zero ablation.
+
+    Raises:
+        UnsupportedModelError: heads or whole layers of this family cannot be ablated.
+    """
     layers = loaded.num_hidden_layers
     with RUN_LOCK:
         check_recording(loaded)
-        parts = model_parts(loaded)
-        gates = _close(open_gates(1, layers, heads, str(loaded.model.device)), change, parts, loaded)
-        with torch.inference_mode(), intervening(loaded.model, parts, layers, Gated(gates, means)):
-            made = trace_unlocked(loaded, tokens)
-    return made if change.kind == "head" else _with_output(made, change.at, means)
+        parts = model_parts(loaded, heads_needed=change.kind == "head")
+    gates = _close(open_gates(1, layers, heads, str(loaded.model.device)), change, parts, loaded)
+    return replace(loaded, intervention=partial(intervening, loaded.model, parts, layers, Gated(gates, means)))
 
 
 def changed_value(
@@ -110,18 +126,21 @@ def changed_value(
     Raises:
         BertvizError: this model cannot be changed so, or the target cannot be computed.
     """
-    if change.kind in ("mask", "text"):
-        row = target.tokens if change.kind == "text" else masked_tokens(tokenizer, target.tokens, change.at)
-        with RUN_LOCK:
-            check_recording(target.loaded)
-            with torch.inference_mode():
-                return float(target.values(target.inputs((row,)), [len(row)])[0])
-    runs = InterventionRuns(target)
+    loaded, tokens = target.loaded, target.tokens
     if change.kind == "head":
+        runs = InterventionRuns(target)
         chosen([(change.at, change.head)], runs)
-    gates = _close(runs.gates(1), change, runs.parts, target.loaded)
-    with RUN_LOCK, torch.inference_mode():
-        return float(runs.run(Gated(gates, means), target.tokens, 1)[0])
+        gates = _close(runs.gates(1), change, runs.parts, loaded)
+        with RUN_LOCK, torch.inference_mode():
+            return float(runs.run(Gated(gates, means), tokens, 1)[0])
+    row = masked_tokens(tokenizer, tokens, change.at) if change.kind == "mask" else tokens
+    with RUN_LOCK, ExitStack() as changed, torch.inference_mode():
+        check_recording(loaded)
+        if change.kind == "layer":
+            layers, parts = loaded.num_hidden_layers, parts_inside(target, heads_needed=False)
+            gates = _close(open_gates(1, layers, 0, loaded.device), change, parts, loaded)
+            changed.enter_context(intervening(target.model, parts, layers, Gated(gates, means)))
+        return float(target.values(target.inputs((row,)), [len(row)])[0])
 
 
 def _close(gates: GateRows, change: Change, parts: Parts, loaded: LoadedModel) -> GateRows:

@@ -3,8 +3,8 @@
 import copy
 import inspect
 import math
-from collections.abc import Mapping, Set
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Set
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -153,6 +153,8 @@ class LoadedModel:
     """Whether a run or that comparison showed that the recorded attention is incomplete."""
     batch_of: "BatchOf | None" = None
     """Which texts can share a batch without changing each other's results; None before this has been tested."""
+    intervention: Callable[[], AbstractContextManager[None]] | None = None
+    """A context in which every run stands, which changes it; None for the model as it is."""
 
     @property
     def num_hidden_layers(self) -> int:

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from bertviz_core.errors import BertvizError, OutOfMemoryError, SupersededError, UnsupportedModelError, is_out_of_memory
@@ -30,7 +31,8 @@ def forward(
     """
     _check_inputs(loaded, inputs)
     try:
-        output = (model or loaded.model)(**inputs, **wanted, return_dict=True)
+        with nullcontext() if loaded.intervention is None else loaded.intervention():
+            output = (model or loaded.model)(**inputs, **wanted, return_dict=True)
     except (BertvizError, SupersededError):
         raise
     except Exception as error:  # a missing input may lead to any exception

@@ -69,6 +69,19 @@ def test_no_box_lies_on_another_and_none_leaves_the_drawing(width: int, layouts:
                         assert room > 40, case
 
 
+AGREEING = """(pairs) => pairs.map(([before, now]) => {
+  const digits = agreeing(before, now, 3);
+  return [before.toFixed(digits), now.toFixed(digits), signed(now - before, digits).replace("−", "-")];
+})"""
+
+
+def test_a_printed_difference_is_that_of_the_printed_numbers(layouts: Page) -> None:
+    pairs = [[0.17462, 0.14838], [0.1, 0.1], [0.3005, 0.2995], [0.12345, 0.67891], [0.0004, 0.0009]]
+    for (before, now, difference), (first, second) in zip(layouts.evaluate(AGREEING, pairs), pairs, strict=True):
+        assert round(float(now) - float(before), 6) == float(difference)
+        assert float(difference) == pytest.approx(second - first, abs=5e-4)
+
+
 def opened(page: Page, server: str, **query: object) -> Page:
     """Open the journey, and wait for its drawing."""
     page.goto(f"{server}/journey?{urlencode(query)}")
@@ -160,9 +173,10 @@ def test_a_saved_picture_says_what_it_is_of(page: Page, server: str) -> None:
     with page.expect_download() as saved:
         page.get_by_role("button", name="SVG").click()
     text = saved.value.path().read_text(encoding="utf-8")
-    assert "Journey of" in text
-    assert "all-MiniLM-L6-v2" in text
-    assert "python" in text
+    caption = re.findall(r'class="label caption"[^>]*>([^<]*)<', text)
+    assert "Journey of" in caption[0], "it can be read in the picture, not in its title alone"
+    assert "I love my pet python." in " ".join(caption)
+    assert "all-MiniLM-L6-v2" in " ".join(caption)
 
 
 CELLS = "(all) => all.map((each) => [each.dataset.layer, each.dataset.token, each.textContent])"
@@ -205,15 +219,30 @@ def test_an_opened_layer_has_the_whole_number_of_a_new_token(page: Page, server:
     expect(number).to_be_visible()
 
 
+def compare(page: Page, edited: str) -> None:
+    page.get_by_role("button", name="Edit the text and compare").click()
+    page.get_by_role("textbox", name="The edited text").fill(edited)
+    page.get_by_role("button", name="Compare", exact=True).click()
+
+
+def test_the_first_new_token_is_chosen_only_where_the_chosen_one_is_gone(page: Page, server: str) -> None:
+    opened(page, server)
+    compare(page, "I really love my cat snake.")
+    expect(page.locator("[data-name='Token 2: really, new'][aria-pressed='true']")).to_be_visible()
+    compare(page, "They really love my snake.")
+    expect(page.locator("[data-name='Token 2: really, new'][aria-pressed='true']")).to_be_visible()
+    compare(page, DEFAULT_TEXT)
+    expect(page.locator("[data-name='Token 1: i'][aria-pressed='true']")).to_be_visible()
+
+
 def test_an_edited_text_is_compared_and_undone_by_clicks_alone(page: Page, server: str) -> None:
     edited = "I really love my cat snake."
     opened(page, server)
     before = page.locator(".journey .cell").evaluate_all(CELLS)
-    page.get_by_role("button", name="Edit the text and compare").click()
-    page.get_by_role("textbox", name="The edited text").fill(edited)
-    page.get_by_role("button", name="Compare", exact=True).click()
+    page.locator("[data-name='Token 2: love']").click()
+    compare(page, edited)
     expect(page.locator(".journey .live")).to_contain_text("Changed: The text is edited: “really” inserted")
-    expect(page.locator("[data-name='Token 2: really, new'][aria-pressed='true']")).to_be_visible()
+    expect(page.locator("[data-name='Token 3: love'][aria-pressed='true']")).to_be_visible()
     table = open_model("all-MiniLM-L6-v2").journey(DEFAULT_TEXT).changed("text", edited=edited)
     cells = page.locator(".journey .cell").evaluate_all(CELLS)
     assert len(cells) == len(table)
@@ -309,6 +338,43 @@ def test_a_change_that_is_not_possible_is_one_sentence_and_goes_by_a_click(page:
     expect(page).not_to_have_url(re.compile("change="))
 
 
+def test_the_number_of_the_whole_text_is_drawn_as_such_and_every_scale_is_named(page: Page, server: str) -> None:
+    opened(page, server, rests_on="true", pair="I love coding in python.", layer=2)
+    words = page.locator(".journey svg")
+    expect(page.locator(".journey .whole")).to_have_count(1)
+    expect(words).to_contain_text("the whole text")
+    expect(words).to_contain_text("pooler (not used by this answer)")
+    expect(words).to_contain_text(re.compile(r"frames of heads up to ±0\.\d{4}; tokens: share in it up to ±0\.\d{4}"))
+    assert page.locator(".journey svg .label").evaluate_all(LYING) == []
+
+
+WEIGHT = re.compile(r"weight \d\.\d{4}")
+
+
+def test_an_opened_head_is_that_of_the_changed_run_and_one_that_is_switched_off_says_so(
+    page: Page, server: str
+) -> None:
+    words = page.locator(".journey svg")
+    weights = []
+    for change in ({}, {"change": "layer-1"}, {"change": "mask-4"}):
+        opened(page, server, layer=4, head=3, query=5, key=4, **change)
+        expect(words).to_contain_text(WEIGHT)
+        weights.append(WEIGHT.findall(words.text_content() or "")[-1])
+    assert len(set(weights)) == 3
+    expect(words).to_contain_text("The opened part is of the run with the change.")
+    page.locator("[data-name='Undo the change']").click()
+    expect(words).to_contain_text(weights[0])
+    page.locator("[data-name='Switch off head 3 of layer 4']").click()
+    expect(page.locator(".journey .label.off").first).to_contain_text("Head 3 is switched off: zero")
+    expect(words).not_to_contain_text(WEIGHT)
+    page.locator("[data-name='Switch on head 3 of layer 4']").click()
+    expect(words).to_contain_text(weights[0])
+    page.locator("[data-name='Switch off layer 4']").click()
+    expect(page.locator(".journey .label.off")).to_have_text(
+        "Layer 4 is switched off: what enters it leaves it as it is."
+    )
+
+
 def test_a_file_shows_the_change_and_offers_none(browser: Browser) -> None:
     tab = browser.new_page()
     tab.set_content(open_model("all-MiniLM-L6-v2").journey(DEFAULT_TEXT).html(change="layer-1"))
@@ -323,6 +389,9 @@ def test_a_file_shows_the_change_and_offers_none(browser: Browser) -> None:
 def test_no_word_lies_on_another_under_a_change(width: int, page: Page, server: str) -> None:
     page.set_viewport_size({"width": width, "height": 1400})
     opened(page, server, change="head-2.1", layer=2, head=1, query=5)
+    expect(page.locator(".journey .label.off").first).to_contain_text("Head 1 is")
+    assert page.locator(".journey svg .label").evaluate_all(LYING) == []
+    opened(page, server, change="head-2.1", layer=2, head=2, query=5)
     expect(page.locator(".journey svg")).to_contain_text("weight ")
     expect(page.locator(".journey svg")).to_contain_text("Changed: Head 1 of layer 2")
     assert page.locator(".journey svg .label").evaluate_all(LYING) == []

@@ -97,13 +97,13 @@ def test_the_menu_of_cells_rests_while_effects_are_shown(page: Page, server: str
     opened(page, server, **TRACED)
     menu = page.get_by_label("Cells show")
     expect(menu).to_be_disabled()
-    page.locator("[data-name='back to the text']").click()
+    page.locator("[data-name='cells: turn']").click()
     expect(menu).to_be_enabled()
 
 
 def test_a_phone_shows_what_the_answer_rests_on_as_the_wide_drawing_does(page: Page, server: str) -> None:
     opened(page, server, **TRACED)
-    back = page.locator(".journey [data-name='back to the text']")
+    back = page.locator(".journey [data-name='cells: turn']")
     expect(back).to_be_visible(timeout=COLD_MS)
     effects = [each for each in page.locator(".journey .cell").all_text_contents() if each]
     assert len(set(effects)) == 6

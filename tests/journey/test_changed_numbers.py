@@ -14,7 +14,7 @@ from bertviz_core.errors import BertvizError, TextError, UnsupportedModelError
 from bertviz_core.interventions.targets.target import Target, answer_target, class_target, tag_target, word_target
 from bertviz_core.journey.changes import Change, changed_value, masked_tokens
 from bertviz_core.models.sources import bundled_folder, folder_source
-from bertviz_core.questions.interventions.journey_change import changed_number
+from bertviz_core.questions.interventions.journey_change import changed_journey, changed_number
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.settings import Settings
@@ -104,13 +104,34 @@ def test_no_token_is_masked_where_the_number_reads_other_tokens(tmp_path: Path) 
     assert -1 <= changed_number(model, Options((TEXT,), SECOND, values={"change": "layer-1"})).result <= 1
 
 
-@pytest.mark.parametrize("change", ["layer-1", "head-1.0"])
-def test_a_family_without_heads_refuses(change: str, tmp_path: Path) -> None:
+def test_a_family_without_heads_refuses(tmp_path: Path) -> None:
     save_tiny("fnet", tmp_path / "fnet")
     model = OpenedModel("fnet", replace(Settings.from_environment(), models_dir=tmp_path))
     with pytest.raises(BertvizError):
-        changed_number(model, Options((TEXT,), SECOND, values={"change": change}))
+        changed_number(model, Options((TEXT,), SECOND, values={"change": "head-1.0"}))
     assert -1 <= changed_number(model, Options((TEXT,), SECOND, values={"change": "mask-2"})).result <= 1
+
+
+@pytest.mark.parametrize(("family", "path"), [("fnet", "encoder.layer.1"), ("xlnet", "layer.1")])
+def test_a_layer_is_switched_off_where_no_head_can_be(family: str, path: str, tmp_path: Path) -> None:
+    save_tiny(family, tmp_path / family)
+    model = OpenedModel(family, replace(Settings.from_environment(), models_dir=tmp_path))
+    found = changed_number(model, Options((TEXT,), SECOND, values={"change": "layer-1"})).result
+    after = changed_journey(model, Options((TEXT,), values={"change": "layer-1"})).result.after
+
+    def states(words: str) -> Any:
+        ids = torch.tensor(np.array(model.tokens(words, None).input_ids))[None]
+        with torch.inference_mode():
+            return model.loaded.model(input_ids=ids).last_hidden_state[0]
+
+    with _bypassed(model.loaded.model.get_submodule(path)):
+        changed = states(TEXT)
+    cosine = torch.cosine_similarity(changed.mean(dim=0), states(SECOND).mean(dim=0), dim=0)
+    assert found == pytest.approx(float(cosine), abs=1e-5)
+    assert after.length is not None
+    assert after.turn is not None
+    assert after.length[-1] == pytest.approx(changed.norm(dim=-1).numpy(), abs=1e-4)
+    assert after.turn[1] == pytest.approx(0, abs=1e-5)
 
 
 def test_an_isolated_tokenizer_masks_the_same_token() -> None:

@@ -15,10 +15,10 @@ from bertviz_core.errors import TextError
 from bertviz_core.figures.base.style import THEMES, theme_named
 from bertviz_core.journey.results import Journey
 from bertviz_core.questions.interventions.journey_change import CHANGE, changed_journey, drawn_change
+from bertviz_core.questions.interventions.journey_file import journey_page
 from bertviz_core.questions.interventions.single_text import REMOVED_FOR
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.tables.texts import journey_json, journey_lines
-from bertviz_core.questions.texts.journey_file import journey_page
 from bertviz_core.questions.texts.tokens import EDITED
 from bertviz_core.text import escape_controls, quoted
 

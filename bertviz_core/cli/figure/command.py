@@ -17,6 +17,7 @@ from bertviz_core.figures.base.style import theme_named, width_class
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.figures import all_figures, drawn_by, no_figure, settings_of, subject_of
 from bertviz_core.questions.interventions.journey_change import CHANGE, drawn_change
+from bertviz_core.questions.interventions.journey_file import journey_page
 from bertviz_core.questions.interventions.single_text import REMOVED_FOR
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
@@ -24,7 +25,6 @@ from bertviz_core.questions.question import figure_questions
 from bertviz_core.questions.tables.lines import aligned
 from bertviz_core.questions.texts.heads import KEY, QUERY
 from bertviz_core.questions.texts.journey import COLOUR, RIBBON
-from bertviz_core.questions.texts.journey_file import journey_page
 from bertviz_core.questions.texts.tokens import EDITED
 from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls

@@ -61,6 +61,10 @@ class Ending:
     """Share of each token in the number."""
     changed: float | None = None
     """The number in the changed run; None if there is no change or it cannot be computed."""
+    whole: bool = False
+    """Whether the number belongs to the whole text, and not to single tokens."""
+    pooled: bool = True
+    """Whether a pooler may enter the number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,6 +110,13 @@ def identity(journey: Journey) -> str:
     return digest.hexdigest()
 
 
+def part_identity(journey: Journey, change: DrawnChange | None) -> str:
+    """Return the identifier of the run that opened parts are of: that of the change, if there is one."""
+    own = identity(journey)
+    changed = change is not None and change.both is not None and change.both.origin is None
+    return f"{own} {change.name} {change.mean}" if change is not None and changed else own
+
+
 def journey_payload(
     journey: Journey,
     *,
@@ -130,7 +141,7 @@ def journey_payload(
         ribbon: "attention" or "weighted".
         openings: details that the browser may lack.
         ending: the number at the end.
-        change: the change of the run; openings are of the unchanged run.
+        change: the change of the run; openings are of the changed run.
         said: number of the last message of the browser, which this one answers.
         links: rows of links below the drawing, which the dashboard adds.
         controls: whether the controls above the drawing are shown.
@@ -164,21 +175,22 @@ def journey_payload(
         "strips": _strips(journey, arrays),
         "ending": _ending(ending, arrays),
         "parts": [_part(each, arrays) for each in openings],
-        "change": _change(change, arrays),
+        "change": _change(journey, change, arrays),
     }
     return _message(header, arrays)
 
 
-def parts_payload(journey: Journey, openings: Iterable[HeadOpening]) -> bytes:
+def parts_payload(journey: Journey, openings: Iterable[HeadOpening], change: DrawnChange | None = None) -> bytes:
     """Build a message of details alone, for parts that may be opened next.
 
     Args:
         journey: the journey that is drawn.
         openings: the details.
+        change: the change of the run that they are of.
     """
     arrays = _Arrays()
     parts = [_part(each, arrays) for each in openings]
-    return _message({"identity": identity(journey), "measures": [], "parts": parts}, arrays)
+    return _message({"identity": part_identity(journey, change), "measures": [], "parts": parts}, arrays)
 
 
 def _message(header: Mapping[str, Any], arrays: _Arrays) -> bytes:
@@ -218,11 +230,11 @@ def _ending(ending: Ending | None, arrays: _Arrays) -> dict[str, Any] | None:
         return None
     named = {"layers": ending.layers, "heads": ending.heads, "tokens": ending.tokens}
     known = {name: None if values is None else arrays.add(values) for name, values in named.items()}
-    numbers = {"value": ending.value, "changed": ending.changed, "unit": ending.unit}
+    numbers = {name: getattr(ending, name) for name in ("value", "changed", "unit", "whole", "pooled")}
     return {"title": escape_controls(ending.title), **numbers, **known}
 
 
-def _change(change: DrawnChange | None, arrays: _Arrays) -> dict[str, Any] | None:
+def _change(journey: Journey, change: DrawnChange | None, arrays: _Arrays) -> dict[str, Any] | None:
     if change is None:
         return None
     known = {"name": change.name, "mean": change.mean, "refused": escape_controls(change.refused)}
@@ -231,6 +243,7 @@ def _change(change: DrawnChange | None, arrays: _Arrays) -> dict[str, Any] | Non
         return known
     return {
         **known,
+        "identity": part_identity(journey, change),
         "sentence": escape_controls(both.sentence),
         "measures": _measures(both.after, arrays),
         "strips": _strips(both.after, arrays, both.before),

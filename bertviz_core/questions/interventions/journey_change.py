@@ -8,11 +8,13 @@ import numpy as np
 from bertviz_core.errors import Named, TextError
 from bertviz_core.figures.journey.payload import DrawnChange
 from bertviz_core.hidden_states.geometry import cosine
+from bertviz_core.interventions.results import MeanActivations
 from bertviz_core.interventions.targets.parsing import parse_target
 from bertviz_core.interventions.targets.target import Target
-from bertviz_core.journey.changes import Change, ablated_trace, changed_value, masked_tokens
+from bertviz_core.journey.changes import Change, changed_value
 from bertviz_core.journey.results import ChangedJourney
 from bertviz_core.journey.wording import compare_wordings
+from bertviz_core.questions.interventions.changed_model import ChangedModel
 from bertviz_core.questions.interventions.single_text import MEAN, REMOVED_FOR, means_in_place
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET, layers_and_heads, read_tokens, target
 from bertviz_core.questions.opened import Opened
@@ -22,6 +24,7 @@ from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.questions.texts.journey import journey, journey_of
 from bertviz_core.questions.texts.tokens import EDITED
 from bertviz_core.text import escape_controls
+from bertviz_core.trace.results import Trace
 
 TEXT = "text"
 WAYS = "head-LAYER.HEAD, layer-LAYER, mask-POSITION, or text with edited=TEXT"
@@ -33,24 +36,44 @@ FORMS = re.compile(rf"(?:head-(\d{{1,9}})\.(\d{{1,9}})|layer-(\d{{1,9}})|mask-(\
 def changed_journey(opened: Opened, options: Options) -> Answer[ChangedJourney]:
     """Effect of every layer on every token, before and after one change of the run."""
     plain = replace(options, values={})  # for which the unchanged journey may be cached
-    made = run(opened, plain)
-    clean, means = made.result, None
-    heads = clean.num_attention_heads
-    change = change_of(options, len(clean.tokens), clean.num_hidden_layers, heads, opened.name)
-    before = journey(opened, plain).result
+    made, before = run(opened, plain), journey(opened, plain).result
+    clean, change = made.result, _change_of_run(opened, options, made.result)
     if change.kind == "text":
         edited = replace(_edited(options), values={})
         other = run(opened, edited)
         both = compare_wordings(before, journey(opened, edited).result, (clean, other.result))
         return made.of(both, (*clean.notices, *other.notices))
-    if change.kind == "mask":
-        changed = opened.trace(masked_tokens(opened.tokenizer, clean.tokens, change.at))
-    else:
-        means = means_in_place(opened, options, SILENT)
-        changed = ablated_trace(opened.loaded, clean.tokens, change, heads, means)
+    means = _means(opened, options, change)
+    changed = ChangedModel(opened, change, clean.num_attention_heads, means).trace(clean.tokens)
     sentence = change.sentence(before.labels[change.at] if change.kind == "mask" else "", means)
     same = cosine(clean.hidden_states[-1], changed.hidden_states[-1])
     return made.of(ChangedJourney(sentence, before, journey_of(opened, changed), same), clean.notices)
+
+
+def changed_model(opened: Opened, options: Options, drawn: DrawnChange | None) -> Opened:
+    """Return the model as it runs with a change, for questions about parts of that run.
+
+    The model itself without a changed run, and for an edited text, which is another text of the same model.
+
+    Args:
+        opened: the model.
+        options: the text.
+        drawn: the change.
+    """
+    if drawn is None or drawn.both is None or drawn.name == TEXT:
+        return opened
+    options = replace(options, values={CHANGE.key: drawn.name, REMOVED_FOR.key: REMOVED_FOR.options[drawn.mean]})
+    clean = run(opened, replace(options, values={})).result
+    change = _change_of_run(opened, options, clean)
+    return ChangedModel(opened, change, clean.num_attention_heads, _means(opened, options, change))
+
+
+def _change_of_run(opened: Opened, options: Options, clean: Trace) -> Change:
+    return change_of(options, len(clean.tokens), clean.num_hidden_layers, clean.num_attention_heads, opened.name)
+
+
+def _means(opened: Opened, options: Options, change: Change) -> MeanActivations | None:
+    return None if change.kind == "mask" else means_in_place(opened, options, SILENT)
 
 
 @question(params=(TARGET, MEASURE, CHANGE, REMOVED_FOR, EDITED))
@@ -66,8 +89,8 @@ def changed_number(opened: Opened, options: Options) -> Answer[float]:
             f"The {made.result.title} is computed from other tokens than those drawn, so no token of it can be masked; "
             "switch off a head or a layer instead."
         )
-    means = None if change.kind == "mask" else means_in_place(opened, options, SILENT)
-    return made.of(changed_value(made.result, opened.tokenizer, change, means), made.notices)
+    value = changed_value(made.result, opened.tokenizer, change, _means(opened, options, change))
+    return made.of(value, made.notices)
 
 
 def _edited(options: Options) -> Options:

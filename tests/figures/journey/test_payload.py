@@ -109,6 +109,20 @@ def test_a_change_travels_as_the_numbers_of_its_run(change: str, opened: OpenedM
     assert array(header["change"]["cosine"]) == pytest.approx(drawn.both.cosine)
 
 
+def test_parts_of_a_changed_run_stand_under_another_name_than_those_without_the_change(
+    opened: OpenedModel, way: Journey
+) -> None:
+    names = {identity(way)}
+    for values in ({"change": "layer-1"}, {"change": "layer-1", "removed_for": "its mean"}, {"change": "mask-4"}):
+        drawn = drawn_change(opened, Options((way.tokens.text if way.tokens else "",), values=values))
+        header, _ = decoded(journey_payload(way, theme=LIGHT, path=Path(5), change=drawn))
+        later, _ = decoded(parts_payload(way, (), drawn))
+        assert header["identity"] == identity(way)
+        assert header["change"]["identity"] == later["identity"]
+        names.add(later["identity"])
+    assert len(names) == 4
+
+
 def test_undo_restores_the_message_of_the_unchanged_run(opened: OpenedModel, way: Journey) -> None:
     drawn = drawn_change(opened, Options(("I love my pet python.",), values={"change": "layer-1"}))
     clean = journey_payload(way, theme=LIGHT, path=Path(5))

@@ -1,6 +1,7 @@
 """The change of the run: the field for an edited text, what the drawing shows, and the number at the end."""
 
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
@@ -12,6 +13,10 @@ from bertviz_core.questions.interventions.single_text import MEAN, REMOVED_FOR
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.heads import QUERY
 from bertviz_core.questions.texts.tokens import EDITED
+from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.subwords.text_edits import unchanged_positions
+from bertviz_core.trace.tokenization import longest_piece
+from ui.address.query import whole
 from ui.address.values import put
 from ui.address.widgets import edited
 from ui.cache.shared_model import SharedModel
@@ -23,24 +28,41 @@ from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, tar
 EDITS = "journey_edits"
 """How often an edited text was compared in this session. It names the popover: a new name closes it in the browser,
 even if the browser has not been told yet that the one before was open."""
+SHOWN = "journey_tokens"
+"""The tokens that the drawing shows, of the text or of its edited version."""
 HELP = "Change, add or remove words: the drawing then shows this text, and its cells the difference from the text."
 
 
-def edit_button() -> None:
-    """Show a button that opens a field for the edited text, with which the drawing is compared."""
+def edit_button(name: str) -> None:
+    """Show a button that opens a field for the edited text, with which the drawing of a model is compared."""
     text = controls.text()
     if stored(f"{EDITED.key}_of", text) != text and st.query_params.get(CHANGE.key) == TEXT:
         put(CHANGE.key, None)
     key = f"{EDITS}_{stored(EDITS, 0)}"
     with st.popover("Edit the text and compare", type="tertiary", icon=":material/edit:", key=key, on_change="rerun"):
-        edited(EDITED, "The edited text", text, help=HELP, on_change=_compare)
-        st.button("Compare", key="compare_edited", on_click=_compare)
+        edited(EDITED, "The edited text", text, help=HELP, on_change=partial(_compare, name))
+        st.button("Compare", key="compare_edited", on_click=_compare, args=(name,))
 
 
-def _compare() -> None:
-    put(CHANGE.key, TEXT if stored(EDITED.key) != controls.text() else None)
-    put(QUERY.key, None)  # the drawing selects the first new token
+def _compare(name: str) -> None:
+    edit, text, shown = str(stored(EDITED.key) or ""), controls.text(), stored(SHOWN)
+    put(CHANGE.key, TEXT if edit != text else None)
+    if shown is not None:
+        token = whole(st.query_params.get(QUERY.key))
+        try:
+            after = SharedModel(name).tokens(edit or text, shown.pair)
+            put(QUERY.key, _followed(shown, longest_piece(shown) if token is None else token, after))
+            store(SHOWN, after)  # a click that leaves the field compares twice
+        except BertvizError:  # which the drawing shows
+            put(QUERY.key, None)
     store(EDITS, stored(EDITS, 0) + 1)
+
+
+def _followed(before: Tokens, token: int, after: Tokens) -> str | None:
+    """Position of a token after an edit; if it is gone that of the first new token, None if there is none."""
+    kept = unchanged_positions(before, after)
+    fresh = set(range(len(after))) - set(kept.values())
+    return str(kept[token]) if token in kept else str(min(fresh)) if fresh else None
 
 
 def change_values() -> dict[str, str]:

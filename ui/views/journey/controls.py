@@ -6,11 +6,11 @@ import streamlit as st
 from bertviz_core.figures.journey.payload import Path
 from bertviz_core.journey.results import Journey
 from bertviz_core.questions.interventions.journey_change import CHANGE, FORMS
+from bertviz_core.questions.interventions.journey_file import EMBEDDINGS
 from bertviz_core.questions.interventions.single_text import REMOVED_FOR
 from bertviz_core.questions.parameters import Param
 from bertviz_core.questions.texts.heads import HEAD, KEY, LAYER, QUERY
 from bertviz_core.questions.texts.journey import COLOUR, RIBBON
-from bertviz_core.questions.texts.journey_file import EMBEDDINGS
 from bertviz_core.trace.tokenization import longest_piece
 from ui import session
 from ui.address.query import whole

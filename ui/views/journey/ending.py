@@ -10,6 +10,7 @@ from bertviz_core.figures.journey.payload import Ending
 from bertviz_core.journey.results import Journey
 from bertviz_core.questions.interventions.attributions import word_attributions
 from bertviz_core.questions.interventions.single_text import zero_effects
+from bertviz_core.questions.texts.sentences import own_plan
 from ui.address.registry import param
 from ui.address.widgets import toggle
 from ui.cache.sources import source
@@ -19,6 +20,8 @@ from ui.widgets.lists.progress import answer
 from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options
 from ui.widgets.target_controls.row import folded_row, possible_target
 
+WHOLE = ("cosine", "class", "probe")
+"""Kinds of numbers that belong to the whole text; the others are read from single tokens, without a pooler."""
 HELP = (
     "Picks one number that the model gives for the text and colours the drawing by what it depends on: layers and "
     "heads by how much the number changes without them, tokens by their share in it."
@@ -33,7 +36,7 @@ def chosen_ending(name: str) -> ChosenTarget | None:
     """
     with st.container(horizontal=True, vertical_alignment="center", key="journey_ending"):
         if source(name).has_weights:
-            edit_button()
+            edit_button(name)
         if not toggle(param("rests_on"), "What the answer rests on", help=HELP):
             return None
         row = folded_row()
@@ -52,7 +55,9 @@ def ending_of(name: str, chosen: ChosenTarget, journey: Journey) -> Ending | Non
     except UnsupportedModelError as error:
         st.warning(escape_markdown(str(error)), icon=":material/block:")
         return None
-    return Ending(measured.title, measured.clean, measured.unit, measured.layers, measured.heads, shares)
+    pooled = own_plan(opened).pooling == "pooler" if chosen.kind == "cosine" else chosen.kind in WHOLE
+    numbers = (measured.title, measured.clean, measured.unit, measured.layers, measured.heads, shares)
+    return Ending(*numbers, whole=chosen.kind in WHOLE, pooled=pooled)
 
 
 def _shares(shares: WordAttributions, journey: Journey) -> Float[np.ndarray, " seq"] | None:

@@ -23,6 +23,11 @@ replaced by zero or by its mean over the reference texts; a layer that is switch
 plus its mean change; a masked token has the id of the mask token; of an edited text the tokens that both texts have are
 compared, wherever they stand. A cell is the number of this run minus that of the unchanged run.
 """
+RESTS_ON = """
+What the answer rests on: a layer's colour is the number when this layer returns its input, minus the number as it is; a
+head's frame is the same with the head's output replaced by zero, on a scale of its own. A token's share is the number
+minus that of the text with the mask in place of its word, or without the word where the model has no mask.
+"""
 
 
 def journey_code(name: str, tokens: Tokens, change: Mapping[str, str]) -> str:

@@ -1,5 +1,7 @@
 """The drawing of the text's path through the whole model, and its numbers as a table."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -9,19 +11,22 @@ from bertviz_core.figures.base.style import theme_named
 from bertviz_core.figures.journey.payload import MEASURES, DrawnChange, Ending, Path, journey_payload, parts_payload
 from bertviz_core.journey.results import EmbeddingOpening, HeadOpening, Journey, LayerOpening
 from bertviz_core.questions.figures import drawn_by
+from bertviz_core.questions.interventions.journey_change import changed_model
+from bertviz_core.questions.interventions.journey_file import EMBEDDINGS, journey_page
+from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts import journey as questions
 from bertviz_core.questions.texts.hidden_states import MEASURE
-from bertviz_core.questions.texts.journey_file import EMBEDDINGS, journey_page
+from bertviz_core.trace.results import Tokens
 from ui import session
 from ui.address.journey_links import drawing_links
 from ui.address.journey_place import remember_journey
 from ui.cache.shared_model import SharedModel
 from ui.cache.view_notes import view_in_sight
 from ui.components.journey import journey_parts, journey_view, serial
-from ui.views.journey.change import change_values, page_change, with_change
+from ui.views.journey.change import SHOWN, change_values, page_change, with_change
 from ui.views.journey.controls import DRAWING, first_token, option, path_of, take_path
-from ui.views.journey.texts import CHANGED, WORDS, journey_code
+from ui.views.journey.texts import CHANGED, RESTS_ON, WORDS, journey_code
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, file_name, folded_table
 from ui.widgets.files.captions import note_figure
@@ -40,9 +45,12 @@ def drawing_view(name: str, journey: Journey, target: ChosenTarget | None, endin
     both = None if change is None else change.both
     drawn = journey if both is None else both.before
     path = path_of(drawn)
+    session.store(SHOWN, drawn.tokens)
     remember_journey(path, journey.layers, longest)
     ending = with_change(name, target, ending, change)
-    openings = [] if journey.missing else _openings(SharedModel(name), drawn, path)
+    opened = SharedModel(name)
+    run = opened if drawn.tokens is None else changed_model(opened, _options(drawn.tokens), change)
+    openings = [] if journey.missing else _openings(run, drawn, path)
     payload = journey_payload(
         drawn,
         theme=theme_named(session.theme_name()),
@@ -58,16 +66,17 @@ def drawing_view(name: str, journey: Journey, target: ChosenTarget | None, endin
     )
     journey_view(payload, DRAWING, take_path)
     if openings and path.open != EMBEDDINGS:
-        journey_parts(parts_payload(drawn, _next_openings(SharedModel(name), drawn, path)), f"{DRAWING}_parts")
+        journey_parts(parts_payload(drawn, _next_openings(run, drawn, path), change), f"{DRAWING}_parts")
     if journey.turn is not None:
         _files(name, drawn, path, ending, change)
-        _note(SharedModel(name), drawn)
+        _note(opened, drawn)
         words = f"The way of token {path.token} through {journey.model}{f'. {both.sentence}' if both else ''}"
         table = _table(drawn, path.token, None if both is None else both.after)
-        folded_table(DRAWING, _with_strongest(table, SharedModel(name), drawn, path.token), words)
+        folded_table(DRAWING, _with_strongest(table, opened, drawn, path.token), words)
         if journey.tokens is not None:
             code = journey_code(name, journey.tokens, {} if both is None else change_values())
-            explained(DRAWING, WORDS if both is None else WORDS + CHANGED, code)
+            words = WORDS + ("" if both is None else CHANGED) + ("" if ending is None else RESTS_ON)
+            explained(DRAWING, words, code)
 
 
 def _files(name: str, journey: Journey, path: Path, ending: Ending | None, change: DrawnChange | None) -> None:
@@ -82,7 +91,7 @@ def _files(name: str, journey: Journey, path: Path, ending: Ending | None, chang
     chosen |= {param.key: option(param) for param in (questions.COLOUR, questions.RIBBON)}
 
     def page() -> str:
-        options = Options((tokens.text,), tokens.pair, values=chosen)
+        options = _options(tokens, chosen)
         theme = theme_named(chosen_theme() or session.theme_name())
         return journey_page(SharedModel(name), options, theme, ending, change if changed else None)[0]
 
@@ -98,38 +107,37 @@ def _note(opened: SharedModel, journey: Journey) -> None:
     tokens = journey.tokens
     if view_in_sight() is None or tokens is None:
         return
-    values = {MEASURE.key: "change"}
-    spec, answer = drawn_by("norms", opened, Options((tokens.text,), tokens.pair, values=values))
+    spec, answer = drawn_by("norms", opened, _options(tokens, {MEASURE.key: "change"}))
     note_figure(spec, DRAWING, spec.title, spec.caption, answer.texts)
 
 
-def _openings(opened: SharedModel, journey: Journey, path: Path) -> list[EmbeddingOpening | LayerOpening | HeadOpening]:
+def _options(tokens: Tokens, values: Mapping[str, str] | None = None) -> Options:
+    return Options((tokens.text,), tokens.pair, values=dict(values or {}))
+
+
+def _openings(opened: Opened, journey: Journey, path: Path) -> list[EmbeddingOpening | LayerOpening | HeadOpening]:
     """Compute the open parts; for a part that this model does not have, a message is shown below the drawing."""
     tokens, values = journey.tokens, {"query": str(path.token)}
     if tokens is None:
         return []
-
-    def asked() -> Options:
-        return Options((tokens.text,), tokens.pair, values=dict(values))
-
     found: list[EmbeddingOpening | LayerOpening | HeadOpening] = []
     try:
         if path.open == EMBEDDINGS:
-            found.append(questions.embeddings(opened, asked()).result)
+            found.append(questions.embeddings(opened, _options(tokens, values)).result)
         elif path.open and journey.heads:
             values["layer"] = path.open
-            layer = questions.layer_opening(opened, asked()).result
+            layer = questions.layer_opening(opened, _options(tokens, values)).result
             found.append(layer)
             if path.head is not None:
                 key = int(layer.rows[path.head].argmax()) if path.key is None else path.key
                 values |= {"head": str(path.head), "key": str(key)}
-                found.append(questions.head_opening(opened, asked()).result)
+                found.append(questions.head_opening(opened, _options(tokens, values)).result)
     except UnsupportedModelError as error:
         st.caption(escape_markdown(str(error)))
     return found
 
 
-def _next_openings(opened: SharedModel, journey: Journey, path: Path) -> tuple[HeadOpening, ...]:
+def _next_openings(opened: Opened, journey: Journey, path: Path) -> tuple[HeadOpening, ...]:
     """Compute what can be opened in the open part; nothing where this model has no such parts."""
     tokens, ribbon = journey.tokens, questions.RIBBON
     if tokens is None:
@@ -138,7 +146,7 @@ def _next_openings(opened: SharedModel, journey: Journey, path: Path) -> tuple[H
     if path.head is not None:
         values["head"] = str(path.head)
     try:
-        return questions.next_openings(opened, Options((tokens.text,), tokens.pair, values=values)).result
+        return questions.next_openings(opened, _options(tokens, values)).result
     except UnsupportedModelError:
         return ()
 
@@ -162,8 +170,7 @@ def _with_strongest(table: pd.DataFrame, opened: SharedModel, journey: Journey, 
     tokens = journey.tokens
     if tokens is None or not journey.heads:
         return table
-    options = Options((tokens.text,), tokens.pair, values={"query": str(token)})
-    heads, keys = questions.strongest_keys(opened, options).result
+    heads, keys = questions.strongest_keys(opened, _options(tokens, {"query": str(token)})).result
     labels = [f"{key} {journey.labels[key]}" for key in keys.tolist()]
     table["strongest head"], table["strongest key"] = heads, labels
     return table

@@ -5,6 +5,8 @@ function takeChange(view, answered) {
   if (answered) Object.assign(view, { change: name, mean });
   view.waiting = view.change !== name || view.mean !== mean; // the differences of another change are not drawn meanwhile
   view.now = !view.waiting && change?.measures ? change : null;
+  view.parts = partsOf((view.now ?? view.header).identity);
+  view.parts.added = () => draw(view); // by partsView, for a part that was opened meanwhile
   const words = bannerWords(view).join(" "), told = words && `${view.change} ${view.mean} ${view.waiting}`;
   if (words && told !== view.told) view.say(view.now ? `${words} ${changedSentence(view)}` : words);
   view.told = told;
@@ -35,6 +37,15 @@ function changedPlace(view) {
   return { kind, at: Number(first), head: Number(head) };
 }
 
+// Of the opened layer the head that is switched off, and why the layer or the chosen head has nothing to show.
+function switchedOff(view) {
+  const { kind, at, head } = changedPlace(view), { open, head: chosen } = view.path, here = String(at) === open;
+  if (here && kind === "layer") return { head: null, words: `Layer ${at} is switched off: ${view.mean ? "its mean change is added to what enters it." : "what enters it leaves it as it is."}` };
+  if (!here || kind !== "head") return { head: null, words: "" };
+  const whole = view.header.heads === 1 || chosen === head;
+  return { head, words: whole ? `Head ${head} is switched off: ${view.mean ? "its mean" : "zero"} stands in place of its output.` : "" };
+}
+
 // What is changed, and what the drawing shows of it.
 function bannerWords(view) {
   const { change } = view.header;
@@ -43,7 +54,7 @@ function bannerWords(view) {
   if (!view.now) return [`Not changed: ${change.refused}`];
   const fresh = change.origin?.includes(-1) ? " A new token, dashed, has no number before." : "";
   const cells = view.back ? "The colours show what the answer rests on without the change." : `The cells show now − before.${fresh}`;
-  const opened = view.path.open === "" ? "" : (change.origin ? " The opened part shows the edited text." : " The heads and ribbons of the opened part are of the run without the change.");
+  const opened = view.path.open === "" ? "" : (change.origin ? " The opened part shows the edited text." : " The opened part is of the run with the change.");
   return [`Changed: ${change.sentence}`, cells + opened];
 }
 
@@ -133,7 +144,14 @@ function measureWords(view, measure, at) {
   const { name, values, digits } = measure, differences = differencesOf(view, measure);
   if (!differences) return `${name} ${fixed(values[at], digits)}`;
   if (Number.isNaN(values[at])) return `${name} now ${fixed(differences.after[at], digits)}`;
-  return `${name} before ${fixed(values[at], digits)}, now ${fixed(differences.after[at], digits)} (${signed(differences.values[at], digits)})`;
+  const before = values[at], now = differences.after[at], enough = agreeing(before, now, digits);
+  return `${name} before ${fixed(before, enough)}, now ${fixed(now, enough)} (${signed(now - before, enough)})`;
+}
+
+// The fewest decimals from these on with which the rounded difference is that of the rounded numbers.
+function agreeing(before, now, digits) {
+  const agrees = (count) => Number((Number(now.toFixed(count)) - Number(before.toFixed(count))).toFixed(count)) === Number((now - before).toFixed(count));
+  return [0, 1, 2, 3].map((more) => digits + more).find(agrees) ?? digits + 3;
 }
 
 // What the change does to the chosen token.

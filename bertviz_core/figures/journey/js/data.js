@@ -1,5 +1,5 @@
-// The message, and what was received of a journey, kept under its name: parts of one text never stand under another.
-const KEPT_JOURNEYS = 3, KEPT_PARTS = 400;
+// The message, and what was received of a run, kept under its name: parts of one run never stand under another.
+const KEPT_RUNS = 6, KEPT_PARTS = 400;
 const ARRAYS = { float32: Float32Array, int16: Int16Array, int8: Int8Array, uint8: Uint8Array };
 
 function decode(bytes) {
@@ -24,12 +24,17 @@ function decode(bytes) {
   return header;
 }
 
+// The parts of a run that were received.
+function partsOf(run) {
+  const all = (globalThis.insideBertJourneys ??= new Map()), parts = all.get(run) ?? new Map();
+  all.delete(run);
+  all.set(run, parts);
+  while (all.size > KEPT_RUNS) all.delete(all.keys().next().value);
+  return parts;
+}
+
 function receive(header) {
-  const all = (globalThis.insideBertJourneys ??= new Map());
-  const parts = all.get(header.identity) ?? new Map();
-  all.delete(header.identity);
-  all.set(header.identity, parts);
-  while (all.size > KEPT_JOURNEYS) all.delete(all.keys().next().value);
+  const parts = partsOf(header.change?.identity ?? header.identity);
   for (const part of header.parts) {
     parts.set(partName(part), part);
     if (part.kind === "head" && part.key === strongest(part.weights.values)) parts.set(partName({ ...part, key: null }), part);
@@ -64,11 +69,11 @@ function ribbonsOf(row, most = 8, covered = 0.9) {
   return { keys, rest: Math.max(0, 1 - sum) };
 }
 
-// The row of a layer's opening that is drawn: of one head, or the mean of all.
-function rowOf(part, head, weighted) {
-  const { values, shape: [heads, seq] } = (weighted && part.weighted) || part.rows;
-  if (head !== null) return values.subarray(head * seq, (head + 1) * seq);
-  const mean = new Float32Array(seq);
-  for (let at = 0; at < values.length; at++) mean[at % seq] += values[at] / heads;
+// The row of a layer's opening that is drawn: of one head, or the mean of all that are not switched off.
+function rowOf(part, head, weighted, off = null) {
+  const { values, shape: [heads, seq] } = (weighted && part.weighted) || part.rows, row = (at) => values.subarray(at * seq, (at + 1) * seq);
+  if (head !== null) return row(head);
+  const mean = new Float32Array(seq), on = Array.from({ length: heads }, (_, at) => at).filter((at) => at !== off);
+  for (const each of on) row(each).forEach((share, key) => { mean[key] += share / on.length; });
   return mean;
 }

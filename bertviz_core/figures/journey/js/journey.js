@@ -8,8 +8,7 @@ function journeyView({ data, parentElement, setStateValue }) {
   const view = (root.view ??= newView(root));
   view.send = setStateValue;
   const header = decode(data), other = view.header?.identity !== header.identity;
-  view.parts = receive(header);
-  view.parts.added = () => draw(view); // by partsView, for a part that was opened meanwhile
+  receive(header);
   view.header = header;
   const answered = other || header.said >= view.serial;
   if (answered) {
@@ -106,9 +105,10 @@ function draw(view) {
   if (view.controls) view.controls.colour.disabled = Boolean(view.back && header.ending); // the cells then show the effects
   const banner = bannerOf(view, width);
   const part = view.parts.get(partName({ kind: "layer", layer: Number(path.open), token: path.token }));
-  view.ribbons = part && path.open !== "" && path.open !== "embeddings" ? ribbonsOf(rowOf(part, path.head, view.ribbon === "weighted")) : null;
+  const off = switchedOff(view), drawn = part && path.open !== "" && path.open !== "embeddings" && !off.words;
+  view.ribbons = drawn ? ribbonsOf(rowOf(part, path.head, view.ribbon === "weighted", off.head)) : null;
   const bars = (view.ribbons?.keys.length ?? 0) + 1;
-  view.plan = layoutOf({ width, tokens: header.labels.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, frame: frame && frame.height - banner.height, bars, ends: Boolean(header.ending), acts: Boolean(view.send) && header.measures.length > 0, changed: Boolean(view.now) });
+  view.plan = layoutOf({ width, tokens: header.labels.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, off, frame: frame && frame.height - banner.height, bars, ends: Boolean(header.ending), acts: Boolean(view.send) && header.measures.length > 0, changed: Boolean(view.now) });
   const { plan } = view, focus = view.focus ?? view.root.getRootNode().activeElement?.dataset?.name;
   view.focus = undefined;
   const height = plan.height + banner.height;
@@ -266,6 +266,7 @@ async function save(view, kind) {
   for (const node of svg.querySelectorAll(".act, .close")) node.remove();
   const about = `Journey of ${JSON.stringify(header.text ?? "")} through ${header.model} (revision ${header.revision})${now ? `. ${now.sentence}` : ""}`;
   svg.prepend(Object.assign(document.createElementNS(NS, "title"), { textContent: about }));
+  addCaption(view, svg, about);
   const text = new XMLSerializer().serializeToString(svg), name = `journey ${header.model}${now ? ` ${now.name}` : ""}.${kind.toLowerCase()}`;
   if (kind === "SVG") return download(new Blob([text], { type: "image/svg+xml" }), name);
   const image = new Image(), canvas = document.createElement("canvas"), size = svg.viewBox.baseVal;
@@ -274,6 +275,14 @@ async function save(view, kind) {
   [canvas.width, canvas.height] = [size.width * 2, size.height * 2];
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   canvas.toBlob((blob) => download(blob, name));
+}
+
+// What a saved drawing is of, below it.
+function addCaption(view, svg, about) {
+  const { x, y, width, height } = svg.viewBox.baseVal, lines = wrapped(about, width - 24, 4), added = 20 * lines.length + 10;
+  svg.setAttribute("height", (svg.getAttribute("height") * (height + added)) / height);
+  svg.setAttribute("viewBox", `${x} ${y} ${width} ${height + added}`);
+  svg.append(el("rect", { x, y: y + height, width, height: added, fill: view.look.paper }), ...lines.map((line, at) => label(view, line, x + 2, y + height + 16 + 20 * at, { fill: view.look.muted, className: "label caption" })));
 }
 
 function download(blob, name) {

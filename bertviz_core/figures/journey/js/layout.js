@@ -19,9 +19,9 @@ function lanesOf(tokens, open, above, frame) {
   return { lanes, body };
 }
 
-function wideLayout({ width: given, tokens, stages, heads, open, head, changed, frame = 0 }) {
+function wideLayout({ width: given, tokens, stages, heads, open, head, off, changed, frame = 0 }) {
   let width = given;
-  const needed = open === "" || open === "embeddings" ? 0 : head !== null ? DETAIL : FOOT;
+  const needed = open === "" || open === "embeddings" ? 0 : head !== null && !off?.words ? DETAIL : FOOT;
   // Below many lanes nobody would find what is known of the opened part: it stands above them.
   const above = tokens > FEW ? needed : 0, foot = needed - above, below = BOTTOM + (changed ? 24 : 0) + (tokens > FEW ? 40 : 0);
   const { lanes, body } = lanesOf(tokens, open !== "", above, frame && frame - TOP - foot - below);
@@ -87,14 +87,15 @@ function insideOf(box, body, heads, isEmbeddings, above) {
 }
 
 // On a phone one token runs from top to bottom: a row a stage.
-function tallLayout({ width, tokens, stages, heads, open, head, bars = 1, acts, changed, ends }) {
+function tallLayout({ width, tokens, stages, heads, open, head, bars = 1, acts, changed, ends, off }) {
   const row = 46, rows = [];
   let y = 96;
   stages.forEach((stage, index) => {
     const isOpen = (stage.kind === "embeddings" && open === "embeddings") || (stage.kind === "layer" && String(layerAt(stages, index)) === open);
     const columns = Math.max(1, Math.floor((width - 16) / 76)), grid = Math.ceil(heads / columns) * 84;
     const buttons = acts ? 52 : 0; // a row of buttons that switch the layer and the head off
-    const attention = heads ? grid + bars * 28 + 52 : 112, below = head === null ? TALL_STEP * (stage.steps.length + 1) : DETAIL;
+    const gone = isOpen && off?.words, attention = gone ? (off.head === null ? 0 : grid) + 72 : heads ? grid + bars * 28 + 52 : 112;
+    const below = gone ? 0 : head === null ? TALL_STEP * (stage.steps.length + 1) : DETAIL;
     const inner = !isOpen ? 0 : stage.kind === "embeddings" ? 228 : buttons + attention + below;
     rows.push({ index, y, h: row, inner, open: isOpen, grid, columns, attention, buttons: stage.kind === "layer" ? buttons : 0 });
     y += row + 4 + inner;

@@ -48,6 +48,9 @@ function drawEmbeddings(view, svg) {
 function drawHeads(view, svg, stage) {
   const { plan, path, look, header } = view, { box, inside } = plan, layer = Number(path.open);
   const part = view.parts.get(partName({ kind: "layer", layer, token: path.token }));
+  const off = switchedOff(view), isLayer = off.words && off.head === null;
+  if (isLayer) wrapped(off.words, box.w - 32, 4).forEach((line, at) => svg.append(label(view, line, box.x + 16, box.y + 64 + 20 * at, { className: "label off" })));
+  if (isLayer) return drawLayerStrips(view, svg, {}, layer);
   if (!header.heads) {
     wrapped(header.attention_note, box.w - 32, 4).forEach((line, at) => svg.append(label(view, line, box.x + 16, box.y + 64 + 20 * at, { fill: look.muted })));
     if (header.strips) drawLayerStrips(view, svg, {}, layer);
@@ -55,7 +58,8 @@ function drawHeads(view, svg, stage) {
   }
   if (!part) return drawWaiting(view, svg, box.x + 16, box.y + 70);
   drawThumbnails(view, svg, part);
-  drawRibbons(view, svg, part);
+  if (off.words) wrapped(off.words, inside.ribbons.w, 6).forEach((line, at) => svg.append(label(view, line, inside.ribbons.x, inside.heads.y + 18 + 20 * at, { className: "label off" })));
+  else drawRibbons(view, svg, part);
   if (path.head !== null) return drawHead(view, svg, layer);
   drawLayerStrips(view, svg, part, layer);
   drawSteps(view, svg, stage);
@@ -73,16 +77,16 @@ function thumbnail({ look }, part, head, place) {
 
 function drawThumbnails(view, svg, part) {
   const { plan, path, look } = view, { heads } = plan.inside, [count] = part.thumbnails.shape;
-  const { kind, at, head: off } = changedPlace(view);
+  const { head: off } = switchedOff(view);
   svg.append(label(view, count === 1 ? "1 head" : `${count} heads`, heads.x, heads.y - 4, { fill: look.muted }));
   for (let head = 0; head < count; head++) {
     const x = heads.x + (head % heads.columns) * (heads.size + 10), y = heads.y + 6 + Math.floor(head / heads.columns) * (heads.size + 20);
     const chosen = head === path.head, { value, frame } = headEffect(view, Number(path.open), head);
     const node = el("g", {},
-      thumbnail(view, part, head, { x, y, width: heads.size, height: heads.size }),
-      el("rect", { x, y, width: heads.size, height: heads.size, fill: "none", stroke: frame, "stroke-width": Number.isFinite(value) ? 4 : chosen ? 3 : 1 }));
+      head === off ? null : thumbnail(view, part, head, { x, y, width: heads.size, height: heads.size }),
+      el("rect", { x, y, width: heads.size, height: heads.size, fill: head === off ? look.paper : "none", stroke: frame, "stroke-width": Number.isFinite(value) ? 4 : chosen ? 3 : 1 }));
     const words = Number.isFinite(value) && heads.size > 60 ? `${head}: ${fixed(value, 3)}` : String(head);
-    if (kind === "head" && at === Number(path.open) && head === off) {
+    if (head === off) {
       node.append(el("path", { d: `M${x} ${y} l${heads.size} ${heads.size} m0 ${-heads.size} l${-heads.size} ${heads.size}`, stroke: look.text, "stroke-width": 2, class: "off" }));
     }
     if (heads.size > 20) node.append(label(view, words, x + heads.size / 2, y + heads.size + 14, { anchor: "middle", weight: chosen ? 700 : 400 }));
@@ -100,7 +104,7 @@ function headEffect({ back, header, look, path, accent }, layer, head) {
 function drawRibbons(view, svg, part) {
   const { plan, path, look, header } = view, { ribbons } = plan.inside, { lanes } = plan;
   const { keys, rest } = view.ribbons;
-  const who = path.head === null ? (header.heads === 1 ? "" : "mean of the heads: ") : `head ${path.head}: `;
+  const who = path.head === null ? (header.heads === 1 ? "" : `mean of the ${switchedOff(view).head === null ? "" : "other "}heads: `) : `head ${path.head}: `;
   const left = ribbons.x, right = ribbons.x + ribbons.w - 10, tall = 64, colour = look.parts.attention;
   const highest = plan.inside.heads.y + 4, lowest = plan.top + plan.body; // between the title and what stands below
   const between = (key, thick, words = 0) => clamp(lanes[key].mid, highest + thick / 2, lowest - words - thick / 2), to = between(path.token, tall, 24);
@@ -121,7 +125,8 @@ function drawRibbons(view, svg, part) {
   }
   if (rest > 0.0005) {
     svg.append(el("path", { d: `M${left + 30} ${at + rest * tall} H${right} V${at} H${left + 60} Z`, fill: look.neutral, class: "ribbon rest", "data-share": rest }));
-    if (ribbons.w > 150) svg.append(haloed(view, label(view, `${restName(view)} ${fixed(rest)}`, right - 4, at + rest * tall + 16, { anchor: "end", fill: look.muted })));
+    const others = `${restName(view)} ${fixed(rest)}`, wide = textWidth(others) + 10, below = at + rest * tall + 3;
+    if (ribbons.w > 150) svg.append(el("rect", { x: right - wide, y: below, width: wide, height: 18, rx: 4, fill: look.paper, stroke: look.neutral }), label(view, others, right - 5, below + 14, { anchor: "end", fill: look.muted }));
   }
   svg.append(el("rect", { x: right, y: to - tall / 2, width: 7, height: tall, fill: colour, rx: 2 }));
   const shares = new Map(keys.map(({ key, share }) => [key, share]));
@@ -153,12 +158,13 @@ function drawLayerStrips(view, svg, part, layer) {
 function drawHead(view, svg, layer) {
   const { plan, path, look, header } = view, { box } = plan, y = plan.footY + 12, x = box.x + 16, w = box.w - 32;
   svg.append(el("line", { x1: x, x2: x + w, y1: y - 8, y2: y - 8, stroke: look.grid }));
-  const part = view.parts.get(partName({ kind: "head", layer, head: path.head, token: path.token, key: path.key }));
+  const part = view.parts.get(partName({ kind: "head", layer, head: path.head, token: path.token, key: path.key })), gone = Boolean(switchedOff(view).words);
+  if (plan.mode === "wide" && (part || gone)) drawSwitch(view, svg, `head-${layer}.${path.head}`, SWITCH, `head ${path.head}`, `head ${path.head} of layer ${layer}`, { x: x + w - 130, y: y - 4, w: 130 });
+  if (gone) return;
   if (!part) return drawWaiting(view, svg, x, y + 20);
   const key = header.labels[part.key], query = header.labels[part.token], half = (w - 24) / 2, limit = Math.max(peak(part.query.values), peak(part.keyVector.values));
   const line = (text, at, style = {}) => svg.append(label(view, cut(text, style.room ?? w, SIZE, style.weight), style.x ?? x, y + at, style));
   line(`head ${part.head}: “${query}” asks “${key}”`, 12, { weight: 700, fill: view.accent, room: plan.mode === "wide" ? w - 140 : w });
-  if (plan.mode === "wide") drawSwitch(view, svg, `head-${layer}.${part.head}`, SWITCH, `head ${part.head}`, `head ${part.head} of layer ${layer}`, { x: x + w - 130, y: y - 4, w: 130 });
   line(fitting([`query of “${query}”, ${part.query.values.length} numbers`, `query of “${query}”`], half), 36, { room: half, fill: look.muted });
   line(`key of “${key}”`, 36, { x: x + half + 24, room: half, fill: look.muted });
   svg.append(strip(view, part.query.values, limit, { x, y: y + 42, width: half, height: 20 }), strip(view, part.keyVector.values, limit, { x: x + half + 24, y: y + 42, width: half, height: 20 }));

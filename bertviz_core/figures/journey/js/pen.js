@@ -42,12 +42,6 @@ function label(view, text, x, y, { size = SIZE, weight = 400, anchor = "start", 
   return whole ? tipped(node, () => whole) : node;
 }
 
-// Words that can be read where lines cross them.
-function haloed(view, node) {
-  for (const [name, value] of Object.entries({ stroke: view.look.paper, "stroke-width": 4, "stroke-linejoin": "round", "paint-order": "stroke" })) node.setAttribute(name, value);
-  return node;
-}
-
 const channels = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
 
 function colourAt(scale, share) {

@@ -21,9 +21,9 @@ function drawTall(view, svg) {
     const opens = isLayer || stage.kind === "embeddings", y = row.y;
     const shaded = isLayer && shading, cell = layer * seq + path.token;
     const rgb = shaded ? shading.rgb(cell) : channels(look.neutral), value = shaded ? shading.words(cell) : "";
-    const off = isLayer && (kind === "layer" || kind === "head") && layer === at;
+    const idle = stage.kind === "pooler" && header.ending?.pooled === false, off = isLayer && (kind === "layer" || kind === "head") && layer === at;
     const node = el("g", {}, el("rect", { x, y: y + 1, width: w, height: row.h - 2, rx: 6, fill: look.paper, stroke: off ? look.text : row.open ? view.accent : look.neutral, "stroke-width": row.open ? 2 : 1, "stroke-dasharray": off ? "5 3" : null }),
-      label(view, cut(stage.run ? stage.name : `${stage.name} (not run here)`, opens ? 100 : w - 20), x + 10, y + 28, { weight: 600 }));
+      label(view, cut(idle ? `${stage.name} (not used by this answer)` : stage.run ? stage.name : `${stage.name} (not run here)`, opens ? 100 : w - 20), x + 10, y + 28, { weight: 600 }));
     if (isLayer) node.append(el("rect", { x: x + 116, y: y + 8, width: 64, height: row.h - 16, rx: 4, fill: css(rgb), stroke: look.neutral }), label(view, value, x + 148, y + 28, { anchor: "middle", fill: inkOn(rgb) }));
     if (isLayer) entry = layer + 1;
     if (opens && strips) node.append(stateStrip(view, entry, path.token, { x: x + 192, y: y + 12, width: w - 202, height: row.h - 24 }));
@@ -41,7 +41,10 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
     if (path.head !== null) drawSwitch(view, svg, head, SWITCH, `head ${path.head}`, `head ${path.head} of layer ${layer}`, { x: x + half + 8, y, w: half, h: 44 });
     y += row.buttons;
   }
-  if (path.open !== "embeddings" && path.head === null) drawTallSteps(view, svg, header.stages[row.index], { x, w, y: y + row.attention });
+  const gone = switchedOff(view), layerGone = gone.words && gone.head === null;
+  if (path.open !== "embeddings" && path.head === null && !layerGone) drawTallSteps(view, svg, header.stages[row.index], { x, w, y: y + row.attention });
+  const say = (top) => wrapped(gone.words, w, 4).forEach((line, at) => svg.append(label(view, line, x, top + 20 * at, { className: "label off" })));
+  if (layerGone) return say(y + 18);
   if (header.missing || (path.open !== "embeddings" && !header.heads)) {
     const words = header.missing || header.attention_note;
     return wrapped(words, w, 5).forEach((line, at) => svg.append(label(view, line, x, y + 18 + 20 * at, { fill: look.muted })));
@@ -55,19 +58,20 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
   }
   const part = view.parts.get(partName({ kind: "layer", layer, token: path.token }));
   if (!part) return drawWaiting(view, svg, x, y + 20);
-  const [count] = part.thumbnails.shape, { kind, at, head: changed } = changedPlace(view);
+  const [count] = part.thumbnails.shape;
   for (let head = 0; head < count; head++) {
     const left = x + (head % row.columns) * 76, top = y + Math.floor(head / row.columns) * 84, chosen = head === path.head;
-    const off = kind === "head" && at === layer && head === changed, { value, frame } = headEffect(view, layer, head), effect = Number.isFinite(value);
-    const node = el("g", {}, thumbnail(view, part, head, { x: left, y: top, width: 62, height: 62 }),
-      el("rect", { x: left, y: top, width: 62, height: 62, fill: "none", stroke: frame, "stroke-width": effect ? 4 : chosen ? 3 : 1 }),
+    const off = head === gone.head, { value, frame } = headEffect(view, layer, head), effect = Number.isFinite(value);
+    const node = el("g", {}, off ? null : thumbnail(view, part, head, { x: left, y: top, width: 62, height: 62 }),
+      el("rect", { x: left, y: top, width: 62, height: 62, fill: off ? look.paper : "none", stroke: frame, "stroke-width": effect ? 4 : chosen ? 3 : 1 }),
       off && el("path", { d: `M${left} ${top} l62 62 m0 -62 l-62 62`, stroke: look.text, "stroke-width": 2, class: "off" }),
       label(view, effect ? `${head}: ${fixed(value)}` : String(head), left + 31, top + 77, { anchor: "middle", weight: chosen ? 700 : 400 }));
     svg.append(button(node, `Head ${head} of layer ${layer}${effect ? `, change without it ${fixed(value, 4)}` : ""}`, () => view.openHead(head), chosen));
   }
+  if (gone.words) return say(y + row.grid + 22);
   const { keys, rest } = view.ribbons;
   let top = y + row.grid + 22;
-  svg.append(label(view, cut(`${path.head === null ? "mean of the heads" : `head ${path.head}`}: where “${header.labels[path.token]}” looks`, w, SIZE, 600), x, top, { weight: 600 }));
+  svg.append(label(view, cut(`${path.head === null ? `mean of the ${gone.head === null ? "" : "other "}heads` : `head ${path.head}`}: where “${header.labels[path.token]}” looks`, w, SIZE, 600), x, top, { weight: 600 }));
   for (const { key, share } of [...keys, { key: -1, share: rest }]) {
     if (share < 0.0005) continue;
     top += 28;
@@ -91,7 +95,7 @@ function drawTallEnd(view, svg, { x, w, y }) {
   let top = y + 20;
   if (ending) {
     const both = now && ending.changed !== null;
-    svg.append(label(view, cut(ending.title, w - 110), x, top, { fill: view.look.muted }), label(view, fixed(both ? ending.changed : ending.value, 4), x + w, top + 4, { anchor: "end", weight: 700, size: 22 }));
+    svg.append(label(view, cut(ending.whole ? `the whole text: ${ending.title}` : ending.title, w - 110), x, top, { fill: view.look.muted }), label(view, fixed(both ? ending.changed : ending.value, 4), x + w, top + 4, { anchor: "end", weight: 700, size: 22 }));
     if (both) {
       svg.append(label(view, `before ${fixed(ending.value, 4)}, now ${fixed(ending.changed, 4)}`, x, top + 22));
       drawBoth(view, svg, ending.value, ending.changed, { x, y: top + 32, w });

@@ -159,11 +159,12 @@ function drawLayer(view, svg, column, number) {
 function drawBehind(view, svg, column, stage) {
   const { plan, look } = view, middle = plan.top + Math.min(plan.body / 2, 220);
   const part = { pooler: "pooler", "task head": "task head", norm: "layer_norm", decoder: "decoder" }[stage.kind];
-  const words = stage.run ? stage.name : `${stage.name} (not run here)`;
+  const idle = stage.kind === "pooler" && view.header.ending?.pooled === false, run = stage.run && !idle;
+  const words = idle ? `${stage.name} (not used by this answer)` : run ? stage.name : `${stage.name} (not run here)`;
   const node = el("g", {},
-    el("rect", { x: column.x, y: plan.top, width: column.w, height: plan.body, rx: 5, fill: stage.run ? look.parts[part] : look.paper,
-      stroke: look.parts[part], "stroke-width": 1.5, "stroke-dasharray": stage.run ? null : "4 3" }),
-    label(view, cut(words, Math.min(plan.body, 440) - 12), column.x + column.w / 2 + 5, middle, { anchor: "middle", rotate: -90, fill: stage.run ? inkOn(channels(look.parts[part])) : look.text }),
+    el("rect", { x: column.x, y: plan.top, width: column.w, height: plan.body, rx: 5, fill: run ? look.parts[part] : look.paper,
+      stroke: look.parts[part], "stroke-width": 1.5, "stroke-dasharray": run ? null : "4 3" }),
+    label(view, cut(words, Math.min(plan.body, 440) - 12), column.x + column.w / 2 + 5, middle, { anchor: "middle", rotate: -90, fill: run ? inkOn(channels(look.parts[part])) : look.text }),
     el("title", {}));
   node.lastChild.textContent = `${stage.name}: ${stage.numel.toLocaleString("en-US")} parameters. ${stage.note}`;
   svg.append(node);
@@ -171,15 +172,20 @@ function drawBehind(view, svg, column, stage) {
 
 function drawEnd(view, svg) {
   const { header, plan, path, look, now } = view, { x, w } = plan.end, { ending } = header, strips = view.strips();
-  const middle = clamp(plan.lanes[path.token].mid, plan.top + 90, plan.top + plan.body - 100), centre = x + w / 2;
+  const middle = clamp(plan.lanes[path.token].mid, plan.top + 90, plan.top + plan.body - (ending?.whole ? 140 : 100)), centre = x + w / 2;
   const lines = [];
   if (strips) {
     svg.append(stateStrip(view, strips.shape[0] - 1, path.token, { x: x + 6, y: middle - 46, width: w - 12, height: 24 }));
     svg.append(label(view, "what comes out", centre, middle - 56, { anchor: "middle", weight: 600 }));
     if (!now) lines.push([`${strips.edges.at(-1).toLocaleString("en-US")} numbers`, {}]);
   }
+  if (ending?.whole) { // a bracket over all lanes, since the number belongs to no single one
+    const top = plan.lanes[0].y, bottom = plan.lanes.at(-1).y + plan.lanes.at(-1).h;
+    svg.append(el("path", { d: `M${x - 8} ${top} h6 V${bottom} h-6`, fill: "none", stroke: look.muted, "stroke-width": 1.5, class: "whole" }));
+  }
   const large = { weight: 700, size: w < 150 ? 17 : 22 }, both = now && ending && ending.changed !== null;
   if (ending) {
+    if (ending.whole) lines.push(["", {}], ["the whole text", { weight: 600 }]);
     for (const line of wrapped(ending.title, w - 4, 3)) lines.push([line, { fill: look.muted }]);
     if (both) lines.push([`before ${fixed(ending.value, 4)}`, {}], [`now ${fixed(ending.changed, 4)}`, large]);
     else lines.push([fixed(ending.value, 4), large]);
@@ -202,7 +208,7 @@ function drawEnd(view, svg) {
 
 // The button that turns the drawing to what the answer rests on, and back.
 function drawTurn(view, svg, place) {
-  const words = view.back ? "back to the text" : "what it rests on", { x, y, width, height } = place;
+  const words = view.back ? `cells: ${view.colour}` : "what it rests on", { x, y, width, height } = place;
   const link = el("g", { class: "act" }, el("rect", { ...place, rx: 6, fill: view.look.paper, stroke: view.accent }), label(view, words, x + width / 2, y + height / 2 + 5, { anchor: "middle", fill: view.accent, weight: 600 }));
   svg.append(button(link, words, () => view.turn(), view.back));
 }
@@ -222,7 +228,7 @@ function drawLegend(view, svg, y) {
   const { header, plan, look } = view, x = 2;
   const measure = view.measure(), narrow = plan.width < 760, differences = differencesOf(view, measure);
   if (view.back && header.ending) {
-    drawBackRamp(view, svg, x, y, narrow ? "" : `change of the number without it (layers), share in it (tokens, up to ${fixed(peak(header.ending.tokens?.values ?? [0]), 4)})`);
+    drawBackRamp(view, svg, x, y, narrow ? "" : "change of the number without each layer");
   } else if (differences) {
     drawDifferenceRamp(view, svg, x, y, measure, `: ${measure.name}${narrow ? "" : ` (${measure.unit})`}`);
   } else if (measure) {
@@ -233,8 +239,12 @@ function drawLegend(view, svg, y) {
 }
 
 function drawBackRamp(view, svg, x, y, words) {
-  const { layers, tokens } = view.header.ending, limit = peak((layers ?? tokens).values);
-  drawRamp(view, svg, x, y, view.look.signed, fixed(-limit, 4), fixed(limit, 4), words);
+  const { layers, heads, tokens } = view.header.ending, limit = peak((layers ?? tokens).values);
+  const opened = /^\d+$/.test(view.path.open), others = [[opened && heads, "frames of heads"], [layers && tokens, "tokens: share in it"]].filter(([values]) => values);
+  const ends = others.map(([{ values }, name]) => `${name} up to ±${fixed(peak(values.filter(Number.isFinite)), 4)}`);
+  const forms = [[words, ...ends], ends, ends.slice(0, 1), [words]].map((each) => each.filter(Boolean).join("; "));
+  const room = view.plan.width - x - 166 - textWidth(`${fixed(-limit, 4)}  ${fixed(limit, 4)}`);
+  drawRamp(view, svg, x, y, view.look.signed, fixed(-limit, 4), fixed(limit, 4), fitting(forms, room));
 }
 
 function drawRamp(view, svg, x, y, scale, least, most, words) {

@@ -7,6 +7,7 @@ from bertviz_core.figures.base.style import Theme
 from bertviz_core.figures.journey.html_file import journey_html
 from bertviz_core.figures.journey.payload import DrawnChange, Ending, Path, journey_payload
 from bertviz_core.journey.results import Journey
+from bertviz_core.questions.interventions.journey_change import changed_model
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer
@@ -39,7 +40,7 @@ def journey_page(
     if way.tokens is not None:  # openings are of the text that is drawn
         options = replace(options, texts=(way.tokens.text,))
     path = path_of(way, options, opened.name)
-    openings = () if way.missing else all_openings(opened, options, path.token)
+    openings = () if way.missing else all_openings(changed_model(opened, options, change), options, path.token)
     colour, ribbon = options.choice(COLOUR), options.choice(RIBBON)
     payload = journey_payload(
         way, theme=theme, path=path, colour=colour, ribbon=ribbon, openings=openings, ending=ending, change=change
