@@ -257,3 +257,27 @@ class Behaviour:
     """Jensen-Shannon divergence of the two attentions, mean over the queries, in nats, 0 to ln 2; None if unknown."""
     notices: tuple[str, ...]
     """Parts that were not compared, one sentence each."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LayerSimilarity:
+    """How alike the layers of two models see the same texts; each text is the mean of its tokens' vectors."""
+
+    first: str
+    """Name of the first model."""
+    second: str
+    """Name of the second model."""
+    texts: int
+    """Number of texts."""
+    cka: Float[np.ndarray, "first_states second_states"]
+    """Unbiased linear CKA of every pair of hidden states, at most 1; NaN where a state does not tell texts apart."""
+    neighbours: int
+    """Number of nearest texts that are compared."""
+    shared_neighbours: Float[np.ndarray, "first_states second_states"]
+    """Mean share of a text's nearest texts that are the same in both states, 0 to 1."""
+    first_cosine: Float[np.ndarray, " first_states"]
+    """Mean cosine of two different texts at every hidden state of the first model, -1 to 1."""
+    second_cosine: Float[np.ndarray, " second_states"]
+    """The same for the second model."""
+    notices: tuple[str, ...]
+    """Remarks, one sentence each."""

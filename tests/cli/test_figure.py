@@ -94,6 +94,21 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         (TEXT,),
         ("checkpoint", {"view": "Two checkpoints", "compared": "behaviour with the text"}),
     ),
+    f"layer-similarity --set 'other={COPY}' --set 'layer_measure=nearest texts shared'": (
+        (),
+        (
+            "checkpoint",
+            {
+                "view": "Two checkpoints",
+                "compared": "layers over many texts",
+                "layer_measure": "nearest texts shared",
+            },
+        ),
+    ),
+    f"text-cosines --set 'other={COPY}'": (
+        (),
+        ("checkpoint", {"view": "Two checkpoints", "compared": "layers over many texts"}),
+    ),
     "tokens --set below=position --set token=3": ((TEXT,), ("tokens", {"below": "position", "token": "3"})),
     "nearest --set token=2": ((TEXT,), ("tokens", {"token": "2"})),
     "tokenizers": ((TEXT,), ("tokens", {})),
@@ -205,12 +220,12 @@ def run(command: Command) -> Command:
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FigureSpec]]:
-    """The figures that the command is about to write."""
+    """The figures that the command is about to write; the file has their caption alone."""
     found: list[FigureSpec] = []
 
     def keep(ending: str, picture: Any, caption: Any, theme: Any, width: int, height: int | None) -> bytes:
         found.append(picture)
-        return b"kept"
+        return f"<desc>{caption.line}</desc>".encode()
 
     monkeypatch.setattr(figure_command, "file_content", keep)
     return found

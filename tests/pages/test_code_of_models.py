@@ -137,6 +137,12 @@ def behaviour(at: AppTest, values: Printed) -> None:
     close(np.sort(np.stack(values[len(cosines) :]).ravel()), np.sort(divergences.ravel()))
 
 
+def layers_over_texts(at: AppTest, values: Printed) -> None:
+    close(values[0], chart(at, "checkpoint_layers")[0]["z"])
+    for cosines, line in zip(values[2:], chart(at, "checkpoint_text_cosines"), strict=True):
+        close(cosines, line["y"])
+
+
 VIEWS: Mapping[str, Mapping[tuple[str, tuple[tuple[str, Any], ...]], Mapping[str, Check]]] = {
     "overview": {("", ()): {"overview_stack": stack}},
     "architecture": {
@@ -156,6 +162,7 @@ VIEWS: Mapping[str, Mapping[tuple[str, tuple[tuple[str, Any], ...]], Mapping[str
         ("Weights", ()): {"checkpoint_weights": weights, "checkpoint_values": histogram},
         ("Two checkpoints", ()): {"checkpoint_changes": change},
         ("Two checkpoints", (("compared", "behaviour with the text"),)): {"checkpoint_behaviour": behaviour},
+        ("Two checkpoints", (("compared", "layers over many texts"),)): {"checkpoint_text_cosines": layers_over_texts},
     },
 }
 

@@ -70,6 +70,16 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
         {"view": "Two checkpoints", "compared": "behaviour with the text", "other": "all-MiniLM-L6-v2"},
         {},
     ),
+    (
+        "checkpoint",
+        {
+            "view": "Two checkpoints",
+            "compared": "layers over many texts",
+            "compared_list": "my own list",
+            "layer_measure": "nearest texts shared",
+        },
+        {"compared_texts": "A cat.\nA dog.\nA river.\nA bank.\nA tree."},
+    ),
     ("journey", {"rests_on": "true", "target": "cosine"}, PAIR),
     (
         "journey",

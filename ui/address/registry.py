@@ -12,7 +12,7 @@ from bertviz_core.questions import corpora
 from bertviz_core.questions.interventions import attributions as shares
 from bertviz_core.questions.interventions import journey_change, many_texts, targets
 from bertviz_core.questions.interventions import single_text as interventions
-from bertviz_core.questions.models import architecture, checkpoints, parameters
+from bertviz_core.questions.models import architecture, checkpoints, layer_similarity, parameters
 from bertviz_core.questions.parameters import Param, flag
 from bertviz_core.questions.predictions import labelled_texts, labels, masked_lm
 from bertviz_core.questions.texts import attention, heads, hidden_states, journey, sentences, tokens
@@ -86,9 +86,12 @@ ROWS: tuple[AddressName, ...] = (
         _words("load_task", "the task whose class is loaded"),
         _words("key_status", "the status of the keys that are listed"),
         _words("key_search", "part of a key's name"),
-        _words("compared", "what is compared", "weights", "behaviour with the text"),
+        _words("compared", "what is compared", "weights", "behaviour with the text", "layers over many texts"),
+        _words("compared_list", "which texts are run", "example set", "my own list"),
         flag("checkpoint_names", "whether the list of tensors without a partner is open"),
     ),
+    *_on("checkpoint", _words("compared_texts", "texts, one on each line"), linked="asked"),
+    *_on("checkpoint", layer_similarity.LAYER_MEASURE),
     *_on("tokens", tokens.BELOW_TOKENS, tokens.TOKEN, tokens.TOKENIZER),
     *_on("representations sentences predictions words", STATE),
     *_on("representations", hidden_states.FIRST, hidden_states.WIDTH, hidden_states.MEASURE),

@@ -127,7 +127,7 @@ def tensor_change(opened: Opened, options: Options) -> Answer[ChangeHistograms]:
 @question(params=(OTHER,))
 def behaviours(opened: Opened, options: Options) -> Answer[Behaviour]:
     """Comparison of two models on a text: cosines of hidden states, divergence of attention."""
-    read, other = require_same_text(opened, options), _other(options)
+    read, other = require_same_text(opened, options), other_name(options)
     first = opened.trace(read)
     if other in COPIES:
         second = trace(opened.rounded(COPIES[other]), read)
@@ -142,7 +142,7 @@ def require_same_text(opened: Opened, options: Options) -> Tokens:
     Raises:
         BertvizError: their ids differ, or no other model is given.
     """
-    other, read = _other(options), opened.tokens(options.text(), options.pair)
+    other, read = other_name(options), opened.tokens(options.text(), options.pair)
     if other not in COPIES:
         require_same_ids(opened.name, read, other, opened.other(other).tokens(options.text(), options.pair))
     return read
@@ -160,7 +160,7 @@ def behaviour_of(
         second: run of the other model, or of a copy with reduced precision.
         progress: called with the layers compared and their number.
     """
-    both = (opened,) if _other(options) in COPIES else (opened, opened.other(_other(options)))
+    both = (opened,) if other_name(options) in COPIES else (opened, opened.other(other_name(options)))
     measured = behaviour(first, second, progress)
     names = tuple(dict.fromkeys((each.source.name, each.source.revision) for each in both))
     return Answer(measured, names, (measured.tokens.text, measured.tokens.pair), measured.notices)
@@ -222,7 +222,7 @@ def comparison_of(opened: Opened, options: Options, progress: Tell | None = None
     return opened.made(read_key(first, second), lambda: compare_checkpoints(first, second, progress))
 
 
-def _other(options: Options) -> str:
+def other_name(options: Options) -> str:
     """Name of the other checkpoint; raises TextError if none is given."""
     if not options.get(OTHER.key):
         raise TextError("This figure compares two checkpoints, and one came; give ", Named(OTHER.key), "=MODEL.")
@@ -240,15 +240,15 @@ def both_checkpoints(opened: Opened, options: Options) -> tuple[Checkpoint, Chec
     Raises:
         BertvizError: no other is given, or the weights of one are not on this machine.
     """
-    first, other = opened_checkpoint(opened), _other(options)
+    first, other = opened_checkpoint(opened), other_name(options)
     rounding = COPIES.get(other)
     return first, rounded_copy(first, rounding) if rounding else opened_checkpoint(opened.other(other))
 
 
 def _with_common_tensors(opened: Opened, options: Options) -> Answer[CheckpointComparison]:
-    answer = checkpoint_comparison(opened, Options(values={OTHER.key: _other(options)}))
+    answer = checkpoint_comparison(opened, Options(values={OTHER.key: other_name(options)}))
     if not answer.result.tensors:
-        raise TextError(f"{opened.name!r} and {_other(options)!r} have no tensor of one name and shape.")
+        raise TextError(f"{opened.name!r} and {other_name(options)!r} have no tensor of one name and shape.")
     return answer
 
 

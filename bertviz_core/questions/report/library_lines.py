@@ -48,6 +48,10 @@ PRINTED: Mapping[str, str] = {
         "print(scores.accuracy.mean(axis=1), scores.accuracy.std(axis=1))\n"
         "print(scores.macro_f1.mean(axis=1), scores.control_accuracy.mean(axis=1), scores.majority)"
     ),
+    "layer-similarity": (
+        "print(result.cka, result.shared_neighbours)   # (hidden states of the first, of the second)\n"
+        "print(result.first_cosine, result.second_cosine)"
+    ),
     "lens": (
         "print(result.top_ids[..., 0])   # the best word of each state and token, as a row of the vocabulary\n"
         "print(result.log_probability, result.rank, result.entropy, result.divergence)"

@@ -19,11 +19,13 @@ from bertviz_core.questions.models import checkpoints
 from bertviz_core.questions.models.checkpoints import CHANGED
 from bertviz_core.questions.parameters import Options
 from bertviz_core.text import decimals, digits
+from ui.address.registry import param
 from ui.cache import ledgers, models, sources
 from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
 from ui.views.checkpoint import cache
 from ui.views.checkpoint import controls as checkpoint_controls
+from ui.views.checkpoint.layers import layers_view
 from ui.views.checkpoint.texts import BEHAVIOUR, COMPARE, COPIED, EQUAL, WHOLE_CHANGE, behaviour_code, compare_code
 from ui.widgets import controls, run_model
 from ui.widgets.errors import shown_to_user
@@ -99,21 +101,22 @@ def models_of(comparison: CheckpointComparison | Behaviour) -> tuple[str, ...]:
 
 
 MAP = "checkpoint_changes"
+WEIGHTS, WITH_TEXT, _ = param("compared").options
 
 
-def settings(name: str) -> tuple[str, bool, bool, str]:
-    """The other checkpoint, whether weights are compared, and how the map is drawn."""
+def settings(name: str) -> tuple[str, str, bool, str]:
+    """The other checkpoint, what is compared, and how the map is drawn."""
     other = checkpoint_controls.other_select(name, checkpoint_controls.names_with_weights(name))
-    weights = checkpoint_controls.compares_weights()
+    compared = checkpoint_controls.compared_choice()
     logarithmic, order = True, checkpoints.ORDER.options[0]
-    if weights:
+    if compared == WEIGHTS:
         with st.popover("Options"):
             logarithmic = checkpoint_controls.scale_choice()
             order = checkpoint_controls.order_choice()
-    return other, weights, logarithmic, order
+    return other, compared, logarithmic, order
 
 
-def view(name: str, other: str, weights: bool, logarithmic: bool, order: str) -> None:
+def view(name: str, other: str, compared: str, logarithmic: bool, order: str) -> None:
     """The changes from this checkpoint to another."""
     options = Options(values={checkpoints.OTHER.key: other, checkpoints.ORDER.key: order})
     first, second = checkpoints.both_checkpoints(SharedModel(name), options)
@@ -121,12 +124,14 @@ def view(name: str, other: str, weights: bool, logarithmic: bool, order: str) ->
         st.caption(COPIED.format(rounding=second.rounding))
     elif first.folder == second.folder:
         st.info(EQUAL, icon=":material/info:")
-    if weights:
+    if compared == WEIGHTS:
         comparison = cache.comparison(name, options)
         _weights(name, options, comparison, logarithmic)
         _names(comparison)
-    else:
+    elif compared == WITH_TEXT:
         behaviour_view(name, other)
+    else:
+        layers_view(name, other)
 
 
 def _names(comparison: CheckpointComparison) -> None:

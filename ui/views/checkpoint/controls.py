@@ -129,10 +129,9 @@ def order_choice() -> str:
     return choice(ORDER, "Order", help=words)
 
 
-def compares_weights() -> bool:
-    """Whether weights are compared, and not the behaviour with a text."""
-    compared = param("compared")
-    return choice(compared, "What is compared") == compared.options[0]
+def compared_choice() -> str:
+    """What is compared: the weights, the behaviour with a text, or the layers over many texts."""
+    return choice(param("compared"), "What is compared")
 
 
 def tensor_select(tensor: Param, names: Sequence[str], default: str) -> str:

@@ -103,6 +103,15 @@ BEHAVIOUR = (
     "equal rows, ln 2 = 0.693 nats for rows that never meet. Two models that were trained apart have no reason to "
     "agree in their dimensions or heads, so their cosines are near 0 even where they mean the same."
 )
+LAYERS = (
+    "Every text is run in both models, and the vectors of its tokens are averaged at every hidden state. CKA "
+    "(Kornblith et al. 2019, linear kernel) compares two states by the products of all pairs of texts, so their sizes "
+    "may differ: 1 where one is the other turned, scaled or shifted, 0 on average for states that have nothing in "
+    "common (the estimate of Song et al. 2012 has no bias from many dimensions or few texts, and may be slightly "
+    "negative). The nearest texts are those of the largest cosine. Where the mean cosine of different texts comes near "
+    "1, a model no longer tells them apart."
+)
+WRITE_TEXTS = "Write at least 4 texts, one a line; some dozens are better."
 COPIED = (
     "The second is this checkpoint with its weights rounded to {rounding} as they are read; nothing is downloaded or "
     "written."
