@@ -56,8 +56,9 @@ def layer_similarity(
         size[size <= (ROUNDING * side.scale) ** 2] = np.nan
     cka = products / np.sqrt(np.outer(*sizes))
     notices = () if np.isfinite(cka).all() else ("A layer gives every text the same vector, so it has no CKA.",)
-    cosines = [side.mean_cosine() for side in sides]
-    return LayerSimilarity(*names, texts, cka, neighbours, shared / (texts * neighbours), *cosines, notices)
+    first_cosine, second_cosine = (side.mean_cosine() for side in sides)
+    shares = shared / (texts * neighbours)
+    return LayerSimilarity(*names, texts, cka, neighbours, shares, first_cosine, second_cosine, notices)
 
 
 class _Side:

@@ -14,7 +14,7 @@ from bertviz_core.predictions.run import check_task, row_outputs
 from bertviz_core.trace.isolated.backend import continuing_prefix
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer
-from bertviz_core.trace.word_alignment import SPACE_MARKS
+from bertviz_core.trace.word_alignment import SENTENCE_PIECE_MARK
 
 OUTSIDE = "O"
 """Tag of tokens outside all entities."""
@@ -174,8 +174,8 @@ def _entity(
     spans = None if tokens.offsets is None else (tokens.offsets[first], tokens.offsets[last])
     if spans is not None and spans[0] is not None and spans[1] is not None:
         start, end = spans[0][0], spans[1][1]
-        if start == end and not tokens.tokens[last].strip(SPACE_MARKS):
-            end += 1  # a token that is only a space mark, which the pipeline joins with the next letter (own_span)
+        if start == end < len(_text(tokens, sequence)) and not tokens.tokens[last].strip(SENTENCE_PIECE_MARK):
+            end += 1  # a token that is only this mark, which the pipeline joins with the next letter (own_span)
         text = _text(tokens, sequence)[start:end]
     else:
         text = str(tokenizer.tokenizer.convert_tokens_to_string([tokens.tokens[position] for position in positions]))

@@ -14,6 +14,9 @@ from bertviz_core.tables.delimited import DELIMITERS, DelimitedTable
 from bertviz_core.tables.parquet import ENDINGS, ParquetTable
 from bertviz_core.text import counted, quoted
 
+JSON = (".json", ".jsonl", ".ndjson")
+"""Endings of files that other programs read as records, and this as lines."""
+
 
 class ReadLimits(msgspec.Struct, frozen=True):
     """Limits for a list of sentences."""
@@ -80,6 +83,11 @@ def read_table(name: str, raw: bytes, limits: ReadLimits, column: str | None) ->
     notices: list[str] = []
     ending = PurePath(name).suffix.lower()
     if ending not in (*ENDINGS, *DELIMITERS):
+        if column is not None:
+            has = "is read line by line, so it has no columns; give a table with them (CSV, TSV or Parquet)"
+            raise TextError(f"{quoted(name)} {has}, or leave out the column {quoted(column)}.")
+        if ending in JSON:
+            notices.append(f"{quoted(name)} is not read as JSON: each line is a sentence.")
         return _sentence_table(name, cell_texts(_lines(decoded(name, raw)), None, notices), None, None, limits, notices)
 
     def check_count(rows: int) -> None:

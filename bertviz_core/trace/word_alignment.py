@@ -7,7 +7,8 @@ from typing import NamedTuple
 from bertviz_core.text import JOINERS
 from bertviz_core.trace.results import Tokens
 
-SPACE_MARKS = "\u2581\u0120"
+SENTENCE_PIECE_MARK = "\u2581"
+SPACE_MARKS = f"{SENTENCE_PIECE_MARK}\u0120"
 """Marks for a space in the spelling of SentencePiece and byte-level vocabularies."""
 
 

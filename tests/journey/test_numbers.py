@@ -10,9 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertviz_core.attention.probabilities import attention_probs
+from bertviz_core.figures.base.style import LIGHT
 from bertviz_core.journey.numbers import bin_edges, binned, ribbons, strongest_weights, token_entropy
+from bertviz_core.questions.interventions.journey_file import journey_page
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.questions.texts.journey import (
     all_openings,
     embeddings,
@@ -140,3 +143,17 @@ def test_what_can_be_opened_next_is_what_each_head_and_key_opens_to(opened: Open
 def test_a_file_holds_every_layer_and_head_of_a_token(opened: OpenedModel) -> None:
     parts = all_openings(opened, Options((TEXT,)), 5)
     assert len(parts) == 1 + 6 + 6 * 12
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("word " * 600, "90 tokens cut off"), ("", "no token of its own"), ("\ud800 fox", "half character")],
+)
+def test_what_is_said_of_a_text_is_said_of_its_journey_and_in_its_file(
+    opened: OpenedModel, text: str, words: str
+) -> None:
+    way = journey(opened, Options((text,))).result
+    assert words in " ".join(way.notices)
+    assert set(run(opened, Options((text,))).result.tokens.notices) <= set(way.notices)
+    page, _ = journey_page(opened, Options((text,)), LIGHT, None)
+    assert words in page

@@ -4,13 +4,15 @@ Covers `bertviz_core/predictions/labels.py`, `bertviz_core/predictions/tags.py`.
 """
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForTokenClassification, pipeline
+from tokenizers import processors
+from transformers import AutoModelForTokenClassification, PreTrainedTokenizerFast, pipeline
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.predictions.classes import class_predictions
@@ -19,7 +21,7 @@ from bertviz_core.predictions.tags import entities, surest_tag, tag_predictions
 from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.tiny_heads import opened_head, tiny_head
 from tests.helpers.tiny_models import PAIR, TEXT, tiny_config
-from tests.helpers.tiny_tokenizers import metaspace
+from tests.helpers.tiny_tokenizers import byte_level, metaspace
 
 TEXTS = (TEXT, PAIR, "the bank, my bank.", "python", "I love xyz pythons on the river")
 BIO = {0: "O", 1: "B-PER", 2: "I-PER", 3: "B-LOC", 4: "I-LOC"}
@@ -143,21 +145,31 @@ def test_a_text_and_its_pair_are_read_apart() -> None:
     )
 
 
+def trimmed() -> PreTrainedTokenizerFast:
+    """A byte-level tokenizer whose tokens do not cover the space before them, as RoBERTa's."""
+    spaced = byte_level()
+    spaced.backend_tokenizer.post_processor = processors.ByteLevel(trim_offsets=True)
+    return spaced
+
+
 @pytest.mark.parametrize("strategy", ["none", "simple", "first"])
-def test_a_mark_of_a_space_alone_has_the_place_that_the_pipeline_gives_it(strategy: Strategy, tmp_path: Path) -> None:
+@pytest.mark.parametrize("spaced", [metaspace, trimmed])
+def test_a_mark_of_a_space_alone_has_the_place_that_the_pipeline_gives_it(
+    spaced: Callable[[], PreTrainedTokenizerFast], strategy: Strategy, tmp_path: Path
+) -> None:
     """SentencePiece writes it before a text if no piece consists of a space and the first letter."""
-    spaced = metaspace()
+    tokens = spaced()
     torch.manual_seed(0)
-    own = AutoModelForTokenClassification.from_config(tiny_config("bert", vocab_size=len(spaced), num_labels=5)).eval()
+    own = AutoModelForTokenClassification.from_config(tiny_config("bert", vocab_size=len(tokens), num_labels=5)).eval()
     own.save_pretrained(tmp_path)
-    spaced.save_pretrained(tmp_path)
+    tokens.save_pretrained(tmp_path)
     head, tokenizer = opened_head(tmp_path)
-    ask = pipeline("token-classification", model=own, tokenizer=spaced, aggregation_strategy=strategy, ignore_labels=[])
-    texts = ("xq", "( I love", "Zurich xq.", "my pet xq", "☃ I", "q")
+    ask = pipeline("token-classification", model=own, tokenizer=tokens, aggregation_strategy=strategy, ignore_labels=[])
+    texts = ("xq", "( I love", "Zurich xq.", "my pet xq", "☃ I", "q", "fox  jumps ", "שלום hello", "hi 你")
     for text, prediction in zip(
         texts, tag_predictions(head, [tokenize(tokenizer, each) for each in texts]), strict=True
     ):
         listed = entities(prediction, tokenizer, strategy, outside=True)
         expected = [(each["start"], each["end"]) for each in ask(text)]
         assert [(each.start, each.end) for each in listed] == expected, text
-        assert all(each.text for each in listed)
+        assert all(each.text == text[each.start : each.end] for each in listed)

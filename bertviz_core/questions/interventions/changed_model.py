@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable
 from functools import cached_property
 from typing import TypeVar
 
+from bertviz_core.checkpoints.rounding import Rounding
 from bertviz_core.interventions.results import MeanActivations
 from bertviz_core.journey.changes import Change, ablated_model, ablated_trace, masked_tokens
 from bertviz_core.models.loading import LoadedModel
@@ -39,6 +40,10 @@ class ChangedModel(Opened):
         """The model in memory, with the change in its runs."""
         plain = self._opened.loaded
         return plain if self._change.kind == "mask" else ablated_model(plain, self._change, self._heads, self._means)
+
+    def rounded(self, rounding: Rounding) -> LoadedModel:
+        """A copy of the unchanged model with rounded weights."""
+        return self._opened.rounded(rounding)
 
     def head(self, task: str | None) -> HeadModel:
         """The unchanged model with the head of a task."""

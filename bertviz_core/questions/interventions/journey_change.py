@@ -95,7 +95,8 @@ def changed_number(opened: Opened, options: Options) -> Answer[float]:
 
 def _edited(options: Options) -> Options:
     if options.get(EDITED.key) in ("", options.text()):
-        raise TextError("The text is not edited; give ", Named(EDITED.key), "=TEXT, with other words than the text.")
+        what = "=TEXT, with other words than the text, and at least one."
+        raise TextError("The text is not edited; give ", Named(EDITED.key), what)
     return replace(options, texts=(options.get(EDITED.key),))
 
 

@@ -48,7 +48,8 @@ def journey_page(
     changed = "" if change is None or change.both is None else f" {change.both.sentence}"
     text = "" if way.tokens is None else f" of {quoted(way.tokens.text, 60)}"
     title = f"Journey{text} through {way.model}"
-    return journey_html(payload, title, f"{title}, revision {way.revision}.{changed} {WHAT_OPENS}"), answer
+    remarks = "".join(f" {each}" for each in way.notices)
+    return journey_html(payload, title, f"{title}, revision {way.revision}.{changed}{remarks} {WHAT_OPENS}"), answer
 
 
 def path_of(way: Journey, options: Options, model: str) -> Path:

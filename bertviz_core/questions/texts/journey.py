@@ -71,7 +71,7 @@ def journey_of(opened: Opened, trace: Trace) -> Journey:
         token_entropy(trace) if known else None,
         strips_of(trace, BINS[(count > FEW) + (count > SEVERAL)]),
         trace.num_attention_heads if known else 0,
-        (*trace.notices, *([] if known else [trace.attention_note])),
+        (*trace.tokens.notices, *trace.notices, *([] if known else [trace.attention_note])),
         attention_note="" if known else trace.attention_note,
     )
 

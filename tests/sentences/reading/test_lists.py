@@ -140,6 +140,13 @@ def test_a_cell_above_the_limit_is_cut_with_a_notice() -> None:
     assert read_sentences("list.txt", b"a" * 100_000, SETTINGS).cut == 0
 
 
+def test_json_is_read_as_lines_and_that_is_said() -> None:
+    table = read_sentences("list.jsonl", b'{"text": "a"}\n["b"]\n', SETTINGS)
+    assert table.sentences == ('{"text": "a"}', '["b"]')
+    assert table.notices == ("'list.jsonl' is not read as JSON: each line is a sentence.",)
+    assert not read_sentences("list.txt", b"a\nb\n", SETTINGS).notices
+
+
 @pytest.mark.parametrize(
     ("name", "raw", "column", "words"),
     [
@@ -155,6 +162,8 @@ def test_a_cell_above_the_limit_is_cut_with_a_notice() -> None:
         ("list.txt", b"fine\ncaf\xe9\n", None, ("0xE9", "position 8", "line 2", "UTF-8")),
         ("list.csv", b"\xff\xfea\x00\x00", None, ("UTF-16",)),
         ("list.txt", "no mark".encode("utf-16-le"), None, ("zero byte", "UTF-16")),
+        ("list.txt", b"one\ntwo\n", "text", ("'text'", "line by line", "leave out the column")),
+        ("list.jsonl", b'{"text": "a"}\n', "text", ("'text'", "line by line")),
         ("list.parquet", b"PAR1 cut off", None, ("no Parquet file",)),
         ("list.parquet", parquet(FRAME)[:-40], "text", ("no Parquet file",)),
         ("list.parquet", parquet(FRAME), "words", ("'words'", "'id', 'text', 'score'")),

@@ -72,7 +72,8 @@ def drawing_view(name: str, journey: Journey, target: ChosenTarget | None, endin
         _note(opened, drawn)
         words = f"The way of token {path.token} through {journey.model}{f'. {both.sentence}' if both else ''}"
         table = _table(drawn, path.token, None if both is None else both.after)
-        folded_table(DRAWING, _with_strongest(table, opened, drawn, path.token), words)
+        when = "" if both is None else " before"
+        folded_table(DRAWING, _with_strongest(table, opened, drawn, path.token, when), words)
         if journey.tokens is not None:
             code = journey_code(name, journey.tokens, {} if both is None else change_values())
             words = WORDS + ("" if both is None else CHANGED) + ("" if ending is None else RESTS_ON)
@@ -165,12 +166,15 @@ def _table(journey: Journey, token: int, after: Journey | None) -> pd.DataFrame:
     return table
 
 
-def _with_strongest(table: pd.DataFrame, opened: SharedModel, journey: Journey, token: int) -> pd.DataFrame:
-    """Add the head and the key of the token's largest weight in each layer, where the attention is known."""
+def _with_strongest(table: pd.DataFrame, opened: SharedModel, journey: Journey, token: int, when: str) -> pd.DataFrame:
+    """Add the head and the key of the token's largest weight in each layer, where the attention is known.
+
+    They are of the unchanged run, which `when` says where there is a change.
+    """
     tokens = journey.tokens
     if tokens is None or not journey.heads:
         return table
     heads, keys = questions.strongest_keys(opened, _options(tokens, {"query": str(token)})).result
     labels = [f"{key} {journey.labels[key]}" for key in keys.tolist()]
-    table["strongest head"], table["strongest key"] = heads, labels
+    table[f"strongest head{when}"], table[f"strongest key{when}"] = heads, labels
     return table
