@@ -28,7 +28,6 @@ def resident() -> int:
 
 
 @pytest.mark.parametrize(("name", "make"), FILES)
-@pytest.mark.sample(16)
 def test_a_hostile_file_is_a_table_or_a_sentence(name: str, make: Callable[[], bytes]) -> None:
     raw = make()
     assert len(raw) <= hostile_tables.UPLOAD_NBYTES

@@ -116,7 +116,6 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("page", "view"), VIEWS)
-@pytest.mark.sample(14)
 def test_no_view_ends_in_an_exception(page: str, view: str, corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every parameter of every page at once, each with another hostile value on every page."""
     monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(corpora))
