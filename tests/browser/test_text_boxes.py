@@ -41,6 +41,7 @@ PAGE_TEXTS: dict[str, tuple[str, ...]] = {
     "models": TEACHING_SIZES,
     "effect-spread": SENTENCES[:3],
     **dict.fromkeys(("blocks", "map", "pooling-maps", "poolings", "query", "sentences", "vectors"), SENTENCES),
+    **dict.fromkeys(("layer-similarity", "text-cosines"), SENTENCES),
     "probe": ("river\tOne river.", "bank\tOne bank.", "river\tTwo rivers.", "bank\tTwo banks."),
     "confusion": ("sport\tHe ran in the rain.", "weather\tA storm is near.", "a label with a long name\tWater boils."),
 }
@@ -59,11 +60,15 @@ VARIANTS = (
     ("sentences", "order", "clustered"),
     ("pair", "cells", "words"),
     ("lens", "lens", "rank of the original"),
+    ("layer-similarity", "layer_measure", "nearest texts shared"),
     ("corpus-map", "coloured", "topic"),
     ("corpus-clusters", "clustering", "HDBSCAN"),
 )
 """(figure, setting, value) of variants that look different from the defaults."""
-OTHER = dict.fromkeys(("changes", "change", "cosines", "divergences"), ("other", "itself, rounded to float8_e4m3fn"))
+OTHER = dict.fromkeys(
+    ("changes", "change", "cosines", "divergences", "layer-similarity", "text-cosines"),
+    ("other", "itself, rounded to float8_e4m3fn"),
+)
 NEEDED = {
     **OTHER,
     "query": ("query_sentence", "What is attention?"),
