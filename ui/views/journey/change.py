@@ -28,6 +28,8 @@ from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, tar
 EDITS = "journey_edits"
 """How often an edited text was compared in this session. It names the popover: a new name closes it in the browser,
 even if the browser has not been told yet that the one before was open."""
+COMPARED = "journey_compared"
+"""The edited text that was compared last."""
 SHOWN = "journey_tokens"
 """The tokens that the drawing shows, of the text or of its edited version."""
 HELP = "Change, add or remove words: the drawing then shows this text, and its cells the difference from the text."
@@ -46,13 +48,17 @@ def edit_button(name: str) -> None:
 
 def _compare(name: str) -> None:
     edit, text, shown = str(stored(EDITED.key) or ""), controls.text(), stored(SHOWN)
-    put(CHANGE.key, TEXT if edit != text else None)
+    change = TEXT if edit != text else None
+    if stored(COMPARED) == edit and st.query_params.get(CHANGE.key) == change:
+        return  # a click that leaves the field says it twice, and the field may be open again by then
+    store(COMPARED, edit)
+    put(CHANGE.key, change)
     if shown is not None:
         token = whole(st.query_params.get(QUERY.key))
         try:
             after = SharedModel(name).tokens(edit or text, shown.pair)
             put(QUERY.key, _followed(shown, longest_piece(shown) if token is None else token, after))
-            store(SHOWN, after)  # a click that leaves the field compares twice
+            store(SHOWN, after)
         except BertvizError:  # which the drawing shows
             put(QUERY.key, None)
     store(EDITS, stored(EDITS, 0) + 1)
