@@ -240,6 +240,7 @@ def test_an_edited_text_is_compared_and_undone_by_clicks_alone(page: Page, serve
     opened(page, server)
     before = page.locator(".journey .cell").evaluate_all(CELLS)
     page.locator("[data-name='Token 2: love']").click()
+    expect(page).to_have_url(re.compile("query=2"))  # the server knows the choice
     compare(page, edited)
     expect(page.locator(".journey .live")).to_contain_text("Changed: The text is edited: “really” inserted")
     expect(page.locator("[data-name='Token 3: love'][aria-pressed='true']")).to_be_visible()
