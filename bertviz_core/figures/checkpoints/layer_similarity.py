@@ -20,6 +20,7 @@ from bertviz_core.figures.checkpoints.comparison import (
     MOST_ROWS,
     ROW_HEIGHT,
     STANDOFF,
+    state_names,
 )
 from bertviz_core.text import counted
 
@@ -43,8 +44,8 @@ def layer_map(
     low = -round_limit(-least) if least < 0 else 0.0
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + rows))
     room = (theme.pixels - BESIDE_MAP, rows)
-    names = [[[f"{first} of the first, {second} of the second"] for second in _states(values.shape[1])]
-             for first in _states(values.shape[0])]  # fmt: skip
+    states = state_names(values.shape[1])
+    names = [[[f"first: {one}, second: {other}"] for other in states] for one in state_names(values.shape[0])]
     hover = "%{customdata[0]}: %{z:.4f}"
     cells = values.astype(np.float32)
     add_cells(figure, cells, ".2f", sequential(theme), (low, 1.0), room, measure, hover, customdata=names)
@@ -66,16 +67,12 @@ def cosine_lines(
             name=escape(name),
             mode="lines+markers",
             line={"color": colour, "width": 2.5, "dash": dash},
-            customdata=_states(len(values)),
+            customdata=state_names(len(values)),
             hovertemplate="%{customdata}: %{y:.4f}<extra></extra>",
         )
     figure.update_xaxes(_ticks(max(map(len, cosines))), title="layer")
     lowest = min(0.0, *(float(np.min(values)) for values in cosines))
     return figure.update_yaxes(title="mean cosine", range=[-round_limit(-lowest) if lowest < 0 else 0, 1.02])
-
-
-def _states(count: int) -> list[str]:
-    return ["the embeddings", *(f"layer {layer}" for layer in range(count - 1))]
 
 
 def _ticks(count: int) -> dict[str, Any]:
@@ -93,8 +90,8 @@ def layer_similarity_figure(layer_similarity: LayerSimilarity, layer_measure: st
     title = f"{'CKA of the layers' if layer_measure == CKA else 'Nearest texts shared'} — {both}"
     values = compared.cka if layer_measure == CKA else compared.shared_neighbours
     draw = partial(layer_map, values, (compared.first, compared.second), layer_measure, title)
-    return FigureSpec(title, f"{title}, over {counted(compared.texts, 'text')}, layers of the first by layers of "
-                      "the second", draw)  # fmt: skip
+    alt = f"{title}, over {counted(compared.texts, 'text')}, layers of the first by layers of the second"
+    return FigureSpec(title, alt, draw)
 
 
 @figure("text-cosines", "checkpoint_text_cosines", "how alike different texts are at every layer of two models")

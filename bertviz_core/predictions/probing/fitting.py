@@ -62,7 +62,7 @@ def layer_vectors(
             progress(done, len(texts))
     if not np.isfinite(vectors).all():
         raise UnsupportedModelError(
-            f"Some vectors of {loaded.name!r} are NaN or infinite; no probe can be fitted on them. Try another pooling."
+            f"Some vectors of {loaded.name!r} are NaN or infinite, so nothing can be computed from them."
         )
     return vectors
 
