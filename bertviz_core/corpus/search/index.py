@@ -286,7 +286,7 @@ def _trial(
 def _tried(
     graph: "Index",
     vectors: Float[Vectors, "rows dimensions"],
-    known: tuple[Float[np.ndarray, "queries dimensions"], Sequence[Int[np.ndarray, " count"]]],
+    known: tuple[Float[np.ndarray, "queries dimensions"], Sequence[Int[np.ndarray, " _"]]],
     count: int,
     expansion: int,
 ) -> IndexTrial:

@@ -55,9 +55,9 @@ def layer_map(
 
 
 def cosine_lines(
-    cosines: Sequence[Float[np.ndarray, " states"]], models: Sequence[str], title: str, theme: Theme
+    cosines: Sequence[Float[np.ndarray, " _"]], models: Sequence[str], title: str, theme: Theme
 ) -> go.Figure:
-    """Draw the mean cosine of two different texts at every hidden state, a line for each model."""
+    """Draw the mean cosine of two different texts at every hidden state, a line for each model of any depth."""
     figure = go.Figure(layout=layout(theme, escape(title), height=LINES_HEIGHT))
     colours = (theme.colours["embeddings"], theme.colours["task head"])
     for name, values, colour, dash in zip(models, cosines, colours, ("solid", "dot"), strict=True):
