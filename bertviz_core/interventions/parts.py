@@ -56,10 +56,9 @@ def model_parts(loaded: LoadedModel, heads_needed: bool = True) -> Parts:
         except UnsupportedModelError:
             if heads_needed:
                 raise
-    names = _names(loaded)
     return Parts(
-        layers=_layers(loaded, names),
-        feed_forward=_feed_forward(loaded, names),
+        layers=_layers(loaded, _names(loaded)),
+        feed_forward=feed_forward_maps(loaded),
         projections=projections,
         columns=columns,
         heads=heads,
@@ -120,11 +119,16 @@ def _layers(loaded: LoadedModel, names: dict[int, list[tuple[str, str]]]) -> "di
     return modules if len(modules) == len(names) else {}
 
 
-def _feed_forward(
-    loaded: LoadedModel, names: dict[int, list[tuple[str, str]]]
-) -> "dict[torch.nn.Module, tuple[int, ...]]":
-    """Find the matrix of each feed-forward block that projects back to the hidden size."""
-    config = loaded.model.config
+def feed_forward_maps(loaded: LoadedModel) -> "dict[torch.nn.Module, tuple[int, ...]]":
+    """Find the matrix of each feed-forward block that projects back to the hidden size, and the layers it serves.
+
+    Args:
+        loaded: the model.
+
+    Returns:
+        Module -> layers in the order of its calls; {} if a layer has several such matrices or none is known.
+    """
+    names, config = _names(loaded), loaded.model.config
     hidden = next((size for each in HIDDEN_SIZES if isinstance(size := getattr(config, each, None), int)), 0)
     modules: dict[torch.nn.Module, tuple[int, ...]] = {}
     served = _served(loaded, len(names))

@@ -143,6 +143,10 @@ class LayerOpening:
     """The same weights times the norm of the transformed value, as shares of their sum; None if unknown."""
     attention_output: Float[np.ndarray, " hidden"] | None
     """Output of the attention block for the token, before any norm; None if it cannot be recorded."""
+    activations: Float[np.ndarray, " intermediate"] | None = None
+    """Inner activations of the feed-forward block for the token; None if they cannot be recorded."""
+    feed_forward: Float[np.ndarray, " hidden"] | None = None
+    """Output of the feed-forward block for the token, before any norm; None if it cannot be recorded."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -113,6 +113,8 @@ def test_the_five_minute_questions_are_answered_by_clicks_alone(page: Page, serv
     layer = re.search(r"Layer (\d+) turned “bank” most \((0\.\d{3})\)", sentence(page))
     assert layer is not None
     page.locator(f"[data-name='Open layer {layer[1]}']").click()
+    for words in ("attention adds", "inside feed-forward", "feed-forward adds", "leaves, turn"):
+        expect(page.locator(".journey svg")).to_contain_text(words)
     page.locator("[data-name^='Head 0 of layer']").click()
     expect(page.locator(".journey .live")).to_contain_text("Head 0 looks at")
     weight = re.search(r"looks at “(.+?)” most \((0\.\d{3})\)", sentence(page))

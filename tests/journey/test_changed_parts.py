@@ -34,6 +34,8 @@ class Run(NamedTuple):
     added: Any
     query: Any
     key: Any
+    activations: Any
+    feed_forward: Any
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +58,10 @@ def _run(own: BertModel, ids: Any, layer: int) -> Run:
     heard: dict[str, Any] = {}
     attention = own.encoder.layer[layer].attention
     modules = {"added": attention.output.dense, "query": attention.self.query, "key": attention.self.key}
+    modules |= {
+        "activations": own.encoder.layer[layer].intermediate,
+        "feed_forward": own.encoder.layer[layer].output.dense,
+    }
 
     def hearing(name: str) -> Any:
         def hear(_module: Any, _inputs: Any, output: Any) -> None:
@@ -67,7 +73,7 @@ def _run(own: BertModel, ids: Any, layer: int) -> Run:
         for name, module in modules.items():
             hooks.callback(module.register_forward_hook(hearing(name)).remove)
         maps = own(torch.tensor(np.array(ids))[None], output_attentions=True).attentions
-    return Run([each[0].numpy() for each in maps], heard["added"], heard["query"], heard["key"])
+    return Run([each[0].numpy() for each in maps], *(heard[name] for name in modules))
 
 
 @contextmanager
@@ -93,6 +99,8 @@ def _compare(changed: Opened, run: Run, layer: int, head: int) -> None:
     assert part.thumbnails == pytest.approx(run.attentions[layer], abs=1e-5)
     assert part.rows == pytest.approx(run.attentions[layer][:, TOKEN], abs=1e-5)
     assert part.attention_output == pytest.approx(run.added[TOKEN], abs=1e-4)
+    assert part.activations == pytest.approx(run.activations[TOKEN], abs=1e-4)
+    assert part.feed_forward == pytest.approx(run.feed_forward[TOKEN], abs=1e-4)
     place = {**values, "head": str(head), "key": "2"}
     alone = head_opening(changed, Options((TEXT,), values=place)).result
     following = next_openings(changed, Options((TEXT,), values=values)).result[head]

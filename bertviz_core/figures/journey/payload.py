@@ -259,15 +259,19 @@ def _part(opening: EmbeddingOpening | LayerOpening | HeadOpening, arrays: _Array
         return {"kind": "embeddings", "token": opening.token, "vectors": vectors, "note": opening.note}
     if isinstance(opening, LayerOpening):
         shades = np.rint(np.sqrt(np.clip(opening.thumbnails, 0, 1)) * 255).astype(np.uint8)
-        output = opening.attention_output
+        vectors = {
+            "weighted": opening.weighted,
+            "output": opening.attention_output,
+            "activations": opening.activations,
+            "feedForward": opening.feed_forward,
+        }
         return {
             "kind": "layer",
             "layer": opening.layer,
             "token": opening.token,
             "thumbnails": arrays.add(shades),
             "rows": arrays.add(opening.rows),
-            "weighted": None if opening.weighted is None else arrays.add(opening.weighted),
-            "output": None if output is None else arrays.add(output),
+            **{name: None if values is None else arrays.add(values) for name, values in vectors.items()},
         }
     cell = opening.cell
     score, mixed = cell.score, cell.output

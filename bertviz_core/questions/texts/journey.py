@@ -1,6 +1,8 @@
 """Questions about the journey of a text through the model, and details of its parts."""
 
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Int
@@ -10,6 +12,7 @@ from bertviz_core.errors import MissingFilesError, UnsupportedModelError
 from bertviz_core.heads.score_breakdown import break_down_cell
 from bertviz_core.hidden_states.embeddings import embedding_sum
 from bertviz_core.hidden_states.geometry import change_by_layer, norms
+from bertviz_core.journey.feed_forward import feed_forward_run
 from bertviz_core.journey.numbers import embedding_opening, ribbons, strips_of, strongest_weights, token_entropy
 from bertviz_core.journey.numbers import layer_opening as opening_of
 from bertviz_core.journey.results import EmbeddingOpening, HeadOpening, Journey, LayerOpening, Stage
@@ -156,11 +159,15 @@ def all_openings(
 
 
 def _opened_layer(opened: Opened, trace: Trace, layer: int, token: int) -> LayerOpening:
-    try:
+    made = norms = None
+    with suppress(UnsupportedModelError):
         made, norms = layer_run(opened, trace, layer), layer_value_norms(opened, trace, layer)
-    except UnsupportedModelError:
-        return opening_of(trace, layer, token, None, None)
-    return opening_of(trace, layer, token, made, norms)
+    key = (__name__, "feed_forward", *trace.tokens.identity, layer)
+    inner = opened.made(key, lambda: feed_forward_run(opened.loaded, trace.tokens, layer))
+    opening = opening_of(trace, layer, token, made, norms)
+    if inner is None:
+        return opening
+    return replace(opening, activations=inner.activations[token], feed_forward=inner.output[token])
 
 
 def _opened_heads(opened: Opened, trace: Trace, part: LayerOpening) -> Iterator[HeadOpening]:

@@ -73,6 +73,8 @@ def test_an_opened_layer_and_the_ending_travel_unchanged(opened: OpenedModel, wa
     (sent,) = header["parts"]
     assert (array(sent["rows"]) == part.rows).all()
     assert (array(sent["output"]) == part.attention_output).all()
+    assert (array(sent["activations"]) == part.activations).all()
+    assert (array(sent["feedForward"]) == part.feed_forward).all()
     assert array(header["ending"]["layers"]).tolist() == [0, 1, 2, 3, 4, 5]
     assert header["ending"]["value"] == 0.25
 

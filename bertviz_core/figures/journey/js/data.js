@@ -16,7 +16,7 @@ function decode(bytes) {
   fill(header.strips);
   if (header.change?.measures) [...header.change.measures, header.change.strips, header.change.cosine].forEach(fill);
   if (header.ending) ["layers", "heads", "tokens"].forEach((name) => fill(header.ending[name]));
-  const names = ["thumbnails", "rows", "weighted", "output", "query", "keyVector", "products", "weights", "scores", "value", "mix"];
+  const names = ["thumbnails", "rows", "weighted", "output", "activations", "feedForward", "query", "keyVector", "products", "weights", "scores", "value", "mix"];
   for (const part of header.parts) {
     for (const name of names) if (part[name]?.shape) fill(part[name]);
     part.vectors?.forEach(fill);
@@ -49,6 +49,9 @@ function partsView({ data }) {
 }
 
 const partName = ({ kind, token, layer, head, key }) => [kind, token, layer ?? "", head ?? "", key ?? ""].join(":");
+
+// The opened layer, if it was received.
+const openPart = ({ parts, path }) => (/^\d+$/.test(path.open) ? parts.get(partName({ kind: "layer", layer: Number(path.open), token: path.token })) : undefined);
 
 function strongest(values) {
   let best = 0;

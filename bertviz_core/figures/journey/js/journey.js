@@ -104,11 +104,10 @@ function draw(view) {
   view.tip.hidden = true;
   if (view.controls) view.controls.colour.disabled = Boolean(view.back && header.ending); // the cells then show the effects
   const banner = bannerOf(view, width);
-  const part = view.parts.get(partName({ kind: "layer", layer: Number(path.open), token: path.token }));
-  const off = switchedOff(view), drawn = part && path.open !== "" && path.open !== "embeddings" && !off.words;
+  const part = openPart(view), off = switchedOff(view), drawn = part && !off.words;
   view.ribbons = drawn ? ribbonsOf(rowOf(part, path.head, view.ribbon === "weighted", off.head)) : null;
   const bars = (view.ribbons?.keys.length ?? 0) + 1;
-  view.plan = layoutOf({ width, tokens: header.labels.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, off, frame: frame && frame.height - banner.height, bars, ends: Boolean(header.ending), acts: Boolean(view.send) && header.measures.length > 0, changed: Boolean(view.now) });
+  view.plan = layoutOf({ width, tokens: header.labels.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, off, frame: frame && frame.height - banner.height, bars, added: addedVectors(part).length, ends: Boolean(header.ending), acts: Boolean(view.send) && header.measures.length > 0, changed: Boolean(view.now) });
   const { plan } = view, focus = view.focus ?? view.root.getRootNode().activeElement?.dataset?.name;
   view.focus = undefined;
   const height = plan.height + banner.height;
@@ -150,7 +149,7 @@ function sentence(view) {
   const words = [`${largest(most, word)} (${fixed(own[most], measure.digits)}).`];
   if (path.open !== "" && path.open !== "embeddings") {
     if (Number(path.open) !== most) words.unshift(`${other(path.open, word)} ${fixed(own[path.open], measure.digits)}.`);
-    const part = view.parts.get(partName({ kind: "layer", layer: Number(path.open), token: path.token }));
+    const part = openPart(view);
     if (part) {
       const row = rowOf(part, path.head, view.ribbon === "weighted"), key = strongest(row);
       const who = path.head === null ? "Its heads together look" : `Head ${path.head} looks`;

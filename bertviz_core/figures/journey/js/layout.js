@@ -1,6 +1,7 @@
 // Where everything stands: a pure function of sizes and of what is open. No two boxes overlap; tests measure it for
 // every number of layers and tokens and every width.
 const TALL_BELOW = 640, TOP = 66, BOTTOM = 96, DETAIL = 208, BODY = 340, LEAST_BODY = 255, FOOT = 100, HEADING = 34, LEAST = 300, TALL_STEP = 26;
+const STRIP = 124, STRIP_ROW = 42, STRIPS = 5; // least width of a strip of an opened layer, height of a row of them, how many there are
 const FEW = 24, SEVERAL = 80; // numbers of tokens up to which cells have numbers, and lanes have words
 
 function layoutOf(given) {
@@ -13,18 +14,17 @@ const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
 function lanesOf(tokens, open, above, frame) {
   const count = Math.max(tokens, 1), heading = (open ? HEADING : 0) + above; // room for what stands above the heads and the ribbons
   const room = frame ? frame - heading : open ? 400 : 500;
-  const height = count <= FEW ? clamp(room / count, frame ? 18 : 22, 46) : count <= SEVERAL ? (frame ? 18 : 14) : clamp(900 / count, 4, 8);
+  const height = count <= FEW ? clamp(room / count, frame ? 18 : 22, open && !frame ? 40 : 46) : count <= SEVERAL ? (frame ? 18 : 14) : clamp(900 / count, 4, 8);
   const body = Math.max(count * height + heading, open ? above + (frame ? clamp(frame - above, LEAST_BODY, BODY) : BODY) : 0), first = TOP + heading + (body - heading - count * height) / 2;
   const lanes = Array.from({ length: count }, (_, at) => ({ y: first + at * height, h: height, mid: first + (at + 0.5) * height }));
   return { lanes, body };
 }
 
+// How many strips stand side by side in an opened layer.
+const stripColumns = (width) => Math.max(1, Math.floor((width - 16) / (STRIP + 16)));
+
 function wideLayout({ width: given, tokens, stages, heads, open, head, off, changed, frame = 0 }) {
   let width = given;
-  const needed = open === "" || open === "embeddings" ? 0 : head !== null && !off?.words ? DETAIL : FOOT;
-  // Below many lanes nobody would find what is known of the opened part: it stands above them.
-  const above = tokens > FEW ? needed : 0, foot = needed - above, below = BOTTOM + (changed ? 24 : 0) + (tokens > FEW ? 40 : 0);
-  const { lanes, body } = lanesOf(tokens, open !== "", above, frame && frame - TOP - foot - below);
   const gap = width >= 1000 ? 14 : 8;
   const tokenWidth = width >= 1000 ? 132 : width >= 760 ? 108 : 88;
   const endWidth = width >= 1000 ? 160 : width >= 760 ? 128 : 112;
@@ -41,6 +41,11 @@ function wideLayout({ width: given, tokens, stages, heads, open, head, off, chan
   const box = open === "" ? 0 : Math.min(Math.max(room * 0.78, 420), most);
   const shared = (room - (box ? box + 2 * gap : 0)) / Math.max(closed, 1);
   const slot = Math.min(shared, box ? 40 : frame ? 120 : 76), space = slot > 30 ? 8 : slot > 12 ? 3 : 1;
+  const rows = heads ? Math.ceil(STRIPS / stripColumns(box)) : 1;
+  const needed = open === "" || openFirst ? 0 : head !== null && !off?.words ? DETAIL : FOOT + (rows - 1) * STRIP_ROW;
+  // Below many lanes nobody would find what is known of the opened part: it stands above them.
+  const above = tokens > FEW ? needed : 0, foot = needed - above, below = BOTTOM + (changed ? 24 : 0) + (tokens > FEW ? 40 : 0);
+  const { lanes, body } = lanesOf(tokens, open !== "", above, frame && frame - TOP - foot - below);
   const columns = [];
   let x = tokenWidth + gap;
   let boxAt = null;
@@ -66,7 +71,7 @@ function wideLayout({ width: given, tokens, stages, heads, open, head, off, chan
   const end = { x: Math.min(Math.max(x + gap - 8, columns.at(-1).x + columns.at(-1).w + gap), width - endWidth), w: endWidth };
   return {
     mode: "wide", width, height: TOP + body + foot + below, legendY: TOP + body + foot + 26, top: TOP, body, lanes, columns, above,
-    token: { x: 0, w: tokenWidth }, box: boxAt, end, inside: boxAt && insideOf(boxAt, body - above, heads, openFirst, above), footY: (above ? TOP : TOP + body) + 8,
+    token: { x: 0, w: tokenWidth }, box: boxAt, end, inside: boxAt && insideOf(boxAt, body - above, heads, openFirst, above), footY: (above ? TOP : TOP + body) + 8, stepsY: (above ? TOP : TOP + body) + 10 + rows * STRIP_ROW,
   };
 }
 
@@ -87,7 +92,7 @@ function insideOf(box, body, heads, isEmbeddings, above) {
 }
 
 // On a phone one token runs from top to bottom: a row a stage.
-function tallLayout({ width, tokens, stages, heads, open, head, bars = 1, acts, changed, ends, off }) {
+function tallLayout({ width, tokens, stages, heads, open, head, bars = 1, added = 0, acts, changed, ends, off }) {
   const row = 46, rows = [];
   let y = 96;
   stages.forEach((stage, index) => {
@@ -95,7 +100,7 @@ function tallLayout({ width, tokens, stages, heads, open, head, bars = 1, acts, 
     const columns = Math.max(1, Math.floor((width - 16) / 76)), grid = Math.ceil(heads / columns) * 84;
     const buttons = acts ? 52 : 0; // a row of buttons that switch the layer and the head off
     const gone = isOpen && off?.words, attention = gone ? (off.head === null ? 0 : grid) + 72 : heads ? grid + bars * 28 + 52 : 112;
-    const below = gone ? 0 : head === null ? TALL_STEP * (stage.steps.length + 1) : DETAIL;
+    const below = gone ? 0 : head === null ? TALL_STEP * (stage.steps.length + 1) + STRIP_ROW * added : DETAIL;
     const inner = !isOpen ? 0 : stage.kind === "embeddings" ? 228 : buttons + attention + below;
     rows.push({ index, y, h: row, inner, open: isOpen, grid, columns, attention, buttons: stage.kind === "layer" ? buttons : 0 });
     y += row + 4 + inner;

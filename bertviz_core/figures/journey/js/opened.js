@@ -47,7 +47,7 @@ function drawEmbeddings(view, svg) {
 
 function drawHeads(view, svg, stage) {
   const { plan, path, look, header } = view, { box, inside } = plan, layer = Number(path.open);
-  const part = view.parts.get(partName({ kind: "layer", layer, token: path.token }));
+  const part = openPart(view);
   const off = switchedOff(view), isLayer = off.words && off.head === null;
   if (isLayer) wrapped(off.words, box.w - 32, 4).forEach((line, at) => svg.append(label(view, line, box.x + 16, box.y + 64 + 20 * at, { className: "label off" })));
   if (isLayer) return drawLayerStrips(view, svg, {}, layer);
@@ -139,20 +139,28 @@ function drawRibbons(view, svg, part) {
 
 const restName = ({ header, ribbons }, count = header.labels.length - ribbons.keys.length) => `${count} ${count === 1 ? "other" : "others"}`;
 
-// What enters the layer, what its attention adds, what leaves it, from left to right.
+// What the blocks of an opened layer add, and the activations inside its feed-forward block, as far as they are known.
+function addedVectors({ output, activations, feedForward } = {}) {
+  const inside = activations && `inside feed-forward, ${activations.values.length.toLocaleString("en-US")}`;
+  const all = [[["attention adds"], output], [[inside, "inside feed-forward", "inside f.-f."], activations], [["feed-forward adds", "f.-f. adds"], feedForward]];
+  return all.filter(([, vector]) => vector).map(([forms, { values }]) => ({ forms, values }));
+}
+
+// What enters the layer, what its blocks add, what leaves it, from left to right.
 function drawLayerStrips(view, svg, part, layer) {
-  const { header, plan, path, look } = view, { box } = plan, known = view.strips(), y = plan.footY;
-  const seq = header.labels.length;
+  const { header, plan, path, look } = view, { box } = plan, bins = view.strips().shape[2], y = plan.footY;
   const turn = (view.now ?? header).measures.find(({ key }) => key === "turn");
-  const rows = [["enters", (place) => stateStrip(view, layer, path.token, place)]];
-  if (part.output) rows.push(["attention adds", (place) => strip(view, binned(part.output.values, known.shape[2]), peak(part.output.values), place, { width: part.output.values.length })]);
-  rows.push([turn ? `leaves, turn ${fixed(turn.values[layer * seq + path.token])}` : "leaves", (place) => stateStrip(view, layer + 1, path.token, place)]);
-  const w = (box.w - 32 - 16 * (rows.length - 1)) / rows.length;
-  rows.forEach(([name, made], at) => {
-    const x = box.x + 16 + at * (w + 16);
-    svg.append(label(view, cut(name, w), x, y + 6, { fill: look.muted }), made({ x, y: y + 12, width: w, height: 20 }));
+  const turned = turn ? `leaves, turn ${fixed(turn.values[layer * header.labels.length + path.token])}` : "leaves";
+  const state = (at) => (place) => stateStrip(view, at, path.token, place);
+  const rows = [{ forms: ["enters"], made: state(layer) }, ...addedVectors(part), { forms: [turned, "leaves"], made: state(layer + 1) }];
+  const columns = Math.min(stripColumns(box.w), rows.length), w = (box.w - 32 - 16 * (columns - 1)) / columns;
+  rows.forEach(({ forms, values, made }, at) => {
+    const place = { x: box.x + 16 + (at % columns) * (w + 16), y: y + 12 + Math.floor(at / columns) * STRIP_ROW, width: w, height: 20 };
+    svg.append(label(view, cut(fitting(forms, w), w), place.x, place.y - 6, { fill: look.muted }), made ? made(place) : addedStrip(view, values, bins, place));
   });
 }
+
+const addedStrip = (view, values, bins, place) => strip(view, binned(values, bins), peak(values), place, { width: values.length });
 
 // Query, key, their products, the weight, the mix.
 function drawHead(view, svg, layer) {

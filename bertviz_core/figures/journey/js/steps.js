@@ -20,7 +20,7 @@ function stepBoxes(steps, room) {
 }
 
 function drawSteps(view, svg, stage) {
-  const { plan, look } = view, { box } = plan, room = box.w - 32, y = plan.footY + 44;
+  const { plan, look } = view, { box } = plan, room = box.w - 32, y = plan.stepsY;
   const boxes = stage.steps.length ? stepBoxes(stage.steps, room) : null;
   if (!boxes) {
     const words = stage.steps.map((step) => `${step.name} ${counted(step)}`.trim()).join(stage.steps.every(({ placed }) => placed) ? " → " : ", ") || stage.note || stage.name;
@@ -43,8 +43,12 @@ function drawSteps(view, svg, stage) {
   });
 }
 
-// The same operations on a phone: a row each, from top to bottom.
-function drawTallSteps(view, svg, stage, { x, w, y }) {
+// The same on a phone, from top to bottom: the vectors that the blocks add, the operations.
+function drawTallSteps(view, svg, stage, { x, w, y, added }) {
+  for (const { forms, values } of added) {
+    svg.append(label(view, fitting(forms, w), x, y + 8, { fill: view.look.muted }), addedStrip(view, values, view.strips().shape[2], { x, y: y + 13, width: w, height: 14 }));
+    y += STRIP_ROW;
+  }
   if (!stage.steps.length) return;
   svg.append(label(view, "operations and their parameters", x, y + 8, { weight: 600 }));
   stage.steps.forEach((step, at) => {

@@ -42,7 +42,9 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
     y += row.buttons;
   }
   const gone = switchedOff(view), layerGone = gone.words && gone.head === null;
-  if (path.open !== "embeddings" && path.head === null && !layerGone) drawTallSteps(view, svg, header.stages[row.index], { x, w, y: y + row.attention });
+  if (path.open !== "embeddings" && path.head === null && !layerGone) {
+    drawTallSteps(view, svg, header.stages[row.index], { x, w, y: y + row.attention, added: addedVectors(openPart(view)) });
+  }
   const say = (top) => wrapped(gone.words, w, 4).forEach((line, at) => svg.append(label(view, line, x, top + 20 * at, { className: "label off" })));
   if (layerGone) return say(y + 18);
   if (header.missing || (path.open !== "embeddings" && !header.heads)) {
@@ -56,7 +58,7 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
     return part.vectors.slice(0, 6).forEach(({ name, values }, at) => svg.append(label(view, cut(`${name}, ${values.length} numbers`, w), x, y + 14 + at * 36, { fill: look.muted }),
       strip(view, binned(values, 64), limit, { x, y: y + 18 + at * 36, width: w, height: 14 }, { width: values.length })));
   }
-  const part = view.parts.get(partName({ kind: "layer", layer, token: path.token }));
+  const part = openPart(view);
   if (!part) return drawWaiting(view, svg, x, y + 20);
   const [count] = part.thumbnails.shape;
   for (let head = 0; head < count; head++) {

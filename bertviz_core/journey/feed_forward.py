@@ -1,0 +1,81 @@
+"""Record the feed-forward block of a layer with a hook: its inner activations, and what it adds to the residual."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.errors import SupersededError
+from bertviz_core.interventions.parts import feed_forward_maps, is_convolution
+from bertviz_core.lazy_imports import torch
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.trace.forward import forward
+from bertviz_core.trace.inputs import model_inputs, reset_model_state
+from bertviz_core.trace.recorded_arrays import to_numpy
+from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.run import RUN_LOCK
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeedForwardRun:
+    """Input and output of the last linear map of a feed-forward block."""
+
+    activations: Float[np.ndarray, "seq intermediate"]
+    """Inner activations: after the activation function, and after the product with the gate if there is one."""
+    output: Float[np.ndarray, "seq hidden"]
+    """Output of the block with its bias, before any norm: what is added to the residual stream."""
+
+
+class _BlockPassedError(SupersededError):
+    """Ends the run after the block was recorded."""
+
+
+def feed_forward_run(loaded: LoadedModel, tokens: Tokens, layer: int) -> FeedForwardRun | None:
+    """Run a text up to the feed-forward block of a layer; None if that is not a single known one, a row per token.
+
+    Args:
+        loaded: the model.
+        tokens: the text.
+        layer: zero-based.
+
+    Raises:
+        UnsupportedModelError: the model needs more inputs than a text.
+        TextError: the tokens do not belong to this model.
+    """
+    served = feed_forward_maps(loaded)
+    module, layers = next(((module, layers) for module, layers in served.items() if layer in layers), (None, ()))
+    if module is None:
+        return None
+    seq, thread, calls, found = len(tokens), get_ident(), [0], []
+
+    def record(module: Any, args: tuple[Any, ...], output: Any) -> None:
+        if get_ident() != thread:
+            return
+        calls[0] += 1
+        if calls[0] > layers.index(layer):
+            product = output[0] if isinstance(output, tuple) else output
+            found.extend(_rows(module, each) for each in (args[0], product))
+            raise _BlockPassedError
+
+    with RUN_LOCK:
+        inputs = model_inputs(loaded, (tokens,))
+        reset_model_state(loaded.model, seq)
+        handle = module.register_forward_hook(record)
+        try:
+            with torch.inference_mode(), suppress(_BlockPassedError):
+                forward(loaded, inputs)
+        finally:
+            handle.remove()
+    if not found or len(found[0]) < seq:  # Funnel and CANINE pool their tokens
+        return None
+    return FeedForwardRun(*(rows[:seq] for rows in found))  # without padding
+
+
+def _rows(module: Any, vectors: "torch.Tensor") -> Any:
+    """The vectors of one text as (seq, width)."""
+    if is_convolution(module):
+        vectors = vectors.transpose(1, 2)
+    return to_numpy(vectors.reshape(-1, vectors.shape[-1]), copy=True)
