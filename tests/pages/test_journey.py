@@ -39,6 +39,24 @@ def test_the_drawing_begins_closed_at_the_longest_word_with_its_numbers_in_a_tab
     assert len(sent["stages"]) == 8
 
 
+def test_the_table_has_the_strongest_key_before_and_after_a_change() -> None:
+    masked = open_model("all-MiniLM-L6-v2").trace("I love my [MASK] python.")
+    (frame,) = opened("journey", journey_table="true", change="mask-4").dataframe
+    for layer in range(6):
+        row = masked.attention(layer)[:, 5]
+        head, key = np.unravel_index(row.argmax(), row.shape)
+        assert frame.value.loc[layer, "strongest head after"] == head
+        assert frame.value.loc[layer, "strongest key after"].startswith(f"{key} ")
+    assert frame.value.loc[0, "strongest key before"] == "4 pet"
+    (frame,) = opened("journey", journey_table="true", change="layer-1").dataframe
+    assert frame.value["strongest head after"].isna().tolist() == [False, True, False, False, False, False]
+    (frame,) = opened(
+        "journey", journey_table="true", change="text", edited="I love my red python.", query="5"
+    ).dataframe
+    assert frame.value.loc[0, "strongest key after"] == "4 red"
+    assert "strongest key before" not in frame.value
+
+
 def test_an_address_opens_a_head_at_its_strongest_key() -> None:
     sent = header(opened("journey", layer="3", head="5", query="5"))
     assert [part["kind"] for part in sent["parts"]] == ["layer", "head"]

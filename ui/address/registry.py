@@ -104,9 +104,7 @@ ROWS: tuple[AddressName, ...] = (
         linked="asked",
     ),
     *_on("journey heads attention", heads.LAYER, heads.HEAD, heads.QUERY),
-    *_on(
-        "journey", journey.COLOUR, journey.RIBBON, flag("rests_on", "whether the drawing shows what an answer rests on")
-    ),
+    *_on("journey", *journey.LOOKS, flag("rests_on", "whether the drawing shows what an answer rests on")),
     *_on("journey", journey_change.CHANGE),
     *_on("journey predictions", EDITED, linked="asked"),
     *_on("heads", heads.MATRIX, heads.CUT, heads.PRODUCT),

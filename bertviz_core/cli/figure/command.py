@@ -24,13 +24,13 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import figure_questions
 from bertviz_core.questions.tables.lines import aligned
 from bertviz_core.questions.texts.heads import KEY, QUERY
-from bertviz_core.questions.texts.journey import COLOUR, RIBBON
+from bertviz_core.questions.texts.journey import LOOKS
 from bertviz_core.questions.texts.tokens import EDITED
 from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls
 
 JOURNEY = "journey"
-JOURNEY_SETTINGS = tuple(each.key for each in (QUERY, KEY, COLOUR, RIBBON, CHANGE, REMOVED_FOR, EDITED))
+JOURNEY_SETTINGS = tuple(each.key for each in (QUERY, KEY, *LOOKS, CHANGE, REMOVED_FOR, EDITED))
 JOURNEY_SHOWS = "the way of a text through the whole model; --layer and --head open a part"
 THEMES = ("light", "dark", "print")
 SMALLEST, LARGEST = 200, 4000

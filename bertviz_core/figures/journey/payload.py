@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Shaped
 
+from bertviz_core.attention.axes import token_groups
 from bertviz_core.figures.base.style import PRINT, Theme, diverging, sequential
 from bertviz_core.journey.results import ChangedJourney, EmbeddingOpening, HeadOpening, Journey, LayerOpening
 from bertviz_core.text import escape_controls, is_right_to_left, shortened
@@ -124,6 +125,7 @@ def journey_payload(
     path: Path,
     colour: str = "turn",
     ribbon: str = "attention",
+    lanes: str = "words",
     openings: Iterable[EmbeddingOpening | LayerOpening | HeadOpening] = (),
     ending: Ending | None = None,
     change: DrawnChange | None = None,
@@ -139,6 +141,7 @@ def journey_payload(
         path: current selection.
         colour: key of MEASURES.
         ribbon: "attention" or "weighted".
+        lanes: what a lane of a long text is, "words" or "tokens".
         openings: details that the browser may lack.
         ending: the number at the end.
         change: the change of the run; openings are of the changed run.
@@ -168,6 +171,8 @@ def journey_payload(
         "path": asdict(path),
         "colour": colour,
         "ribbon": ribbon,
+        "lanes": lanes,
+        "words": _words(journey),
         "said": said,
         "links": [dict(row) for row in links],
         "controls": controls,
@@ -197,6 +202,18 @@ def _message(header: Mapping[str, Any], arrays: _Arrays) -> bytes:
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
     text += b" " * (-(len(text) + 4) % 4)
     return b"".join([struct.pack("<I", len(text)), text, *arrays.parts])
+
+
+def _words(journey: Journey) -> list[tuple[int, int, str]]:
+    """First position, number of tokens and label of each word of several tokens in a text of more than EXACT_TOKENS."""
+    if journey.tokens is None or len(journey.labels) <= EXACT_TOKENS:
+        return []
+    words = token_groups(journey.tokens, words=True)
+    return [
+        (places[0], len(places), escape_controls(shortened(label, LONGEST_LABEL)))
+        for label, places in zip(words.labels, words.positions, strict=True)
+        if 1 < len(places) == places[-1] - places[0] + 1
+    ]
 
 
 def _measures(journey: Journey, arrays: _Arrays) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.texts.heads import HEAD, KEY, LAYER, QUERY
-from bertviz_core.questions.texts.journey import COLOUR, RIBBON, all_openings, journey
+from bertviz_core.questions.texts.journey import LOOKS, all_openings, journey
 from bertviz_core.text import quoted
 from bertviz_core.trace.tokenization import longest_piece
 
@@ -41,10 +41,8 @@ def journey_page(
         options = replace(options, texts=(way.tokens.text,))
     path = path_of(way, options, opened.name)
     openings = () if way.missing else all_openings(changed_model(opened, options, change), options, path.token)
-    colour, ribbon = options.choice(COLOUR), options.choice(RIBBON)
-    payload = journey_payload(
-        way, theme=theme, path=path, colour=colour, ribbon=ribbon, openings=openings, ending=ending, change=change
-    )
+    looks = {param.key: options.choice(param) for param in LOOKS}
+    payload = journey_payload(way, theme=theme, path=path, openings=openings, ending=ending, change=change, **looks)
     changed = "" if change is None or change.both is None else f" {change.both.sentence}"
     text = "" if way.tokens is None else f" of {quoted(way.tokens.text, 60)}"
     title = f"Journey{text} through {way.model}"

@@ -33,6 +33,9 @@ COLOUR = choice("colour", COLOURS, "the number of each token and layer that colo
 RIBBON = choice(
     "ribbon", ("attention", "weighted"), "what the width of a ribbon is: attention, or with the value's length"
 )
+LANES = choice("lanes", ("words", "tokens"), "what a lane of a text of more than 80 tokens is")
+LOOKS = (COLOUR, RIBBON, LANES)
+"""Options of the drawing, by the names that journey_payload has for them."""
 MOST_CELLS = 40_000
 """Maximum of layers times heads times tokens for which a file contains every head."""
 FEW, SEVERAL = 24, 80
@@ -41,7 +44,7 @@ BINS = (48, 32, 16)
 """Number of bins of a strip for few, several and many tokens."""
 
 
-@question(params=(COLOUR, RIBBON))
+@question(params=LOOKS)
 def journey(opened: Opened, options: Options) -> Answer[Journey]:
     """Stages of a model and their effect on every token; without weights only the stages."""
     try:

@@ -66,6 +66,22 @@ def test_strips_are_exact_to_half_a_level(way: Journey) -> None:
     assert np.abs(values - known.values).max() <= strips["scale"] / strips["levels"] / 2 * 1.001
 
 
+def test_the_words_of_a_long_text_are_the_tokenizers(opened: OpenedModel) -> None:
+    text = "Photosynthesis is unbelievably beautiful, isn't it? " * 8
+    long = journey(opened, Options((text,))).result
+    encoding = opened.tokenizer.tokenizer(text)
+    header, _ = decoded(journey_payload(long, theme=LIGHT, path=Path()))
+    several = {}
+    for word in sorted({each for each in encoding.word_ids() if each is not None}):
+        first, end = encoding.word_to_tokens(word)
+        if end - first > 1:
+            several[first] = (end - first, slice(*encoding.word_to_chars(word)))
+    assert len(several) == 16
+    assert header["words"] == [[first, count, text[place]] for first, (count, place) in several.items()]
+    short = journey(opened, Options((text[:60],))).result
+    assert decoded(journey_payload(short, theme=LIGHT, path=Path()))[0]["words"] == []
+
+
 def test_an_opened_layer_and_the_ending_travel_unchanged(opened: OpenedModel, way: Journey) -> None:
     part = layer_opening(opened, Options(("I love my pet python.",), values={"layer": "2", "query": "5"})).result
     ending = Ending("cosine", 0.25, "cosine", np.arange(6, dtype=np.float32), None, None)

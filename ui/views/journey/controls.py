@@ -10,7 +10,7 @@ from bertviz_core.questions.interventions.journey_file import EMBEDDINGS
 from bertviz_core.questions.interventions.single_text import REMOVED_FOR
 from bertviz_core.questions.parameters import Param
 from bertviz_core.questions.texts.heads import HEAD, KEY, LAYER, QUERY
-from bertviz_core.questions.texts.journey import COLOUR, RIBBON
+from bertviz_core.questions.texts.journey import LOOKS
 from bertviz_core.trace.tokenization import longest_piece
 from ui import session
 from ui.address.query import whole
@@ -30,7 +30,7 @@ def take_path() -> None:
     named = {QUERY.key: path.token, LAYER.key: path.open, HEAD.key: path.head, KEY.key: path.key}
     for name, value in named.items():
         put(name, None if value is None else str(value))
-    for param in (COLOUR, RIBBON):
+    for param in LOOKS:
         value = words.get(param.key)
         put(param.key, value if value in param.options[1:] else None)
     change = words.get(CHANGE.key)

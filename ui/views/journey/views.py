@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping
 
-import numpy as np
-import pandas as pd
 import streamlit as st
 
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.figures.base.style import theme_named
-from bertviz_core.figures.journey.payload import MEASURES, DrawnChange, Ending, Path, journey_payload, parts_payload
+from bertviz_core.figures.journey.payload import DrawnChange, Ending, Path, journey_payload, parts_payload
 from bertviz_core.journey.results import EmbeddingOpening, HeadOpening, Journey, LayerOpening
 from bertviz_core.questions.figures import drawn_by
 from bertviz_core.questions.interventions.journey_change import changed_model
@@ -26,6 +24,7 @@ from ui.cache.view_notes import view_in_sight
 from ui.components.journey import journey_parts, journey_view, serial
 from ui.views.journey.change import SHOWN, change_values, page_change, with_change
 from ui.views.journey.controls import DRAWING, first_token, option, path_of, take_path
+from ui.views.journey.table import numbers_table
 from ui.views.journey.texts import CHANGED, RESTS_ON, WORDS, journey_code
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, file_name, folded_table
@@ -55,14 +54,13 @@ def drawing_view(name: str, journey: Journey, target: ChosenTarget | None, endin
         drawn,
         theme=theme_named(session.theme_name()),
         path=path,
-        colour=option(questions.COLOUR),
-        ribbon=option(questions.RIBBON),
         openings=openings,
         ending=ending,
         change=change,
         said=serial(DRAWING),
         links=[] if st.context.is_embedded else drawing_links(journey.layers, longest),
         controls=not session.figure_only(),
+        **{param.key: option(param) for param in questions.LOOKS},
     )
     journey_view(payload, DRAWING, take_path)
     if openings and path.open != EMBEDDINGS:
@@ -71,9 +69,7 @@ def drawing_view(name: str, journey: Journey, target: ChosenTarget | None, endin
         _files(name, drawn, path, ending, change)
         _note(opened, drawn)
         words = f"The way of token {path.token} through {journey.model}{f'. {both.sentence}' if both else ''}"
-        table = _table(drawn, path.token, None if both is None else both.after)
-        when = "" if both is None else " before"
-        folded_table(DRAWING, _with_strongest(table, opened, drawn, path.token, when), words)
+        folded_table(DRAWING, numbers_table(opened, run, drawn, path.token, change), words)
         if journey.tokens is not None:
             code = journey_code(name, journey.tokens, {} if both is None else change_values())
             words = WORDS + ("" if both is None else CHANGED) + ("" if ending is None else RESTS_ON)
@@ -89,7 +85,7 @@ def _files(name: str, journey: Journey, path: Path, ending: Ending | None, chang
     filename = file_name(DRAWING, f"journey {journey.model}{f' {change.name}' if change and changed else ''}")
     chosen = {"query": str(path.token), "layer": path.open}
     chosen |= {name: str(at) for name, at in (("head", path.head), ("key", path.key)) if at is not None}
-    chosen |= {param.key: option(param) for param in (questions.COLOUR, questions.RIBBON)}
+    chosen |= {param.key: option(param) for param in questions.LOOKS}
 
     def page() -> str:
         options = _options(tokens, chosen)
@@ -150,31 +146,3 @@ def _next_openings(opened: Opened, journey: Journey, path: Path) -> tuple[HeadOp
         return questions.next_openings(opened, _options(tokens, values)).result
     except UnsupportedModelError:
         return ()
-
-
-def _table(journey: Journey, token: int, after: Journey | None) -> pd.DataFrame:
-    """One token's numbers, one row per layer; under a change before, after and difference of each."""
-    table = pd.DataFrame({"layer": np.arange(journey.layers)})
-    for name in MEASURES:
-        values, changed = getattr(journey, name), None if after is None else getattr(after, name)
-        if values is None:
-            continue
-        table[name] = values[:, token]
-        if changed is not None:
-            table[f"{name} after"] = changed[:, token]
-            table[f"{name} difference"] = changed[:, token] - values[:, token]
-    return table
-
-
-def _with_strongest(table: pd.DataFrame, opened: SharedModel, journey: Journey, token: int, when: str) -> pd.DataFrame:
-    """Add the head and the key of the token's largest weight in each layer, where the attention is known.
-
-    They are of the unchanged run, which `when` says where there is a change.
-    """
-    tokens = journey.tokens
-    if tokens is None or not journey.heads:
-        return table
-    heads, keys = questions.strongest_keys(opened, _options(tokens, {"query": str(token)})).result
-    labels = [f"{key} {journey.labels[key]}" for key in keys.tolist()]
-    table[f"strongest head{when}"], table[f"strongest key{when}"] = heads, labels
-    return table

@@ -123,15 +123,18 @@ const signed = (value, digits) => {
   return Number(text) === 0 ? text.replace("-", "") : value > 0 ? `+${text}` : minus(text);
 };
 
-// Colour and text of the cell at an index of the measure: the number, or its difference under a change.
+// Value, colour and text of the cell at an index of the measure: the number, or its difference under a change.
 function shadingOf(view) {
   const measure = view.measure(), differences = differencesOf(view, measure), { scale, signed: diverging } = view.look;
   const effects = view.back && view.header.ending?.layers?.values, seq = view.header.labels.length, most = effects && peak(effects);
-  if (effects) return { effects, rgb: (at) => colourAt(diverging, 0.5 + effects[Math.floor(at / seq)] / most / 2), words: (at) => fixed(effects[Math.floor(at / seq)], 4) };
+  const shading = (value, share, colours, text) => {
+    const colour = (number) => (Number.isNaN(number) ? channels(view.look.paper) : colourAt(colours, share(number)));
+    return { effects, value, colour, text, rgb: (at) => colour(value(at)), words: (at) => text(value(at)) };
+  };
+  if (effects) return shading((at) => effects[Math.floor(at / seq)], (value) => 0.5 + value / most / 2, diverging, (value) => fixed(value, 4));
   if (!measure) return null;
-  const { values, digits } = measure, rgbOf = (share, colours) => (Number.isNaN(share) ? channels(view.look.paper) : colourAt(colours, share));
-  if (!differences) return { rgb: (at) => rgbOf(values[at] / view.most(measure), scale), words: (at) => fixed(values[at], digits) };
-  return { rgb: (at) => rgbOf(0.5 + differences.values[at] / differences.limit / 2, diverging), words: (at) => signed(differences.values[at], digits) };
+  if (!differences) return shading((at) => measure.values[at], (value) => value / view.most(measure), scale, (value) => fixed(value, measure.digits));
+  return shading((at) => differences.values[at], (value) => 0.5 + value / differences.limit / 2, diverging, (value) => signed(value, measure.digits));
 }
 
 function drawDifferenceRamp(view, svg, x, y, measure, words = "") {

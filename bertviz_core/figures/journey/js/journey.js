@@ -17,6 +17,7 @@ function journeyView({ data, parentElement, setStateValue }) {
     view.serial = Math.max(view.serial, header.said);
     view.colour = header.colour;
     view.ribbon = header.ribbon;
+    view.lanes = header.lanes;
   }
   if (other) Object.assign(view, { cursor: null, heads: {} });
   const ending = header.ending && JSON.stringify([header.ending.title, header.ending.value]);
@@ -31,7 +32,7 @@ function journeyView({ data, parentElement, setStateValue }) {
 }
 
 function newView(root) {
-  const view = { root, serial: 0, path: { token: 0, open: "", head: null, key: null }, change: "", mean: false, back: false, cursor: null, heads: {}, drawnAt: 0 };
+  const view = { root, serial: 0, path: { token: 0, open: "", head: null, key: null }, change: "", mean: false, back: false, cursor: null, heads: {}, drawnAt: 0, rows: [], laneOf: [] };
   view.sheet = root.querySelector(".sheet");
   view.live = root.querySelector(".live");
   view.bar = root.querySelector(".bar");
@@ -94,7 +95,7 @@ function* chunkMost(values) {
 
 function tell(view, moved) {
   view.serial += 1;
-  view.send?.("path", { serial: view.serial, identity: view.header.identity, ...view.path, ...moved, colour: view.colour, ribbon: view.ribbon, change: view.change, mean: view.mean });
+  view.send?.("path", { serial: view.serial, identity: view.header.identity, ...view.path, ...moved, colour: view.colour, ribbon: view.ribbon, lanes: view.lanes, change: view.change, mean: view.mean });
 }
 
 function draw(view) {
@@ -104,10 +105,12 @@ function draw(view) {
   view.tip.hidden = true;
   if (view.controls) view.controls.colour.disabled = Boolean(view.back && header.ending); // the cells then show the effects
   const banner = bannerOf(view, width);
+  view.rows = lanesIn(view, width);
+  view.laneOf = view.rows.flatMap(({ pieces }, at) => Array(pieces).fill(at));
   const part = openPart(view), off = switchedOff(view), drawn = part && !off.words;
-  view.ribbons = drawn ? ribbonsOf(rowOf(part, path.head, view.ribbon === "weighted", off.head)) : null;
+  view.ribbons = drawn ? laneRibbons(view, rowOf(part, path.head, view.ribbon === "weighted", off.head)) : null;
   const bars = (view.ribbons?.keys.length ?? 0) + 1;
-  view.plan = layoutOf({ width, tokens: header.labels.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, off, frame: frame && frame.height - banner.height, bars, added: addedVectors(part).length, ends: Boolean(header.ending), acts: Boolean(view.send) && header.measures.length > 0, changed: Boolean(view.now) });
+  view.plan = layoutOf({ width, tokens: view.rows.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, off, frame: frame && frame.height - banner.height, bars, added: addedVectors(part).length, ends: Boolean(header.ending), acts: Boolean(view.send) && header.measures.length > 0, changed: Boolean(view.now) });
   const { plan } = view, focus = view.focus ?? view.root.getRootNode().activeElement?.dataset?.name;
   view.focus = undefined;
   const height = plan.height + banner.height;
@@ -151,9 +154,9 @@ function sentence(view) {
     if (Number(path.open) !== most) words.unshift(`${other(path.open, word)} ${fixed(own[path.open], measure.digits)}.`);
     const part = openPart(view);
     if (part) {
-      const row = rowOf(part, path.head, view.ribbon === "weighted"), key = strongest(row);
+      const { keys: [{ key, share }] } = laneRibbons(view, rowOf(part, path.head, view.ribbon === "weighted"));
       const who = path.head === null ? "Its heads together look" : `Head ${path.head} looks`;
-      words.push(`${who} at “${header.labels[key]}” most (${fixed(row[key])}).`);
+      words.push(`${who} at “${wordAt(view, key)}” most (${fixed(share)}).`);
       const best = header.heads > 1 && strongestHead(view, part);
       if (best && best.head !== path.head) words.push(`Of its heads, head ${best.head} looks most at another word: “${header.labels[best.key]}” (${fixed(best.share)}).`);
     }
@@ -191,19 +194,21 @@ function restsOn({ ending, labels, heads }) {
 }
 
 function onKey(view, event) {
-  const { path, header } = view, last = header.labels.length - 1;
+  const { path, header } = view;
   if (event.target.closest?.("select, button, a") || walked(view, event)) return;
   const openable = header.stages.map((stage, index) => ({ stage, index })).filter(({ stage }) => stage.kind === "layer" || stage.kind === "embeddings");
   const at = openable.findIndex(({ index }) => index === view.cursor);
   const keys = {
-    ArrowUp: () => follow(Math.max(path.token - 1, 0)),
-    ArrowDown: () => follow(Math.min(path.token + 1, last)),
+    ArrowUp: () => step(-1),
+    ArrowDown: () => step(1),
     ArrowLeft: () => move(Math.max(at - 1, 0)),
     ArrowRight: () => move(Math.min(at + 1, openable.length - 1)),
     Escape: () => (path.key !== null ? view.openKey(path.key) : path.head !== null ? view.openHead(path.head) : path.open !== "" && view.open("")),
   };
-  function follow(token) {
-    view.focus = `Token ${token}: ${header.labels[token]}`;
+  function step(by) {
+    if (!view.rows.length) return;
+    const token = view.rows[clamp(view.laneOf[path.token] + by, 0, view.rows.length - 1)].first;
+    if (!many(view)) view.focus = `Token ${token}: ${header.labels[token]}`; // lanes of a long text have no own stop
     view.choose(token);
   }
   function nameOf(stage, index) {
@@ -228,11 +233,13 @@ function offer(view) {
   const { bar, header } = view;
   if (!bar.firstChild) buildBar(view);
   bar.hidden = !header.controls;
-  const { colour, ribbon } = view.controls;
+  const { colour, ribbon, lanes } = view.controls;
   colour.replaceChildren(...header.measures.map(({ key, name }) => new Option(name, key, false, key === view.colour)));
   colour.closest("label").hidden = header.measures.length < 2;
   ribbon.value = view.ribbon;
   ribbon.closest("label").hidden = !header.heads || Boolean(header.missing);
+  lanes.value = view.lanes;
+  lanes.closest("label").hidden = !header.words.length || Boolean(header.change?.origin);
 }
 
 function buildBar(view) {
@@ -242,8 +249,8 @@ function buildBar(view) {
     return node;
   };
   const colour = make("select"), ribbon = make("select", {}, new Option("attention", "attention"), new Option("attention × value", "weighted"));
-  colour.addEventListener("change", () => { view.colour = colour.value; draw(view); tell(view); });
-  ribbon.addEventListener("change", () => { view.ribbon = ribbon.value; draw(view); tell(view); });
+  const lanes = make("select", {}, new Option("word", "words"), new Option("token", "tokens"));
+  for (const [name, node] of Object.entries({ colour, ribbon, lanes })) node.addEventListener("change", () => { view[name] = node.value; draw(view); tell(view); });
   const large = make("button", { type: "button", textContent: "Full screen" });
   large.addEventListener("click", () => (document.fullscreenElement ? document.exitFullscreen() : view.root.requestFullscreen?.()));
   document.addEventListener("fullscreenchange", () => {
@@ -255,8 +262,8 @@ function buildBar(view) {
     node.addEventListener("click", () => save(view, kind));
     return node;
   });
-  view.bar.append(make("label", {}, make("span", { textContent: "Cells show" }), colour), make("label", {}, make("span", { textContent: "Ribbons show" }), ribbon), make("span", { className: "buttons" }, large, ...saves));
-  view.controls = { colour, ribbon };
+  view.bar.append(make("label", {}, make("span", { textContent: "Cells show" }), colour), make("label", {}, make("span", { textContent: "Ribbons show" }), ribbon), make("label", {}, make("span", { textContent: "A lane is a" }), lanes), make("span", { className: "buttons" }, large, ...saves));
+  view.controls = { colour, ribbon, lanes };
 }
 
 // What is on the screen as a file, with what it is of.

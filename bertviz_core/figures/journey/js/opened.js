@@ -102,12 +102,12 @@ function headEffect({ back, header, look, path, accent }, layer, head) {
 }
 
 function drawRibbons(view, svg, part) {
-  const { plan, path, look, header } = view, { ribbons } = plan.inside, { lanes } = plan;
+  const { plan, path, look, header } = view, { ribbons } = plan.inside;
   const { keys, rest } = view.ribbons;
   const who = path.head === null ? (header.heads === 1 ? "" : `mean of the ${switchedOff(view).head === null ? "" : "other "}heads: `) : `head ${path.head}: `;
   const left = ribbons.x, right = ribbons.x + ribbons.w - 10, tall = 64, colour = look.parts.attention;
   const highest = plan.inside.heads.y + 4, lowest = plan.top + plan.body; // between the title and what stands below
-  const between = (key, thick, words = 0) => clamp(lanes[key].mid, highest + thick / 2, lowest - words - thick / 2), to = between(path.token, tall, 24);
+  const between = (key, thick, words = 0) => clamp(laneAt(view, key).mid, highest + thick / 2, lowest - words - thick / 2), to = between(path.token, tall, 24);
   const title = `${who}where “${header.labels[path.token]}” looks`;
   const start = plan.inside.heads.x + textWidth(`${header.heads} heads`) + 16;
   svg.append(label(view, cut(title, right - start, SIZE, 600), right, plan.inside.heads.y - 4, { weight: 600, anchor: "end" }));
@@ -117,10 +117,10 @@ function drawRibbons(view, svg, part) {
     const thick = share * tall, from = between(key, thick), middle = (left + right) / 2;
     const ribbon = el("path", {
       d: `M${left} ${from - thick / 2} C${middle} ${from - thick / 2} ${middle} ${at} ${right} ${at} V${at + thick} C${middle} ${at + thick} ${middle} ${from + thick / 2} ${left} ${from + thick / 2} Z`,
-      fill: colour, "fill-opacity": key === path.key ? 1 : 0.75, stroke: colour, "stroke-width": 0.5, class: "ribbon", "data-share": share,
+      fill: colour, "fill-opacity": isKey(view, key) ? 1 : 0.75, stroke: colour, "stroke-width": 0.5, class: "ribbon", "data-share": share,
     });
     const node = el("g", {}, ribbon);
-    svg.append(path.head === null ? node : button(node, `Key ${key}: ${header.labels[key]}, ${fixed(share)}`, () => view.openKey(key), key === path.key));
+    svg.append(path.head === null ? node : button(node, `Key ${key}: ${wordAt(view, key)}, ${fixed(share)}`, () => view.openKey(key), isKey(view, key)));
     at += thick;
   }
   if (rest > 0.0005) {
@@ -132,12 +132,15 @@ function drawRibbons(view, svg, part) {
   const shares = new Map(keys.map(({ key, share }) => [key, share]));
   const middle = (key) => between(key, (shares.get(key) ?? 0) * tall), places = labelPlaces(view, middle, highest + 8);
   for (const [key, share] of shares) {
-    const from = middle(key), y = places.get(key);
+    const from = middle(key), y = places.get(key) ?? places.get(path.token); // of a piece of the same word
     svg.append(label(view, fixed(share), left - 20, y + 5, { anchor: "end", weight: share >= 0.1 ? 700 : 400 }), leader(view, left - 17, y, left - 2, from));
   }
 }
 
-const restName = ({ header, ribbons }, count = header.labels.length - ribbons.keys.length) => `${count} ${count === 1 ? "other" : "others"}`;
+// Whether a ribbon is that of the chosen key.
+const isKey = ({ path, laneOf }, key) => path.key !== null && laneOf[key] === laneOf[path.key];
+
+const restName = ({ rows, ribbons }, count = rows.length - ribbons.keys.length) => `${count} ${count === 1 ? "other" : "others"}`;
 
 // What the blocks of an opened layer add, and the activations inside its feed-forward block, as far as they are known.
 function addedVectors({ output, activations, feedForward } = {}) {

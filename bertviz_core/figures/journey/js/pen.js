@@ -108,7 +108,7 @@ function binned(values, most = 64) {
 }
 
 const minus = (text) => text.replace("-", "−");
-const fixed = (value, digits = 3) => (Number.isNaN(value) ? "–" : minus(value.toFixed(digits)));
+const fixed = (value, digits = 3) => (Number.isNaN(value) ? "–" : minus(value.toFixed(digits).replace(/^-(?=[0.]*$)/, ""))); // no −0
 const short = (value) => minus(Math.abs(value) >= 1000 ? value.toPrecision(4) : Math.abs(value) >= 10 ? value.toFixed(1) : value.toFixed(3));
 
 // Something that opens, for pointer and keyboard.

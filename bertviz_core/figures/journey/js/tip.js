@@ -51,13 +51,3 @@ function spread(keys, mid, distance, least) {
   }
   return places;
 }
-
-// What a long text hides, and how much attention it holds.
-function hiddenWords({ header, plan, path, ribbons }) {
-  const seq = header.labels.length, words = [];
-  if (plan.mode === "tall" || seq <= FEW || !header.measures.length) return "";
-  const named = new Set([path.token, ...(ribbons?.keys.map(({ key }) => key) ?? [])]).size;
-  words.push(seq > SEVERAL ? `${seq - named} of ${seq} tokens are drawn without their words: point at a lane for its word and numbers.` : "Point at a cell for its numbers.");
-  if (ribbons?.rest > 0.0005) words.push(`The grey ribbon holds ${fixed(ribbons.rest)} of the attention, on ${seq - ribbons.keys.length} other tokens.`);
-  return words.join(" ");
-}

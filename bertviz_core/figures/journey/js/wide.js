@@ -16,11 +16,11 @@ function drawWide(view, svg) {
   drawLegend(view, svg, plan.legendY);
 }
 
-const many = (view) => view.plan.lanes.length > SEVERAL;
+const many = (view) => view.header.labels.length > SEVERAL;
 
 function drawHeadings(view, svg) {
   const { header, plan, look, path } = view;
-  svg.append(label(view, "tokens", plan.token.w / 2, plan.top - 14, { weight: 600, anchor: "middle" }));
+  svg.append(label(view, view.rows.length < header.labels.length ? "words" : "tokens", plan.token.w / 2, plan.top - 14, { weight: 600, anchor: "middle" }));
   drawMask(view, svg, { x: 1, y: plan.top - 60, w: plan.token.w - 2 });
   const layers = plan.columns.filter(({ index }) => header.stages[index].kind === "layer");
   const closed = layers.filter(({ open }) => !open);
@@ -64,7 +64,7 @@ function drawLanes(view, svg) {
   if (!many(view)) {
     for (const { mid } of plan.lanes) svg.append(el("line", { x1: from, x2: to, y1: mid, y2: mid, stroke: look.grid, "stroke-width": 1.5 }));
   }
-  const { mid } = plan.lanes[path.token];
+  const { mid } = laneAt(view, path.token);
   svg.append(el("line", { x1: from, x2: to, y1: mid, y2: mid, stroke: view.accent, "stroke-width": 3 }));
 }
 
@@ -74,7 +74,7 @@ function drawTokens(view, svg) {
   drawGone(view, svg);
   const shares = view.back && header.ending?.tokens?.values, limit = shares ? peak(shares) : 1, { kind, at: changed } = changedPlace(view);
   header.labels.forEach((text, at) => {
-    const lane = plan.lanes[at], chosen = at === path.token, height = Math.min(lane.h - (lane.h > 20 ? 6 : 2), 34);
+    const lane = laneAt(view, at), chosen = at === path.token, height = Math.min(lane.h - (lane.h > 20 ? 6 : 2), 34);
     const rgb = shares ? colourAt(look.signed, 0.5 + shares[at] / limit / 2) : channels(chosen ? look.neutral : look.paper);
     const small = lane.h < 16, size = small ? 12 : SIZE, fresh = isNew(view, at);
     const node = el("g", {},
@@ -93,31 +93,29 @@ function drawManyTokens(view, svg) {
   const { header, plan, path, look } = view, height = plan.lanes.length * plan.lanes[0].h;
   const field = el("rect", { x: plan.token.w - 12, y: plan.lanes[0].y, width: 10, height, fill: look.neutral, rx: 3, class: "lanes" });
   field.style.cursor = "pointer";
-  field.addEventListener("click", (event) => view.choose(partAt(field, event, plan.lanes.length, "y")));
-  svg.append(tipped(field, (event) => tokenWords(view, partAt(field, event, plan.lanes.length, "y"))));
+  field.addEventListener("click", (event) => view.choose(view.rows[partAt(field, event, plan.lanes.length, "y")].first));
+  svg.append(tipped(field, (event) => laneWords(view, partAt(field, event, plan.lanes.length, "y"))));
   const { kind, at: changed } = changedPlace(view), x = plan.token.w - 32;
-  for (const [at, y] of labelPlaces(view, (key) => plan.lanes[key].mid, plan.top + 8)) {
-    const chosen = at === path.token, weight = chosen ? 700 : 400;
-    svg.append(leader(view, x + 2, y, x + 18, plan.lanes[at].mid), label(view, cut(header.labels[at], x - 2, SIZE, weight, MONO), x, y + 5,
+  for (const [at, y] of labelPlaces(view, (key) => laneAt(view, key).mid, plan.top + 8)) {
+    const chosen = view.laneOf[at] === view.laneOf[path.token], weight = chosen ? 700 : 400;
+    svg.append(leader(view, x + 2, y, x + 18, laneAt(view, at).mid), label(view, cut(wordAt(view, at), x - 2, SIZE, weight, MONO), x, y + 5,
       { anchor: "end", weight, family: MONO, italic: header.special.includes(at), struck: kind === "mask" && at === changed }));
   }
 }
 
 // Heights of the words and numbers of the chosen token and its partners.
-const labelPlaces = ({ plan, path, ribbons }, mid, least) => spread([path.token, ...(ribbons?.keys.map(({ key }) => key) ?? [])], mid, plan.lanes[0].h < SIZE ? 17 : SIZE, least);
+const labelPlaces = ({ plan, path, ribbons, laneOf }, mid, least) => spread([path.token, ...(ribbons?.keys ?? []).map(({ key }) => key).filter((key) => laneOf[key] !== laneOf[path.token] || key === path.token)], mid, plan.lanes[0].h < SIZE ? 17 : SIZE, least);
 
 const leader = ({ look }, x1, y1, x2, y2) => el("line", { x1, y1, x2, y2, stroke: look.muted, "stroke-width": 0.75 });
-
-const tokenWords = ({ header }, at) => `Token ${at}: ${header.labels[at]}`;
 
 function drawFirst(view, svg, column) {
   const { plan, look } = view, strips = view.strips();
   if (!strips) return svg.append(el("rect", { x: column.x, y: plan.lanes[0].y, width: column.w, height: plan.body, fill: look.neutral, rx: 4 }));
-  const [, seq, bins] = strips.shape, colour = (row, at) => colourAt(look.signed, 0.5 + strips.values[row * bins + at] / strips.levels / 2);
+  const [, , bins] = strips.shape, lanes = view.rows.length, colour = (row, at) => colourAt(look.signed, 0.5 + strips.values[row * bins + at] / strips.levels / 2);
   const group = el("g", {});
   if (many(view)) {
-    group.append(picture(seq, bins, colour, { x: column.x, y: plan.lanes[0].y, width: column.w, height: seq * plan.lanes[0].h }));
-    tipped(group, (event) => tokenWords(view, partAt(group, event, seq, "y")));
+    group.append(picture(lanes, bins, (at, bin) => colour(view.rows[at].first, bin), { x: column.x, y: plan.lanes[0].y, width: column.w, height: lanes * plan.lanes[0].h }));
+    tipped(group, (event) => laneWords(view, partAt(group, event, lanes, "y")));
   } else {
     plan.lanes.forEach((lane, row) => {
       const height = Math.min(lane.h - (lane.h > 16 ? 10 : 3), 24);
@@ -129,14 +127,15 @@ function drawFirst(view, svg, column) {
 
 function drawLayer(view, svg, column, number) {
   const { header, plan, path, look } = view, group = el("g", {});
-  const shading = shadingOf(view), seq = plan.lanes.length, { kind, at: changed } = changedPlace(view);
+  const shading = shadingOf(view), lanes = plan.lanes.length, seq = header.labels.length, { kind, at: changed } = changedPlace(view);
   const rgbOf = (at) => (shading ? shading.rgb(number * seq + at) : channels(look.neutral));
   if (many(view)) {
-    const place = { x: column.x, y: plan.lanes[0].y, width: column.w, height: seq * plan.lanes[0].h };
-    group.append(picture(seq, 1, rgbOf, place), el("rect", { ...place, fill: "none", stroke: look.neutral }));
-    group.addEventListener("click", (event) => view.go({ token: partAt(group, event, seq, "y"), open: String(number), head: null, key: null }));
+    const place = { x: column.x, y: plan.lanes[0].y, width: column.w, height: lanes * plan.lanes[0].h };
+    const shade = (at) => (shading ? shading.colour(laneValue(shading, view, number, view.rows[at])) : channels(look.neutral));
+    group.append(picture(lanes, 1, shade, place), el("rect", { ...place, fill: "none", stroke: look.neutral }));
+    group.addEventListener("click", (event) => view.go({ token: view.rows[partAt(group, event, lanes, "y")].first, open: String(number), head: null, key: null }));
     group.style.cursor = "pointer";
-    tipped(group, (event) => view.cellWords(number, partAt(group, event, seq, "y")));
+    tipped(group, (event) => laneWords(view, partAt(group, event, lanes, "y"), number));
   } else {
     plan.lanes.forEach((lane, at) => {
       const height = Math.min(lane.h - (lane.h > 20 ? 6 : 2), 34), rgb = rgbOf(at), chosen = at === path.token;
@@ -172,7 +171,7 @@ function drawBehind(view, svg, column, stage) {
 
 function drawEnd(view, svg) {
   const { header, plan, path, look, now } = view, { x, w } = plan.end, { ending } = header, strips = view.strips();
-  const middle = clamp(plan.lanes[path.token].mid, plan.top + 90, plan.top + plan.body - (ending?.whole ? 140 : 100)), centre = x + w / 2;
+  const middle = clamp(laneAt(view, path.token).mid, plan.top + 90, plan.top + plan.body - (ending?.whole ? 140 : 100)), centre = x + w / 2;
   const lines = [];
   if (strips) {
     svg.append(stateStrip(view, strips.shape[0] - 1, path.token, { x: x + 6, y: middle - 46, width: w - 12, height: 24 }));

@@ -1,0 +1,76 @@
+"""In the drawing of a long text a lane is a word: weights on its pieces are added up, numbers averaged."""
+
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+from transformers import AutoTokenizer
+
+from bertviz_core import open_model
+from bertviz_core.models.sources import bundled_folder
+from tests.browser.test_journey import LYING, opened, sentence
+
+pytestmark = pytest.mark.browser
+TEXT = "Photosynthesis transforms electromagnetic radiation, and chlorophyll absorbs photons meticulously. " * 5
+LAYER, HEAD, TOKEN = 2, 1, 20
+SHARES = "(all) => all.map((each) => Number(each.dataset.share)).sort()"
+
+
+def words_of(text: str) -> list[list[int]]:
+    """Positions of the tokens of each word, as the tokenizer itself counts them."""
+    ids = AutoTokenizer.from_pretrained(bundled_folder())(text).word_ids()
+    groups: list[list[int]] = []
+    for position, word in enumerate(ids):
+        if word is None or position == 0 or word != ids[position - 1]:
+            groups.append([])
+        groups[-1].append(position)
+    return groups
+
+
+def test_ribbons_cells_and_keys_are_those_of_words_and_of_tokens_when_chosen(page: Page, server: str) -> None:
+    groups, model = words_of(TEXT), open_model("all-MiniLM-L6-v2")
+    row = model.trace(TEXT).attention(LAYER, HEAD)[TOKEN]
+    merged = np.array([row[group].sum() for group in groups])
+    opened(page, server, text=TEXT, layer=LAYER, head=HEAD, query=TOKEN)
+    ribbons = page.locator(".journey .ribbon:not(.rest)")
+    ribbons.first.wait_for()
+    strongest = np.sort(merged)[::-1]
+    shares = ribbons.evaluate_all(SHARES)
+    assert shares == pytest.approx(np.sort(strongest[: len(shares)]), abs=1e-5)
+    assert sum(shares) >= 0.9 or len(shares) == 8
+    assert page.locator(".journey svg .label").evaluate_all(LYING) == []
+    several = [group for group in groups if len(group) > 1]
+    expect(page.locator(".journey svg .heading").first).to_be_visible()
+    page.locator(f"[data-name='Head {HEAD} of layer {LAYER}']").click()
+    page.locator(f"[data-name='Head {HEAD} of layer {LAYER}']").click()
+    expect(page.locator(".journey .live")).to_contain_text(f"{len(several)} words of several tokens have one lane each")
+    held = re.search(r"and (0\.\d+) of the attention is on them", sentence(page))
+    assert held is not None
+    assert float(held[1]) == pytest.approx(sum(row[group].sum() for group in several), abs=6e-4)
+    turns = model.journey(TEXT).to_pandas().set_index(["layer", "token"])["turn"]
+    column = page.locator(".journey svg g.tipped:has(> image)").nth(1)
+    box = column.bounding_box()
+    assert box is not None
+    lane = groups.index(several[0])
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + (lane + 0.5) * box["height"] / len(groups))
+    mean = np.mean([turns[0, position] for position in several[0]])
+    expect(page.locator(".journey .tip")).to_contain_text(f"turn of the vector {mean:.3f}, mean of the pieces")
+    page.get_by_label("A lane is a").select_option("token")
+    expect(page).to_have_url(re.compile("lanes=tokens"))
+    alone = ribbons.evaluate_all(SHARES)
+    assert alone == pytest.approx(np.sort(np.sort(row)[::-1][: len(alone)]), abs=1e-5)
+    page.reload()
+    ribbons.first.wait_for()
+    assert ribbons.evaluate_all(SHARES) == alone
+
+
+def test_arrow_keys_go_from_word_to_word(page: Page, server: str) -> None:
+    groups = words_of(TEXT)
+    lane = next(at for at, group in enumerate(groups) if len(group) > 1)
+    opened(page, server, text=TEXT, query=groups[lane][0])
+    page.locator(".journey svg [data-name^='Open layer']").first.focus()
+    page.keyboard.press("ArrowDown")
+    expect(page).to_have_url(re.compile(f"query={groups[lane + 1][0]}(?!\\d)"))
+    page.keyboard.press("ArrowUp")
+    expect(page).to_have_url(re.compile(f"query={groups[lane][0]}(?!\\d)"))
