@@ -90,6 +90,8 @@ class Journey:
     """Why the model was not run, one sentence; "" if it was."""
     attention_note: str = ""
     """Why the attention is unknown, one sentence; "" if it is known or the model was not run."""
+    words: tuple[tuple[int, int, str], ...] = ()
+    """First position, number of tokens and text of each word of several tokens."""
 
     @property
     def layers(self) -> int:

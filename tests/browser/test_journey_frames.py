@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 FEW = "The bank of the river was steep, and the bank that lends us money was closed all day long."
 SEVERAL = f"{FEW} We walked along the water to the old bridge, and nobody was there but a boat."
 MANY = f"{SEVERAL} {SEVERAL} {FEW}"
-"""24, 42 and 104 tokens."""
+"""24, 42 and 104 tokens; of the last 3 are the end of a word."""
 TRACED = {"rests_on": "true", "pair": "I love coding in python."}
 TYPE = """(labels) => Math.min(...labels.map((label) => {
   return parseFloat(label.getAttribute("font-size")) * label.ownerSVGElement.getScreenCTM().a;
@@ -47,10 +47,10 @@ def test_a_long_text_says_what_it_hides_and_how_much_attention_that_holds(page: 
     page.locator(".journey .ribbon").first.wait_for()
     named = page.locator(".journey svg [font-family^='Source Code']").count()
     hidden = re.search(
-        r"(\d+) of (\d+) tokens are drawn without their words", page.locator(".journey").evaluate(SENTENCE)
+        r"(\d+) of (\d+) lanes are drawn without their words", page.locator(".journey").evaluate(SENTENCE)
     )
     assert hidden is not None
-    assert int(hidden[1]) + named == int(hidden[2]) == 104
+    assert int(hidden[1]) + named == int(hidden[2]) == 101
     ribbons = page.locator(".journey .ribbon:not(.rest)").evaluate_all(
         "(all) => all.map((each) => Number(each.dataset.share))"
     )
@@ -58,10 +58,10 @@ def test_a_long_text_says_what_it_hides_and_how_much_attention_that_holds(page: 
     expect(page.locator(".journey .live")).to_contain_text("The grey ribbon holds")
     page.locator("[data-name='Head 1 of layer 2']").click()
     expect(page.locator(".journey .live")).to_contain_text("Its heads together")
-    held = re.search(r"The grey ribbon holds (0\.\d+) of the attention, on (\d+) other tokens", sentence(page))
+    held = re.search(r"The grey ribbon holds (0\.\d+) of the attention, on (\d+) other lanes", sentence(page))
     assert held is not None
     assert float(held[1]) == pytest.approx(1 - sum(ribbons), abs=6e-4)
-    assert int(held[2]) + len(ribbons) == 104
+    assert int(held[2]) + len(ribbons) == 101
     assert page.locator(".journey svg .label").evaluate_all(LYING) == []
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from bertviz_core.attention.axes import token_groups
 from bertviz_core.figures.base.style import PRINT, Theme, diverging, sequential
 from bertviz_core.journey.results import ChangedJourney, EmbeddingOpening, HeadOpening, Journey, LayerOpening
 from bertviz_core.text import escape_controls, is_right_to_left, shortened
@@ -27,7 +26,7 @@ MEASURES = {
 """Field of a Journey -> description, unit, decimals."""
 LEVELS = {np.dtype(np.int8): 127, np.dtype(np.int16): 32_767}
 EXACT_TOKENS = 80
-"""Maximum number of tokens for which strips have 16-bit values."""
+"""Maximum number of tokens for which strips have 16-bit values, and every token has its own lane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +150,7 @@ def journey_payload(
     """
     arrays, tokens = _Arrays(), journey.tokens
     special = [] if tokens is None else np.flatnonzero(tokens.special).tolist()
+    words = journey.words if len(journey.labels) > EXACT_TOKENS else ()
     header: dict[str, Any] = {
         "identity": identity(journey),
         "model": escape_controls(journey.model),
@@ -172,7 +172,7 @@ def journey_payload(
         "colour": colour,
         "ribbon": ribbon,
         "lanes": lanes,
-        "words": _words(journey),
+        "words": [(*place, escape_controls(shortened(word, LONGEST_LABEL))) for *place, word in words],
         "said": said,
         "links": [dict(row) for row in links],
         "controls": controls,
@@ -202,18 +202,6 @@ def _message(header: Mapping[str, Any], arrays: _Arrays) -> bytes:
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
     text += b" " * (-(len(text) + 4) % 4)
     return b"".join([struct.pack("<I", len(text)), text, *arrays.parts])
-
-
-def _words(journey: Journey) -> list[tuple[int, int, str]]:
-    """First position, number of tokens and label of each word of several tokens in a text of more than EXACT_TOKENS."""
-    if journey.tokens is None or len(journey.labels) <= EXACT_TOKENS:
-        return []
-    words = token_groups(journey.tokens, words=True)
-    return [
-        (places[0], len(places), escape_controls(shortened(label, LONGEST_LABEL)))
-        for label, places in zip(words.labels, words.positions, strict=True)
-        if 1 < len(places) == places[-1] - places[0] + 1
-    ]
 
 
 def _measures(journey: Journey, arrays: _Arrays) -> list[dict[str, Any]]:

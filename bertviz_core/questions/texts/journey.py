@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Int
 
-from bertviz_core.attention.axes import readable
+from bertviz_core.attention.axes import readable, token_groups
 from bertviz_core.errors import MissingFilesError, UnsupportedModelError
 from bertviz_core.heads.score_breakdown import break_down_cell
 from bertviz_core.hidden_states.embeddings import embedding_sum
@@ -79,6 +79,16 @@ def journey_of(opened: Opened, trace: Trace) -> Journey:
         trace.num_attention_heads if known else 0,
         (*trace.tokens.notices, *trace.notices, *([] if known else [trace.attention_note])),
         attention_note="" if known else trace.attention_note,
+        words=_words_of_several_tokens(trace.tokens),
+    )
+
+
+def _words_of_several_tokens(tokens: Tokens) -> tuple[tuple[int, int, str], ...]:
+    words = token_groups(tokens, words=True)
+    return tuple(
+        (places[0], len(places), label)
+        for label, places in zip(words.labels, words.positions, strict=True)
+        if 1 < len(places) == places[-1] - places[0] + 1
     )
 
 

@@ -65,14 +65,11 @@ function drawHeads(view, svg, stage) {
   drawSteps(view, svg, stage);
 }
 
-// The map of a head, made once: encoding twelve of them takes longer than all other drawing.
+// The map of a head.
 function thumbnail({ look }, part, head, place) {
-  const { values, shape: [, rows, columns] } = part.thumbnails, from = head * rows * columns, name = `${look.name} ${head}`;
-  const made = (part.pictures ??= new Map());
-  if (!made.has(name)) made.set(name, picture(rows, columns, (row, column) => colourAt(look.scale, (values[from + row * columns + column] / 255) ** 2), {}));
-  const node = made.get(name).cloneNode();
-  for (const [key, value] of Object.entries(place)) node.setAttribute(key, value);
-  return node;
+  const { values, shape: [, rows, columns] } = part.thumbnails, from = head * rows * columns;
+  const colour = (row, column) => colourAt(look.scale, (values[from + row * columns + column] / 255) ** 2);
+  return keptPicture(part, `${look.name} ${head}`, () => picture(rows, columns, colour, {}), place);
 }
 
 function drawThumbnails(view, svg, part) {
@@ -146,7 +143,7 @@ const restName = ({ rows, ribbons }, count = rows.length - ribbons.keys.length) 
 function addedVectors({ output, activations, feedForward } = {}) {
   const inside = activations && `inside feed-forward, ${activations.values.length.toLocaleString("en-US")}`;
   const all = [[["attention adds"], output], [[inside, "inside feed-forward", "inside f.-f."], activations], [["feed-forward adds", "f.-f. adds"], feedForward]];
-  return all.filter(([, vector]) => vector).map(([forms, { values }]) => ({ forms, values }));
+  return all.filter(([, vector]) => vector).map(([forms, vector]) => ({ forms, vector }));
 }
 
 // What enters the layer, what its blocks add, what leaves it, from left to right.
@@ -157,13 +154,13 @@ function drawLayerStrips(view, svg, part, layer) {
   const state = (at) => (place) => stateStrip(view, at, path.token, place);
   const rows = [{ forms: ["enters"], made: state(layer) }, ...addedVectors(part), { forms: [turned, "leaves"], made: state(layer + 1) }];
   const columns = Math.min(stripColumns(box.w), rows.length), w = (box.w - 32 - 16 * (columns - 1)) / columns;
-  rows.forEach(({ forms, values, made }, at) => {
+  rows.forEach(({ forms, made, ...added }, at) => {
     const place = { x: box.x + 16 + (at % columns) * (w + 16), y: y + 12 + Math.floor(at / columns) * STRIP_ROW, width: w, height: 20 };
-    svg.append(label(view, cut(fitting(forms, w), w), place.x, place.y - 6, { fill: look.muted }), made ? made(place) : addedStrip(view, values, bins, place));
+    svg.append(label(view, cut(fitting(forms, w), w), place.x, place.y - 6, { fill: look.muted }), made ? made(place) : addedStrip(view, added, bins, place));
   });
 }
 
-const addedStrip = (view, values, bins, place) => strip(view, binned(values, bins), peak(values), place, { width: values.length });
+const addedStrip = (view, { vector }, bins, place) => strip(view, binned(vector.values, bins), peak(vector.values), place, { width: vector.values.length, kept: [vector, bins] });
 
 // Query, key, their products, the weight, the mix.
 function drawHead(view, svg, layer) {

@@ -76,10 +76,19 @@ function picture(rows, columns, colour, place) {
   return el("image", { ...place, href: canvas.toDataURL(), preserveAspectRatio: "none", "image-rendering": "pixelated" });
 }
 
+// A picture of received numbers, encoded once: encoding takes longer than all other drawing.
+function keptPicture(holder, name, make, place) {
+  const made = (holder.pictures ??= new Map());
+  if (!made.has(name)) made.set(name, make());
+  const node = made.get(name).cloneNode();
+  for (const [key, value] of Object.entries(place)) node.setAttribute(key, value);
+  return node;
+}
+
 // A vector as coloured bins: blue below 0, vermilion above; 0 is the paper.
-function strip(view, values, scale, place, { words, ...bins } = {}) {
-  const limit = scale || 1;
-  const image = picture(1, values.length, (_, at) => colourAt(view.look.signed, 0.5 + values[at] / limit / 2), place);
+function strip(view, values, scale, place, { words, kept = [{}, ""], ...bins } = {}) {
+  const limit = scale || 1, [holder, name] = kept, colour = (_, at) => colourAt(view.look.signed, 0.5 + values[at] / limit / 2);
+  const image = keptPicture(holder, `${view.look.name} ${name}`, () => picture(1, values.length, colour, {}), place);
   const node = el("g", { class: "strip" }, image, el("rect", { ...place, fill: "none", stroke: view.look.muted, "stroke-width": 0.75, rx: 2 }));
   return tipped(node, (event) => {
     const at = partAt(node, event, values.length, "x");
@@ -89,8 +98,8 @@ function strip(view, values, scale, place, { words, ...bins } = {}) {
 
 // A token's vector at an entry of hidden_states.
 function stateStrip(view, entry, token, place) {
-  const { values, levels, scale, edges, shape: [, seq, bins] } = view.strips(), from = (entry * seq + token) * bins;
-  return strip(view, values.subarray(from, from + bins), levels, place, { width: edges.at(-1), unit: scale / levels });
+  const strips = view.strips(), { values, levels, scale, edges, shape: [, seq, bins] } = strips, from = (entry * seq + token) * bins;
+  return strip(view, values.subarray(from, from + bins), levels, place, { width: edges.at(-1), unit: scale / levels, kept: [strips, from] });
 }
 
 const peak = (values) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1;

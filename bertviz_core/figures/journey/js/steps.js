@@ -45,8 +45,8 @@ function drawSteps(view, svg, stage) {
 
 // The same on a phone, from top to bottom: the vectors that the blocks add, the operations.
 function drawTallSteps(view, svg, stage, { x, w, y, added }) {
-  for (const { forms, values } of added) {
-    svg.append(label(view, fitting(forms, w), x, y + 8, { fill: view.look.muted }), addedStrip(view, values, view.strips().shape[2], { x, y: y + 13, width: w, height: 14 }));
+  for (const { forms, ...each } of added) {
+    svg.append(label(view, fitting(forms, w), x, y + 8, { fill: view.look.muted }), addedStrip(view, each, view.strips().shape[2], { x, y: y + 13, width: w, height: 14 }));
     y += STRIP_ROW;
   }
   if (!stage.steps.length) return;

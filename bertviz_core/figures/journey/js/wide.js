@@ -76,7 +76,7 @@ function drawTokens(view, svg) {
   header.labels.forEach((text, at) => {
     const lane = laneAt(view, at), chosen = at === path.token, height = Math.min(lane.h - (lane.h > 20 ? 6 : 2), 34);
     const rgb = shares ? colourAt(look.signed, 0.5 + shares[at] / limit / 2) : channels(chosen ? look.neutral : look.paper);
-    const small = lane.h < 16, size = small ? 12 : SIZE, fresh = isNew(view, at);
+    const small = lane.h < 15, size = small ? 12 : SIZE, fresh = isNew(view, at);
     const node = el("g", {},
       el("rect", { x: 1, y: lane.mid - height / 2, width: fresh && small && !chosen ? 10 : plan.token.w - 2, height, rx: Math.min(5, height / 3), fill: css(rgb),
         stroke: chosen ? view.accent : fresh ? look.text : small ? "none" : look.neutral, "stroke-width": chosen ? 2 : 1, "stroke-dasharray": fresh ? "4 3" : null }),
@@ -114,7 +114,8 @@ function drawFirst(view, svg, column) {
   const [, , bins] = strips.shape, lanes = view.rows.length, colour = (row, at) => colourAt(look.signed, 0.5 + strips.values[row * bins + at] / strips.levels / 2);
   const group = el("g", {});
   if (many(view)) {
-    group.append(picture(lanes, bins, (at, bin) => colour(view.rows[at].first, bin), { x: column.x, y: plan.lanes[0].y, width: column.w, height: lanes * plan.lanes[0].h }));
+    const make = () => picture(lanes, bins, (at, bin) => colour(view.rows[at].first, bin), {});
+    group.append(keptPicture(strips, `${look.name} ${lanes} lanes`, make, { x: column.x, y: plan.lanes[0].y, width: column.w, height: lanes * plan.lanes[0].h }));
     tipped(group, (event) => laneWords(view, partAt(group, event, lanes, "y")));
   } else {
     plan.lanes.forEach((lane, row) => {
