@@ -101,7 +101,6 @@ if absent and here == FIRST:
     near = titles.get(nearest_page(absent, titles))
     link = None if near is None else PageLink(f"Open {near.title}", near.url_path, near.icon[10:-1])
     no_such_page(absent_words(absent, titles), link)
-with report.of_page():
+with controls.text_on_page("Your text, which every page reads"), report.of_page():
     page.run()
-controls.text_in_place("Your text, which every page reads")
 session.first_page_sent.set()

@@ -1,6 +1,7 @@
 """Widgets that pages share: text, second text, model, task and module."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import streamlit as st
 
@@ -52,12 +53,16 @@ def place_for_text() -> None:
     st.session_state[TEXT_PLACE] = st.container()
 
 
-def text_in_place(label: str) -> None:
-    """Draw the field in the reserved place, if there is one.
+@contextmanager
+def text_on_page(label: str) -> Iterator[None]:
+    """Draw the field in the place that the page inside the block reserves, if it does.
 
     The shell draws it and not the page: text typed in a page's own field is lost when a link to another page is
-    clicked at once.
+    clicked at once. A place that an interrupted run reserved is forgotten: on another page an element stands there, and
+    a browser that shall draw inside it ends with an empty page.
     """
+    st.session_state.pop(TEXT_PLACE, None)
+    yield
     place = st.session_state.pop(TEXT_PLACE, None)
     if place is None:
         return

@@ -33,6 +33,30 @@ def click_page() -> None:
     st.text(module_select(["embeddings", "embeddings.word", "pooler.dense"]) or "all")
 
 
+def page_that_is_left() -> None:
+    import streamlit as st
+
+    from ui.widgets.controls import place_for_text, text_on_page
+
+    with text_on_page("Your text"):
+        if st.session_state.get("interrupted"):
+            place_for_text()
+            st.stop()
+        if st.session_state.get("reserves"):
+            place_for_text()
+        st.text("page")
+
+
+def test_a_place_that_an_interrupted_run_reserved_is_not_filled_on_the_next_page() -> None:
+    at = run(page_that_is_left, interrupted=True)
+    at.session_state["interrupted"] = False
+    at.run()
+    assert texts(at) == ["page"]
+    assert not at.text_area
+    at.session_state["reserves"] = True
+    assert [each.label for each in at.run().text_area] == ["Your text"]
+
+
 def event(*ids: str) -> dict[str, Any]:
     return {"selection": {"points": [{"id": each, "label": each, "parent": "x"} for each in ids]}}
 
