@@ -104,7 +104,7 @@ function drawManyTokens(view, svg) {
 }
 
 // Heights of the words and numbers of the chosen token and its partners.
-const labelPlaces = ({ plan, path, ribbons, laneOf }, mid, least) => spread([path.token, ...(ribbons?.keys ?? []).map(({ key }) => key).filter((key) => laneOf[key] !== laneOf[path.token] || key === path.token)], mid, plan.lanes[0].h < SIZE ? 17 : SIZE, least);
+const labelPlaces = ({ plan, path, ribbons, laneOf }, mid, least) => spread([path.token, ...(ribbons?.keys ?? []).map(({ key }) => key).filter((key) => laneOf[key] !== laneOf[path.token] || key === path.token)], mid, plan.lanes[0].h < 17 ? 17 : SIZE, least);
 
 const leader = ({ look }, x1, y1, x2, y2) => el("line", { x1, y1, x2, y2, stroke: look.muted, "stroke-width": 0.75 });
 
