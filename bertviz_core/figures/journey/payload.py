@@ -185,7 +185,9 @@ def journey_payload(
     return _message(header, arrays)
 
 
-def parts_payload(journey: Journey, openings: Iterable[HeadOpening], change: DrawnChange | None = None) -> bytes:
+def parts_payload(
+    journey: Journey, openings: Iterable[LayerOpening | HeadOpening], change: DrawnChange | None = None
+) -> bytes:
     """Build a message of details alone, for parts that may be opened next.
 
     Args:

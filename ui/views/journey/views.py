@@ -134,7 +134,7 @@ def _openings(opened: Opened, journey: Journey, path: Path) -> list[EmbeddingOpe
     return found
 
 
-def _next_openings(opened: Opened, journey: Journey, path: Path) -> tuple[HeadOpening, ...]:
+def _next_openings(opened: Opened, journey: Journey, path: Path) -> tuple[LayerOpening | HeadOpening, ...]:
     """Compute what can be opened in the open part; nothing where this model has no such parts."""
     tokens, ribbon = journey.tokens, questions.RIBBON
     if tokens is None:
