@@ -49,7 +49,8 @@ def feed_forward_run(loaded: LoadedModel, tokens: Tokens, layer: int) -> FeedFor
     module, layers = next(((module, layers) for module, layers in served.items() if layer in layers), (None, ()))
     if module is None:
         return None
-    seq, thread, calls, found = len(tokens), get_ident(), [0], []
+    seq, thread, calls = len(tokens), get_ident(), [0]
+    found: list[Any] = []
 
     def record(module: Any, args: tuple[Any, ...], output: Any) -> None:
         if get_ident() != thread:

@@ -24,6 +24,8 @@ MEASURES = {
     "entropy": ("entropy of the attention", "nats, mean over the heads", 3),
 }
 """Field of a Journey -> description, unit, decimals."""
+LOOKS: Mapping[str, str] = {"colour": "turn", "ribbon": "attention", "lanes": "words"}
+"""Options of the drawing by default."""
 LEVELS = {np.dtype(np.int8): 127, np.dtype(np.int16): 32_767}
 EXACT_TOKENS = 80
 """Maximum number of tokens for which strips have 16-bit values, and every token has its own lane."""
@@ -122,9 +124,7 @@ def journey_payload(
     *,
     theme: Theme,
     path: Path,
-    colour: str = "turn",
-    ribbon: str = "attention",
-    lanes: str = "words",
+    looks: Mapping[str, str] = LOOKS,
     openings: Iterable[EmbeddingOpening | LayerOpening | HeadOpening] = (),
     ending: Ending | None = None,
     change: DrawnChange | None = None,
@@ -138,9 +138,8 @@ def journey_payload(
         journey: the journey to draw.
         theme: theme of the figure.
         path: current selection.
-        colour: key of MEASURES.
-        ribbon: "attention" or "weighted".
-        lanes: what a lane of a long text is, "words" or "tokens".
+        looks: "colour", a key of MEASURES; "ribbon", which is "attention" or "weighted"; and "lanes", what a lane of a
+            long text is, "words" or "tokens".
         openings: details that the browser may lack.
         ending: the number at the end.
         change: the change of the run; openings are of the changed run.
@@ -169,9 +168,8 @@ def journey_payload(
         "look": _colours(theme),
         "print": _colours(PRINT),
         "path": asdict(path),
-        "colour": colour,
-        "ribbon": ribbon,
-        "lanes": lanes,
+        **LOOKS,
+        **looks,
         "words": [(*place, escape_controls(shortened(word, LONGEST_LABEL))) for *place, word in words],
         "said": said,
         "links": [dict(row) for row in links],
@@ -262,8 +260,8 @@ def _change(journey: Journey, change: DrawnChange | None, arrays: _Arrays) -> di
 
 def _part(opening: EmbeddingOpening | LayerOpening | HeadOpening, arrays: _Arrays) -> dict[str, Any]:
     if isinstance(opening, EmbeddingOpening):
-        vectors = [{"name": name, **arrays.add(vector)} for name, vector in opening.parts.items()]
-        return {"kind": "embeddings", "token": opening.token, "vectors": vectors, "note": opening.note}
+        named = [{"name": name, **arrays.add(vector)} for name, vector in opening.parts.items()]
+        return {"kind": "embeddings", "token": opening.token, "vectors": named, "note": opening.note}
     if isinstance(opening, LayerOpening):
         shades = np.rint(np.sqrt(np.clip(opening.thumbnails, 0, 1)) * 255).astype(np.uint8)
         vectors = {

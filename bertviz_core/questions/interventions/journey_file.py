@@ -42,7 +42,7 @@ def journey_page(
     path = path_of(way, options, opened.name)
     openings = () if way.missing else all_openings(changed_model(opened, options, change), options, path.token)
     looks = {param.key: options.choice(param) for param in LOOKS}
-    payload = journey_payload(way, theme=theme, path=path, openings=openings, ending=ending, change=change, **looks)
+    payload = journey_payload(way, theme=theme, path=path, openings=openings, ending=ending, change=change, looks=looks)
     changed = "" if change is None or change.both is None else f" {change.both.sentence}"
     text = "" if way.tokens is None else f" of {quoted(way.tokens.text, 60)}"
     title = f"Journey{text} through {way.model}"

@@ -54,4 +54,4 @@ def _with_strongest(table: pd.DataFrame, opened: Opened, journey: Journey, token
     options = Options((journey.tokens.text,), journey.tokens.pair, values={"query": str(token)})
     heads, keys = strongest_keys(opened, options).result
     labels = [f"{key} {journey.labels[key]}" for key in keys.tolist()]
-    return table.assign(**{f"{HEAD}{when}": pd.array(heads, dtype="Int64"), f"{KEY}{when}": labels})
+    return table.assign(**{f"{HEAD}{when}": pd.Series(heads, dtype="Int64"), f"{KEY}{when}": pd.Series(labels)})

@@ -60,7 +60,7 @@ def drawing_view(name: str, journey: Journey, target: ChosenTarget | None, endin
         said=serial(DRAWING),
         links=[] if st.context.is_embedded else drawing_links(journey.layers, longest),
         controls=not session.figure_only(),
-        **{param.key: option(param) for param in questions.LOOKS},
+        looks={param.key: option(param) for param in questions.LOOKS},
     )
     journey_view(payload, DRAWING, take_path)
     if openings and path.open != EMBEDDINGS:
