@@ -9,6 +9,9 @@ from bertviz_core.trace.word_alignment import SPACE_MARKS
 UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN", "BOPOMOFO", "JAVANESE")
 """First words of the Unicode names of letters in scripts without spaces between words."""
 
+LONGEST_WORD = 1_000
+"""Maximum length of a word in characters."""
+
 
 def occurrences(tokens: Tokens, word: str) -> tuple[tuple[int, ...], ...]:
     """Token positions of every occurrence of a word in the text and its pair.
@@ -27,16 +30,31 @@ def occurrences(tokens: Tokens, word: str) -> tuple[tuple[int, ...], ...]:
             for position, (which, span) in enumerate(zip(tokens.sequence, tokens.offsets, strict=True))
             if which == sequence and span is not None
         ]
+        owners = _owners(own)
         for start, end in word_spans(text, word):
-            covering = tuple(position for position, (low, high) in own if low < min(end, high) and start < high)
+            covering = {position for place in range(start, min(end, len(owners))) for position in owners[place]}
             if covering:  # the text may be truncated
-                places.append(covering)
+                places.append(tuple(sorted(covering)))
     return tuple(places)
 
 
+def _owners(own: Sequence[tuple[int, tuple[int, int]]]) -> list[list[int]]:
+    """Positions of the tokens that cover each character, up to the last that is covered."""
+    owners: list[list[int]] = [[] for _ in range(max((end for _, (_, end) in own), default=0))]
+    for position, span in own:
+        for place in range(*span):
+            owners[place].append(position)
+    return owners
+
+
 def word_spans(text: str, word: str) -> Iterator[tuple[int, int]]:
-    """Character spans, end exclusive, of every occurrence of a word; ignores case and the composition of accents."""
-    wanted = "".join(letter for letter, _ in _folded(word.strip()))
+    """Character spans, end exclusive, of every occurrence of a word; ignores case and the composition of accents.
+
+    A word of more than LONGEST_WORD characters has none, since time grows with the length of both.
+    """
+    if len(word := word.strip()) > LONGEST_WORD:
+        return
+    wanted = "".join(letter for letter, _ in _folded(word))
     letters = list(_folded(text))
     whole, places = "".join(letter for letter, _ in letters), [place for _, place in letters]
     start = whole.find(wanted) if wanted else -1
