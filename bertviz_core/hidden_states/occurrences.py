@@ -30,9 +30,9 @@ def occurrences(tokens: Tokens, word: str) -> tuple[tuple[int, ...], ...]:
             for position, (which, span) in enumerate(zip(tokens.sequence, tokens.offsets, strict=True))
             if which == sequence and span is not None
         ]
-        owners = _owners(own)
+        covering_at = _owners(own)
         for start, end in word_spans(text, word):
-            covering = {position for place in range(start, min(end, len(owners))) for position in owners[place]}
+            covering = {each for place in range(start, min(end, len(covering_at))) for each in covering_at[place]}
             if covering:  # the text may be truncated
                 places.append(tuple(sorted(covering)))
     return tuple(places)
