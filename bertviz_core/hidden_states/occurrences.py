@@ -9,12 +9,12 @@ from bertviz_core.trace.word_alignment import SPACE_MARKS
 UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN", "BOPOMOFO", "JAVANESE")
 """First words of the Unicode names of letters in scripts without spaces between words."""
 
-LONGEST_WORD = 1_000
-"""Maximum length of a word in characters."""
+LONGEST_WORD, MAX_OCCURRENCES = 1_000, 1_000
+"""Maximum length of a word in characters, and number of its occurrences that are returned."""
 
 
 def occurrences(tokens: Tokens, word: str) -> tuple[tuple[int, ...], ...]:
-    """Token positions of every occurrence of a word in the text and its pair.
+    """Token positions of every occurrence of a word in the text and its pair, of the first MAX_OCCURRENCES.
 
     The search is case-insensitive and matches whole words; the tokens of an occurrence are those that cover any of its
     characters. If the tokenizer provides no offsets, the spelling of the tokens is searched.
@@ -30,21 +30,14 @@ def occurrences(tokens: Tokens, word: str) -> tuple[tuple[int, ...], ...]:
             for position, (which, span) in enumerate(zip(tokens.sequence, tokens.offsets, strict=True))
             if which == sequence and span is not None
         ]
-        covering_at = _owners(own)
+        covered = max((end for _, (_, end) in own), default=0)  # the text may be truncated
         for start, end in word_spans(text, word):
-            covering = {each for place in range(start, min(end, len(covering_at))) for each in covering_at[place]}
-            if covering:  # the text may be truncated
-                places.append(tuple(sorted(covering)))
+            if start >= covered or len(places) == MAX_OCCURRENCES:
+                break
+            covering = tuple(position for position, (low, high) in own if low < min(end, high) and start < high)
+            if covering:
+                places.append(covering)
     return tuple(places)
-
-
-def _owners(own: Sequence[tuple[int, tuple[int, int]]]) -> list[list[int]]:
-    """Positions of the tokens that cover each character, up to the last that is covered."""
-    owners: list[list[int]] = [[] for _ in range(max((end for _, (_, end) in own), default=0))]
-    for position, span in own:
-        for place in range(*span):
-            owners[place].append(position)
-    return owners
 
 
 def word_spans(text: str, word: str) -> Iterator[tuple[int, int]]:
