@@ -170,7 +170,7 @@ def test_no_text_is_too_strange(text: str, notice: str | None) -> None:
     if notice:
         assert any(notice in said(each.value) for each in at.warning)
     for line in (*at.markdown, *at.caption, *at.warning):
-        assert "onerror" not in line.value
+        assert re.search(r"(?<!\\)<img", line.value) is None  # the caption quotes the text, with its marks escaped
         assert "evil.example" not in line.value
 
 
