@@ -58,7 +58,12 @@ def matching(column: pa.ChunkedArray, name: str, value: str) -> Bool[np.ndarray,
     if value.strip().lower() == NULL:
         chosen = pc.is_null(column, nan_is_null=True)
     else:
-        chosen = pc.fill_null(_equal(column, _scalar(column.type, name, value)), False)
+        scalar = _scalar(column.type, name, value)
+        try:
+            chosen = pc.fill_null(_equal(column, scalar), False)
+        except pa.ArrowException:  # no comparison of these types, or a cell beyond the type of the value
+            equal = [cell is not None and cell == scalar.as_py() for cell in plain_values(column)]
+            chosen = pa.chunked_array([equal], type=pa.bool_())
     return np.asarray(chosen.to_numpy(), dtype=np.bool_)
 
 

@@ -24,12 +24,10 @@ EXAMPLE_SHARD = 44
 def corpus_names(settings: Settings) -> tuple[str, ...]:
     """Return the names of the subfolders with a manifest, in alphabetical order."""
     try:
-        folders = [entry.name for entry in os.scandir(settings.corpora_dir) if entry.is_dir()]
+        names = [entry.name for entry in os.scandir(settings.corpora_dir)]
     except OSError:
         return ()
-    return tuple(
-        sorted(name for name in folders if name.isprintable() and (settings.corpora_dir / name / FILE).exists())
-    )
+    return tuple(sorted(name for name in names if name.isprintable() and _has_manifest(settings.corpora_dir / name)))
 
 
 def corpus_folder(name: str, settings: Settings) -> Path:
@@ -104,6 +102,14 @@ def make_example(settings: Settings, progress: Progress) -> Path:
     options = EmbeddingOptions(column="text", rows_per_shard=EXAMPLE_SHARD)
     embed_corpus(DEFAULT_MODEL, str(texts), folder, settings, options, embed_shards, progress)
     return folder
+
+
+def _has_manifest(folder: Path) -> bool:
+    """Return whether a folder has a manifest; False for one that cannot be looked into, such as a link to itself."""
+    try:
+        return (folder / FILE).exists()
+    except OSError:
+        return False
 
 
 def _leads_into(path: Path, root: Path) -> bool:

@@ -9,9 +9,12 @@ from bertviz_core.trace.word_alignment import SPACE_MARKS
 UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN", "BOPOMOFO", "JAVANESE")
 """First words of the Unicode names of letters in scripts without spaces between words."""
 
+LONGEST_WORD, MAX_OCCURRENCES = 1_000, 1_000
+"""Maximum length of a word in characters, and number of its occurrences that are returned."""
+
 
 def occurrences(tokens: Tokens, word: str) -> tuple[tuple[int, ...], ...]:
-    """Token positions of every occurrence of a word in the text and its pair.
+    """Token positions of every occurrence of a word in the text and its pair, of the first MAX_OCCURRENCES.
 
     The search is case-insensitive and matches whole words; the tokens of an occurrence are those that cover any of its
     characters. If the tokenizer provides no offsets, the spelling of the tokens is searched.
@@ -27,16 +30,24 @@ def occurrences(tokens: Tokens, word: str) -> tuple[tuple[int, ...], ...]:
             for position, (which, span) in enumerate(zip(tokens.sequence, tokens.offsets, strict=True))
             if which == sequence and span is not None
         ]
+        covered = max((end for _, (_, end) in own), default=0)  # the text may be truncated
         for start, end in word_spans(text, word):
+            if start >= covered or len(places) == MAX_OCCURRENCES:
+                break
             covering = tuple(position for position, (low, high) in own if low < min(end, high) and start < high)
-            if covering:  # the text may be truncated
+            if covering:
                 places.append(covering)
     return tuple(places)
 
 
 def word_spans(text: str, word: str) -> Iterator[tuple[int, int]]:
-    """Character spans, end exclusive, of every occurrence of a word; ignores case and the composition of accents."""
-    wanted = "".join(letter for letter, _ in _folded(word.strip()))
+    """Character spans, end exclusive, of every occurrence of a word; ignores case and the composition of accents.
+
+    A word of more than LONGEST_WORD characters has none, since time grows with the length of both.
+    """
+    if len(word := word.strip()) > LONGEST_WORD:
+        return
+    wanted = "".join(letter for letter, _ in _folded(word))
     letters = list(_folded(text))
     whole, places = "".join(letter for letter, _ in letters), [place for _, place in letters]
     start = whole.find(wanted) if wanted else -1

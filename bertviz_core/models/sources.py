@@ -197,9 +197,13 @@ def check_config(name: str, config: Mapping[str, Any], settings: Settings | None
 
 
 def local_names(settings: Settings) -> tuple[str, ...]:
-    """Names of the folders in the models folder that contain a config.json."""
+    """Names of the folders in the models folder that contain a config.json.
+
+    Names that cannot be shown, such as one that is not UTF-8, are left out: a single one would end every page.
+    """
     try:
-        names = [path.name for path in settings.models_dir.iterdir() if is_own_file(path, CONFIG_FILE)]
+        folders = [path for path in settings.models_dir.iterdir() if path.name.isprintable()]
+        names = [path.name for path in folders if is_own_file(path, CONFIG_FILE)]
     except OSError:
         return ()
     return tuple(sorted(names, key=str.lower))

@@ -151,7 +151,8 @@ class Options:
         """
         value = self.get(key, f"0:{min(shown, count) - 1}")
         first, _, last = value.partition(":")
-        if not (first.isdecimal() and last.isdecimal() and int(first[:9]) <= int(last[:9]) < count):
+        short = max(len(first), len(last)) <= MOST_DIGITS
+        if not (short and first.isdecimal() and last.isdecimal() and int(first) <= int(last) < count):
             what = f"={escape_controls(value[:20])} here; give FIRST:LAST, from 0 to {count - 1}."
             raise TextError("There is no ", Named(key), what)
         return int(first), int(last) + 1

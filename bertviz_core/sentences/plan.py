@@ -35,8 +35,10 @@ ENCODERS_ALONE = frozenset(
 vectors of the text shifted by one token."""
 LOADING_KEYS = ("model_args", "model_kwargs", "tokenizer_args", "processor_kwargs", "config_args", "config_kwargs")
 VECTOR_TASK = "feature-extraction"
-MAX_PROMPT, MAX_MODULES, MAX_MODULE_VALUES = 10_000, 100, 2_000
-"""Maximum length of a prompt in characters, number of modules, and number of values in their list."""
+MAX_PROMPT, MAX_PROMPTS, MAX_PROMPT_NAME = 10_000, 1_000, 200
+"""Maximum length of a prompt in characters, number of prompts, and length of the name of one."""
+MAX_MODULES, MAX_MODULE_VALUES, MAX_NAMED_MODES = 100, 2_000, 12
+"""Maximum number of modules, of values in their list, and of poolings that a message names."""
 NO_PROMPT = "none"
 """Name that selects no prompt, unless a prompt of the checkpoint has this name."""
 MODULES_FILE = "modules.json"
@@ -175,7 +177,7 @@ def sentence_config(folder: Path) -> SentenceConfig:
     """Read the settings in a checkpoint's folder; empty ones if it has no such files.
 
     Raises:
-        CheckpointError: a file is damaged, or outside the folder, or a prompt is too long.
+        CheckpointError: a file is damaged, or outside the folder, or there are too many prompts or too long ones.
     """
     library_config = read_json(folder, PROMPTS_FILE) if present(folder, PROMPTS_FILE) else {}
     length_config = next((read_json(folder, name) for name in LENGTH_FILES if present(folder, name)), {})
@@ -185,9 +187,12 @@ def sentence_config(folder: Path) -> SentenceConfig:
         if isinstance(prompt_table, dict)
         else {}
     )
-    if long := [name for name, text in prompts.items() if len(text) > MAX_PROMPT]:
+    if len(prompts) > MAX_PROMPTS:
+        raise CheckpointError(f"{PROMPTS_FILE} names {len(prompts):,} prompts; at most {MAX_PROMPTS:,} are read.")
+    if long := [name for name, text in prompts.items() if len(text) > MAX_PROMPT or len(name) > MAX_PROMPT_NAME]:
         raise CheckpointError(
-            f"The prompt {quoted(long[0], 40)} in {PROMPTS_FILE} has more than {MAX_PROMPT:,} characters; shorten it."
+            f"The prompt {quoted(long[0], 40)} in {PROMPTS_FILE} has more than {MAX_PROMPT:,} characters, or its name "
+            f"more than {MAX_PROMPT_NAME}; shorten it."
         )
     return SentenceConfig(
         prompts=prompts or None,
@@ -239,16 +244,13 @@ class _ModuleReader:
 
     def _pooling(self, module_folder: str) -> None:
         config = read_json(self.folder, f"{module_folder}/config.json")
-        modes = (
-            config.get("pooling_mode")
-            or [mode for key, mode in POOLING_SWITCHES.items() if config.get(key)]
-            or ["mean"]
-        )
+        switched = [mode for key, mode in POOLING_SWITCHES.items() if config.get(key)]
+        modes = config.get("pooling_mode") or switched or ["mean"]
         modes = list(modes) if isinstance(modes, (list, tuple)) else [modes]
         self.include_prompt = config.get("include_prompt") is not False
         self.pooling = next((mode for mode in FOLLOWED_POOLINGS if modes == [mode]), None)
         if self.pooling is None:
-            names = " and ".join(quoted(str(mode)) for mode in modes)
+            names = " and ".join(quoted(str(mode)) for mode in modes[:MAX_NAMED_MODES])
             self.notices.append(f"The checkpoint pools by {names}, which is not offered here.")
 
 

@@ -29,6 +29,11 @@ def test_corpora_are_offered_by_name_and_opened(places: Settings) -> None:
     assert corpus_names(replace(places, corpora_dir=places.corpora_dir / "absent")) == ()
 
 
+def test_a_link_to_itself_hides_no_other_corpus(places: Settings) -> None:
+    (places.corpora_dir / "loop").symlink_to("loop")
+    assert corpus_names(places) == ("a", "b")
+
+
 @pytest.mark.parametrize("name", ["c", "../a", "/", "", "a/../b", "no corpus", "x" * 5_000, "a\0b", "."])
 def test_other_names_are_refused_in_a_sentence(places: Settings, name: str) -> None:
     with pytest.raises(CorpusError, match="There is no corpus .* there is 'a', 'b'"):

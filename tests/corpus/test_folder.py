@@ -100,6 +100,28 @@ def test_a_filter_marks_the_rows_that_hold_the_value(
     assert corpus.mask(where).tolist() == expected
 
 
+@pytest.mark.parametrize("value", ["3", "3.0", "2.5", "-3", "1000000000000000003"])
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pa.array([10**18 + row for row in range(9)]),
+        pa.array([2**63 + row for row in range(9)], pa.uint64()),
+        pa.array(np.arange(9, dtype=np.float16)),
+        pa.array([2**63, 3, None], pa.uint64()).dictionary_encode(),
+    ],
+    ids=["ids", "large", "float16", "dictionary"],
+)
+def test_a_filter_of_numbers_is_exact_whatever_their_type(cells: pa.Array, value: str) -> None:
+    number = int(value) if "." not in value else float(value)
+    expected = [cell is not None and cell == number for cell in cells.to_pylist()]
+    assert matching(pa.chunked_array([cells]), "number", value).tolist() == expected
+
+
+def test_a_filter_compares_texts_however_they_are_stored() -> None:
+    cells = pa.chunked_array([pa.array(["a", None, "b"], pa.string_view())])
+    assert matching(cells, "kind", "b").tolist() == [False, False, True]
+
+
 @pytest.mark.parametrize(
     ("where", "words"),
     [

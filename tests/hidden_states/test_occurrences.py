@@ -1,6 +1,7 @@
 """Positions of a word: found by characters for every family of tokenizers, never as part of another word."""
 
 from dataclasses import replace
+from time import process_time
 from typing import Any
 
 import pytest
@@ -98,3 +99,12 @@ def test_a_word_that_was_cut_off_is_not_found() -> None:
     tokens = tokenize(limited, "I love my pet python.")
     assert occurrences(tokens, "love") == ((2,),)
     assert occurrences(tokens, "python") == ()
+
+
+@pytest.mark.parametrize(("text", "word"), [("a " * 20_000, "a"), ("a" * 40_000, "a" * 20_000)], ids=["many", "long"])
+def test_the_time_grows_no_faster_than_the_text(text: str, word: str) -> None:
+    tokens = tokenize(TextTokenizer("tiny", tiny_tokenizer(), TokenLimit(500, "positions"), 100_000), text)
+    started = process_time()
+    found = occurrences(tokens, word)
+    assert process_time() - started < 0.5
+    assert len(found) == (498 if word == "a" else 0)

@@ -127,6 +127,14 @@ def test_a_local_model_may_be_named_with_the_folder_of_models(settings: Settings
     assert local_names(settings) == ("mine",)
 
 
+def test_a_folder_whose_name_cannot_be_shown_is_not_offered(settings: Settings) -> None:
+    model_folder(settings, "mine")
+    for name in (os.fsdecode(b"caf\xe9"), "line\nbreak", "\u202eenim"):
+        model_folder(settings, name)
+    assert local_names(settings) == ("mine",)
+    "".join(offer.name for offer in offers(settings)).encode()
+
+
 def test_the_revision_changes_with_the_file(settings: Settings) -> None:
     folder = model_folder(settings, "mine")
     before = resolve("mine", settings).revision

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import bundled_counts, drawn, metrics, opened, said, table, write_model
 
 VIEWS = ("Tree", "Layers", "Components", "Compare models")
@@ -179,9 +180,16 @@ def test_a_model_that_shares_nothing_says_nothing_of_shared_layers() -> None:
 
 def test_the_layer_that_differs_is_named() -> None:
     at = opened("parameters", model="ModernBERT-base", view="Layers")
-    assert any("21 of 5,015,040 parameters; not so: 0." in line.value for line in at.markdown)
+    assert any("21 of 5,015,040 parameters; of another size: layer 0." in line.value for line in at.markdown)
     notes = [note["text"] for note in drawn(at)["layout"]["annotations"]]
     assert [note for note in notes if "fewer" in note] == [" 5,014,272 (768 fewer)"]
+
+
+def test_layers_that_differ_are_named_with_their_stack(models_dir: Path) -> None:
+    save_tiny("t5", models_dir / "mine")
+    at = opened("parameters", model="mine", view="Layers")
+    (told,) = (line.value for line in at.markdown if "of another size" in line.value)
+    assert {"decoder layer 0", "encoder layer 0"} <= set(re.findall(r"[a-z]+ layer \d", told))
 
 
 def test_compared_models_stand_with_their_totals() -> None:

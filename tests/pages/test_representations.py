@@ -153,6 +153,19 @@ def test_the_largest_value_of_what_is_shown_is_named(own: Any) -> None:
     assert "over all hidden states" in told
 
 
+def test_a_negative_value_has_a_minus_sign(models_dir: Path) -> None:
+    folder = save_tiny("bert", models_dir / "mine")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    with torch.inference_mode():
+        model = transformers.AutoModel.from_pretrained(folder).eval()
+        states = model(**tokenizer(TEXT, return_tensors="pt"), output_hidden_states=True).hidden_states
+    largest = [float(state.flatten()[state.abs().argmax()]) for state in states]
+    entry = next(entry for entry, value in enumerate(largest) if entry and value < 0)
+    at = opened("representations", model="mine", view="Values", layer=str(entry - 1))
+    told = said(" ".join(each.value for each in at.markdown))
+    assert f"**−{-largest[entry]:.2f}** in dimension" in told
+
+
 def test_the_pooler_output_is_the_models(own: Any) -> None:
     figure = drawn(opened("representations", view="[CLS] and pooler"))
     vector, output = (np.array(line["y"]) for line in figure["data"])
@@ -166,6 +179,16 @@ def test_one_word_in_two_texts_begins_at_one_and_falls() -> None:
     assert len(curve) == 8
     assert all(-1 <= value <= 1 for value in curve)
     assert curve[-1] < curve[0]
+
+
+@pytest.mark.parametrize("second", ["I love my pet python.", "A python bites."])
+def test_the_two_vectors_of_a_word_are_compared_in_numbers(second: str) -> None:
+    typed = {"word": "python", "first_text": TEXT, "second_text": second}
+    at = opened("representations", view="One word, two texts", **typed)
+    curve = [f"{value:.4f}" for value in drawn(at)["data"][0]["y"]]
+    told = said(" ".join(each.value for each in at.markdown))
+    assert f"cosine **{curve[1]}** in the embeddings and **{curve[-1]}** after the last layer" in told
+    assert (curve[-1] == "1.0000") == (second == TEXT)
 
 
 def test_markup_in_a_text_is_shown_and_not_read() -> None:

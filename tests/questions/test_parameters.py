@@ -57,7 +57,22 @@ def test_what_was_not_typed_is_the_default() -> None:
     assert Options().span("tokens", 3, 5) == (0, 3)
 
 
-@pytest.mark.parametrize("typed", ["", ":", "3", "3:2", "0:9", "-1:2", "0:999999999999999999999", "a:b", "²:3"])
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "",
+        ":",
+        "3",
+        "3:2",
+        "0:9",
+        "-1:2",
+        "0:999999999999999999999",
+        "a:b",
+        "²:3",
+        f"{'0' * 9}99:{'0' * 9}9",
+        f"0:{'0' * 5_000}",
+    ],
+)
 def test_a_part_lies_within_the_text(typed: str) -> None:
     assert Options(values={"tokens": "2:4"}).span("tokens", 9, 5) == (2, 5)
     with pytest.raises(TextError, match="give FIRST:LAST, from 0 to 8"):

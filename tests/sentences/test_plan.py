@@ -258,6 +258,14 @@ def test_a_checkpoint_that_pools_in_no_way_offered_keeps_its_length_and_prompts(
     assert "'mean' and 'cls'" in plan.notices[0]
 
 
+def test_a_message_names_a_few_of_many_poolings(tmp_path: Path) -> None:
+    many = {"pooling_mode": [f"way {number}" for number in range(10_000)]}
+    folder = modules(tmp_path, ("sentence_transformers.models.Pooling", "1_P", many))
+    plan = recommended(folder_source("tiny", folder), Settings.from_environment())
+    assert "'way 0' and 'way 1'" in plan.notices[0]
+    assert len(plan.notices[0]) < 500
+
+
 @pytest.mark.parametrize("path", ["../outside", "/etc", "a\\..\\b"])
 def test_a_module_outside_the_folder_is_refused(tmp_path: Path, path: str) -> None:
     folder = save_tiny("bert", tmp_path)
@@ -325,6 +333,8 @@ def test_a_plan_says_whether_the_checkpoint_asks_for_it(tmp_path: Path) -> None:
         ("modules.json", [{"type": "x", "path": "1"}] * 101, "lists 101 modules; at most 100 are read"),
         ("modules.json", [[]] * 300_000, "about 600,000 values; the limit for this kind of file is 2,000"),
         ("config_sentence_transformers.json", {"prompts": {"query": "q" * 10_001}}, "'query' .* 10,000 characters"),
+        ("config_sentence_transformers.json", {"prompts": {"n" * 201: "q: "}}, "or its name more than 200"),
+        ("config_sentence_transformers.json", {"prompts": {str(n): "q" for n in range(1_001)}}, "names 1,001 prompts"),
     ],
 )
 def test_more_than_any_checkpoint_has_is_refused(tmp_path: Path, file: str, content: object, words: str) -> None:

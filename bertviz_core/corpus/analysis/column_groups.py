@@ -1,6 +1,7 @@
 """Group the values of a column into a few, for colours and partitions."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -37,8 +38,12 @@ def column_values(column: pa.ChunkedArray, named: int = NAMED) -> ColumnValues:
     missing = np.asarray(pc.is_null(column, nan_is_null=True).to_numpy(), dtype=np.bool_)
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    if number and pc.count_distinct(column).as_py() > named:
-        return _ranges(np.asarray(pc.cast(column, pa.float64()).to_numpy(), dtype=np.float64), missing, named)
+    if number:
+        column = column.cast(kind)
+        if pc.count_distinct(column).as_py() > named:
+            # Integers of 64 bits, such as ids, may not be representable exactly; their ranges are rounded anyway.
+            numbers = pc.cast(column, pa.float64(), safe=False)
+            return _ranges(np.asarray(numbers.to_numpy(), dtype=np.float64), missing, named)
     if not pa.types.is_dictionary(column.type):
         column = pc.dictionary_encode(column)
     encoded = column.unify_dictionaries().combine_chunks()
@@ -69,7 +74,8 @@ def _listed(
 def _ranges(numbers: Float[np.ndarray, " rows"], missing: Bool[np.ndarray, " rows"], named: int) -> ColumnValues:
     """Bin numbers into ranges with equally many rows."""
     known = numbers[~missing]
-    edges = np.unique(np.quantile(known, np.linspace(0, 1, named + 1)))
+    method: Literal["linear", "lower"] = "linear" if np.isfinite(known).all() else "lower"  # between infinities is NaN
+    edges = np.unique(np.quantile(known, np.linspace(0, 1, named + 1), method=method))
     if len(edges) < 2:
         edges = np.array([edges[0], edges[0]])
     codes = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)

@@ -144,7 +144,7 @@ def _fault(entry: ConfigEntry, bounds: Settings | Terms) -> str:
     if isinstance(value, str) and len(value) > MAX_TEXT:
         return f"at most {MAX_TEXT:,} characters are read" if entry.kinds else ""
     if key in LABELS:
-        count = value if isinstance(value, int) else len(value)
+        count = value if isinstance(value, int | float) else len(value)
         words = value.values() if isinstance(value, Mapping) else ()
         if any(isinstance(word, str) and len(word) > MAX_LABEL for word in words):
             return f"at most {MAX_LABEL:,} characters are read of a label"

@@ -1,6 +1,7 @@
 """Values of a column in few groups: counts equal those of a Counter, ranges have equally many rows."""
 
 from collections import Counter
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -65,3 +66,29 @@ def test_an_empty_column_has_one_value() -> None:
         found = column_values(chunked([None] * 7, kind))
         assert found.names == ("no value",)
         assert found.codes.tolist() == [0] * 7
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pa.array([10**18 + row for row in range(40)]),
+        pa.array([2**63 + row for row in range(40)], pa.uint64()),
+        pa.array(list(range(40))).dictionary_encode(),
+        pa.array(np.arange(40, dtype=np.float16)),
+        pa.array([Decimal(row) for row in range(40)], pa.decimal256(60, 2)),
+    ],
+    ids=["ids", "large", "dictionary", "float16", "decimal"],
+)
+def test_numbers_of_every_type_become_ranges(cells: Any) -> None:
+    found = column_values(pa.chunked_array([cells]), named=4)
+    assert (np.diff(found.codes) >= 0).all()
+    assert len(found.names) == int(found.codes.max()) + 1
+
+
+def test_infinite_numbers_are_in_the_outermost_ranges() -> None:
+    numbers = [float("-inf"), *map(float, range(38)), float("inf")]
+    found = column_values(chunked(numbers), named=4)
+    assert not any("nan" in name for name in found.names)
+    assert (found.names[0].partition(" ")[0], found.names[-1].rpartition(" ")[2]) == ("-inf", "inf")
+    assert (np.diff(found.codes) >= 0).all()
+    assert Counter(found.codes.tolist()).most_common()[-1][1] >= 9

@@ -94,6 +94,16 @@ def test_every_config_of_the_catalogue_passes() -> None:
         check_entries(name, entry.config, SETTINGS)
 
 
+@pytest.mark.parametrize("count", [2.5, 10**6, 1e9])
+def test_a_count_of_labels_in_an_object_of_unknown_form_is_checked(count: float) -> None:
+    config = {"model_type": "bert", "more": {"num_labels": count}}
+    if count < SETTINGS.max_labels:
+        check_entries("more", config, SETTINGS)
+        return
+    with pytest.raises(CheckpointError, match="INSIDE_BERT_MAX_LABELS"):
+        check_entries("more", config, SETTINGS)
+
+
 @pytest.mark.parametrize("entry", ["kernel_config" * 20_000 + "\n", "layers_per_" * 20_000 + "-"])
 def test_a_name_without_end_is_refused_before_a_pattern_is_looked_for_in_it(entry: str) -> None:
     for config in ({entry: 1}, {"text_config": {entry: 1}}):

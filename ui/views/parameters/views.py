@@ -209,8 +209,9 @@ def layers_words(ledger: Ledger) -> str:
     if len(sizes) == 1 and blocks > 1:
         sentences = [f"**{blocks} layers of {usual:,} parameters each**"]
     elif times > 1:
-        unlike = ", ".join(str(row.layer) for row in rows if row.total != usual)
-        sentences = [f"**{blocks} layers**, {times} of {usual:,} parameters; not so: {unlike}"]
+        stacks = len({row.component for row in rows}) > 1
+        others = [f"{row.component} " * stacks + f"layer {row.layer}" for row in rows if row.total != usual]
+        sentences = [f"**{blocks} layers**, {times} of {usual:,} parameters; of another size: {', '.join(others)}"]
     if runs != blocks:
         word = "block" if blocks == 1 else "blocks"
         sentences.append(f"layers share their parameters: **{blocks} {word}, run {runs} times** in one pass")

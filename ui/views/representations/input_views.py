@@ -10,7 +10,7 @@ from bertviz_core.hidden_states.embeddings import embedding_sum
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.hidden_states import SHOWN_TOKENS, WORD, recomputed_pooler, word_comparison
-from bertviz_core.text import digits, isolated
+from bertviz_core.text import decimals, digits, isolated
 from bertviz_core.trace.results import Trace
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
@@ -118,6 +118,6 @@ def word_view(trace: Trace) -> None:
     )
     last = float(comparison.cosine[-1])
     words.markdown(
-        f"After the last layer the two vectors of the word have cosine **{last:.4f}**: its contexts have drawn them "
-        "apart."
+        f"The two vectors of the word have cosine **{decimals(float(comparison.cosine[0]))}** in the embeddings and "
+        f"**{decimals(last)}** after the last layer."
     )

@@ -27,7 +27,7 @@ from bertviz_core.hidden_states.geometry import (
 )
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.questions.texts.hidden_states import COMPUTED, MEASURE, MEASURES, SHOWN_TOKENS
-from bertviz_core.text import isolated
+from bertviz_core.text import decimals, isolated
 from bertviz_core.trace.results import Trace
 from ui.address.widgets import choice
 from ui.cache.figures import cached_figure
@@ -148,8 +148,8 @@ def _standing_out(trace: Trace, entry: int) -> None:
         for dimension, peak in zip(outliers.dimensions.tolist()[:6], outliers.peak.tolist(), strict=False)
     )
     st.markdown(
-        f"Largest value {state_name(entry)}: **{largest.value:.2f}** in dimension {largest.dimension} of **{word}** "
-        f"({largest.deviations:.1f} standard deviations from the mean of its values). "
+        f"Largest value {state_name(entry)}: **{decimals(largest.value, 2)}** in dimension {largest.dimension} of "
+        f"**{word}** ({largest.deviations:.1f} standard deviations from the mean of its values). "
         f"Outlier dimensions over all hidden states: **{listed or 'none'}**.",
         help=outliers.rule,
     )

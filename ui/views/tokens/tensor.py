@@ -4,7 +4,7 @@ import streamlit as st
 
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.trace.results import Tokens
-from ui.cache import models, sources
+from ui.cache import ledgers, models, sources
 from ui.widgets.formatting import escape_markdown
 
 SHOWN_IN_CODE = 120
@@ -17,6 +17,8 @@ ROLES = {
     "eos": "ends the input.",
     "unk": "stands for a piece that the vocabulary does not have; all such pieces look alike to the model.",
 }
+UNREAD_TYPES = {"no": "does not read them", "1": "has a single type and gives it to every token"}
+"""Token types of a model -> why those of the tokenizer do not tell two texts apart."""
 
 
 def tensor_view(name: str, tokens: Tokens) -> None:
@@ -30,7 +32,7 @@ def tensor_view(name: str, tokens: Tokens) -> None:
             f"A text is a row of ids, shape `({count},)`. A model reads a **batch**, several texts at once, so its "
             f"first axis counts texts: `({count},)` becomes `(1, {count})`."
         )
-        for line in (*_special_lines(name, tokens), *_type_lines(tokens)):
+        for line in (*_special_lines(name, tokens), *_type_lines(name, tokens)):
             st.markdown(f"- {line}")
     with numbers:
         st.code(tensor_text(tokens), language=None, wrap_lines=True, height=260 if count > 64 else "content")
@@ -87,12 +89,15 @@ def _special_lines(name: str, tokens: Tokens) -> list[str]:
     ]
 
 
-def _type_lines(tokens: Tokens) -> list[str]:
-    """Explain the token types, or that the family has none, if a pair needs them."""
+def _type_lines(name: str, tokens: Tokens) -> list[str]:
+    """Explain the token types, or that the model reads none, if a pair needs them."""
+    known = {each.name: each.answer for each in ledgers.architecture(name).capabilities}.get("Token types")
     if tokens.token_type_ids is not None:
         types = tokens.token_type_ids.tolist()
         counts = ", ".join(f"{types.count(each):,} of type {each}" for each in sorted(set(types)))
         several = len(set(types)) > 1
+        if known in UNREAD_TYPES:
+            return [f"**Token types** come from the tokenizer ({counts}), but this model {UNREAD_TYPES[known]}."]
         what = "distinguish the two texts" if several else "distinguish a first from a second text; here there is one"
         return [f"**Token types** {what}: {counts}."]
     if tokens.pair is not None:

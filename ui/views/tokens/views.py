@@ -147,8 +147,7 @@ def neighbours(name: str, tokens: Tokens, position: int) -> None:
     )
     if any(each.startswith(PADDING_ROW) for each in spelled):
         words.caption(
-            "The table has more rows than the tokenizer has tokens. The rest are padding rows: no text ever uses them, "
-            "and training has not moved them."
+            "The table has more rows than the tokenizer has tokens. The rest are padding rows, which no text uses."
         )
     with folded("The neighbours as a table", f"{CHART_KEY}_table"):
         form = {"id": "%d", "cosine": "%.4f", "norm": "%.4f"}
