@@ -238,7 +238,7 @@ def test_another_familys_spellings_are_explained(models_dir: Path) -> None:
         unk_token="[UNK]", pad_token="[PAD]", mask_token="[MASK]", model_input_names=["input_ids", "attention_mask"],
     ).save_pretrained(folder)  # fmt: skip
     told = words(opened("tokens", model="other", pair="the bank"))
-    assert "**<s>** begins the input; its last vector" in told
+    assert "**<s>** begins the input; in models such as BERT its last vector" in told
     assert "**</s>** ends each text" in told
     assert "[CLS]" not in told
     assert "**No token types**" in told

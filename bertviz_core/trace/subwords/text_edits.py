@@ -10,6 +10,8 @@ from bertviz_core.trace.results import Tokens, WordEdit
 
 WORD = re.compile(r"\w+|[^\w\s]")
 """A word, or a single punctuation mark."""
+MOST_COMPARED = 10_000
+"""Maximum number of words or tokens, between a common beginning and end, that are compared one by one."""
 KINDS: dict[str, Literal["same", "inserted", "deleted", "replaced"]] = {
     "equal": "same",
     "insert": "inserted",
@@ -43,12 +45,18 @@ def unchanged_positions(before: Tokens, after: Tokens) -> dict[int, int]:
 
 
 def _steps(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tuple[str, int, int, int, int]]:
-    """The opcodes of difflib; the common beginning and end are set aside first, for speed."""
+    """The opcodes of difflib; the common beginning and end are set aside first, for speed.
+
+    What lies between is one replacement if it has more than MOST_COMPARED parts, since time grows with their square.
+    """
     most = min(len(before), len(after))
     start = next((place for place in range(most) if before[place] != after[place]), most)
     left = most - start
     end = next((place for place in range(left) if before[-1 - place] != after[-1 - place]), left)
-    inside = SequenceMatcher(None, before[start : len(before) - end], after[start : len(after) - end]).get_opcodes()
+    old, new = before[start : len(before) - end], after[start : len(after) - end]
+    compared = not (old and new) or max(len(old), len(new)) <= MOST_COMPARED
+    whole = ("replace", 0, len(old), 0, len(new))
+    inside = SequenceMatcher(None, old, new).get_opcodes() if compared else [whole]
     steps = [("equal", 0, start, 0, start)] if start else []
     steps += [(kind, i + start, j + start, k + start, m + start) for kind, i, j, k, m in inside]
     return [*steps, ("equal", len(before) - end, len(before), len(after) - end, len(after))] if end else steps

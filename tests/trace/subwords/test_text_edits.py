@@ -55,3 +55,10 @@ def test_a_long_text_of_one_word_takes_no_long_search() -> None:
     edits = word_edits("the " * 20_000 + "end", "a " + "the " * 20_000)
     assert edits[0].before[0] == 0
     assert edits[-1].after[1] == len("a " + "the " * 20_000) - 1
+
+
+def test_beyond_a_number_of_words_what_lies_between_is_one_replacement() -> None:
+    first, second = (" ".join(f"w{at * step % 9_973}" for at in range(10_050)) for step in (3, 7))
+    edits = word_edits(f"same start {first} same end", f"same start {second} same end")
+    assert [each.kind for each in edits] == ["same", "replaced", "same"]
+    assert [each.kind for each in word_edits("a b", f"a {first} b")] == ["same", "inserted", "same"]

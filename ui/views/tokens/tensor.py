@@ -9,7 +9,7 @@ from ui.widgets.formatting import escape_markdown
 
 SHOWN_IN_CODE = 120
 ROLES = {
-    "cls": "begins the input; its last vector stands for the whole text in classification.",
+    "cls": "begins the input; in models such as BERT its last vector stands for the whole text in classification.",
     "sep": "ends each text and so separates the first from the second.",
     "pad": "fills a shorter text of a batch up to the longest; the attention mask hides it.",
     "mask": "hides a token that the model is to restore.",
