@@ -71,6 +71,7 @@ def answer_comparison(
         _check_numbers(first.labels, tuple(spelling[label] for label in second.labels), gold)
         compared, about_gold = _gold_comparison(one, other, gold, seed)
         notices += about_gold
+    notices += [*first.notices, *second.notices]
     return AnswerComparison(
         first=first.model,
         second=second.model,
