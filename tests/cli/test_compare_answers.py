@@ -170,7 +170,17 @@ def test_the_library_gives_the_same_and_draws_it(run: Command, two: Two) -> None
     without = open_model(two.first).compare(two.second, TEXTS[:3], pair="the river")
     assert without.figures == ("answers-compared",)
     assert set(without.to_pandas()["second text"]) == {"the river"}
-    assert listed_texts(without.data, ("changed", "same")) != []
+
+
+def test_parts_of_the_list_have_the_texts_of_their_kind(two: Two) -> None:
+    compared = open_model(two.first).compare(two.second, TEXTS, ["", *GOLD[1:]]).data
+    kinds = compared.kinds
+    for part in ("mended", "broken", "both wrong", "both right"):
+        assert sorted(listed_texts(compared, part)) == [at for at in range(64) if kinds[at] == part]
+    assert sorted(listed_texts(compared, "changed")) == compared.changed.tolist()
+    count = len(compared.gold.mended)
+    assert listed_texts(compared, "changed")[:count] == compared.gold.mended.tolist()
+    assert listed_texts(compared, "all") == list(range(64))
 
 
 def test_answers_of_both_models_are_computed_once_and_kept(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,10 +49,7 @@ def answer_comparison(
         raise ValueError("the two models answered different texts")
     for predictions in (first, second):
         if not predictions.labels:
-            raise TextError(
-                f"Answers are compared where a head gives one class per text; that of {predictions.model!r} "
-                f"({predictions.task}) gives none, so its answers are not compared."
-            )
+            raise not_compared(predictions.model, predictions.task)
     spelling = _spelling(first.labels, second.labels)
     labels = tuple(dict.fromkeys((*first.labels, *spelling.values())))
     if len(labels) > MAX_CONFUSED:
@@ -84,6 +81,14 @@ def answer_comparison(
         changed=np.flatnonzero(cells[0] != cells[1]),
         gold=compared,
         notices=tuple(dict.fromkeys(notices)),
+    )
+
+
+def not_compared(model: str, task: str) -> TextError:
+    """The error for a head whose answers are not classes: words, tags, spans, numbers or sets of classes."""
+    return TextError(
+        f"Answers are compared where a head gives one class per text; that of {model!r} ({task}) gives none, so its "
+        "answers are not compared."
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.errors import TextError
 from bertviz_core.predictions.loading import stored_task
-from bertviz_core.predictions.probing.comparison import answer_comparison
+from bertviz_core.predictions.probing.comparison import answer_comparison, not_compared
 from bertviz_core.predictions.probing.reading import example_set
 from bertviz_core.predictions.probing.results import AnswerComparison, TextPredictions
 from bertviz_core.predictions.probing.table import text_predictions
@@ -27,6 +27,8 @@ from bertviz_core.questions.question import (
 
 WITH_GOLD = flag("with_gold", "whether each text is followed by its gold label, after its second text if there is one")
 PARAMS = (OTHER, PAIRED, WITH_GOLD)
+CLASS_TASKS = ("sequence-classification", "next-sentence")
+"""Tasks whose heads give one class per text."""
 
 
 def compared_options(
@@ -97,7 +99,11 @@ def _answers(
 
 
 def _task(opened: Opened, options: Options) -> str:
-    return options.task or stored_task(opened.source)
+    """Task of a head; raises TextError before any run if its answers are no classes."""
+    task = options.task or stored_task(opened.source)
+    if task not in CLASS_TASKS:
+        raise not_compared(opened.source.name, task)
+    return task
 
 
 def _columns(options: Options) -> tuple[tuple[str, ...], tuple[str, ...] | None, tuple[str, ...] | None]:

@@ -11,8 +11,8 @@ from bertviz_core.text import counted, escape_controls, shortened
 MAX_ROWS, MAX_LABELS = 30, 12
 """Maximum number of texts, and of rows of the confusion matrix, in a terminal."""
 MAX_TEXT_CHARACTERS = 70
-KINDS = ("mended", "broken", "both wrong", "both right", "changed", "same")
-"""Kinds of texts in the order in which they are listed."""
+LISTED = ("changed", "mended", "broken", "both wrong", "both right", "all")
+"""Parts of the texts that can be listed."""
 
 
 def answer_comparison_json(compared: AnswerComparison) -> dict[str, Any]:
@@ -55,7 +55,8 @@ def answer_comparison_lines(compared: AnswerComparison) -> list[str]:
         lines.append(f"{mended:,} mended, {broken:,} broken; McNemar's exact test: p = {gold.mcnemar_p:.4f}")
     lines += _confusion_lines(compared)
     frame = answer_comparison_frame(compared)
-    listed = listed_texts(compared, ("mended", "broken") if compared.gold is not None else ("changed",))
+    parts = ("changed",) if compared.gold is None else ("mended", "broken")
+    listed = [place for part in parts for place in listed_texts(compared, part)]
     columns = [name for name in ("kind", "gold label", "first", "second", "text") if name in frame]
     shown = [[printable_token(str(cell)) for cell in row] for row in frame.loc[listed[:MAX_ROWS], columns].to_numpy()]
     for row, place in zip(shown, listed, strict=False):
@@ -91,16 +92,25 @@ def score_frame(compared: AnswerComparison) -> pd.DataFrame:
     return pd.DataFrame(numbers, columns=["score", "first", "second", "difference", "low", "high"])
 
 
-def listed_texts(compared: AnswerComparison, kinds: tuple[str, ...]) -> list[int]:
-    """Indices of the texts of these kinds, kind by kind; mended and broken ones by confidence."""
-    of_kind = dict(zip(("mended", "broken"), _confident(compared), strict=True))
-    for kind in KINDS[2:]:
-        of_kind[kind] = [place for place, each in enumerate(compared.kinds) if each == kind]
-    return [place for kind in KINDS if kind in kinds for place in of_kind[kind]]
+def listed_texts(compared: AnswerComparison, part: str) -> list[int]:
+    """Indices of the texts of a part of the list.
 
+    Mended texts come first, then broken ones, by the confidence of the second model; others keep their order.
 
-def _confident(compared: AnswerComparison) -> tuple[list[int], list[int]]:
-    return ([], []) if compared.gold is None else (compared.gold.mended.tolist(), compared.gold.broken.tolist())
+    Args:
+        compared: the comparison.
+        part: "changed" for the texts with different answers, "all", or a kind of text.
+    """
+    first = [] if compared.gold is None else [*compared.gold.mended.tolist(), *compared.gold.broken.tolist()]
+    kinds, changed = compared.kinds, set(compared.changed.tolist())
+    places = range(len(kinds))
+    if part == "all":
+        return list(places)
+    if part == "changed":
+        return [*first, *(place for place in places if place in changed.difference(first))]
+    if part in ("mended", "broken"):
+        return [place for place in first if kinds[place] == part]
+    return [place for place in places if kinds[place] == part]
 
 
 def _score(score: ScorePair) -> dict[str, Any]:
