@@ -135,7 +135,8 @@ def test_thirty_wrong_values_are_answered_or_refused_in_one_sentence(
             elif parameter.kind is parameter.VAR_KEYWORD:
                 refused += refusal(lambda wrong=wrong: method(*first, layer=wrong)) != ""
             elif place < len(first):
-                refused += refusal(lambda wrong=wrong, rest=first[place + 1 :]: method(wrong, *rest)) != ""
+                given = (*first[:place], wrong, *first[place + 1 :])
+                refused += refusal(lambda given=given: method(*given)) != ""
             else:
                 refused += refusal(lambda wrong=wrong, key=key: method(*first, **{key: wrong})) != ""
         assert refused >= len(WRONG) / 2, key

@@ -16,7 +16,7 @@ from bertviz_core.predictions.probing.results import (
     TextPredictions,
 )
 from bertviz_core.predictions.probing.scores import MAX_CONFUSED, gold_scores
-from bertviz_core.text import counted, quoted
+from bertviz_core.text import counted, escape_controls, quoted, shortened
 
 RESAMPLES = 5_000
 """Number of bootstrap samples."""
@@ -24,8 +24,8 @@ COVERED = 95
 """Percent of the bootstrap samples that an interval covers."""
 BLOCK_CELLS = 2**22
 """Counts of bootstrap samples in memory at once: 32 MiB."""
-NAMED = 5
-"""Maximum number of labels named in a notice."""
+NAMED, MOST_NAMED = 5, 40
+"""Maximum number of labels named in a notice, and of characters of a name."""
 
 
 def answer_comparison(
@@ -86,8 +86,9 @@ def answer_comparison(
 
 def not_compared(model: str, task: str) -> TextError:
     """The error for a head whose answers are not classes: words, tags, spans, numbers or sets of classes."""
+    named = shortened(escape_controls(task), MOST_NAMED)
     return TextError(
-        f"Answers are compared where a head gives one class per text; that of {model!r} ({task}) gives none, so its "
+        f"Answers are compared where a head gives one class per text; that of {model!r} ({named}) gives none, so its "
         "answers are not compared."
     )
 
@@ -110,7 +111,7 @@ def _gold_comparison(
     scores = gold_scores(first, gold), gold_scores(second, gold)
     compared = scores[0].compared
     if not any(scores[0].gold[at] in first.labels for at in compared.tolist()):
-        named = ", ".join(quoted(each, 40) for each in list(dict.fromkeys(gold))[:NAMED] if each)
+        named = ", ".join(quoted(each, MOST_NAMED) for each in list(dict.fromkeys(gold))[:NAMED] if each)
         return None, (f"No gold label ({named}) is a label of these heads, so no answer is called right or wrong.",)
     right = [
         np.array([each.answers[at] == scores[0].gold[at] for at in compared.tolist()], dtype=bool)
@@ -190,7 +191,9 @@ def _unmatched(first: TextPredictions, second: TextPredictions, own: set[str], o
     notices = []
     for model, only in ((first.model, sorted(own - others)), (second.model, sorted(others - own))):
         if only:
-            named = ", ".join(quoted(label, 40) for label in only[:NAMED]) + (", ..." if len(only) > NAMED else "")
+            named = ", ".join(quoted(label, MOST_NAMED) for label in only[:NAMED]) + (
+                ", ..." if len(only) > NAMED else ""
+            )
             notices.append(f"{counted(len(only), 'label')} only of {model}: {named}.")
     return notices
 

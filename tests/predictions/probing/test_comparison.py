@@ -1,5 +1,8 @@
 """Two models' answers: scores as in scikit-learn, the test of scipy, and intervals that cover the true difference."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest, bootstrap
@@ -77,15 +80,23 @@ def test_the_intervals_are_those_of_scipy_s_bootstrap_over_the_same_texts() -> N
     found = compared(gold, one, other)
     numbers = [np.array([LABELS.index(label) for label in each]) for each in (gold, one, other)]
     for score, measure in ((found.accuracy, plain_accuracy), (found.macro_f1, plain_macro)):
-
-        def difference(real: np.ndarray, first: np.ndarray, second: np.ndarray, measure=measure) -> float:
-            return measure(real, second) - measure(real, first)
-
         interval = bootstrap(
-            numbers, difference, paired=True, vectorized=False, method="percentile", n_resamples=3_000, rng=2
+            numbers,
+            partial(difference, measure),
+            paired=True,
+            vectorized=False,
+            method="percentile",
+            n_resamples=3_000,
+            rng=2,
         ).confidence_interval
         assert score.low == pytest.approx(interval.low, abs=0.02)
         assert score.high == pytest.approx(interval.high, abs=0.02)
+
+
+def difference(
+    measure: Callable[[np.ndarray, np.ndarray], float], gold: np.ndarray, first: np.ndarray, second: np.ndarray
+) -> float:
+    return measure(gold, second) - measure(gold, first)
 
 
 def plain_accuracy(gold: np.ndarray, answers: np.ndarray) -> float:
