@@ -31,7 +31,12 @@ def score_dots(scores: tuple[ScorePair, ScorePair], models: tuple[str, str], tit
             y=[0, 1],
             name=escape(f"{('first', 'second')[place]}: {model}"),
             mode="markers",
-            marker={"size": 13, "color": colours[place], "symbol": ("circle", "diamond-open")[place]},
+            marker={
+                "size": 13,
+                "color": colours[place],
+                "symbol": ("circle", "diamond-open")[place],
+                "line": {"color": colours[place], "width": 2.5},
+            },
             customdata=MEASURES,
             hovertemplate="%{customdata}: %{x:.1f} %<extra></extra>",
         )

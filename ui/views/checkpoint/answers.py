@@ -88,9 +88,9 @@ def verdict(gold: GoldComparison) -> str:
     """What the interval of the accuracy says, in one sentence."""
     count = len(gold.first.compared)
     if gold.accuracy.low > 0:
-        return f"The whole interval is above 0: on texts like these {count:,}, the second model is the more accurate."
+        return f"The whole interval is above 0: on texts like these {count:,}, the second model is more accurate."
     if gold.accuracy.high < 0:
-        return f"The whole interval is below 0: on texts like these {count:,}, the first model is the more accurate."
+        return f"The whole interval is below 0: on texts like these {count:,}, the first model is more accurate."
     return f"The interval contains 0, so these {counted(count, 'text')} do not show that one model is more accurate."
 
 
