@@ -66,6 +66,23 @@ def paired(texts: str | Sequence[str], pairs: str | Sequence[str] | None) -> lis
     return list(zip(texts, pairs, strict=True))
 
 
+def answered_texts(
+    texts: Sequence[str], gold: Sequence[str] | None, pairs: str | Sequence[str] | None
+) -> tuple[list[str], list[str] | None, list[str] | None]:
+    """Texts, their gold labels and their second texts, of equal number.
+
+    Raises:
+        TextError: there is no text, or the numbers differ.
+    """
+    if not texts:
+        raise TextError("texts is an empty list; give at least one text.")
+    seconds = [pairs] * len(texts) if isinstance(pairs, str) else pairs
+    for name, column in (("gold", gold), ("pair", seconds)):
+        if column is not None and len(column) != len(texts):
+            raise TextError(f"texts is a list of {len(texts):,} and {name} one of {len(column):,}; give one for each.")
+    return list(texts), None if gold is None else list(gold), None if seconds is None else list(seconds)
+
+
 def _plain(value: Any, parameter: inspect.Parameter) -> Any:
     """Convert NumPy and pandas values to Python's own."""
     if parameter.kind is inspect.Parameter.VAR_KEYWORD:

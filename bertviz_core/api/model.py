@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from os import PathLike, fspath
 from typing import TypeVar, overload
 
-from bertviz_core.api.arguments import Texts, checked, paired
+from bertviz_core.api.arguments import Texts, answered_texts, checked, paired
 from bertviz_core.api.drawing import FigureSource
 from bertviz_core.api.figures import ModelFigures
 from bertviz_core.api.own_model import Saveable, library_model, saved_copy
-from bertviz_core.api.results.answers import PredictionResult
+from bertviz_core.api.results.answers import AnswerComparisonResult, PredictionResult
 from bertviz_core.api.results.interventions import EffectsResult, WordsResult
 from bertviz_core.api.results.journey import JourneyResult
 from bertviz_core.api.results.runs import TokensResult, TraceResult
@@ -22,6 +22,7 @@ from bertviz_core.questions.models.checkpoints import load_report_of
 from bertviz_core.questions.models.parameters import architecture, parameters
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, numbered
+from bertviz_core.questions.predictions.compared_answers import compared_answers, compared_options
 from bertviz_core.questions.predictions.head import fitting_head, predictions
 from bertviz_core.questions.question import Question
 from bertviz_core.questions.texts.heads import head_matrices
@@ -235,6 +236,30 @@ class Model(ModelFigures):
             for answer, (one, other) in zip(answers, texts, strict=True)
         ]
         return results[0] if isinstance(text, str) else results
+
+    @checked
+    def compare(
+        self,
+        other: str | PathLike[str],
+        texts: Sequence[str],
+        gold: Sequence[str] | None = None,
+        pair: str | Texts | None = None,
+        task: str | None = None,
+    ) -> AnswerComparisonResult:
+        """Compare the answers of two classifiers: agreement, and with gold labels which is better, and where.
+
+        Args:
+            other: name or folder of the second model.
+            texts: texts, at least one.
+            gold: the right label of each text, "" for none.
+            pair: a second text for all, or one for each.
+            task: task of both heads; defaults to that of the model, or to those that the checkpoints were saved with.
+
+        Raises:
+            BertvizError: a head gives no single class per text, or the numbers of texts and labels differ.
+        """
+        options = compared_options(fspath(other), *answered_texts(texts, gold, pair), task or self.task)
+        return self._ask(compared_answers, AnswerComparisonResult, options)
 
     @overload
     def effects(

@@ -56,9 +56,14 @@ def copy_name(name: str, rounding: Rounding) -> str:
 
 def round_weights(loaded: LoadedModel, rounding: Rounding) -> LoadedModel:
     """Round the weights of the model in place; computation stays in the original format."""
-    target = getattr(torch, rounding)
-    with torch.no_grad():
-        for weight in loaded.model.parameters():
-            weight.copy_(weight.cpu().to(target).to(weight.dtype))
+    round_parameters(loaded.model, rounding)
     named = copy_name(loaded.name, rounding)
     return replace(loaded, name=named, revision=f"{loaded.revision} {rounding}")
+
+
+def round_parameters(model: "torch.nn.Module", rounding: Rounding) -> None:
+    """Round the parameters of a module in place; those that are rounded already stay the same."""
+    target = getattr(torch, rounding)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.copy_(weight.cpu().to(target).to(weight.dtype))

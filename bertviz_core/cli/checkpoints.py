@@ -1,18 +1,34 @@
 """Commands for checkpoints: parameters, load report, comparison."""
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bertviz_core.cli.options import MODEL_HELP, JsonOption, ModelArgument, TaskOption, app, opened_model, typed_text
+from bertviz_core.cli.options import (
+    MODEL_HELP,
+    JsonOption,
+    ModelArgument,
+    TaskOption,
+    app,
+    file_or_input,
+    opened_model,
+    typed_text,
+)
 from bertviz_core.cli.output import print_json, print_lines, print_notices
+from bertviz_core.errors import TextError
 from bertviz_core.models.skeleton import TASKS
+from bertviz_core.predictions.probing.reading import gold_column
 from bertviz_core.questions.models.checkpoints import OTHER, behaviours, checkpoint_comparison, load_report_of
 from bertviz_core.questions.models.parameters import parameters as ask
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.compared_answers import compared_answers, compared_options
 from bertviz_core.questions.tables.checkpoints import compare_json, compare_lines
+from bertviz_core.questions.tables.compared_answers import answer_comparison_json, answer_comparison_lines
 from bertviz_core.questions.tables.parameters import ledger_json, ledger_text, report_json, report_lines
+from bertviz_core.sentences.reading.lists import read_sentences
+from bertviz_core.settings import Settings
 
 
 @app.command()
@@ -45,22 +61,55 @@ def load_report_command(
 
 
 TEXT_HELP = "Run both models on this text too: cosines of hidden states, divergence of attention."
+FILE_HELP = "Texts whose answers are compared: lines, CSV, TSV or Parquet."
+TextOption = Annotated[str | None, typer.Option("--text", metavar="TEXT", help=TEXT_HELP, callback=typed_text)]
+FileOption = Annotated[Path | None, typer.Option("--file", metavar="FILE", help=FILE_HELP)]
+ColumnOption = Annotated[str, typer.Option("--column", metavar="C", help="Column of the file with the texts.")]
+GoldOption = Annotated[str, typer.Option("--gold", metavar="C", help="Column of the file with the right answers.")]
+PairOption = Annotated[str, typer.Option("--pair", metavar="C", help="Column of the file with second texts.")]
+HeadOption = Annotated[
+    str | None, typer.Option("--task", help="Task of the heads that answer; the checkpoints' own by default.")
+]
 
 
 @app.command()
 def compare(
     first: ModelArgument,
     second: Annotated[str, typer.Argument(metavar="OTHER", help=MODEL_HELP)],
-    text: Annotated[str | None, typer.Option("--text", metavar="TEXT", help=TEXT_HELP, callback=typed_text)] = None,
+    text: TextOption = None,
+    file: FileOption = None,
+    column: ColumnOption = "",
+    gold: GoldOption = "",
+    pair: PairOption = "",
+    task: HeadOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare two checkpoints: tensors added, removed, resized, and the relative change of each."""
+    """Compare two checkpoints: their tensors, and with a file of texts their answers."""
     opened, options = opened_model(first), Options(() if text is None else (text,), values={OTHER.key: second})
+    listed = _compared_texts(second, file, column, gold, pair, task)
     comparison = checkpoint_comparison(opened, Options(values=options.values)).result
     behaviour = None if text is None else behaviours(opened, options).result
+    answers = None if listed is None else compared_answers(opened, listed).result
     print_notices([f"Not read: {name}, whose format has no plain numbers." for name in comparison.unread])
     print_notices(behaviour.notices if behaviour else ())
+    print_notices(answers.notices if answers else ())
     if as_json:
-        print_json(compare_json(comparison, behaviour))
+        about_answers = {} if answers is None else answer_comparison_json(answers)
+        print_json({**compare_json(comparison, behaviour), **about_answers})
     else:
-        print_lines(compare_lines(comparison, behaviour))
+        about = [] if answers is None else ["", *answer_comparison_lines(answers)]
+        print_lines([*compare_lines(comparison, behaviour), *about])
+
+
+def _compared_texts(
+    other: str, file: Path | None, column: str, gold: str, pair: str, task: str | None
+) -> Options | None:
+    """Options for the answers to the texts of a file; None without a file."""
+    if file is None:
+        if column or gold or pair or task:
+            raise TextError("--column, --gold, --pair and --task are about the texts of a file; give it with --file.")
+        return None
+    table = read_sentences(*file_or_input(file), Settings.from_environment(any_folder=True), column or None)
+    print_notices(table.notices)
+    labels, pairs = (gold_column(table, name) if name else None for name in (gold, pair))
+    return compared_options(other, table.sentences, labels, pairs, task)

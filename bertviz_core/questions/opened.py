@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from bertviz_core.checkpoints.rounding import Rounding, round_weights
+from bertviz_core.checkpoints.rounding import Rounding, round_parameters, round_weights
 from bertviz_core.corpus.folder import Corpus, open_corpus
 from bertviz_core.corpus.search.index import SearchIndex
 from bertviz_core.errors import TextError
@@ -74,6 +74,12 @@ class Opened(ABC):
     @abstractmethod
     def head(self, task: str | None) -> HeadModel:
         """The model with the head of a task; None for the head that it was saved with."""
+
+    def rounded_head(self, task: str | None, rounding: Rounding) -> HeadModel:
+        """A copy of the model with the head of a task and rounded weights; it is loaded anew each time."""
+        head = load_head(self.source, self.settings, task, self.rounded(rounding))
+        round_parameters(head.model, rounding)
+        return replace(head, name=head.base.name)
 
     @abstractmethod
     def probe(self, argument: str) -> tuple[Probe, str]:

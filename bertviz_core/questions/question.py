@@ -73,7 +73,19 @@ class Silent:
 SILENT = Silent()
 
 
-def after(progress: Progress, before: int, total: int) -> Progress:
+class PartOfJob(Silent):
+    """A job for a part of the work: its progress is reported as progress of the whole."""
+
+    def __init__(self, progress: Progress, before: int, total: int) -> None:
+        """Create a job; used by `after`."""
+        self._progress, self._before, self._total = progress, before, total
+
+    def __call__(self, done: int, total: int, /) -> None:
+        """Report the steps of the whole that are done."""
+        self._progress(self._before + done, self._total)
+
+
+def after(progress: Progress, before: int, total: int) -> PartOfJob:
     """Convert the progress of a part to progress of the whole.
 
     Args:
@@ -81,7 +93,7 @@ def after(progress: Progress, before: int, total: int) -> Progress:
         before: steps before this part.
         total: steps of the whole.
     """
-    return lambda done, _: progress(before + done, total)
+    return PartOfJob(progress, before, total)
 
 
 @dataclass(frozen=True, slots=True)

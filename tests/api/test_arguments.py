@@ -19,7 +19,7 @@ import pytest
 
 from bertviz_core import BertvizError, Model, Result, open_model
 from bertviz_core.api.corpus import OpenedCorpus, SearchResult, opened_corpus
-from bertviz_core.api.results.answers import PredictionResult
+from bertviz_core.api.results.answers import AnswerComparisonResult, PredictionResult
 from bertviz_core.api.results.interventions import EffectsResult, WordsResult
 from bertviz_core.api.results.runs import TraceResult
 from bertviz_core.api.results.sentences import NearestResult, SentencesResult
@@ -27,7 +27,7 @@ from bertviz_core.api.results.weights import ArchitectureResult, HeadsResult, Lo
 from bertviz_core.models.sources import bundled_folder
 from bertviz_core.questions.parameters import COMMON
 
-MODEL, TEXT = "all-MiniLM-L6-v2", "a b"
+MODEL, TEXT, ROUNDED = "all-MiniLM-L6-v2", "a b", "itself, rounded to float8_e4m3fn"
 WRONG: tuple[Any, ...] = (
     None, True, 0, -1, 10**30, 1.5, float("nan"), 1j, b"bytes", "", "\0", "\ud800", "no such thing", "x" * 10_000,
     [], [None], ["a", 1], ("a",), {}, {"a": 1}, {1, 2}, range(3), np.array([1, 2]), np.float32(1), np.zeros((2, 2)),
@@ -35,7 +35,7 @@ WRONG: tuple[Any, ...] = (
 )  # fmt: skip
 """Thirty values, some of which are valid for some arguments."""
 FIRST: Mapping[str, tuple[Any, ...]] = {
-    "heads": (0,), "sentences": ([TEXT],), "attention": (0,),
+    "heads": (0,), "sentences": ([TEXT],), "attention": (0,), "compare": (ROUNDED, [TEXT]),
 }  # fmt: skip
 """Required arguments of methods that are not texts."""
 OF_ONE_TEXT = {
@@ -50,6 +50,7 @@ ANSWERS: Mapping[type, Callable[[Model], Any]] = {
         for kind, name in OF_ONE_TEXT.items()
         if isinstance(kind, type)
     },
+    AnswerComparisonResult: lambda model: model.compare(ROUNDED, [TEXT, "c"]),
     ArchitectureResult: lambda model: model.architecture(),
     EffectsResult: lambda model: model.effects(TEXT, target="class:neutral", kind="gradient"),
     HeadsResult: lambda model: model.heads(0),
@@ -134,7 +135,8 @@ def test_thirty_wrong_values_are_answered_or_refused_in_one_sentence(
             elif parameter.kind is parameter.VAR_KEYWORD:
                 refused += refusal(lambda wrong=wrong: method(*first, layer=wrong)) != ""
             elif place < len(first):
-                refused += refusal(lambda wrong=wrong, rest=first[place + 1 :]: method(wrong, *rest)) != ""
+                given = (*first[:place], wrong, *first[place + 1 :])
+                refused += refusal(lambda given=given: method(*given)) != ""
             else:
                 refused += refusal(lambda wrong=wrong, key=key: method(*first, **{key: wrong})) != ""
         assert refused >= len(WRONG) / 2, key
@@ -171,6 +173,10 @@ def test_nothing_wrong_opens_a_model_or_a_corpus(wrong: Any) -> None:
         (lambda m: m.trace("a", ["b"]), "pair is a list of 1 (a text) and text is one text; give one second text"),
         (lambda m: m.trace(["a", "b"], ["c"]), "text is a list of 2 and pair one of 1; give a pair for each text."),
         (lambda m: m.effects(["a", None], "b"), "text is a list of 2 (a text, None); a text or a list of texts"),
+        (lambda m: m.compare(MODEL, []), "texts is an empty list; give at least one text."),
+        (lambda m: m.compare(MODEL, ["a", "b"], ["c"]), "texts is a list of 2 and gold one of 1; give one for each."),
+        (lambda m: m.compare(MODEL, ["a"], pair=["b", "c"]), "texts is a list of 1 and pair one of 2; give one for"),
+        (lambda m: m.compare(5, ["a"]), "other is a whole number; a text or a path is needed."),
         (lambda m: m.figure("attention"), "This figure shows one text, and none came; give one, in quotes."),
         (lambda m: m.figure("hidden", "a", 5), "texts[1] is a whole number; a text is needed."),
         (lambda m: m.figure("parameters", depth=[1]), "depth is a list of 1 (a whole number); a text or a whole"),

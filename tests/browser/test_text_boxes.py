@@ -65,9 +65,12 @@ VARIANTS = (
     ("corpus-clusters", "clustering", "HDBSCAN"),
 )
 """(figure, setting, value) of variants that look different from the defaults."""
+ROUNDED = "itself, rounded to float8_e4m3fn"
+COMPARED = tuple(cell for line in LABELLED for cell in line.split("\t"))
+"""Texts, each followed by its gold label."""
 OTHER = dict.fromkeys(
     ("changes", "change", "cosines", "divergences", "layer-similarity", "text-cosines"),
-    ("other", "itself, rounded to float8_e4m3fn"),
+    ("other", ROUNDED),
 )
 NEEDED = {
     **OTHER,
@@ -82,12 +85,14 @@ PAIRED = ("term-score", "effects", "effect-spread", "removal", "word-shares", "w
 WORD_HEAD = ("masked-text", "masked-words", "surprise", "lens", "terms", "term-score")
 LABEL_HEADS = {
     "accuracy": "classes",
+    "answers-compared": "classes",
     "answer-map": "answers",
     "answers": "answers",
     "answers-change": "answers",
     "classes": "classes",
     "classes-change": "classes",
     "next-sentence": "pretraining",
+    "scores-compared": "classes",
     "tags": "tags",
     "tags-change": "tags",
     "words-change": "words",
@@ -136,6 +141,8 @@ def asked_of_head(name: str, text: str) -> Asked:
     model, change = LABEL_HEADS[name], name.endswith("-change")
     if name == "accuracy":
         return asked(LABELLED, (("count", "2"),), model)
+    if name.endswith("-compared"):
+        return asked(COMPARED, (("other", ROUNDED), ("with_gold", "true")), model)
     if model == "answers":
         edited = (("edited_pair", f"{text} {TEXTS['short']}"),) if change else ()
         return asked((QUESTION,), edited, model, text)

@@ -52,6 +52,17 @@ def save_heads(folder: Path) -> Path:
 
 LABELLED = ("the bank\tcontradiction", "my pet\tentailment", "i love\tentailment")
 TEXT, EDITED = "I love my pet python.", "I love the pet bank."
+ROUNDED = "itself, rounded to float8_e4m3fn"
+COMPARED_TEXTS = tuple(cell for line in LABELLED for cell in line.split("\t"))
+"""Texts, each followed by its gold label."""
+COMPARED = {
+    "view": "Two checkpoints",
+    "compared": "answers to many texts",
+    "other": ROUNDED,
+    "answers_from": "my own list",
+    "answered_texts": "\n".join("\t".join(reversed(line.split("\t"))) for line in LABELLED),
+}
+"""Address of the page that compares the answers to them."""
 FIGURES: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
     "classes --set 'order=as in the model'": ("classes", (TEXT,), {"order": "as in the model"}),
     f"next-sentence --task next-sentence --pair '{CONTEXT}'": (
@@ -70,6 +81,8 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
             "effect_sentences": "\n".join(LABELLED),
         },
     ),
+    f"answers-compared --set 'other={ROUNDED}' --set with_gold=true": ("classes", COMPARED_TEXTS, COMPARED),
+    f"scores-compared --set 'other={ROUNDED}' --set with_gold=true": ("classes", COMPARED_TEXTS, COMPARED),
     "word-classes --set measure=probability --set units=tokens": (
         "classes",
         (TEXT,),

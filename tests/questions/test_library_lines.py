@@ -58,6 +58,10 @@ CASES: Mapping[str, Asked] = {
     "answers": Asked("answers", (QUESTION,), CONTEXT, {"longest": "4"}),
     "answer-map": Asked("answers", (QUESTION,), CONTEXT, {"window": "1"}),
     "answers-change": Asked("answers", (QUESTION,), CONTEXT, {"edited_pair": TEXT}),
+    **dict.fromkeys(
+        ("answers-compared", "scores-compared"),
+        Asked("classes", (TEXT, "neutral", SECOND, ""), values={"other": ROUNDED, "with_gold": "true"}),
+    ),
     "attention": Asked(values={"layer": "2", "head": "1", "words": "true", "weights": "rollout"}),
     "ablation-effects": OF_COSINE._replace(values={"kind": "gradient"}),
     "behaviours": Asked(values={"other": ROUNDED}),

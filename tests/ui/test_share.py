@@ -80,6 +80,19 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
         },
         {"compared_texts": "A cat.\nA dog.\nA river.\nA bank.\nA tree."},
     ),
+    (
+        "checkpoint",
+        {
+            "model": "classes",
+            "view": "Two checkpoints",
+            "compared": "answers to many texts",
+            "other": "itself, rounded to bfloat16",
+            "answers_from": "my own list",
+            "answers_listed": "all",
+            "answers_label": "LABEL_1",
+        },
+        {"answered_texts": "LABEL_0\tA cat.\nLABEL_1\tA dog.\nLABEL_2\tA river."},
+    ),
     ("journey", {"rests_on": "true", "target": "cosine"}, PAIR),
     (
         "journey",

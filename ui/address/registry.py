@@ -15,6 +15,7 @@ from bertviz_core.questions.interventions import single_text as interventions
 from bertviz_core.questions.models import architecture, checkpoints, layer_similarity, parameters
 from bertviz_core.questions.parameters import Param, flag
 from bertviz_core.questions.predictions import labelled_texts, labels, masked_lm
+from bertviz_core.questions.tables.compared_answers import LISTED
 from bertviz_core.questions.texts import attention, heads, hidden_states, journey, sentences, tokens
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 
@@ -51,6 +52,8 @@ def _whole(key: str, help_text: str) -> Param:
     return Param(key, "whole", help_text)
 
 
+COMPARED = ("weights", "behaviour with the text", "layers over many texts", "answers to many texts")
+"""What is compared of two checkpoints."""
 STATE = Param("layer", "layer", "the layer after which hidden states are read, from 0, or embeddings")
 """Commands and the library count the entries of hidden_states instead: 0 for the embeddings, 1 after layer 0."""
 TASK = _words("task", "the task whose class is counted")
@@ -86,11 +89,15 @@ ROWS: tuple[AddressName, ...] = (
         _words("load_task", "the task whose class is loaded"),
         _words("key_status", "the status of the keys that are listed"),
         _words("key_search", "part of a key's name"),
-        _words("compared", "what is compared", "weights", "behaviour with the text", "layers over many texts"),
+        _words("compared", "what is compared", *COMPARED),
         _words("compared_list", "which texts are run", "example set", "my own list"),
+        _words("answers_from", "where the texts come from", "example set", "my own list", "file"),
+        _words("answers_listed", "the texts that are listed", *LISTED),
+        _words("answers_label", "the label of the listed texts, right or answered"),
         flag("checkpoint_names", "whether the list of tensors without a partner is open"),
     ),
     *_on("checkpoint", _words("compared_texts", "texts, one on each line"), linked="asked"),
+    *_on("checkpoint", _words("answered_texts", "texts, one on each line, after a label and a tab"), linked="asked"),
     *_on("checkpoint", layer_similarity.LAYER_MEASURE),
     *_on("tokens", tokens.BELOW_TOKENS, tokens.TOKEN, tokens.TOKENIZER),
     *_on("representations sentences predictions words", STATE),

@@ -1,4 +1,4 @@
-"""Predictions of a task head: classes, tags, answers to a question, words at a mask."""
+"""Predictions of a task head (classes, tags, answers, words at a mask), and answers of two heads compared."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,6 +8,7 @@ import pandas as pd
 from bertviz_core.api.drawing import FigureSource
 from bertviz_core.api.results.base import Result
 from bertviz_core.predictions.loading import HeadModel
+from bertviz_core.predictions.probing.results import AnswerComparison
 from bertviz_core.predictions.results import (
     AnswerPrediction,
     ClassPrediction,
@@ -20,6 +21,11 @@ from bertviz_core.predictions.results import (
 )
 from bertviz_core.questions.predictions.head import Prediction
 from bertviz_core.questions.question import Answer
+from bertviz_core.questions.tables.compared_answers import (
+    answer_comparison_frame,
+    answer_comparison_json,
+    answer_comparison_lines,
+)
 from bertviz_core.questions.tables.predictions import prediction_frame, prediction_json, prediction_lines
 
 FIGURES: Mapping[type, tuple[str, ...]] = {
@@ -70,3 +76,35 @@ class PredictionResult(Result[Prediction]):
 
     def _lines(self) -> Sequence[str]:
         return prediction_lines(self._about, [self._answer])
+
+
+class AnswerComparisonResult(Result[AnswerComparison]):
+    """Answers of two classifiers to the same texts, with the scores of both if there are gold labels."""
+
+    figures: tuple[str, ...] = ("answers-compared", "scores-compared")
+
+    def __init__(self, data: AnswerComparison, source: FigureSource) -> None:
+        super().__init__(data, source)
+        self.figures = self.figures if data.gold is not None else self.figures[:1]
+
+    @property
+    def agreement(self) -> float:
+        """Share of the texts with the same answer of both models, 0 to 1."""
+        return self.data.agreement
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per text.
+
+        Columns: text, second text, gold label, first, second, kind, first probability, second probability.
+        """
+        return answer_comparison_frame(self.data)
+
+    def to_json(self) -> dict[str, Any]:
+        """The data as a JSON object: the keys that `compare --json` adds for the texts of a file."""
+        return super().to_json()
+
+    def _json(self) -> dict[str, Any]:
+        return answer_comparison_json(self.data)
+
+    def _lines(self) -> Sequence[str]:
+        return answer_comparison_lines(self.data)

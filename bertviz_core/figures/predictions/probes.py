@@ -1,10 +1,12 @@
 """Draw the accuracy of linear probes by layer, and confusion matrices."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from jaxtyping import Int
 
 from bertviz_core.figures.base.axes import even_axes
 from bertviz_core.figures.base.cells import add_cells
@@ -95,24 +97,39 @@ def accuracy_spec(scores: ProbeScores, layer: int, title: str, noun: str, probes
     return FigureSpec(title, alt, partial(accuracy_lines, scores, layer, title), f"{title}. {probes}, {parts}")
 
 
-def confusion_map(scores: GoldScores, title: str, theme: Theme) -> go.Figure:
-    """Draw the confusion matrix: gold labels as rows, answers as columns, numbers of texts in the cells."""
-    count = len(scores.classes)
-    names = [shortened_label(escape(escape_controls(name) or "∅"), LONGEST, TEXT_SIZE - 1) for name in scores.classes]
+def confusion_cells(
+    classes: Sequence[str],
+    confusion: Int[np.ndarray, "classes classes"],
+    sides: tuple[str, str],
+    title: str,
+    theme: Theme,
+) -> go.Figure:
+    """Draw the numbers of texts by two labels of each.
+
+    Args:
+        classes: names of the classes.
+        confusion: number of texts by class in the rows and in the columns.
+        sides: what the rows and the columns are, such as gold label and answer.
+        title: title of the figure.
+        theme: theme of the figure.
+    """
+    count = len(classes)
+    names = [shortened_label(escape(escape_controls(name) or "∅"), LONGEST, TEXT_SIZE - 1) for name in classes]
     beside = max(text_width(name, TEXT_SIZE) for name in names)
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + ROW * count))
-    cells = scores.confusion.astype(np.float32)
+    cells = confusion.astype(np.float32)
     most = float(cells.max())
     bar = colour_bar("texts", 0, most)
     if most <= FEW:  # integer ticks: counts have no fractions
         bar |= {"tickvals": list(range(int(most) + 1)), "ticktext": [str(each) for each in range(int(most) + 1)]}
     room = (theme.pixels - beside - BAR, float(ROW * count)) if count <= MOST_NAMED else (0.0, 0.0)
-    hover = "gold label %{y}, answer %{x}: %{z:,.0f} texts"
+    rows, columns = (escape(side) for side in sides)
+    hover = f"{rows} %{{y}}, {columns} %{{x}}: %{{z:,.0f}} texts"
     add_cells(figure, cells, ",.0f", sequential(theme), (0.0, most), room, "texts", hover, colorbar=bar)
     step = -(-count // MOST_NAMED)
     ticks: dict[str, Any] = {"tickvals": list(range(0, count, step)), "ticktext": names[::step], "showgrid": False}
-    figure.update_xaxes(title="answer", **ticks)
-    figure.update_yaxes(title="gold label", autorange="reversed", **ticks)
+    figure.update_xaxes(title=columns, **ticks)
+    figure.update_yaxes(title=rows, autorange="reversed", **ticks)
     return even_axes(figure, theme)
 
 
@@ -121,4 +138,5 @@ def confusion_figure(gold_scores: GoldScores, model_name: str) -> FigureSpec:
     """Plot the number of texts by gold label and answer."""
     title = f"Gold labels and answers of {len(gold_scores.compared):,} texts — {model_name}"
     right = f"accuracy {gold_scores.accuracy:.1%}, macro-F1 {gold_scores.macro_f1:.3f}"
-    return FigureSpec(title, f"{title}: {right}", partial(confusion_map, gold_scores, title), f"{title}: {right}")
+    draw = partial(confusion_cells, gold_scores.classes, gold_scores.confusion, ("gold label", "answer"), title)
+    return FigureSpec(title, f"{title}: {right}", draw, f"{title}: {right}")

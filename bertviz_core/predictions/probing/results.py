@@ -165,3 +165,95 @@ class GoldScores:
         """Mean F1 of the classes that occur among gold labels or answers."""
         present = self.confusion.sum(axis=0) + self.confusion.sum(axis=1) > 0
         return float(self.f1[present].mean())
+
+
+@dataclass(frozen=True, slots=True)
+class ScorePair:
+    """A score of two models on the same texts."""
+
+    first: float
+    """Score of the first model, 0 to 1."""
+    second: float
+    """Score of the second model, 0 to 1."""
+    low: float
+    """Lower end of the 95 % interval of the difference, -1 to 1."""
+    high: float
+    """Upper end of the interval."""
+
+    @property
+    def difference(self) -> float:
+        """Score of the second model minus that of the first."""
+        return self.second - self.first
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GoldComparison:
+    """Answers of two models to the same texts, compared with gold labels."""
+
+    first: GoldScores
+    """Scores of the first model."""
+    second: GoldScores
+    """Scores of the second model on the same texts; its classes, gold labels and compared texts are equal."""
+    accuracy: ScorePair
+    """Share of the compared texts with the answer equal to the gold label."""
+    macro_f1: ScorePair
+    """Mean F1 of the classes that occur."""
+    mcnemar_p: float
+    """P-value of McNemar's exact test of equal accuracy, two-sided."""
+    mended: Int[np.ndarray, " mended"]
+    """Indices of the texts that the first model answers wrong and the second right, most confident first."""
+    broken: Int[np.ndarray, " broken"]
+    """Indices of the texts that the first model answers right and the second wrong, most confident first."""
+    resamples: int
+    """Number of bootstrap samples of the intervals."""
+    seed: int
+    """Seed of the samples."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnswerComparison:
+    """Answers of two models to the same texts."""
+
+    first: str
+    """Name of the first model."""
+    second: str
+    """Name of the second model."""
+    texts: tuple[str, ...]
+    """The texts."""
+    pairs: tuple[str, ...] | None
+    """Second text of each; None for single texts."""
+    labels: tuple[str, ...]
+    """Labels of both heads, those of the first model first; equal names are one label."""
+    answers: tuple[tuple[str, ...], tuple[str, ...]]
+    """The answers of the first and the second model, in the spelling of `labels`."""
+    probabilities: Float[np.ndarray, "2 texts"]
+    """Probability of each answer, of the first and the second model."""
+    confusion: Int[np.ndarray, "labels labels"]
+    """Number of texts by answer of the first model (row) and of the second (column)."""
+    changed: Int[np.ndarray, " changed"]
+    """Indices of the texts with different answers, in the order of the texts."""
+    gold: GoldComparison | None
+    """Comparison with gold labels; None without them."""
+    notices: tuple[str, ...]
+    """Notices, one sentence each."""
+
+    @property
+    def agreement(self) -> float:
+        """Share of the texts with the same answer of both models."""
+        return 1.0 - len(self.changed) / len(self.texts)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kind of each text.
+
+        With a gold label "mended" (only the second model is right), "broken" (only the first), "both right" or "both
+        wrong"; without one "same" or "changed".
+        """
+        changed = set(self.changed.tolist())
+        kinds = ["changed" if at in changed else "same" for at in range(len(self.texts))]
+        if self.gold is not None:
+            wrong = [set(each.mistakes.tolist()) for each in (self.gold.first, self.gold.second)]
+            names = {(False, False): "both right", (True, False): "mended", (False, True): "broken"}
+            for at in self.gold.first.compared.tolist():
+                kinds[at] = names.get((at in wrong[0], at in wrong[1]), "both wrong")
+        return tuple(kinds)

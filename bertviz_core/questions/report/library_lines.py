@@ -25,6 +25,12 @@ PRINTED: Mapping[str, str] = {
         "for prediction in result:   # before and after the edit\n"
         "    print([(answer.text, answer.score) for answer in prediction.answers])"
     ),
+    "answers-compared": (
+        "print(result.confusion)   # texts by answer of the first model (rows) and of the second\n"
+        "if result.gold is not None:   # there are gold labels\n"
+        "    print(result.gold.accuracy, result.gold.macro_f1, result.gold.mcnemar_p)\n"
+        "print(result.kinds)"
+    ),
     "attention": "print(result.weights, result.hidden_share)   # queries × keys, and what of each row is hidden",
     "classes-change": (
         "for prediction in result:   # before and after the edit\n"
@@ -69,6 +75,7 @@ PRINTED: Mapping[str, str] = {
         "    print(curve.order, curve.values.mean(axis=0))\n"
         "print(result.greedy.joint, result.greedy.total)"
     ),
+    "scores-compared": "print(result.gold.accuracy, result.gold.macro_f1, result.gold.mcnemar_p)",
     "sentence-vectors": "print(result.vectors)",
     "tags": "for entity in result.to_json()['entities']:\n    print(entity['label'], entity['text'], entity['score'])",
     "text-answers": "print(result.answers, result.scores)",

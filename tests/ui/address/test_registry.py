@@ -29,6 +29,8 @@ VALUES = {
 COMMANDS_ALONE = {
     ("corpus", "reader"): "the page reads the texts with the model on the left",
     ("corpus", "least"): "the page makes clusters of any size",
+    ("checkpoint", "paired"): "the page reads second texts from a column of the file",
+    ("checkpoint", "with_gold"): "the page reads labels from lines with a tab, or from a column of the file",
     ("words", "position"): "the page says target_at, as for every target at a position",
     **{
         (page, "layer"): "the page says after which layer, the command which entry of the hidden states"

@@ -25,6 +25,8 @@ from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
 from ui.views.checkpoint import cache
 from ui.views.checkpoint import controls as checkpoint_controls
+from ui.views.checkpoint.answer_lists import AnsweredTexts, answered_texts
+from ui.views.checkpoint.answers import answers_view
 from ui.views.checkpoint.layers import layers_view
 from ui.views.checkpoint.texts import BEHAVIOUR, COMPARE, COPIED, EQUAL, WHOLE_CHANGE, behaviour_code, compare_code
 from ui.widgets import controls, run_model
@@ -101,22 +103,24 @@ def models_of(comparison: CheckpointComparison | Behaviour) -> tuple[str, ...]:
 
 
 MAP = "checkpoint_changes"
-WEIGHTS, WITH_TEXT, _ = param("compared").options
+WEIGHTS, WITH_TEXT, LAYERS, ANSWERS = param("compared").options
 
 
-def settings(name: str) -> tuple[str, str, bool, str]:
-    """The other checkpoint, what is compared, and how the map is drawn."""
+def settings(name: str) -> tuple[str, str, bool, str, AnsweredTexts | None]:
+    """The other checkpoint, what is compared, how the map is drawn, and the texts that are answered."""
     other = checkpoint_controls.other_select(name, checkpoint_controls.names_with_weights(name))
-    compared = checkpoint_controls.compared_choice()
-    logarithmic, order = True, checkpoints.ORDER.options[0]
+    compared = checkpoint_controls.compared_select()
+    logarithmic, order, texts = True, checkpoints.ORDER.options[0], None
     if compared == WEIGHTS:
         with st.popover("Options"):
             logarithmic = checkpoint_controls.scale_choice()
             order = checkpoint_controls.order_choice()
-    return other, compared, logarithmic, order
+    elif compared == ANSWERS:
+        texts = answered_texts()
+    return other, compared, logarithmic, order, texts
 
 
-def view(name: str, other: str, compared: str, logarithmic: bool, order: str) -> None:
+def view(name: str, other: str, compared: str, logarithmic: bool, order: str, texts: AnsweredTexts | None) -> None:
     """The changes from this checkpoint to another."""
     options = Options(values={checkpoints.OTHER.key: other, checkpoints.ORDER.key: order})
     first, second = checkpoints.both_checkpoints(SharedModel(name), options)
@@ -130,8 +134,10 @@ def view(name: str, other: str, compared: str, logarithmic: bool, order: str) ->
         _names(comparison)
     elif compared == WITH_TEXT:
         behaviour_view(name, other)
-    else:
+    elif compared == LAYERS:
         layers_view(name, other)
+    else:
+        answers_view(name, other, texts)
 
 
 def _names(comparison: CheckpointComparison) -> None:

@@ -79,7 +79,7 @@ def keys_filter(counts: dict[str, int]) -> tuple[str, str]:
 SIMILAR_SIZES = 4
 """Number of sizes in which a model must agree to be the default for a comparison."""
 MOST_OPTIONS = 2_000
-OTHER_WIDTH, TASK_WIDTH, LABELS_WIDTH = 245, 240, 160
+OTHER_WIDTH, COMPARED_WIDTH, TASK_WIDTH, LABELS_WIDTH = 245, 225, 240, 160
 """Pixels."""
 
 
@@ -129,9 +129,9 @@ def order_choice() -> str:
     return choice(ORDER, "Order", help=words)
 
 
-def compared_choice() -> str:
-    """What is compared: the weights, the behaviour with a text, or the layers over many texts."""
-    return choice(param("compared"), "What is compared")
+def compared_select() -> str:
+    """What is compared: the weights, the behaviour with a text, or the layers or answers over many texts."""
+    return select(param("compared"), "What is compared", width=COMPARED_WIDTH)
 
 
 def tensor_select(tensor: Param, names: Sequence[str], default: str) -> str:

@@ -112,6 +112,26 @@ LAYERS = (
     "1, a model no longer tells them apart."
 )
 WRITE_TEXTS = "Write at least 4 texts, one a line; some dozens are better."
+ANSWERS = (
+    "Both heads answer every text. Accuracy is the share of texts whose answer is the gold label, macro-F1 the mean F1 "
+    "of the classes that occur. The 95 % interval of a difference comes from a paired bootstrap: as many texts are "
+    "drawn with replacement, 5,000 times, the two answers to a text always together, and the middle 95 % of the "
+    "differences are taken. McNemar's exact test asks how often as uneven a split of mended and broken texts would "
+    "occur if each were as likely as the other; texts that both answer right or both wrong do not count. A small p is "
+    "no large difference. Labels are matched by their names."
+)
+NO_HEAD = (
+    "Answers are compared between two checkpoints whose heads give one class per text, such as two classifiers. Choose "
+    "the first in the sidebar and the second under **Compare with**."
+)
+NO_TEXTS = (
+    "Write texts, one a line, or a label, a tab and a text. Copied from two columns of a spreadsheet they have it."
+)
+NO_LABELS = (
+    "Without gold labels that the heads have, only the answers are compared with each other. With them, accuracy, "
+    "macro-F1, and mended and broken texts are shown: choose the column of a file that has them, or write a label and "
+    "a tab in front of each text."
+)
 COPIED = (
     "The second is this checkpoint with its weights rounded to {rounding} as they are read; nothing is downloaded or "
     "written."

@@ -104,6 +104,29 @@ class ListFile:
         )
 
 
+def column_select(label: str, key: str, columns: Sequence[str], first: str, none: str = "") -> str:
+    """A column of a file; its name is the reader's data and not in the address.
+
+    Args:
+        label: label of the widget.
+        key: key of the widget.
+        columns: names of the columns.
+        first: the default.
+        none: label of the option without a column, whose value is ""; "" if a column must be chosen.
+    """
+    options = [*([""] if none else []), *columns]
+    keep_among(key, options, first)
+    chosen = st.selectbox(
+        label,
+        options,
+        index=options.index(first),
+        key=key,
+        persist_state="session",
+        format_func=lambda name: escape_controls(name) or none,
+    )
+    return str(chosen or "")
+
+
 def wait_for_file(place: str) -> None:
     """Request the file of a view, by its name in the link that led here.
 

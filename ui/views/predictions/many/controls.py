@@ -12,8 +12,8 @@ from bertviz_core.text import counted, quoted
 from ui.address.registry import param
 from ui.address.widgets import choice, select
 from ui.session import settings
-from ui.views.predictions.probes.controls import BOX, column_select, typed_lines
-from ui.widgets.lists.uploads import ListFile, most_megabytes
+from ui.views.predictions.probes.controls import BOX, typed_lines
+from ui.widgets.lists.uploads import ListFile, column_select, most_megabytes
 from ui.widgets.models.select import HEADS
 
 TYPED, GOLD, SECOND = "many_texts", "gold_column", "second_column"

@@ -20,11 +20,10 @@ from bertviz_core.predictions.probing.results import LabelledTexts
 from bertviz_core.questions.predictions.labelled_texts import MOST_SEEDS, POOLING, SEED
 from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.sentences.results import Pooling, SentenceTable
-from bertviz_core.text import escape_controls
 from ui.address.registry import param
-from ui.address.widgets import choice, keep_among, select, whole
+from ui.address.widgets import choice, select, whole
 from ui.session import settings
-from ui.widgets.lists.uploads import ListFile, within_upload
+from ui.widgets.lists.uploads import ListFile, column_select, within_upload
 
 TYPED, LABEL = "labelled_texts", "label_column"
 SOURCES = ("example set", "typed", "file")
@@ -105,29 +104,6 @@ def typed_lines(label: str, key: str, placeholder: str, hint: str, empty: str) -
     if not (text or "").strip():
         raise TextError(empty)
     return read_sentences("The list", within_upload(str(text)), settings())
-
-
-def column_select(label: str, key: str, columns: Sequence[str], first: str, none: str = "") -> str:
-    """A column of a file; its name is the reader's data and not in the address.
-
-    Args:
-        label: label of the widget.
-        key: key of the widget.
-        columns: names of the columns.
-        first: the default.
-        none: label of the option without a column, whose value is ""; "" if a column must be chosen.
-    """
-    options = [*([""] if none else []), *columns]
-    keep_among(key, options, first)
-    chosen = st.selectbox(
-        label,
-        options,
-        index=options.index(first),
-        key=key,
-        persist_state="session",
-        format_func=lambda name: escape_controls(name) or none,
-    )
-    return str(chosen or "")
 
 
 def pooling_select(offered: Sequence[Pooling], first_token: str | None) -> Pooling:

@@ -1,0 +1,120 @@
+"""The question how two models answer the same texts, and which answers better where gold labels are known."""
+
+from collections.abc import Sequence
+
+from bertviz_core.checkpoints.rounding import COPIES
+from bertviz_core.errors import TextError
+from bertviz_core.predictions.loading import stored_task
+from bertviz_core.predictions.probing.comparison import answer_comparison, not_compared
+from bertviz_core.predictions.probing.reading import example_set
+from bertviz_core.predictions.probing.results import AnswerComparison, TextPredictions
+from bertviz_core.predictions.probing.table import text_predictions
+from bertviz_core.questions.byte_cache import retained_nbytes
+from bertviz_core.questions.models.checkpoints import OTHER, other_name
+from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.parameters import Options, flag
+from bertviz_core.questions.predictions.labelled_texts import PAIRED, text_answers, with_pairs
+from bertviz_core.questions.question import (
+    SILENT,
+    Answer,
+    AnswerCost,
+    AnswerJob,
+    PartOfJob,
+    after,
+    long_question,
+    question,
+)
+
+WITH_GOLD = flag("with_gold", "whether each text is followed by its gold label, after its second text if there is one")
+PARAMS = (OTHER, PAIRED, WITH_GOLD)
+CLASS_TASKS = ("sequence-classification", "next-sentence")
+"""Tasks whose heads give one class per text."""
+
+
+def compared_options(
+    other: str,
+    texts: Sequence[str],
+    gold: Sequence[str] | None = None,
+    pairs: Sequence[str] | None = None,
+    task: str | None = None,
+) -> Options:
+    """Options for the comparison of two models.
+
+    Args:
+        other: name of the second model, or of a rounded copy of the first.
+        texts: the texts.
+        gold: gold label of each, "" for none; None without labels.
+        pairs: second text of each; None for single texts.
+        task: task of both heads; None for those that the checkpoints were saved with.
+    """
+    columns = [each for each in (texts, pairs, gold) if each is not None]
+    values = {OTHER.key: other}
+    values |= {PAIRED.key: "true"} if pairs is not None else {}
+    values |= {WITH_GOLD.key: "true"} if gold is not None else {}
+    return Options(tuple(cell for row in zip(*columns, strict=True) for cell in row), task=task, values=values)
+
+
+def _cost(opened: Opened, options: Options) -> AnswerCost:
+    texts, other = _columns(options)[0], other_name(options)
+    _ = opened.head(_task(opened, options))  # load before the work begins
+    if other not in COPIES:
+        second = opened.other(other)
+        _ = second.head(_task(second, options))
+    return AnswerCost(2 * len(texts), nbytes=retained_nbytes(options.texts))
+
+
+@long_question(_cost, figures=("answers-compared",), params=PARAMS, noun="texts")
+def compared_answers(
+    opened: Opened, options: Options, job: AnswerJob[Answer[AnswerComparison]]
+) -> Answer[AnswerComparison]:
+    """Answers of two models to the same texts: agreement, and with gold labels the scores and their difference."""
+    texts, pairs, gold = _columns(options)
+    other, total = other_name(options), 2 * len(texts)
+    second = opened if other in COPIES else opened.other(other)
+    first = _answers(opened, options, texts, pairs, after(job, 0, total))
+    done = after(job, len(texts), total)
+    if other in COPIES:
+        head = opened.rounded_head(_task(opened, options), COPIES[other])
+        found = text_predictions(head, opened.tokenizer, texts, pairs, progress=done)
+    else:
+        found = _answers(second, options, texts, pairs, done)
+    compared = answer_comparison(first, found, gold)
+    models = tuple(dict.fromkeys((each.source.name, each.source.revision) for each in (opened, second)))
+    return Answer(compared, models, (), compared.notices, {"answer_comparison": compared})
+
+
+@question(figures=("scores-compared",), params=PARAMS)
+def score_difference(opened: Opened, options: Options) -> Answer[AnswerComparison]:
+    """The scores of two models on the same texts, and the intervals of their differences."""
+    answer = compared_answers(opened, options, SILENT)
+    if answer.result.gold is None:
+        raise TextError("Scores need gold labels that are labels of the heads; without them only answers are compared.")
+    return answer
+
+
+def _answers(
+    opened: Opened, options: Options, texts: Sequence[str], pairs: Sequence[str] | None, job: PartOfJob
+) -> TextPredictions:
+    return text_answers(opened, with_pairs(texts, pairs, _task(opened, options)), job).result
+
+
+def _task(opened: Opened, options: Options) -> str:
+    """Task of a head; raises TextError before any run if its answers are no classes."""
+    task = options.task or stored_task(opened.source)
+    if task not in CLASS_TASKS:
+        raise not_compared(opened.source.name, task)
+    return task
+
+
+def _columns(options: Options) -> tuple[tuple[str, ...], tuple[str, ...] | None, tuple[str, ...] | None]:
+    """Texts, second texts and gold labels; by default the texts and labels of the example set."""
+    if not options.texts:
+        examples = example_set()
+        return examples.texts, None, examples.labels
+    paired, with_gold = options.flag(PAIRED), options.flag(WITH_GOLD)
+    step = 1 + paired + with_gold
+    if len(options.texts) % step:
+        raise TextError(f"{len(options.texts):,} texts came, and each needs {step}: its second text or gold label too.")
+    texts = options.texts[::step]
+    same = None if options.pair is None else (options.pair,) * len(texts)
+    return texts, options.texts[1::step] if paired else same, options.texts[step - 1 :: step] if with_gold else None

@@ -1,0 +1,133 @@
+"""Format the answers of two models to the same texts as JSON, text tables and data frames."""
+
+from typing import Any
+
+import pandas as pd
+
+from bertviz_core.predictions.probing.results import AnswerComparison, ScorePair
+from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
+from bertviz_core.text import counted, escape_controls, shortened
+
+MAX_ROWS, MAX_LABELS = 30, 12
+"""Maximum number of texts, and of rows of the confusion matrix, in a terminal."""
+MAX_TEXT_CHARACTERS = 70
+LISTED = ("changed", "mended", "broken", "both wrong", "both right", "all")
+"""Parts of the texts that can be listed."""
+
+
+def answer_comparison_json(compared: AnswerComparison) -> dict[str, Any]:
+    """The JSON object of the comparison; scores only with gold labels, texts as indices of `answers`."""
+    frame = answer_comparison_frame(compared)
+    value: dict[str, Any] = {
+        "first": compared.first,
+        "second": compared.second,
+        "texts": len(compared.texts),
+        "agreement": compared.agreement,
+        "labels": compared.labels,
+        "confusion": compared.confusion,
+        "changed": compared.changed,
+    }
+    if compared.gold is not None:
+        gold = compared.gold
+        value |= {
+            "compared": len(gold.first.compared),
+            "accuracy": _score(gold.accuracy),
+            "macro_f1": _score(gold.macro_f1),
+            "mcnemar_p": gold.mcnemar_p,
+            "mended": gold.mended,
+            "broken": gold.broken,
+        }
+    answers = frame.rename(columns=lambda name: name.replace(" ", "_")).to_dict("records")
+    return {**value, "answers": answers, "notices": compared.notices}
+
+
+def answer_comparison_lines(compared: AnswerComparison) -> list[str]:
+    """The scores with their differences, one model's answers against the other's, and the texts that changed."""
+    count = counted(len(compared.texts), "text")
+    names = escape_controls(f"{compared.first} and {compared.second}")
+    lines = [f"answers of {names} to {count}: the same to {compared.agreement:.1%}"]
+    if compared.gold is not None:
+        gold = compared.gold
+        rows = [_score_row("accuracy", gold.accuracy), _score_row("macro-F1", gold.macro_f1)]
+        header = (f"of {counted(len(gold.first.compared), 'text')}", "first", "second", "difference", "95 % interval")
+        mended, broken = len(gold.mended), len(gold.broken)
+        lines += ["", *aligned([header, *rows], "lrrrr"), ""]
+        lines.append(f"{mended:,} mended, {broken:,} broken; McNemar's exact test: p = {gold.mcnemar_p:.4f}")
+    lines += _confusion_lines(compared)
+    frame = answer_comparison_frame(compared)
+    parts = ("changed",) if compared.gold is None else ("mended", "broken")
+    listed = [place for part in parts for place in listed_texts(compared, part)]
+    columns = [name for name in ("kind", "gold label", "first", "second", "text") if name in frame]
+    shown = [[printable_token(str(cell)) for cell in row] for row in frame.loc[listed[:MAX_ROWS], columns].to_numpy()]
+    for row, place in zip(shown, listed, strict=False):
+        row[-1] = shortened(escape_controls(compared.texts[place]), MAX_TEXT_CHARACTERS)
+    lines += ["", *aligned([columns, *shown], "l" * len(columns))] if listed else []
+    if len(listed) > MAX_ROWS:
+        lines.append(f"... and {len(listed) - MAX_ROWS:,} more; --json prints all")
+    return lines
+
+
+def answer_comparison_frame(compared: AnswerComparison) -> pd.DataFrame:
+    """One row per text: text, second text, gold label, both answers, kind, and the probability of each answer."""
+    columns: dict[str, Any] = {"text": compared.texts}
+    if compared.pairs is not None:
+        columns["second text"] = compared.pairs
+    if compared.gold is not None:
+        columns["gold label"] = compared.gold.first.gold
+    columns |= {"first": compared.answers[0], "second": compared.answers[1], "kind": compared.kinds}
+    first, second = compared.probabilities.astype(float)
+    return pd.DataFrame({**columns, "first probability": first, "second probability": second})
+
+
+def score_frame(compared: AnswerComparison) -> pd.DataFrame:
+    """One row for accuracy and macro-F1: both scores, their difference and the ends of its interval; 0 to 1.
+
+    Raises:
+        ValueError: there are no gold labels.
+    """
+    if compared.gold is None:
+        raise ValueError("there are no gold labels")
+    rows = [("accuracy", compared.gold.accuracy), ("macro-F1", compared.gold.macro_f1)]
+    numbers = [(name, each.first, each.second, each.difference, each.low, each.high) for name, each in rows]
+    return pd.DataFrame(numbers, columns=["score", "first", "second", "difference", "low", "high"])
+
+
+def listed_texts(compared: AnswerComparison, part: str) -> list[int]:
+    """Indices of the texts of a part of the list.
+
+    Mended texts come first, then broken ones, by the confidence of the second model; others keep their order.
+
+    Args:
+        compared: the comparison.
+        part: "changed" for the texts with different answers, "all", or a kind of text.
+    """
+    first = [] if compared.gold is None else [*compared.gold.mended.tolist(), *compared.gold.broken.tolist()]
+    kinds, changed = compared.kinds, set(compared.changed.tolist())
+    places = range(len(kinds))
+    if part == "all":
+        return list(places)
+    if part == "changed":
+        return [*first, *(place for place in places if place in changed.difference(first))]
+    if part in ("mended", "broken"):
+        return [place for place in first if kinds[place] == part]
+    return [place for place in places if kinds[place] == part]
+
+
+def _score(score: ScorePair) -> dict[str, Any]:
+    numbers = {"first": score.first, "second": score.second, "difference": score.difference}
+    return {**numbers, "interval": [score.low, score.high]}
+
+
+def _score_row(name: str, score: ScorePair) -> tuple[str, ...]:
+    difference, low, high = (
+        f"{'+' if each > 0 else ''}{number_cell(each)}" for each in (score.difference, score.low, score.high)
+    )
+    return name, number_cell(score.first), number_cell(score.second), difference, f"{low} to {high}"
+
+
+def _confusion_lines(compared: AnswerComparison) -> list[str]:
+    if len(compared.labels) > MAX_LABELS:
+        return []
+    labels = [printable_token(label) for label in compared.labels]
+    rows = [(label, *map(str, row)) for label, row in zip(labels, compared.confusion.tolist(), strict=True)]
+    return ["", "answers of the first (rows) and the second", *aligned([("", *labels), *rows], "l" + "r" * len(labels))]

@@ -1,0 +1,124 @@
+"""Widgets of two models' answers: the texts with their gold labels, and the part of them that is listed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from bertviz_core.predictions.probing.reading import EXAMPLE_SET, LABEL_COLUMNS, example_set, gold_column
+from bertviz_core.predictions.probing.results import AnswerComparison
+from bertviz_core.questions.tables.compared_answers import LISTED, listed_texts
+from bertviz_core.sentences.reading.lists import read_sentences
+from bertviz_core.sentences.results import SentenceTable
+from ui.address.registry import param
+from ui.address.widgets import choice, select
+from ui.session import settings
+from ui.widgets.lists.uploads import ListFile, column_select, most_megabytes, within_upload
+
+FILE, BOX = ListFile("answers"), 480
+TYPED, OPENED, TABLE = "answered_texts", "answers_opened", "answers_table"
+"""Session keys: the typed texts, the index of the open text, the table of texts."""
+NO_GOLD, NO_SECOND = "none: no gold labels", "none: single texts"
+ANY = "any label"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnsweredTexts:
+    """Texts that two models answer."""
+
+    name: str
+    """Where they come from, as the end of a sentence."""
+    texts: tuple[str, ...]
+    """The texts; () for those of the example set."""
+    gold: tuple[str, ...] | None = None
+    """The gold label of each, "" for none; None without labels."""
+    pairs: tuple[str, ...] | None = None
+    """The second text of each; None for single texts."""
+    notices: tuple[str, ...] = ()
+    """Notices from reading them."""
+
+
+def answered_texts() -> AnsweredTexts | None:
+    """The texts of this session, behind a button that opens their panel; None before they are written or uploaded.
+
+    Raises:
+        BertvizError: the texts cannot be read.
+    """
+    with st.popover("Texts", icon=":material/edit_note:", key="answers_box"), st.container(width=BOX):
+        source = param("answers_from")
+        chosen = choice(source, "Texts", label_visibility="collapsed")
+        if chosen == source.options[0]:
+            examples = example_set()
+            labels = f"{', '.join(examples.classes[:-1])} and {examples.classes[-1]}"
+            st.caption(f"{len(examples.texts)} short English sentences with the labels {labels} (*{EXAMPLE_SET}*).")
+            return AnsweredTexts(f"of the example set {EXAMPLE_SET}", ())
+        return _typed() if chosen == source.options[1] else _from_file()
+
+
+def _typed() -> AnsweredTexts | None:
+    typed = st.text_area(
+        "Texts, one a line",
+        key=TYPED,
+        height=220,
+        persist_state="session",
+        placeholder="one text a line, or: label<tab>text",
+    )
+    if not (typed or "").strip():
+        return None
+    table = read_sentences("The list", within_upload(str(typed)), settings())
+    parted = [line.partition("\t") for line in table.sentences]
+    if not all(tab for _, tab, _ in parted):
+        return AnsweredTexts("of your own list", table.sentences, notices=table.notices)
+    gold, texts = tuple(label.strip() for label, _, _ in parted), tuple(text.strip() for _, _, text in parted)
+    return AnsweredTexts("of your own list", texts, gold, notices=table.notices)
+
+
+def _from_file() -> AnsweredTexts | None:
+    table = FILE.table(
+        "A table with a column of texts and one of gold labels, its column names in the first row; at most "
+        f"{settings().max_sentences:,} texts and {most_megabytes()} MB. It stays on this server."
+    )
+    return None if table is None else _of_table(table)
+
+
+def _of_table(table: SentenceTable) -> AnsweredTexts:
+    names = [str(name) for name in table.frame.columns]
+    usual = next((name for wanted in LABEL_COLUMNS for name in names if name.lower() == wanted), "")
+    gold = column_select("Gold labels", "answers_gold", names, usual, NO_GOLD) if names else ""
+    second = column_select("Second text", "answers_second", names, "", NO_SECOND) if names else ""
+    labels, pairs = (gold_column(table, name) if name else None for name in (gold, second))
+    return AnsweredTexts(f"of {table.name}", table.sentences, labels, pairs, table.notices)
+
+
+def listed_select(compared: AnswerComparison) -> list[int]:
+    """Indices of the listed texts, by their kind and label."""
+    kinds = {"changed", "all", *compared.kinds}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        part = choice(param("answers_listed"), "Texts listed", [each for each in LISTED if each in kinds])
+        label = select(param("answers_label"), "Label", [ANY, *compared.labels], width=200)
+    listed = listed_texts(compared, part)
+    if label == ANY:
+        return listed
+    columns = [*compared.answers, *(() if compared.gold is None else (compared.gold.first.gold,))]
+    return [place for place in listed if any(column[place] == label for column in columns)]
+
+
+def opened_select(listed: Sequence[int]) -> int:
+    """Index of the open text."""
+    stored = st.session_state.get(OPENED)
+    if isinstance(stored, int) and stored > len(listed):
+        st.session_state[OPENED] = 1
+    label = f"Open text, 1 to {len(listed):,} of those listed"
+    words = "A click on a row of the table chooses it, too."
+    place = st.number_input(
+        label, 1, len(listed), 1, step=1, key=OPENED, persist_state="session", width=BOX, help=words
+    )
+    return listed[int(place) - 1]
+
+
+def take_row() -> None:
+    """Open the text of the selected row."""
+    event = st.session_state.get(TABLE)
+    rows = event["selection"]["rows"] if event else []
+    if rows:
+        st.session_state[OPENED] = int(rows[0]) + 1
