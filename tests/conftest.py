@@ -39,8 +39,13 @@ hypothesis.settings.load_profile("same")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the examples outside a test's sample as slow."""
+    """Mark the examples outside a test's sample as slow, and put the browser tests first.
+
+    An idle process takes tests from the end of another's list. Browser tests there would start a further browser and
+    dashboard in each process.
+    """
     leave_to_the_slow(items)
+    items.sort(key=lambda item: item.get_closest_marker("browser") is None)
 
 
 @pytest.hookimpl(wrapper=True)

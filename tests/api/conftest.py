@@ -1,7 +1,6 @@
 """Fixtures of the tests of the public interface: a user's folder with a classifier and a corpus."""
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bertviz_core.cli import app
 from tests.cli import conftest as commands
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.labels import NAMES, named
@@ -21,8 +21,8 @@ The striker scored twice.,sport
 Banks raised the price of credit.,economy
 """
 Printed = Callable[..., Any]
-command = commands.command
-"""The fixture of the command line's tests."""
+command, bundled_in_memory = commands.command, commands.bundled_in_memory
+"""The fixtures of the command line's tests."""
 
 
 @pytest.fixture
@@ -45,20 +45,17 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "corpora").mkdir()
     (place / "news.csv").write_text(NEWS)
     embed = ("corpus", "embed", "all-MiniLM-L6-v2", "news.csv", "-o", "corpora/news")
-    root = str(Path(__file__).parents[2])
-    done = subprocess.run(
-        [sys.executable, "-m", "bertviz_core", *embed],
-        cwd=place,
-        env={"PYTHONPATH": root},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        patch.setattr(sys, "argv", ["bertviz_core", *embed])
+        with pytest.raises(SystemExit) as end:
+            app.main()
+    assert not end.value.code
     return place
 
 
 @pytest.fixture
-def in_workplace(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def in_workplace(workplace: Path, bundled_in_memory: None, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The same folder as the working directory, with the Hub switched off."""
     monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
     monkeypatch.chdir(workplace)

@@ -27,6 +27,7 @@ ARGUMENTS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--process-per-site",  # further tabs of a profile share its compiled code
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 WAIT_MS = 30_000
@@ -93,14 +94,18 @@ def _wait_for_health(url: str, server: "subprocess.Popen[bytes]", log: Path) -> 
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[str]:
-    """A dashboard with a corpus, shared by most tests; it has run a model, so that no test waits for its imports."""
+def server(tmp_path_factory: pytest.TempPathFactory, shared_tab: Page) -> Iterator[str]:
+    """A dashboard with a corpus, shared by most tests; it has run a model, so that no test waits for its imports.
+
+    The shared tab is its first visitor, and compiles the client's code meanwhile.
+    """
     home = tmp_path_factory.mktemp("home")
     make_corpus(home / "corpora" / "made", 400, seeded_vectors(0))
     with serving(home) as url:
-        with new_tab(browser) as first:
-            first.goto(url)
-            first.locator(".journey svg").wait_for(timeout=COLD_MS)
+        shared_tab.goto(url)
+        shared_tab.locator(".journey svg").wait_for(timeout=COLD_MS)
+        shared_tab.evaluate("localStorage.clear(); sessionStorage.clear()")
+        shared_tab.goto("about:blank")
         yield url
 
 
@@ -234,11 +239,26 @@ def new_tab(browser: Browser) -> Iterator[Page]:
     context.close()
 
 
+@contextmanager
+def another_tab(beside: Page) -> Iterator[Page]:
+    """An empty tab of the same profile, which shares the compiled code of the client."""
+    found = beside.context.new_page()
+    found.set_default_timeout(WAIT_MS)
+    yield found
+    found.close()
+
+
 @pytest.fixture(scope="session")
-def tab(browser: Browser) -> Iterator[Page]:
+def shared_tab(browser: Browser) -> Iterator[Page]:
     """One tab of 1400 x 900 for all tests, so that the client's code is downloaded and compiled once."""
     with new_tab(browser) as found:
         yield found
+
+
+@pytest.fixture
+def tab(shared_tab: Page) -> Page:
+    """The tab of a test: the shared one, unless its file replaces this fixture."""
+    return shared_tab
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
-from tests.browser.conftest import new_tab, serving
+from tests.browser.conftest import COLD_MS, new_tab, serving
 
 pytestmark = pytest.mark.browser
 HOSTILE = "A \"bank\" & a 'river' </iframe><script>alert(1)</script> &amp;"
@@ -117,7 +117,7 @@ def test_the_code_is_one_frame_whatever_is_typed(page: Page, embedded: str, host
 
 def test_a_frame_shows_the_view_with_its_controls_and_a_way_to_all_of_it(page: Page, embedded: str, host: Host) -> None:
     page.goto(f"{embedded}/attention?layer=2&head=5")
-    expect(page.locator(".stage[data-shown='2.5']")).to_be_visible()
+    expect(page.locator(".stage[data-shown='2.5']")).to_be_visible(timeout=COLD_MS)
     code, alone = code_of(page), code_of(page, "the figure alone")
     frame = shown(page, host, alone)
     expect(frame.locator(".stage[data-shown='2.5']")).to_be_visible()

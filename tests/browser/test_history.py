@@ -8,19 +8,20 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import WAIT_MS, new_tab
+from tests.browser.conftest import WAIT_MS, another_tab
 from tests.browser.test_share_every_control import settled
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def tab(browser: Browser) -> Iterator[Page]:
+def tab(shared_tab: Page) -> Iterator[Page]:
     """A tab without history: a browser keeps 50 entries per tab, and the tab shared by most tests has more.
 
-    Its number of entries would stay 50 whatever is opened.
+    Its number of entries would stay 50 whatever is opened. It has the profile of the shared tab, whose code is
+    compiled.
     """
-    with new_tab(browser) as found:
+    with another_tab(shared_tab) as found:
         yield found
 
 

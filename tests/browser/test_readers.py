@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import new_tab, serving
+from tests.browser.conftest import another_tab, new_tab, serving
 
 pytestmark = pytest.mark.browser
 
@@ -25,15 +25,15 @@ def waits(page: Page, url: str) -> None:
 def test_work_ends_when_the_last_tab_that_waits_for_it_is_closed(browser: Browser, jobs_server: str) -> None:
     with new_tab(browser) as looking:
         looking.goto(f"{jobs_server}/?look=1")
-        with new_tab(browser) as first:
+        with another_tab(looking) as first:
             waits(first, jobs_server)
-            with new_tab(browser) as second:
+            with another_tab(looking) as second:
                 waits(second, jobs_server)
             expect(looking.get_by_text("jobs: running", exact=True)).to_be_visible()
             first.reload()
             waits(first, jobs_server)
             expect(looking.get_by_text("jobs: running", exact=True)).to_be_visible()
         expect(looking.get_by_text("jobs: left", exact=True)).to_be_visible()
-        with new_tab(browser) as again:
+        with another_tab(looking) as again:
             waits(again, jobs_server)
             expect(looking.get_by_text("jobs: left running", exact=True)).to_be_visible()

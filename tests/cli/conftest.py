@@ -3,11 +3,15 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import pytest
 
 from bertviz_core.cli import app
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.questions.opened import OpenedModel
+from bertviz_core.settings import Settings
 
 
 class Done(NamedTuple):
@@ -21,7 +25,7 @@ class Done(NamedTuple):
 Command = Callable[..., Done]
 
 
-def alone(*arguments: str | bytes) -> "subprocess.CompletedProcess[str]":
+def alone(*arguments: str) -> "subprocess.CompletedProcess[str]":
     """Run the command line in a new process, like a shell."""
     command = [sys.executable, "-m", "bertviz_core", *arguments]
     environment = {
@@ -33,8 +37,36 @@ def alone(*arguments: str | bytes) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, capture_output=True, encoding="utf-8", env=environment, check=False)
 
 
+_bundled: dict[tuple[str, Settings], LoadedModel] = {}
+"""Bundled models in memory, by name and settings."""
+
+
 @pytest.fixture
-def command(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Command:
+def bundled_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Load each bundled model once for all commands with the same settings, as the sessions of a dashboard do.
+
+    A load takes half a second, most of it for the digest of the file and the copy of the weights. Rounded copies and
+    models in folders are loaded anew.
+    """
+    load: Callable[[OpenedModel], LoadedModel] = vars(OpenedModel)["loaded"].func
+
+    def loaded(opened: OpenedModel) -> LoadedModel:
+        if opened.source.kind != "bundled":
+            return load(opened)
+        key = opened.source.name, opened.settings
+        if key not in _bundled:
+            _bundled[key] = load(opened)
+        return _bundled[key]
+
+    shared = cached_property(loaded)
+    shared.__set_name__(OpenedModel, "loaded")
+    monkeypatch.setattr(OpenedModel, "loaded", shared)
+
+
+@pytest.fixture
+def command(
+    capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, bundled_in_memory: None
+) -> Command:
     """Run a command, and capture its output."""
     monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
 

@@ -16,9 +16,9 @@ from tests.cli.conftest import Command
 MODEL, TEXT, OTHER = "all-MiniLM-L6-v2", "a kitten's nap \u00e9", "another text"
 COMMANDS = {
     "tokens": (TEXT,), "tokens of a pair": (OTHER, "--pair", TEXT), "hidden": (TEXT, "--layer", "0"),
-    "attention": (TEXT, "--layer", "0", "--head", "0"), "similarity": (TEXT, OTHER), "word-pairs": (OTHER, TEXT),
-    "words": (TEXT, "--pair", OTHER), "causes": (OTHER, "--pair", TEXT, "--kind", "gradient"),
-    "compare": (MODEL, "--text", TEXT),
+    "attention": (TEXT, "--layer", "0", "--head", "0"), "similarity": (TEXT, OTHER),
+    "word-pairs": (OTHER, TEXT, "--from-layer", "5"), "words": (TEXT, "--pair", OTHER),
+    "causes": (OTHER, "--pair", TEXT, "--kind", "gradient"), "compare": (MODEL, "--text", TEXT),
 }  # fmt: skip
 """Command -> its arguments after the model."""
 
