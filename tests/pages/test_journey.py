@@ -39,6 +39,19 @@ def test_the_drawing_begins_closed_at_the_longest_word_with_its_numbers_in_a_tab
     assert len(sent["stages"]) == 8
 
 
+def test_heads_of_an_open_layer_and_the_next_layer_are_sent_before_they_are_opened() -> None:
+    sent = [each.proto.bytes for each in opened("journey", layer="4").get("bidi_component") if "parts" in name_of(each)]
+    headers = [json.loads(each[4 : 4 + int.from_bytes(each[:4], "little")]) for each in sent]
+    kinds = [[(part["kind"], part["layer"]) for part in each["parts"]] for each in headers]
+    assert kinds == [[("head", 4)] * 12, [("layer", 5), *[("head", 5)] * 12]]
+    (last,) = [each for each in opened("journey", layer="5").get("bidi_component") if "next" in each.proto.id]
+    assert json.loads(last.proto.bytes[4 : 4 + int.from_bytes(last.proto.bytes[:4], "little")])["parts"] == []
+
+
+def name_of(component: Any) -> str:
+    return str(component.proto.component_name)
+
+
 def test_the_table_has_the_strongest_key_before_and_after_a_change() -> None:
     masked = open_model("all-MiniLM-L6-v2").trace("I love my [MASK] python.")
     (frame,) = opened("journey", journey_table="true", change="mask-4").dataframe

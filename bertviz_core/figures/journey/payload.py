@@ -184,7 +184,9 @@ def journey_payload(
 
 
 def parts_payload(
-    journey: Journey, openings: Iterable[LayerOpening | HeadOpening], change: DrawnChange | None = None
+    journey: Journey,
+    openings: Iterable[EmbeddingOpening | LayerOpening | HeadOpening],
+    change: DrawnChange | None = None,
 ) -> bytes:
     """Build a message of details alone, for parts that may be opened next.
 

@@ -130,14 +130,11 @@ def head_opening(opened: Opened, options: Options) -> Answer[HeadOpening]:
 
 
 @question(params=(LAYER, HEAD, QUERY, RIBBON))
-def next_openings(opened: Opened, options: Options) -> Answer[tuple[LayerOpening | HeadOpening, ...]]:
-    """Details that a reader may open next: a layer's heads and the next layer, or the keys of a head with ribbons."""
+def next_openings(opened: Opened, options: Options) -> Answer[tuple[HeadOpening, ...]]:
+    """Details that a reader may open next: every head of a layer, or the keys of a head that have ribbons."""
     made, part = run(opened, options), layer_opening(opened, options).result
     if options.values.get(HEAD.key) is None:
-        heads, layer = tuple(_opened_heads(opened, made.result, part)), part.layer + 1
-        if layer == made.result.num_hidden_layers:
-            return made.of(heads)
-        return made.of((*heads, _opened_layer(opened, made.result, layer, part.token)))
+        return made.of(tuple(_opened_heads(opened, made.result, part)))
     head = options.numbered("head", len(part.rows), 0, opened.name)
     weighted = part.weighted if options.choice(RIBBON) == "weighted" else None
     keys = ribbons((part.rows if weighted is None else weighted)[head]).keys

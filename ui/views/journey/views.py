@@ -74,6 +74,8 @@ def drawing_view(name: str, journey: Journey, target: ChosenTarget | None, endin
             code = journey_code(name, journey.tokens, {} if both is None else change_values())
             words = WORDS + ("" if both is None else CHANGED) + ("" if ending is None else RESTS_ON)
             explained(DRAWING, words, code)
+    if openings and path.head is None:  # last, since the reader may not open it
+        journey_parts(parts_payload(drawn, _next_layer(run, drawn, path), change), f"{DRAWING}_next")
 
 
 def _files(name: str, journey: Journey, path: Path, ending: Ending | None, change: DrawnChange | None) -> None:
@@ -134,7 +136,18 @@ def _openings(opened: Opened, journey: Journey, path: Path) -> list[EmbeddingOpe
     return found
 
 
-def _next_openings(opened: Opened, journey: Journey, path: Path) -> tuple[LayerOpening | HeadOpening, ...]:
+def _next_layer(
+    opened: Opened, journey: Journey, path: Path
+) -> tuple[EmbeddingOpening | LayerOpening | HeadOpening, ...]:
+    """Compute the layer after the open one and its heads, so that stepping through the layers does not wait."""
+    layer = int(path.open) + 1 if path.open.isdecimal() else journey.layers
+    if layer >= journey.layers:
+        return ()
+    following = Path(path.token, str(layer))
+    return (*_openings(opened, journey, following), *_next_openings(opened, journey, following))
+
+
+def _next_openings(opened: Opened, journey: Journey, path: Path) -> tuple[HeadOpening, ...]:
     """Compute what can be opened in the open part; nothing where this model has no such parts."""
     tokens, ribbon = journey.tokens, questions.RIBBON
     if tokens is None:
