@@ -11,6 +11,7 @@ from typing import NamedTuple
 import pandas as pd
 import pytest
 import torch
+from scipy.stats import binomtest
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
@@ -21,7 +22,7 @@ from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions import compared_answers as asked
 from bertviz_core.questions.predictions.labelled_texts import text_answers, with_pairs
-from bertviz_core.questions.tables.compared_answers import listed_texts, score_frame
+from bertviz_core.questions.tables.compared_answers import listed_texts, p_value_text, score_frame
 from bertviz_core.settings import Settings
 from tests.cli.conftest import Command
 from tests.helpers.tiny_heads import save_tiny_head
@@ -96,10 +97,23 @@ def test_the_lines_have_the_scores_and_name_the_changed_texts(run: Command, two:
     assert f"to 64 texts: the same to {agreement:.1%}" in out
     (accuracy,) = [line for line in out.splitlines() if line.startswith("accuracy ")]
     assert accuracy.split()[1:3] == [f"{accuracy_score(GOLD[1:], each[1:]):.4f}" for each in (two.one, two.other)]
-    assert "McNemar's exact test: p = " in out
+    right = [
+        [answer == label for answer, label in zip(each[1:], GOLD[1:], strict=True)] for each in (two.one, two.other)
+    ]
+    mended, broken = (
+        sum(one != way and other == way for one, other in zip(*right, strict=True)) for way in (True, False)
+    )
+    expected = binomtest(mended, mended + broken).pvalue if mended + broken else 1
+    assert f"{mended} mended, {broken} broken; McNemar's exact test: p {p_value_text(expected)}" in out
     rows = [line for line in out.splitlines() if line.startswith(("mended ", "broken "))]
     assert rows
     assert all(any(text in row for text in TEXTS) for row in rows)
+
+
+def test_a_small_p_value_is_not_printed_as_0() -> None:
+    assert [p_value_text(value) for value in (1.0, 0.0314, 0.001, 0.0009, 0.0)] == [
+        "= 1.000", "= 0.031", "= 0.001", "< 0.001", "< 0.001",
+    ]  # fmt: skip
 
 
 def test_without_gold_labels_only_the_answers_are_compared(run: Command, two: Two) -> None:

@@ -41,6 +41,11 @@ def answer_comparison_json(compared: AnswerComparison) -> dict[str, Any]:
     return {**value, "answers": answers, "notices": compared.notices}
 
 
+def p_value_text(value: float) -> str:
+    """A p-value with its sign of comparison: "= 0.031", or "< 0.001" for one that would be printed as 0."""
+    return f"= {value:.3f}" if value >= 0.001 else "< 0.001"
+
+
 def answer_comparison_lines(compared: AnswerComparison) -> list[str]:
     """The scores with their differences, one model's answers against the other's, and the texts that changed."""
     count = counted(len(compared.texts), "text")
@@ -52,7 +57,7 @@ def answer_comparison_lines(compared: AnswerComparison) -> list[str]:
         header = (f"of {counted(len(gold.first.compared), 'text')}", "first", "second", "difference", "95 % interval")
         mended, broken = len(gold.mended), len(gold.broken)
         lines += ["", *aligned([header, *rows], "lrrrr"), ""]
-        lines.append(f"{mended:,} mended, {broken:,} broken; McNemar's exact test: p = {gold.mcnemar_p:.4f}")
+        lines.append(f"{mended:,} mended, {broken:,} broken; McNemar's exact test: p {p_value_text(gold.mcnemar_p)}")
     lines += _confusion_lines(compared)
     frame = answer_comparison_frame(compared)
     parts = ("changed",) if compared.gold is None else ("mended", "broken")

@@ -13,7 +13,7 @@ from bertviz_core.figures.checkpoints.compared_answers import (
 from bertviz_core.predictions.probing.results import AnswerComparison, GoldComparison
 from bertviz_core.questions.predictions.compared_answers import compared_answers, compared_options
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.questions.tables.compared_answers import answer_comparison_frame, score_frame
+from bertviz_core.questions.tables.compared_answers import answer_comparison_frame, p_value_text, score_frame
 from bertviz_core.text import counted
 from ui.cache.shared_model import SharedModel
 from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
@@ -77,7 +77,7 @@ def _scores(compared: AnswerComparison, gold: GoldComparison) -> None:
         st.metric("Macro-F1", f"{macro_f1.first:.3f} → {macro_f1.second:.3f}", help="Mean F1 of the classes.")
         st.metric("Mended", f"{len(gold.mended):,}", help="The first model is wrong, the second right.")
         st.metric("Broken", f"{len(gold.broken):,}", help="The first model is right, the second wrong.")
-        st.metric("McNemar's p", f"{gold.mcnemar_p:.3f}", help="Exact test of equal accuracy.")
+        st.metric("McNemar's p", p_value_text(gold.mcnemar_p).removeprefix("= "), help="Exact test of equal accuracy.")
         st.metric("Same answer", f"{compared.agreement:.1%}", help="Of all texts, right or wrong.")
     st.markdown(f"Accuracy changes by **{interval_words(accuracy)}**. {verdict(gold)}")
     spec, filename = scores_compared_figure(compared), f"scores {compared.first} {compared.second}"
