@@ -42,7 +42,8 @@ def forward(
                 f"A text is too long for the memory of {where} ({first_line(error)}); give a shorter one."
             ) from error
         raise UnsupportedModelError(
-            f"{loaded.name!r} ({loaded.model_type}) cannot be run on a text alone: {first_line(error)}"
+            f"{loaded.name!r} ({loaded.model_type}) cannot be run on a text alone: {first_line(error).rstrip('.')}. It "
+            "needs more than a text, or its config does not fit its class; choose another model."
         ) from error
     if not isinstance(output, Mapping):
         raise UnsupportedModelError(
