@@ -50,10 +50,8 @@ def test_ribbons_cells_and_keys_are_those_of_words_and_of_tokens_when_chosen(pag
     assert float(held[1]) == pytest.approx(sum(row[group].sum() for group in several), abs=6e-4)
     turns = model.journey(TEXT).to_pandas().set_index(["layer", "token"])["turn"]
     column = page.locator(".journey svg g.tipped:has(> image)").nth(1)
-    box = column.bounding_box()
-    assert box is not None
-    lane = groups.index(several[0])
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + (lane + 0.5) * box["height"] / len(groups))
+    height = page.locator(".journey").evaluate("root => root.view.plan.lanes[0].h")
+    column.hover(position={"x": 4, "y": (groups.index(several[0]) + 0.5) * height})
     mean = np.mean([turns[0, position] for position in several[0]])
     expect(page.locator(".journey .tip")).to_contain_text(f"turn of the vector {mean:.3f}, mean of the pieces")
     page.get_by_label("A lane is a").select_option("token")
