@@ -232,6 +232,7 @@ def test_the_first_new_token_is_chosen_only_where_the_chosen_one_is_gone(page: P
     compare(page, "I really love my cat snake.")
     expect(page.locator("[data-name='Token 2: really, new'][aria-pressed='true']")).to_be_visible()
     compare(page, "They really love my snake.")
+    expect(page.locator("[data-name='Token 1: they, new']")).to_be_visible()
     expect(page.locator("[data-name='Token 2: really, new'][aria-pressed='true']")).to_be_visible()
     compare(page, DEFAULT_TEXT)
     expect(page.locator("[data-name='Token 1: i'][aria-pressed='true']")).to_be_visible()
