@@ -27,6 +27,18 @@ INSIDE = """(svg) => {
 }"""
 
 
+def test_the_way_into_the_guide_covers_no_word_of_the_question(page: Page, server: str) -> None:
+    page.set_viewport_size({"width": 1366, "height": 768})
+    opened(page, server, pair="I love coding in python.")
+    words = page.get_by_text("both texts in one run")
+    expect(words).to_be_visible()
+    ends = words.evaluate(
+        "(node) => { const all = document.createRange(); all.selectNodeContents(node.closest('p')); "
+        "return Math.max(...[...all.getClientRects()].map(({ right }) => right)); }"
+    )
+    assert ends < page.locator(".st-key-tour_entry").evaluate("(node) => node.getBoundingClientRect().left")
+
+
 def test_cells_have_numbers_up_to_24_tokens_and_tell_them_at_the_pointer_beyond(page: Page, server: str) -> None:
     way = open_model("all-MiniLM-L6-v2").journey
     for text, numbers in ((FEW, True), (SEVERAL, False)):

@@ -52,6 +52,17 @@ def name_of(component: Any) -> str:
     return str(component.proto.component_name)
 
 
+def test_what_a_closed_field_contained_before_the_text_changed_is_no_edit() -> None:
+    at = opened("journey")
+    at.text_area(key="text").set_value("Dogs bark loudly.").run()
+    at.text_area(key="edited").set_value(DEFAULT_TEXT).run()  # as a browser sends it once more
+    assert header(at)["change"] is None
+    assert header(at)["text"] == "Dogs bark loudly."
+    assert at.text_area(key="edited").value == "Dogs bark loudly."
+    at.text_area(key="edited").set_value("Cats bark loudly.").run()
+    assert header(at)["change"]["sentence"].startswith("The text is edited: “Dogs” → “Cats”")
+
+
 def test_the_table_has_the_strongest_key_before_and_after_a_change() -> None:
     masked = open_model("all-MiniLM-L6-v2").trace("I love my [MASK] python.")
     (frame,) = opened("journey", journey_table="true", change="mask-4").dataframe

@@ -30,6 +30,8 @@ EDITS = "journey_edits"
 even if the browser has not been told yet that the one before was open."""
 COMPARED = "journey_compared"
 """The edited text that was compared last."""
+LEFT = "journey_edit_left"
+"""What the field contained when the text changed. A browser keeps it for a closed field, and sends it once more."""
 SHOWN = "journey_tokens"
 """The tokens that the drawing shows, of the text or of its edited version."""
 HELP = "Change, add or remove words: the drawing then shows this text, and its cells the difference from the text."
@@ -38,16 +40,21 @@ HELP = "Change, add or remove words: the drawing then shows this text, and its c
 def edit_button(name: str) -> None:
     """Show a button that opens a field for the edited text, with which the drawing of a model is compared."""
     text = controls.text()
-    if stored(f"{EDITED.key}_of", text) != text and st.query_params.get(CHANGE.key) == TEXT:
-        put(CHANGE.key, None)
+    if stored(f"{EDITED.key}_of", text) != text:
+        store(LEFT, stored(EDITED.key))
+        if st.query_params.get(CHANGE.key) == TEXT:
+            put(CHANGE.key, None)
     key = f"{EDITS}_{stored(EDITS, 0)}"
     with st.popover("Edit the text and compare", type="tertiary", icon=":material/edit:", key=key, on_change="rerun"):
         edited(EDITED, "The edited text", text, help=HELP, on_change=partial(_compare, name))
-        st.button("Compare", key="compare_edited", on_click=_compare, args=(name,))
+        st.button("Compare", key="compare_edited", on_click=_compare, args=(name, True))
 
 
-def _compare(name: str) -> None:
+def _compare(name: str, clicked: bool = False) -> None:
     edit, text, shown = str(stored(EDITED.key) or ""), controls.text(), stored(SHOWN)
+    if edit == stored(LEFT) and not clicked:
+        store(EDITED.key, text)
+        return
     change = TEXT if edit != text else None
     if stored(COMPARED) == edit and st.query_params.get(CHANGE.key) == change:
         return  # a click that leaves the field says it twice, and the field may be open again by then

@@ -269,6 +269,9 @@ function buildBar(view) {
 // What is on the screen as a file, with what it is of.
 async function save(view, kind) {
   const { header, sheet, now } = view, svg = sheet.firstChild.cloneNode(true);
+  // Elsewhere the letters are of another font: each text keeps the width that it has here.
+  const shown = sheet.firstChild.querySelectorAll("text");
+  svg.querySelectorAll("text").forEach((node, at) => keepWidth(node, shown[at].getComputedTextLength()));
   for (const node of svg.querySelectorAll(".act, .close")) node.remove();
   const about = `Journey of ${JSON.stringify(header.text ?? "")} through ${header.model} (revision ${header.revision})${now ? `. ${now.sentence}` : ""}`;
   svg.prepend(Object.assign(document.createElementNS(NS, "title"), { textContent: about }));
@@ -283,12 +286,18 @@ async function save(view, kind) {
   canvas.toBlob((blob) => download(blob, name));
 }
 
+function keepWidth(node, width) {
+  if (width > 0) node.setAttribute("textLength", width.toFixed(1));
+  node.setAttribute("lengthAdjust", "spacingAndGlyphs");
+  return node;
+}
+
 // What a saved drawing is of, below it.
 function addCaption(view, svg, about) {
   const { x, y, width, height } = svg.viewBox.baseVal, lines = wrapped(about, width - 24, 4), added = 20 * lines.length + 10;
   svg.setAttribute("height", (svg.getAttribute("height") * (height + added)) / height);
   svg.setAttribute("viewBox", `${x} ${y} ${width} ${height + added}`);
-  svg.append(el("rect", { x, y: y + height, width, height: added, fill: view.look.paper }), ...lines.map((line, at) => label(view, line, x + 2, y + height + 16 + 20 * at, { fill: view.look.muted, className: "label caption" })));
+  svg.append(el("rect", { x, y: y + height, width, height: added, fill: view.look.paper }), ...lines.map((line, at) => keepWidth(label(view, line, x + 2, y + height + 16 + 20 * at, { fill: view.look.muted, className: "label caption" }), textWidth(line))));
 }
 
 function download(blob, name) {

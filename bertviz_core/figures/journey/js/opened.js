@@ -28,8 +28,13 @@ function buildsOf({ kind, build, steps, numel, note }) {
 const place = ({ x, y, w, h }) => ({ x, y, width: w, height: h });
 
 function drawWaiting(view, svg, x, y) {
-  svg.append(label(view, "one moment …", x, y, { fill: view.look.muted }));
+  const { header, plan } = view, room = (plan.box?.w ?? plan.width) - 40, own = header.labels[header.path.token];
+  const words = view.send ? "one moment …" : `This file has the parts of “${own}” alone: choose that token again.`;
+  wrapped(words, room, 3).forEach((line, at) => svg.append(label(view, line, x, y + 20 * at, { fill: view.look.muted })));
 }
+
+// A token within a sentence, whatever the direction of its letters.
+const within = (text) => (/[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(text) ? `\u2068${text}\u2069` : text);
 
 function drawEmbeddings(view, svg) {
   const { plan, path, look, header } = view, { box } = plan, part = view.parts.get(partName({ kind: "embeddings", token: path.token }));
@@ -170,7 +175,7 @@ function drawHead(view, svg, layer) {
   if (plan.mode === "wide" && (part || gone)) drawSwitch(view, svg, `head-${layer}.${path.head}`, SWITCH, `head ${path.head}`, `head ${path.head} of layer ${layer}`, { x: x + w - 130, y: y - 4, w: 130 });
   if (gone) return;
   if (!part) return drawWaiting(view, svg, x, y + 20);
-  const key = header.labels[part.key], query = header.labels[part.token], half = (w - 24) / 2, limit = Math.max(peak(part.query.values), peak(part.keyVector.values));
+  const key = within(header.labels[part.key]), query = within(header.labels[part.token]), half = (w - 24) / 2, limit = Math.max(peak(part.query.values), peak(part.keyVector.values));
   const line = (text, at, style = {}) => svg.append(label(view, cut(text, style.room ?? w, SIZE, style.weight), style.x ?? x, y + at, style));
   line(`head ${part.head}: “${query}” asks “${key}”`, 12, { weight: 700, fill: view.accent, room: plan.mode === "wide" ? w - 140 : w });
   line(fitting([`query of “${query}”, ${part.query.values.length} numbers`, `query of “${query}”`], half), 36, { room: half, fill: look.muted });

@@ -47,7 +47,7 @@ function drawHeadings(view, svg) {
   const from = longest[0].x, to = longest.at(-1).x + longest.at(-1).w;
   const words = sameBuild(view, longest.map(({ index }) => header.stages[index]), layers.some(({ open }) => open));
   const resting = view.back && header.ending ? "layers: change of the number without each" : "";
-  const text = [resting || words, `layers: ${view.measureName()}`].find((each) => each && textWidth(each) < to - from + 24) ?? (to - from > 44 ? "layers" : "");
+  const text = [resting || words, resting ? "layers: change without each" : `layers: ${view.measureName()}`].find((each) => each && textWidth(each) < to - from + 24) ?? (to - from > 44 ? "layers" : "");
   if (text) svg.append(label(view, text, (from + to) / 2, plan.top - 42, { anchor: "middle", fill: look.muted }));
 }
 
