@@ -61,6 +61,9 @@ def test_ribbons_cells_and_keys_are_those_of_words_and_of_tokens_when_chosen(pag
     page.reload()
     ribbons.first.wait_for()
     assert ribbons.evaluate_all(SHARES) == alone
+    expect(page.get_by_label("A lane is a")).to_be_visible()
+    page.set_viewport_size({"width": 390, "height": 844})  # one token from top to bottom
+    expect(page.get_by_label("A lane is a")).to_be_hidden()
 
 
 def test_arrow_keys_go_from_word_to_word(page: Page, server: str) -> None:

@@ -103,7 +103,10 @@ function draw(view) {
   const width = PAPER.matches ? PAPER_WIDTH : Math.max(Math.floor(sheet.clientWidth / scale), 300);
   view.drawnAt = sheet.clientWidth;
   view.tip.hidden = true;
-  if (view.controls) view.controls.colour.disabled = Boolean(view.back && header.ending); // the cells then show the effects
+  if (view.controls) {
+    view.controls.colour.disabled = Boolean(view.back && header.ending); // the cells then show the effects
+    view.controls.lanes.closest("label").hidden = !header.words.length || Boolean(header.change?.origin) || width < TALL_BELOW; // no lanes on a phone
+  }
   const banner = bannerOf(view, width);
   view.rows = lanesIn(view, width);
   view.laneOf = view.rows.flatMap(({ pieces }, at) => Array(pieces).fill(at));
@@ -239,7 +242,6 @@ function offer(view) {
   ribbon.value = view.ribbon;
   ribbon.closest("label").hidden = !header.heads || Boolean(header.missing);
   lanes.value = view.lanes;
-  lanes.closest("label").hidden = !header.words.length || Boolean(header.change?.origin);
 }
 
 function buildBar(view) {
