@@ -52,15 +52,28 @@ def name_of(component: Any) -> str:
     return str(component.proto.component_name)
 
 
-def test_what_a_closed_field_contained_before_the_text_changed_is_no_edit() -> None:
+def edit(at: AppTest, text: str) -> None:
+    (field,) = [each for each in at.text_area if each.label == "The edited text"]
+    field.set_value(text)
+    (button,) = [each for each in at.button if each.label == "Compare"]
+    button.click().run()
+
+
+def edited_texts(at: AppTest) -> list[str]:
+    return [each.value for each in at.text_area if each.label == "The edited text"]
+
+
+def test_what_was_typed_for_a_replaced_text_is_no_edit_of_the_new_one() -> None:
     at = opened("journey")
+    (field,) = [each for each in at.text_area if each.label == "The edited text"]
+    field.set_value("Cats bark loudly.")
     at.text_area(key="text").set_value("Dogs bark loudly.").run()
-    at.text_area(key="edited").set_value(DEFAULT_TEXT).run()  # as a browser sends it once more
     assert header(at)["change"] is None
     assert header(at)["text"] == "Dogs bark loudly."
-    assert at.text_area(key="edited").value == "Dogs bark loudly."
-    at.text_area(key="edited").set_value("Cats bark loudly.").run()
+    assert edited_texts(at) == ["Dogs bark loudly."]
+    edit(at, "Cats bark loudly.")
     assert header(at)["change"]["sentence"].startswith("The text is edited: “Dogs” → “Cats”")
+    assert edited_texts(at) == ["Cats bark loudly."]
 
 
 def test_the_table_has_the_strongest_key_before_and_after_a_change() -> None:
@@ -188,15 +201,17 @@ def test_a_link_restores_a_comparison_with_an_edited_text(capsys: pytest.Capture
 
 def test_an_edited_text_is_compared_by_a_button_until_the_text_is_another_one() -> None:
     at = opened("journey")
-    at.text_area(key="edited").set_value("I love my pet.").run()
+    edit(at, "I love my pet.")
     assert at.query_params["change"] == "text"
     assert "edited" not in at.query_params
     assert header(at)["change"]["gone"] == [[5, "python"]]
     at.text_area(key="text").set_value("I love the river.").run()
     assert "change" not in at.query_params
     assert header(at)["change"] is None
-    at.button(key="compare_edited").click().run()
+    edit(at, "I love my pet.")
     assert header(at)["change"]["sentence"].startswith("The text is edited: “the river” → “my pet”")
+    edit(at, "I love the river.")
+    assert header(at)["change"] is None, "an edit to the text itself is none"
 
 
 def test_a_link_without_its_edited_text_is_one_sentence() -> None:

@@ -1,7 +1,6 @@
 """The change of the run: the field for an edited text, what the drawing shows, and the number at the end."""
 
 from dataclasses import replace
-from functools import partial
 
 import streamlit as st
 
@@ -18,7 +17,6 @@ from bertviz_core.trace.subwords.text_edits import unchanged_positions
 from bertviz_core.trace.tokenization import longest_piece
 from ui.address.query import whole
 from ui.address.values import put
-from ui.address.widgets import edited
 from ui.cache.shared_model import SharedModel
 from ui.session import store, stored
 from ui.widgets import controls
@@ -26,12 +24,8 @@ from ui.widgets.formatting import escape_markdown
 from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options
 
 EDITS = "journey_edits"
-"""How often an edited text was compared in this session. It names the popover: a new name closes it in the browser,
-even if the browser has not been told yet that the one before was open."""
-COMPARED = "journey_compared"
-"""The edited text that was compared last."""
-LEFT = "journey_edit_left"
-"""What the field contained when the text changed. A browser keeps it for a closed field, and sends it once more."""
+"""How often an edited text was compared, or the text replaced, in this session. It names the popover and its field:
+under a new name the browser closes it, and has no old text to send for it."""
 SHOWN = "journey_tokens"
 """The tokens that the drawing shows, of the text or of its edited version."""
 HELP = "Change, add or remove words: the drawing then shows this text, and its cells the difference from the text."
@@ -39,27 +33,27 @@ HELP = "Change, add or remove words: the drawing then shows this text, and its c
 
 def edit_button(name: str) -> None:
     """Show a button that opens a field for the edited text, with which the drawing of a model is compared."""
-    text = controls.text()
-    if stored(f"{EDITED.key}_of", text) != text:
-        store(LEFT, stored(EDITED.key))
+    text, of = controls.text(), f"{EDITED.key}_of"
+    if stored(of, text) != text:  # another text: nothing that was typed for the one before is an edit of it
+        store(EDITED.key, text)
+        store(EDITS, stored(EDITS, 0) + 1)
         if st.query_params.get(CHANGE.key) == TEXT:
             put(CHANGE.key, None)
+    store(of, text)
     key = f"{EDITS}_{stored(EDITS, 0)}"
-    with st.popover("Edit the text and compare", type="tertiary", icon=":material/edit:", key=key, on_change="rerun"):
-        edited(EDITED, "The edited text", text, help=HELP, on_change=partial(_compare, name))
-        st.button("Compare", key="compare_edited", on_click=_compare, args=(name, True))
+    label = "Edit the text and compare"
+    with (
+        st.popover(label, type="tertiary", icon=":material/edit:", key=key, on_change="rerun"),
+        st.form(f"{key}_form", border=False),
+    ):
+        st.text_area("The edited text", stored(EDITED.key, text), key=f"{key}_text", height=68, help=HELP)
+        st.form_submit_button("Compare", on_click=_compare, args=(name, f"{key}_text"))
 
 
-def _compare(name: str, clicked: bool = False) -> None:
-    edit, text, shown = str(stored(EDITED.key) or ""), controls.text(), stored(SHOWN)
-    if edit == stored(LEFT) and not clicked:
-        store(EDITED.key, text)
-        return
-    change = TEXT if edit != text else None
-    if stored(COMPARED) == edit and st.query_params.get(CHANGE.key) == change:
-        return  # a click that leaves the field says it twice, and the field may be open again by then
-    store(COMPARED, edit)
-    put(CHANGE.key, change)
+def _compare(name: str, field: str) -> None:
+    edit, text, shown = str(stored(field) or ""), controls.text(), stored(SHOWN)
+    store(EDITED.key, edit)
+    put(CHANGE.key, TEXT if edit != text else None)
     if shown is not None:
         token = whole(st.query_params.get(QUERY.key))
         try:
