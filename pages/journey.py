@@ -6,7 +6,7 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.journey import journey
 from ui.cache.shared_model import SharedModel
 from ui.lessons import tour
-from ui.views.journey.ending import chosen_ending, ending_of
+from ui.views.journey.ending import chosen_ending, ending_of, is_computed
 from ui.views.journey.views import drawing_view
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
@@ -24,4 +24,10 @@ with shown_to_user():
     name_model(name, f"{travelled.title}, {travelled.layers} layers{', both texts in one run' if both else ''}")
     for notice in travelled.notices:
         st.warning(escape_markdown(notice))
-    drawing_view(name, travelled, target, None if target is None else ending_of(name, target, travelled))
+    above, computed = st.container(), target is not None and is_computed(name, target)
+    drawing_view(name, travelled, target, ending_of(name, target, travelled) if target and computed else None)
+    if target is not None and not computed:
+        with above:  # the page ends here while this is computed, below the question whether to and its progress
+            ending = ending_of(name, target, travelled)
+        if ending is not None and is_computed(name, target):
+            st.rerun()

@@ -30,6 +30,8 @@ MOST_AGREED = 100
 """Most long runs whose confirmation this server remembers."""
 TRAINED_PROBE = "trained_probe"
 """Session key of the probe trained last; other pages offer it as a target."""
+TOUR = "tour"
+"""Session key of the current place in a lesson."""
 PIXELS = "page_pixels"
 """Session key of the page's width in pixels."""
 WINDOW_WIDTH = "window_width"

@@ -47,7 +47,7 @@ if unread := query.clean():
     st.toast(escape_markdown(unread))
 absent = st.query_params.pop(ABSENT, "") or session.stored(ABSENT, "")
 session.store(ABSENT, absent if here == FIRST else "")
-again = navigation.arrive(here)
+again = navigation.arrive(here) or navigation.returning()
 step = tour.follow_address(here, pages)
 share.take_from_address()
 report = PageReport(here, page.title, TYPED)

@@ -109,13 +109,34 @@ def test_the_menu_of_cells_rests_while_effects_are_shown(page: Page, server: str
     opened(page, server, **TRACED)
     menu = page.get_by_label("Cells show")
     expect(menu).to_be_disabled()
-    page.locator("[data-name='cells: turn']").click()
+    page.locator("[data-name='back to the turn']").click()
     expect(menu).to_be_enabled()
+
+
+def test_an_undone_change_leaves_the_drawing_at_what_the_answer_rests_on(page: Page, server: str) -> None:
+    opened(page, server, **TRACED)
+    back = page.locator("[data-name='back to the turn']")
+    expect(back).to_be_visible(timeout=COLD_MS)
+    page.locator("[data-name^='Mask token']").click()
+    expect(page.locator(".journey .banner")).to_be_visible()
+    expect(page.locator("[data-name='what it rests on']")).to_be_visible()
+    page.locator("[data-name='Undo the change']").click()
+    expect(page.locator(".journey .banner")).to_have_count(0)
+    expect(back).to_be_visible()
+
+
+def test_the_pooler_reads_what_comes_out_and_stands_behind_it(page: Page, server: str) -> None:
+    opened(page, server)
+    out, pooler = (page.locator(".journey .label", has_text=words) for words in ("what comes out", "pooler"))
+    (left, right) = (each.bounding_box() for each in (out, pooler))
+    assert left is not None
+    assert right is not None
+    assert left["x"] + left["width"] <= right["x"]
 
 
 def test_a_phone_shows_what_the_answer_rests_on_as_the_wide_drawing_does(page: Page, server: str) -> None:
     opened(page, server, **TRACED)
-    back = page.locator(".journey [data-name='cells: turn']")
+    back = page.locator(".journey [data-name='back to the turn']")
     expect(back).to_be_visible(timeout=COLD_MS)
     effects = [each for each in page.locator(".journey .cell").all_text_contents() if each]
     assert len(set(effects)) == 6
@@ -149,7 +170,7 @@ def test_full_screen_has_letters_of_18_pixels_and_the_whole_drawing(
         "(all) => Math.min(...all.map((each) => parseFloat(getComputedStyle(each).fontSize)))"
     )
     assert bar >= 18
-    assert page.locator(".journey svg").evaluate(INSIDE) == ("text" not in query)
+    assert page.locator(".journey svg").evaluate(INSIDE)
     assert page.locator(".journey svg .label").evaluate_all(LYING) == []
     expect(page.locator(".journey")).to_have_css("width", "1600px")
 

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import until
+from tests.browser.conftest import COLD_MS, until
 from tests.ui.lessons.shipped import lesson
 from ui.lessons.tour import ORDER
 
@@ -108,6 +108,26 @@ def test_the_end_sums_up_and_leads_to_the_next_lesson(page: Page, server: str) -
     title = "Your text through the model, step 1 of 10A lane for each token"
     expect(page.locator(".lesson-card .title")).to_have_text(title)
     expect(page.get_by_role("heading", name="Journey", exact=True)).to_be_visible()
+
+
+def test_the_guide_goes_by_keys_alone_and_gives_the_reader_back_their_view(page: Page, server: str) -> None:
+    page.goto(f"{server}/journey?query=2&colour=entropy&rests_on=true&pair=I+love+coding+in+python.")
+    ending = page.locator("[data-name='back to the entropy']")
+    ending.wait_for(timeout=COLD_MS)
+    page.get_by_role("link", name="Guide: ").click()
+    for number in range(1, 11):
+        expect(page.get_by_text(f"step {number} of 10")).to_be_visible(timeout=COLD_MS)
+        if number < 10:
+            expect(page.get_by_role("link", name="Next", exact=True)).to_be_focused()
+            page.keyboard.press("ArrowRight")
+    expect(page.get_by_text("value of dimension 0 of token 2")).to_be_visible()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_text("A token begins as a row of a table.")).to_be_visible()
+    page.get_by_role("button", name="Leave").click()
+    expect(page.locator(".lesson-card")).to_have_count(0)
+    expect(ending).to_be_visible(timeout=COLD_MS)
+    expect(page.get_by_text("Target: cosine to")).to_be_visible()
+    until(page, "!location.search.includes('lesson') && location.search.includes('query=2')")
 
 
 def test_on_a_phone_everything_of_the_card_can_be_reached(page: Page, server: str) -> None:

@@ -12,9 +12,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core import open_model
+from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, said
 from ui.session import DEFAULT_TEXT
+from ui.widgets import run_model
 from ui.widgets.lists import progress
 
 
@@ -132,6 +134,48 @@ def test_without_a_second_text_the_drawing_stays_below_the_sentence_that_asks_fo
     at = opened("journey", rests_on="true")
     assert at.info[0].value.startswith("The cosine compares the text with a second one")
     assert header(at)["ending"] is None
+
+
+def test_the_drawing_stays_while_the_page_asks_whether_to_compute_what_the_answer_rests_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(progress, "agreed_cost", lambda *given: run_model.agreed_work("work", "It takes minutes."))
+    at = opened("journey", rests_on="true", target="state", text="A text that nobody has traced back before.")
+    assert [each.value for each in at.info] == ["It takes minutes."]
+    assert [each.label for each in at.button if each.key == "start_work"] == ["Begin"]
+    assert header(at)["ending"] is None
+    assert header(at)["labels"][1:3] == ["a", "text"]
+
+
+@pytest.mark.parametrize(
+    ("task", "target", "behind"),
+    [
+        ("sequence-classification", "class", ["pooler", "task head"]),
+        ("masked-lm", "word", ["task head"]),
+        ("sequence-classification", "state", []),
+        ("masked-lm", "cosine", []),
+    ],
+)
+def test_the_number_at_the_end_names_the_stages_that_it_passes(
+    task: str, target: str, behind: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_tiny_head("bert", task, tmp_path / "headed")
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
+    monkeypatch.setattr(progress, "PATIENCE_S", 60)
+    at = opened("journey", model="headed", text="i love", pair="my pet", rests_on="true", target=target)
+    assert header(at)["ending"]["behind"] == behind
+
+
+def test_the_number_that_is_traced_back_is_of_the_chosen_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "PATIENCE_S", 60)
+    chosen, own = (opened("journey", rests_on="true", target="state", query=token) for token in ("2", "6"))
+    assert "token 2" in header(chosen)["ending"]["title"]
+    assert "token 6" in header(own)["ending"]["title"]
+    state = open_model("all-MiniLM-L6-v2").trace(DEFAULT_TEXT).hidden_states[6]
+    for at, token in ((chosen, 2), (own, 6)):
+        assert header(at)["ending"]["value"] == pytest.approx(float(state[token, 0]), abs=1e-5)
+    elsewhere = opened("journey", rests_on="true", target="state", query="2", target_at="4")
+    assert "token 4" in header(elsewhere)["ending"]["title"]
 
 
 def test_the_line_below_the_title_says_when_both_texts_are_in_one_run(monkeypatch: pytest.MonkeyPatch) -> None:

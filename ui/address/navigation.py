@@ -7,19 +7,22 @@ starts the script again, and after Back to another page the browser opens the wh
 lesson's step is complete; `ui/lessons/tour.py` has it opened again where Streamlit dropped something.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
 
 from ui.components.navigation import ARRIVE, EXACT, LINK
-from ui.session import FIGURE
+from ui.session import FIGURE, TOUR
 
 BACK = "back"
 MOST_NAMES = 100
 VISIT = "address_visit"
 """Key of the session: the current visit."""
+SEEN, RETURN = "address_seen", "address_return"
+"""Session keys: page and query of the last view outside a lesson; the query to which the browser returns."""
 Action = Literal["draw", "say again", "begin again", "open again"]
 """What a run does: draw the view; first send the address to the browser again; end, so that the script starts again;
 or end, so that the browser opens the query with which the view was left."""
@@ -86,6 +89,29 @@ def arrive(page: str) -> str:
         return ""
     st.query_params.from_dict(left_query(carried))
     return carried
+
+
+def remember_view() -> None:
+    """Remember the current view, to which the reader returns after a lesson; nothing within one."""
+    if st.session_state.get(TOUR) is None:
+        st.session_state[SEEN] = (visit().page, st.query_params.to_dict())
+
+
+def return_to_view(kept: Collection[str]) -> None:
+    """Return, in the next run, to the view before a lesson, if it is on the current page.
+
+    Args:
+        kept: names whose current values are kept.
+    """
+    page, query = st.session_state.pop(SEEN, ("", {}))
+    if page == visit().page:
+        now = {name: st.query_params[name] for name in kept if name in st.query_params}
+        st.session_state[RETURN] = f"?{urlencode(query | now)}"
+
+
+def returning() -> str:
+    """Take the query to which the browser returns; "" for none."""
+    return str(st.session_state.pop(RETURN, ""))
 
 
 def visit() -> Visit:

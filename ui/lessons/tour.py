@@ -13,7 +13,7 @@ import streamlit as st
 
 from bertviz_core.errors import LessonError
 from bertviz_core.figures.pages import PAGES
-from ui.address.navigation import visit
+from ui.address.navigation import remember_view, return_to_view, visit
 from ui.address.query import whole
 from ui.address.values import take
 from ui.cache.memoize import cached_by_bytes
@@ -22,7 +22,7 @@ from ui.components.step_links import Link, address, step_links
 from ui.examples import EXAMPLES
 from ui.lessons.own_texts import apply_texts, restore_texts
 from ui.lessons.reading import Lesson, Step, View, lesson_file, lesson_names, misnamed, read_lesson
-from ui.session import settings
+from ui.session import TOUR, settings
 from ui.widgets.formatting import escape_markdown
 
 KEYS = ("text", "pair", "sentences")
@@ -54,8 +54,8 @@ ORDER = (
     "which-heads-and-words-matter",
 )
 """The shipped lessons in their recommended order; the overview offers the first."""
-TOUR, ADDRESS = "tour", "tour_address"
-"""Session keys: current place of the tour, and the last place in the address."""
+ADDRESS = "tour_address"
+"""Session key: the last place in the address."""
 NAMES = ("lesson", "step", "try")
 """Names in the address: the lesson, the step, and the link of the step's question that was followed."""
 Pages = Mapping[str, Any]
@@ -163,6 +163,7 @@ def step_bar(here: str, pages: Pages, again: str) -> None:
     """
     at = st.session_state.get(TOUR)
     if at is None:
+        remember_view()
         return
     try:
         place = _place(*at)
@@ -172,7 +173,8 @@ def step_bar(here: str, pages: Pages, again: str) -> None:
         return
     with st.container(key="tour_bar", gap=None):
         lesson_card(_card(place, here, pages), "tour_card", again)
-        st.button("Leave", key="tour_leave", on_click=end_tour, help="Ends the tour and restores your own text.")
+        help_text = "Ends the tour, and restores your own text and view."
+        st.button("Leave", key="tour_leave", on_click=end_tour, args=(place.lesson.keeps,), help=help_text)
     if again:
         st.stop()  # the browser now opens the step's whole address
 
@@ -219,11 +221,16 @@ def _onward(lesson: Lesson) -> Link | None:
     return Place(following, 0).link(f"Next lesson: {following.title}, {_count(following)}", main=True)
 
 
-def end_tour() -> None:
-    """End the tour on the current page, and restore the reader's texts."""
+def end_tour(kept: Collection[str] = ()) -> None:
+    """End the tour on the current page, and restore the reader's texts, and on the page where it began the view.
+
+    Args:
+        kept: names in the address that the lesson keeps.
+    """
     restore_texts()
     st.session_state.pop(TOUR, None)
     take(NAMES)
+    return_to_view(kept)
 
 
 def lessons_button() -> None:

@@ -14,7 +14,14 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from bertviz_core.figures.base.style import PRINT, Theme, diverging, sequential
-from bertviz_core.journey.results import ChangedJourney, EmbeddingOpening, HeadOpening, Journey, LayerOpening
+from bertviz_core.journey.results import (
+    ChangedJourney,
+    EmbeddingOpening,
+    HeadOpening,
+    Journey,
+    LayerOpening,
+    StageKind,
+)
 from bertviz_core.text import escape_controls, is_right_to_left, shortened
 
 LONGEST_LABEL, LONGEST_TEXT = 40, 120
@@ -65,8 +72,8 @@ class Ending:
     """The number in the changed run; None if there is no change or it cannot be computed."""
     whole: bool = False
     """Whether the number belongs to the whole text, and not to single tokens."""
-    pooled: bool = True
-    """Whether a pooler may enter the number."""
+    behind: tuple[StageKind, ...] = ()
+    """Kinds of stages behind the layers through which the number is computed: a pooler, a task head."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -237,7 +244,7 @@ def _ending(ending: Ending | None, arrays: _Arrays) -> dict[str, Any] | None:
         return None
     named = {"layers": ending.layers, "heads": ending.heads, "tokens": ending.tokens}
     known = {name: None if values is None else arrays.add(values) for name, values in named.items()}
-    numbers = {name: getattr(ending, name) for name in ("value", "changed", "unit", "whole", "pooled")}
+    numbers = {name: getattr(ending, name) for name in ("value", "changed", "unit", "whole", "behind")}
     return {"title": escape_controls(ending.title), **numbers, **known}
 
 

@@ -3,7 +3,7 @@ const WHOLE = [["text", "Text"], ["model", "Model"], ["answer", "Answer"], ["cau
 
 function drawLinks(view) {
   const { header, path } = view, layer = path.open, isLayer = layer !== "" && layer !== "embeddings";
-  const head = isLayer ? path.head : null;
+  const head = isLayer && !switchedOff(view).words ? path.head : null;
   const part = head === null ? null : view.parts.get(partName({ kind: "head", layer, head, token: path.token, key: path.key }));
   const place = { token: placeBefore(view, path.token), layer, head, key: part && placeBefore(view, part.key) };
   const opened = layer === "embeddings" ? [["embeddings", "Embeddings"]] : isLayer ? [["layer", `Layer ${layer}`]] : [];

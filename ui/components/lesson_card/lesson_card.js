@@ -27,6 +27,7 @@ export default function ({ data, parentElement }) {
     card.querySelector(`button[data-opens=${opened}]`)?.focus();
   };
   draw(card, data);
+  if (other && data.by_keys && document.activeElement === document.body) [...card.querySelectorAll(".row .ways .main")].at(-1)?.focus({ preventScroll: true });
   if (focused !== undefined) card.querySelector(`:is(a[href], button)[data-at="${focused}"]`)?.focus();
   card.leave?.();
   card.leave = watched(card, data, other && !data.again);
@@ -50,7 +51,7 @@ function onKeys(card, event) {
   if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
   if (focused.closest?.(OWN_KEYS) || (event.key === " " && focused.closest?.("button, summary, [role=button]"))) return;
   const label = { " ": "Next", ArrowRight: "Next", ArrowLeft: "Back" }[event.key];
-  const link = label && [...card.querySelectorAll(".row .ways a[href]")].find((each) => each.textContent === label);
+  const link = label && [...card.querySelectorAll(".row .ways :is(a[href], button[data-opens=end])")].find((each) => each.textContent === label || (label === "Next" && each.dataset.opens && card.open !== "end"));
   if (!link) return;
   event.preventDefault();
   link.click();

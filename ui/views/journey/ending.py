@@ -7,7 +7,7 @@ from jaxtyping import Float
 from bertviz_core.attribution.results import WordAttributions
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.figures.journey.payload import Ending
-from bertviz_core.journey.results import Journey
+from bertviz_core.journey.results import Journey, StageKind
 from bertviz_core.questions.interventions.attributions import word_attributions
 from bertviz_core.questions.interventions.single_text import zero_effects
 from bertviz_core.questions.texts.sentences import own_plan
@@ -17,7 +17,7 @@ from ui.cache.sources import source
 from ui.views.journey.change import edit_button
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
-from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options
+from ui.widgets.target_controls.opened import ChosenTarget, session_probe, shared_model_of, target_options
 from ui.widgets.target_controls.row import folded_row, possible_target
 
 WHOLE = ("cosine", "class", "probe")
@@ -43,6 +43,12 @@ def chosen_ending(name: str) -> ChosenTarget | None:
     return possible_target(name, row)
 
 
+def is_computed(name: str, chosen: ChosenTarget) -> bool:
+    """Whether the number at the end and what it rests on are known, so that the drawing need not wait."""
+    opened, options = shared_model_of(name), target_options(chosen)
+    return all(opened.cached(each.key(options)) is not None for each in (zero_effects, word_attributions))
+
+
 def ending_of(name: str, chosen: ChosenTarget, journey: Journey) -> Ending | None:
     """Compute the number, the effects of layers and heads, and the shares of tokens, as on the pages about causes.
 
@@ -55,9 +61,23 @@ def ending_of(name: str, chosen: ChosenTarget, journey: Journey) -> Ending | Non
     except UnsupportedModelError as error:
         st.warning(escape_markdown(str(error)), icon=":material/block:")
         return None
-    pooled = own_plan(opened).pooling == "pooler" if chosen.kind == "cosine" else chosen.kind in WHOLE
     numbers = (measured.title, measured.clean, measured.unit, measured.layers, measured.heads, shares)
-    return Ending(*numbers, whole=chosen.kind in WHOLE, pooled=pooled)
+    return Ending(*numbers, whole=chosen.kind in WHOLE, behind=_behind(name, chosen))
+
+
+def _behind(name: str, chosen: ChosenTarget) -> tuple[StageKind, ...]:
+    """Kinds of stages behind the layers through which a number is computed, where the model has them."""
+    match chosen.kind:
+        case "class":
+            return ("pooler", "task head")
+        case "tag" | "word" | "answer":
+            return ("task head",)
+    probe = session_probe(name)
+    if chosen.kind == "cosine":
+        pooled = own_plan(shared_model_of(name)).pooling == "pooler"
+    else:
+        pooled = chosen.kind == "probe" and probe is not None and probe.pooling == "pooler"
+    return ("pooler",) if pooled else ()
 
 
 def _shares(shares: WordAttributions, journey: Journey) -> Float[np.ndarray, " seq"] | None:

@@ -19,6 +19,7 @@ from bertviz_core.trace.results import Tokens
 from ui import session
 from ui.address.journey_links import drawing_links
 from ui.address.journey_place import remember_journey
+from ui.address.navigation import remember_view
 from ui.cache.shared_model import SharedModel
 from ui.cache.view_notes import view_in_sight
 from ui.components.journey import journey_parts, journey_view, serial
@@ -46,6 +47,7 @@ def drawing_view(name: str, journey: Journey, target: ChosenTarget | None, endin
     path = path_of(drawn)
     session.store(SHOWN, drawn.tokens)
     remember_journey(path, journey.layers, longest)
+    remember_view()
     ending = with_change(name, target, ending, change)
     opened = SharedModel(name)
     run = opened if drawn.tokens is None else changed_model(opened, _options(drawn.tokens), change)

@@ -20,8 +20,10 @@ from bertviz_core.questions.predictions.labelled_texts import probe_answer
 from bertviz_core.questions.predictions.labels import classes, tagged_tokens
 from bertviz_core.questions.predictions.masked_lm import MASK, NO_MASK, words_at_position
 from bertviz_core.questions.predictions.masked_lm import POSITION as WORD_AT
+from bertviz_core.questions.texts.heads import QUERY
 from bertviz_core.text import counted, escape_controls
 from bertviz_core.trace.tokenization import longest_piece
+from ui.address.query import whole
 from ui.address.registry import param
 from ui.address.widgets import BOUND, choice, select, typed
 from ui.cache import models
@@ -138,7 +140,9 @@ def _state_place(name: str, second: str | None) -> tuple[int, int]:
     tokens, last = models.tokens(name, text(), second), models.loaded(name).num_hidden_layers
     names = {state_name(entry): entry for entry in range(last + 1)}
     layer = select(param("target_layer"), "Hidden state", list(names), state_name(last), width=STATE_WIDTH)
-    place = token_select("Position", tokens, AT, longest_piece(tokens), "The token of the hidden state.")
+    chosen = whole(st.query_params.get(QUERY.key))  # on the Journey
+    first = longest_piece(tokens) if chosen is None or chosen >= len(tokens) else chosen
+    place = token_select("Position", tokens, AT, first, "The token of the hidden state.")
     return names[layer], place
 
 

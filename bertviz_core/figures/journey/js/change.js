@@ -14,7 +14,8 @@ function takeChange(view, answered) {
 
 function alter(view, name, mean = false) {
   const { labels } = view.header, { token, key } = view.path, place = placeBefore(view, token);
-  Object.assign(view, { change: name, mean, back: false, focus: name ? "Undo the change" : `Token ${place}: ${labels[token]}` });
+  if (!view.change) view.turned = view.back; // an undone change leaves the drawing as it was before
+  Object.assign(view, { change: name, mean, back: !name && Boolean(view.turned && view.header.ending), focus: name ? "Undo the change" : `Token ${place}: ${labels[token]}` });
   takeChange(view, false);
   if (!name) view.say("The change is undone.");
   draw(view);
@@ -65,7 +66,7 @@ function bannerOf(view, width) {
   const undo = view.now || view.waiting ? ["undo", "Undo the change"] : ["close", "Close the message"];
   const buttons = [[...undo, () => alter(view, "")]];
   if (view.now && ["head", "layer"].includes(changedPlace(view).kind)) {
-    const [what, name] = view.mean ? ["zero instead", "Replace by zero instead"] : ["mean instead", "Replace by the mean instead"];
+    const [what, name] = view.mean ? ["use zero", "Replace by zero"] : ["use the mean", "Replace by the mean"];
     buttons.unshift([what, name, () => alter(view, view.change, !view.mean)]);
   }
   const tall = width < TALL_BELOW, high = tall ? 44 : 26, taken = view.send ? buttons.reduce((sum, [text]) => sum + textWidth(text) + 32, 0) : 0;

@@ -163,7 +163,7 @@ function sentence(view) {
       const best = header.heads > 1 && strongestHead(view, part);
       if (best && best.head !== path.head) words.push(`Of its heads, head ${best.head} looks most at another word: “${header.labels[best.key]}” (${fixed(best.share)}).`);
     }
-  } else words.push(meaning, "Click a layer to open it, or another token to follow it.");
+  } else words.push(meaning, "Choose a layer to open it, or another token to follow it.");
   return words.filter(Boolean).join(" ");
 }
 

@@ -1,7 +1,8 @@
 // Where everything stands: a pure function of sizes and of what is open. No two boxes overlap; tests measure it for
 // every number of layers and tokens and every width.
 const TALL_BELOW = 640, TOP = 66, BOTTOM = 96, DETAIL = 208, BODY = 340, LEAST_BODY = 255, FOOT = 100, HEADING = 34, LEAST = 300, TALL_STEP = 26;
-const STRIP = 124, STRIP_ROW = 42, STRIPS = 5; // least width of a strip of an opened layer, height of a row of them, how many there are
+const STRIP = 112, STRIP_ROW = 42, STRIPS = 5; // least width of a strip of an opened layer, height of a row of them, how many there are
+const AFTER = ["pooler", "task head", "decoder"]; // stages that read what comes out
 const FEW = 24, SEVERAL = 80; // numbers of tokens up to which cells have numbers, and lanes have words
 
 function layoutOf(given) {
@@ -14,7 +15,7 @@ const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
 function lanesOf(tokens, open, above, frame) {
   const count = Math.max(tokens, 1), heading = (open ? HEADING : 0) + above; // room for what stands above the heads and the ribbons
   const room = frame ? frame - heading : open ? 320 : 500;
-  const height = count <= FEW ? clamp(room / count, frame ? 15 : 22, open && !frame ? 40 : 46) : count <= SEVERAL ? (frame ? 18 : 14) : clamp(900 / count, 4, 8);
+  const height = count <= FEW ? clamp(room / count, frame ? 14.3 : 22, open && !frame ? 40 : 46) : count <= SEVERAL ? (frame ? 18 : 14) : clamp(900 / count, 4, 8);
   const body = Math.max(count * height + heading, open ? above + (frame ? clamp(frame - above, LEAST_BODY, BODY) : BODY) : 0), first = TOP + heading + (body - heading - count * height) / 2;
   const lanes = Array.from({ length: count }, (_, at) => ({ y: first + at * height, h: height, mid: first + (at + 0.5) * height }));
   return { lanes, body };
@@ -23,22 +24,23 @@ function lanesOf(tokens, open, above, frame) {
 // How many strips stand side by side in an opened layer.
 const stripColumns = (width) => Math.max(1, Math.floor((width - 16) / (STRIP + 16)));
 
-function wideLayout({ width: given, tokens, stages, heads, open, head, off, changed, frame = 0 }) {
+function wideLayout({ width: given, tokens, stages, heads, open, head, off, changed, ends, frame = 0 }) {
   let width = given;
   const gap = width >= 1000 ? 14 : 8;
   const tokenWidth = width >= 1000 ? 132 : width >= 760 ? 108 : 88;
-  const endWidth = width >= 1000 ? 160 : width >= 760 ? 128 : 112;
+  const widest = width >= 1000 ? 160 : width >= 760 ? 128 : 112;
+  const outWidth = !ends ? widest : width >= 1000 ? 110 : 64, endWidth = ends ? widest : 0;
   const behind = stages.filter((stage) => stage.kind !== "embeddings" && stage.kind !== "layer");
   const behindWidth = 28, layers = stages.filter((stage) => stage.kind === "layer").length;
   const openFirst = open === "embeddings";
   const closedFirst = width >= 1000 ? 84 : 56;
-  const fixed = tokenWidth + endWidth + behind.length * (behindWidth + 8) + 3 * gap;
+  const fixed = tokenWidth + outWidth + 22 + endWidth + behind.length * (behindWidth + 8) + 3 * gap;
   let room = width - fixed - (openFirst ? 0 : closedFirst);
   const closed = layers - (open === "" || openFirst ? 0 : 1);
   const lacking = open === "" ? 0 : LEAST + 2 * gap + closed * 4 - room; // a drawing that is wider than its place is scrolled
   if (lacking > 0) [width, room] = [width + lacking, room + lacking];
   const most = Math.max(room - 2 * gap - closed * 7, LEAST); // closed layers keep some room
-  const box = open === "" ? 0 : Math.min(Math.max(room * 0.78, 420), most);
+  const box = open === "" ? 0 : Math.min(Math.max(room * 0.78, 420, openFirst ? 0 : 16 + STRIPS * (STRIP + 16)), most);
   const shared = (room - (box ? box + 2 * gap : 0)) / Math.max(closed, 1);
   const slot = Math.min(shared, box ? 40 : frame ? 120 : 76), space = slot > 30 ? 8 : slot > 12 ? 3 : 1;
   const rows = heads ? Math.ceil(STRIPS / stripColumns(box)) : 1;
@@ -48,7 +50,13 @@ function wideLayout({ width: given, tokens, stages, heads, open, head, off, chan
   const { lanes, body } = lanesOf(tokens, open !== "", above, frame && frame - TOP - foot - below);
   const columns = [];
   let x = tokenWidth + gap;
-  let boxAt = null;
+  let boxAt = null, out = null;
+  const putOut = () => {
+    const last = columns.at(-1);
+    x += last?.behind ? 0 : gap - space; // an opened layer and the embeddings have a gap behind them
+    out = { x, w: outWidth };
+    x += outWidth + 8;
+  };
   stages.forEach((stage, index) => {
     const isOpen = (stage.kind === "embeddings" && openFirst) || (stage.kind === "layer" && String(layerAt(stages, index)) === open);
     if (isOpen) {
@@ -63,15 +71,17 @@ function wideLayout({ width: given, tokens, stages, heads, open, head, off, chan
       columns.push({ index, x, w: slot - space, open: false });
       x += slot;
     } else {
-      x += columns[columns.length - 1].behind ? 0 : gap - space;
+      if (!out && AFTER.includes(stage.kind)) putOut();
+      else if (!out && !columns.at(-1).behind) x += gap - space;
       columns.push({ index, x, w: behindWidth, open: false, behind: true });
       x += behindWidth + 8;
     }
   });
-  const end = { x: Math.min(Math.max(x + gap - 8, columns.at(-1).x + columns.at(-1).w + gap), width - endWidth), w: endWidth };
+  if (!out) putOut();
+  const end = ends ? { x: Math.min(x + 14, width - endWidth), w: endWidth } : null;
   return {
     mode: "wide", width, height: TOP + body + foot + below, legendY: TOP + body + foot + 26, top: TOP, body, lanes, columns, above,
-    token: { x: 0, w: tokenWidth }, box: boxAt, end, inside: boxAt && insideOf(boxAt, body - above, heads, openFirst, above), footY: (above ? TOP : TOP + body) + 8, stepsY: (above ? TOP : TOP + body) + 10 + rows * STRIP_ROW,
+    token: { x: 0, w: tokenWidth }, box: boxAt, out, end, inside: boxAt && insideOf(boxAt, body - above, heads, openFirst, above), footY: (above ? TOP : TOP + body) + 8, stepsY: (above ? TOP : TOP + body) + 10 + rows * STRIP_ROW,
   };
 }
 

@@ -184,8 +184,9 @@ function drawHead(view, svg, layer) {
   line(`their products, number by number; sum ${fixed(part.total)}`, 82, { fill: look.muted });
   svg.append(strip(view, part.products.values, peak(part.products.values), { x, y: y + 88, width: w, height: 20 }, { words: (at) => `${short(part.query.values[at])} × ${short(part.keyVector.values[at])}` }));
   const added = part.addedName ? ` ${part.added === null ? "masked" : `+ ${short(part.added)} (${part.addedName})`}` : "";
-  const product = `${fixed(part.total)} × ${fixed(part.scaling, 4)} = ${fixed(part.scaled)}${added}`, weight = `weight ${fixed(part.weight, 4)}`;
-  const forms = [`${product}  →  softmax over all keys  →  ${weight}`, `${product} → softmax → ${weight}`, `softmax of ${short(part.scaled)}${added}: ${weight}`, weight];
+  const numbers = part.query.values.length, root = Math.abs(part.scaling * Math.sqrt(numbers) - 1) < 1e-5 ? ` (1/√${numbers})` : "";
+  const productOf = (why) => `${fixed(part.total)} × ${fixed(part.scaling, 4)}${why} = ${fixed(part.scaled)}${added}`, product = productOf(""), weight = `weight ${fixed(part.weight, 4)}`;
+  const forms = [`${productOf(root)}  →  softmax over all keys  →  ${weight}`, `${product}  →  softmax over all keys  →  ${weight}`, `${product} → softmax → ${weight}`, `softmax of ${short(part.scaled)}${added}: ${weight}`, weight];
   line(fitting(forms, w, 600), 130, { weight: 600 });
   line(`value of “${key}”`, 152, { room: half, fill: look.muted });
   line(fitting(["mix of all values, each × its weight", "mix of values × weights", "mix of values"], half), 152, { x: x + half + 24, room: half, fill: look.muted });

@@ -21,9 +21,9 @@ function drawTall(view, svg) {
     const opens = isLayer || stage.kind === "embeddings", y = row.y;
     const shaded = isLayer && shading, cell = layer * seq + path.token;
     const rgb = shaded ? shading.rgb(cell) : channels(look.neutral), value = shaded ? shading.words(cell) : "";
-    const idle = stage.kind === "pooler" && header.ending?.pooled === false, off = isLayer && (kind === "layer" || kind === "head") && layer === at;
+    const off = isLayer && (kind === "layer" || kind === "head") && layer === at;
     const node = el("g", {}, el("rect", { x, y: y + 1, width: w, height: row.h - 2, rx: 6, fill: look.paper, stroke: off ? look.text : row.open ? view.accent : look.neutral, "stroke-width": row.open ? 2 : 1, "stroke-dasharray": off ? "5 3" : null }),
-      label(view, cut(idle ? `${stage.name} (not used by this answer)` : stage.run ? stage.name : `${stage.name} (not run here)`, opens ? 100 : w - 20), x + 10, y + 28, { weight: 600 }));
+      label(view, cut(stageWords(view, stage), opens ? 100 : w - 20), x + 10, y + 28, { weight: 600 }));
     if (isLayer) node.append(el("rect", { x: x + 116, y: y + 8, width: 64, height: row.h - 16, rx: 4, fill: css(rgb), stroke: look.neutral }), label(view, value, x + 148, y + 28, { anchor: "middle", fill: inkOn(rgb) }));
     if (isLayer) entry = layer + 1;
     if (opens && strips) node.append(stateStrip(view, entry, path.token, { x: x + 192, y: y + 12, width: w - 202, height: row.h - 24 }));

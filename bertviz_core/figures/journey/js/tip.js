@@ -17,6 +17,7 @@ function watchTips(view) {
     Object.assign(tip.style, { left: "auto", right: "auto", top: "auto", bottom: "auto", ...(x < right ? { left: `${x + 8}px` } : { right: `${right + 8}px` }), ...(below > 100 ? { top: `${y + 20}px` } : { bottom: `${below + 12}px` }) });
   };
   for (const name of ["pointermove", "pointerdown"]) sheet.addEventListener(name, show);
+  document.addEventListener("scroll", () => { tip.hidden = true; }, { capture: true, passive: true });
   sheet.addEventListener("pointerleave", ({ pointerType }) => { tip.hidden ||= pointerType === "mouse"; });
   return tip;
 }

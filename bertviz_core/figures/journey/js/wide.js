@@ -12,7 +12,8 @@ function drawWide(view, svg) {
     else drawBehind(view, svg, column, stage);
   }
   if (plan.box) drawBox(view, svg);
-  drawEnd(view, svg);
+  drawOut(view, svg);
+  if (header.ending) drawAnswer(view, svg);
   drawLegend(view, svg, plan.legendY);
 }
 
@@ -60,7 +61,7 @@ function sameBuild(view, stages, more) {
 
 function drawLanes(view, svg) {
   const { plan, path, look } = view;
-  const from = plan.token.w, to = plan.end.x;
+  const from = plan.token.w, to = plan.out.x;
   if (!many(view)) {
     for (const { mid } of plan.lanes) svg.append(el("line", { x1: from, x2: to, y1: mid, y2: mid, stroke: look.grid, "stroke-width": 1.5 }));
   }
@@ -76,7 +77,7 @@ function drawTokens(view, svg) {
   header.labels.forEach((text, at) => {
     const lane = laneAt(view, at), chosen = at === path.token, height = Math.min(lane.h - (lane.h > 20 ? 6 : 2), 34);
     const rgb = shares ? colourAt(look.signed, 0.5 + shares[at] / limit / 2) : channels(chosen ? look.neutral : look.paper);
-    const small = lane.h < 15, size = small ? 12 : SIZE, fresh = isNew(view, at);
+    const small = lane.h < 14, size = small ? 12 : SIZE, fresh = isNew(view, at);
     const node = el("g", {},
       el("rect", { x: 1, y: lane.mid - height / 2, width: fresh && small && !chosen ? 10 : plan.token.w - 2, height, rx: Math.min(5, height / 3), fill: css(rgb),
         stroke: chosen ? view.accent : fresh ? look.text : small ? "none" : look.neutral, "stroke-width": chosen ? 2 : 1, "stroke-dasharray": fresh ? "4 3" : null }),
@@ -156,11 +157,20 @@ function drawLayer(view, svg, column, number) {
   svg.append(group);
 }
 
+// Whether a stage behind the layers is run for what is drawn.
+function isRun({ header: { ending } }, { kind, run }) {
+  return ending && (kind === "pooler" || kind === "task head") ? ending.behind.includes(kind) : run;
+}
+
+function stageWords(view, stage) {
+  if (isRun(view, stage)) return stage.name;
+  return `${stage.name} (${view.header.ending && stage.kind !== "decoder" ? "not used by this answer" : "not run here"})`;
+}
+
 function drawBehind(view, svg, column, stage) {
   const { plan, look } = view, middle = plan.top + Math.min(plan.body / 2, 220);
   const part = { pooler: "pooler", "task head": "task head", norm: "layer_norm", decoder: "decoder" }[stage.kind];
-  const idle = stage.kind === "pooler" && view.header.ending?.pooled === false, run = stage.run && !idle;
-  const words = idle ? `${stage.name} (not used by this answer)` : run ? stage.name : `${stage.name} (not run here)`;
+  const run = isRun(view, stage), words = stageWords(view, stage);
   const node = el("g", {},
     el("rect", { x: column.x, y: plan.top, width: column.w, height: plan.body, rx: 5, fill: run ? look.parts[part] : look.paper,
       stroke: look.parts[part], "stroke-width": 1.5, "stroke-dasharray": run ? null : "4 3" }),
@@ -170,45 +180,55 @@ function drawBehind(view, svg, column, stage) {
   svg.append(node);
 }
 
-function drawEnd(view, svg) {
-  const { header, plan, path, look, now } = view, { x, w } = plan.end, { ending } = header, strips = view.strips();
-  const middle = clamp(laneAt(view, path.token).mid, plan.top + 90, plan.top + plan.body - (ending?.whole ? 140 : 100)), centre = x + w / 2;
-  const lines = [];
-  if (strips) {
-    svg.append(stateStrip(view, strips.shape[0] - 1, path.token, { x: x + 6, y: middle - 46, width: w - 12, height: 24 }));
-    svg.append(label(view, "what comes out", centre, middle - 56, { anchor: "middle", weight: 600 }));
-    if (!now) lines.push([`${strips.edges.at(-1).toLocaleString("en-US")} numbers`, {}]);
-  }
-  if (ending?.whole) { // a bracket over all lanes, since the number belongs to no single one
-    const top = plan.lanes[0].y, bottom = plan.lanes.at(-1).y + plan.lanes.at(-1).h;
-    svg.append(el("path", { d: `M${x - 8} ${top} h6 V${bottom} h-6`, fill: "none", stroke: look.muted, "stroke-width": 1.5, class: "whole" }));
-  }
-  const large = { weight: 700, size: w < 150 ? 17 : 22 }, both = now && ending && ending.changed !== null;
-  if (ending) {
-    if (ending.whole) lines.push(["", {}], ["the whole text", { weight: 600 }]);
-    for (const line of wrapped(ending.title, w - 4, 3)) lines.push([line, { fill: look.muted }]);
-    if (both) lines.push([`before ${fixed(ending.value, 4)}`, {}], [`now ${fixed(ending.changed, 4)}`, large]);
-    else lines.push([fixed(ending.value, 4), large]);
-    if (now && !both) lines.push(["without the change", { fill: look.muted }]);
-  } else if (now && isNew(view, path.token)) lines.push(["a new token", { fill: look.muted }]);
-  else if (now) lines.push(["cosine to before", { fill: look.muted }], [fixed(now.cosine.values[path.token], 4), large]);
-  let y = middle - 2;
+// The chosen token's vector after the last layer, and under a change how far it moved.
+function drawOut(view, svg) {
+  const { plan, path, now, look } = view, { x, w } = plan.out, strips = view.strips(), lines = [];
+  if (!strips) return;
+  const middle = clamp(laneAt(view, path.token).mid, plan.top + 40, plan.top + plan.body - 90);
+  svg.append(label(view, fitting(["what comes out", "output"], w, 600), x + w / 2, middle - 22, { anchor: "middle", weight: 600 }),
+    stateStrip(view, strips.shape[0] - 1, path.token, { x: x + 4, y: middle - 12, width: w - 8, height: 24 }));
+  const width = strips.edges.at(-1).toLocaleString("en-US");
+  if (!now) lines.push([fitting([`${width} numbers`, width], w), {}]);
+  else if (isNew(view, path.token)) lines.push([fitting(["a new token", "new"], w), { fill: look.muted }]);
+  else lines.push([fitting(["cosine to before", "cosine"], w), { fill: look.muted }], [fixed(now.cosine.values[path.token], 4), { weight: 700, size: w > 100 ? 22 : 17 }]);
+  drawLines(view, svg, lines, { x, w, y: middle + 30 });
+}
+
+// Lines below one another, the large ones with more room; returns where the next one would stand.
+function drawLines(view, svg, lines, { x, w, y }) {
   for (const [text, style] of lines) {
-    svg.append(label(view, cut(text, w, style.size, style.weight), centre, y + (style.size ? 8 : 0), { anchor: "middle", ...style }));
+    svg.append(label(view, cut(text, w, style.size, style.weight), x + w / 2, y + (style.size ? 8 : 0), { anchor: "middle", ...style }));
     y += style.size ? 30 : 19;
   }
+  return y;
+}
+
+// The number that the model gives, under a change beside that of before.
+function drawAnswer(view, svg) {
+  const { header: { ending }, plan, path, look, now } = view, { x, w } = plan.end, lines = [];
+  const large = { weight: 700, size: w < 150 ? 17 : 22 }, both = now && ending.changed !== null;
+  const titled = wrapped(ending.title, w - 4, 3);
+  const tall = 19 * (titled.length + (ending.whole ? 1 : 0)) + (both ? 70 : 50) + 34, { mid } = laneAt(view, path.token);
+  if (ending.whole) { // a bracket over all lanes, since the number belongs to no single one
+    const top = plan.lanes[0].y, bottom = plan.lanes.at(-1).y + plan.lanes.at(-1).h;
+    svg.append(el("path", { d: `M${x - 8} ${top} h6 V${bottom} h-6`, fill: "none", stroke: look.muted, "stroke-width": 1.5, class: "whole" }));
+    lines.push(["the whole text", { weight: 600 }]);
+  } else svg.append(el("line", { x1: plan.out.x + plan.out.w, x2: x, y1: mid, y2: mid, stroke: view.accent, "stroke-width": 3 }));
+  for (const line of titled) lines.push([line, { fill: look.muted }]);
+  if (both) lines.push([`before ${fixed(ending.value, 4)}`, {}], [`now ${fixed(ending.changed, 4)}`, large]);
+  else lines.push([fixed(ending.value, 4), large]);
+  if (now && !both) lines.push(["without the change", { fill: look.muted }]);
+  let y = drawLines(view, svg, lines, { x, w, y: clamp(mid - tall / 2, plan.top + 14, plan.top + plan.body - tall) + 14 });
   if (both) {
     drawBoth(view, svg, ending.value, ending.changed, { x: x + 6, y: y - 6, w: w - 12 });
     y += 18;
   }
-  if (ending?.layers || ending?.tokens) {
-    drawTurn(view, svg, { x: x + 2, y: y - 4, width: w - 4, height: 26 });
-  }
+  if (ending.layers || ending.tokens) drawTurn(view, svg, { x: x + 2, y: y - 4, width: w - 4, height: 26 });
 }
 
 // The button that turns the drawing to what the answer rests on, and back.
 function drawTurn(view, svg, place) {
-  const words = view.back ? `cells: ${view.colour}` : "what it rests on", { x, y, width, height } = place;
+  const words = view.back ? `back to the ${view.colour}` : "what it rests on", { x, y, width, height } = place;
   const link = el("g", { class: "act" }, el("rect", { ...place, rx: 6, fill: view.look.paper, stroke: view.accent }), label(view, words, x + width / 2, y + height / 2 + 5, { anchor: "middle", fill: view.accent, weight: 600 }));
   svg.append(button(link, words, () => view.turn(), view.back));
 }
