@@ -28,6 +28,15 @@ def words_of(text: str) -> list[list[int]]:
     return groups
 
 
+def test_an_unknown_token_is_explained_where_it_is_chosen(page: Page, server: str) -> None:
+    opened(page, server, text="I love my 👩‍💻 python.", query=4)
+    expect(page.locator("[data-name='Token 4: [UNK]'][aria-pressed='true']")).to_be_visible()
+    words = "The tokenizer's vocabulary lacks what stands here, so the model reads “[UNK]”."
+    assert words in page.locator(".journey").evaluate("root => root.view.sentence()")
+    page.locator("[data-name='Token 5: python']").click()
+    assert words not in page.locator(".journey").evaluate("root => root.view.sentence()")
+
+
 def test_ribbons_cells_and_keys_are_those_of_words_and_of_tokens_when_chosen(page: Page, server: str) -> None:
     groups, model = words_of(TEXT), open_model("all-MiniLM-L6-v2")
     row = model.trace(TEXT).attention(LAYER, HEAD)[TOKEN]

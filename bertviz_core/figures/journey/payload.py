@@ -156,6 +156,7 @@ def journey_payload(
     """
     arrays, tokens = _Arrays(), journey.tokens
     special = [] if tokens is None else np.flatnonzero(tokens.special).tolist()
+    unknown = [] if tokens is None else np.flatnonzero(tokens.unknown).tolist()
     words = journey.words if len(journey.labels) > EXACT_TOKENS else ()
     header: dict[str, Any] = {
         "identity": identity(journey),
@@ -166,6 +167,7 @@ def journey_payload(
         "rtl": tokens is not None and is_right_to_left(tokens.text),
         "labels": [escape_controls(shortened(label, LONGEST_LABEL)) or "∅" for label in journey.labels],
         "special": special,
+        "unknown": unknown,
         "second": None if tokens is None else tokens.second_start,
         "stages": [asdict(stage) for stage in journey.stages],
         "layers": journey.layers,

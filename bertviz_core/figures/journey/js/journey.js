@@ -153,6 +153,7 @@ function sentence(view) {
   const own = Array.from({ length: header.layers }, (_, layer) => measure.values[layer * seq + path.token]);
   const most = own.indexOf(Math.max(...own)), [largest, other, meaning] = SENTENCES[measure.key];
   const words = [`${largest(most, word)} (${fixed(own[most], measure.digits)}).`];
+  if (header.unknown.includes(path.token)) words.push(`The tokenizer's vocabulary lacks what stands here, so the model reads ${word}.`);
   if (path.open !== "" && path.open !== "embeddings") {
     if (Number(path.open) !== most) words.unshift(`${other(path.open, word)} ${fixed(own[path.open], measure.digits)}.`);
     const part = openPart(view);
