@@ -70,6 +70,22 @@ def test_no_box_lies_on_another_and_none_leaves_the_drawing(width: int, layouts:
                         assert room > 40, case
 
 
+OTHERWISE = """(builds) => {
+  const layers = builds.map((build) => ({ kind: "layer", build }));
+  return [...builtOtherwise({ header: { stages: [{ kind: "embeddings", build: "" }, ...layers] } })];
+}"""
+
+
+def test_layers_that_are_built_otherwise_are_named_with_what_differs(layouts: Page) -> None:
+    everywhere, near = "attention over the whole text, 1,104 parameters", "local attention, 1,104 parameters"
+    assert layouts.evaluate(OTHERWISE, [everywhere] * 4) == []
+    assert layouts.evaluate(OTHERWISE, []) == []
+    found = layouts.evaluate(OTHERWISE, [everywhere, near, near])
+    assert found == [[1, "built otherwise than layer 1: attention over the whole text"]]
+    larger = layouts.evaluate(OTHERWISE, [near, near, "local attention, 1,200 parameters"])
+    assert larger == [[3, "built otherwise than layer 0: 1,200 parameters"]]
+
+
 AGREEING = """(pairs) => pairs.map(([before, now]) => {
   const digits = agreeing(before, now, 3);
   return [before.toFixed(digits), now.toFixed(digits), signed(now - before, digits).replace("−", "-")];

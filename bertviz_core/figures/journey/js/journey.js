@@ -164,8 +164,13 @@ function sentence(view) {
       const best = header.heads > 1 && strongestHead(view, part);
       if (best && best.head !== path.head) words.push(`Of its heads, head ${best.head} looks most at another word: “${header.labels[best.key]}” (${fixed(best.share)}).`);
     }
-  } else words.push(meaning, "Choose a layer to open it, or another token to follow it.");
+  } else words.push(meaning, barWords(view), "Choose a layer to open it, or another token to follow it.");
   return words.filter(Boolean).join(" ");
+}
+
+function barWords(view) {
+  const [[index, words] = []] = builtOtherwise(view);
+  return words ? `A bar marks layers like ${layerAt(view.header.stages, index)}, ${words}.` : "";
 }
 
 // The head and the key of the largest weight on another token that is not special; null if there is none.

@@ -1,6 +1,6 @@
 // Where everything stands: a pure function of sizes and of what is open. No two boxes overlap; tests measure it for
 // every number of layers and tokens and every width.
-const TALL_BELOW = 640, TOP = 66, BOTTOM = 96, DETAIL = 208, BODY = 340, LEAST_BODY = 255, FOOT = 100, HEADING = 34, LEAST = 300, TALL_STEP = 26;
+const TALL_BELOW = 640, TOP = 66, BOTTOM = 48, LINE = 20, DETAIL = 208, BODY = 340, LEAST_BODY = 255, FOOT = 100, HEADING = 34, LEAST = 300, TALL_STEP = 26;
 const STRIP = 112, STRIP_ROW = 42, STRIPS = 5; // least width of a strip of an opened layer, height of a row of them, how many there are
 const AFTER = ["pooler", "task head", "decoder"]; // stages that read what comes out
 const FEW = 24, SEVERAL = 80; // numbers of tokens up to which cells have numbers, and lanes have words
@@ -15,7 +15,7 @@ const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
 function lanesOf(tokens, open, above, frame) {
   const count = Math.max(tokens, 1), heading = (open ? HEADING : 0) + above; // room for what stands above the heads and the ribbons
   const room = frame ? frame - heading : open ? 320 : 500;
-  const height = count <= FEW ? clamp(room / count, frame ? 14.3 : 22, open && !frame ? 40 : 46) : count <= SEVERAL ? (frame ? 18 : 14) : clamp(900 / count, 4, 8);
+  const height = count <= FEW ? clamp(room / count, frame ? 14.7 : 22, open && !frame ? 40 : 46) : count <= SEVERAL ? (frame ? 18 : 14) : clamp(900 / count, 4, 8);
   const body = Math.max(count * height + heading, open ? above + (frame ? clamp(frame - above, LEAST_BODY, BODY) : BODY) : 0), first = TOP + heading + (body - heading - count * height) / 2;
   const lanes = Array.from({ length: count }, (_, at) => ({ y: first + at * height, h: height, mid: first + (at + 0.5) * height }));
   return { lanes, body };
@@ -46,7 +46,7 @@ function wideLayout({ width: given, tokens, stages, heads, open, head, off, chan
   const rows = heads ? Math.ceil(STRIPS / stripColumns(box)) : 1;
   const needed = open === "" || openFirst ? 0 : head !== null && !off?.words ? DETAIL : FOOT + (rows - 1) * STRIP_ROW;
   // Below many lanes nobody would find what is known of the opened part: it stands above them.
-  const above = tokens > FEW ? needed : 0, foot = needed - above, below = BOTTOM + (changed ? 24 : 0) + (tokens > FEW ? 40 : 0);
+  const above = tokens > FEW ? needed : 0, foot = needed - above, lines = (tokens > FEW ? 5 : 3) - (frame ? 1 : 0), below = BOTTOM + LINE * lines + (changed ? 24 : 0); // the scale, and the sentence in so many lines
   const { lanes, body } = lanesOf(tokens, open !== "", above, frame && frame - TOP - foot - below);
   const columns = [];
   let x = tokenWidth + gap;
@@ -80,7 +80,7 @@ function wideLayout({ width: given, tokens, stages, heads, open, head, off, chan
   if (!out) putOut();
   const end = ends ? { x: Math.min(x + 14, width - endWidth), w: endWidth } : null;
   return {
-    mode: "wide", width, height: TOP + body + foot + below, legendY: TOP + body + foot + 26, top: TOP, body, lanes, columns, above,
+    mode: "wide", width, lines, height: TOP + body + foot + below, legendY: TOP + body + foot + 26, top: TOP, body, lanes, columns, above,
     token: { x: 0, w: tokenWidth }, box: boxAt, out, end, inside: boxAt && insideOf(boxAt, body - above, heads, openFirst, above), footY: (above ? TOP : TOP + body) + 8, stepsY: (above ? TOP : TOP + body) + 10 + rows * STRIP_ROW,
   };
 }

@@ -14,7 +14,7 @@ function drawTall(view, svg) {
     const node = el("g", {}, el("rect", { x: left, y: 38, width: part, height: 44, rx: 7, fill: look.paper, stroke: look.neutral }), label(view, cut(words, part - 4), left + part / 2, 65, { anchor: "middle" }));
     svg.append(button(node, words, () => view.choose((path.token + step + seq) % seq)));
   });
-  const shading = shadingOf(view), strips = view.strips();
+  const shading = shadingOf(view), strips = view.strips(), otherwise = builtOtherwise(view);
   let entry = 0;
   for (const row of plan.rows) {
     const stage = header.stages[row.index], layer = layerAt(header.stages, row.index), isLayer = stage.kind === "layer";
@@ -25,6 +25,7 @@ function drawTall(view, svg) {
     const node = el("g", {}, el("rect", { x, y: y + 1, width: w, height: row.h - 2, rx: 6, fill: look.paper, stroke: off ? look.text : row.open ? view.accent : look.neutral, "stroke-width": row.open ? 2 : 1, "stroke-dasharray": off ? "5 3" : null }),
       label(view, cut(stageWords(view, stage), opens ? 100 : w - 20), x + 10, y + 28, { weight: 600 }));
     if (isLayer) node.append(el("rect", { x: x + 116, y: y + 8, width: 64, height: row.h - 16, rx: 4, fill: css(rgb), stroke: look.neutral }), label(view, value, x + 148, y + 28, { anchor: "middle", fill: inkOn(rgb) }));
+    if (isLayer && otherwise.has(row.index)) node.append(buildMark(view, otherwise.get(row.index), layer, x + 17, y + 33));
     if (isLayer) entry = layer + 1;
     if (opens && strips) node.append(stateStrip(view, entry, path.token, { x: x + 192, y: y + 12, width: w - 202, height: row.h - 24 }));
     svg.append(opens ? button(node, `${row.open ? "Close" : "Open"} ${stage.name}${value ? `, ${shading.effects ? "change without it" : view.measureName()} ${value}` : ""}`, () => view.open(row.open ? "" : isLayer ? String(layer) : "embeddings"), row.open) : node);

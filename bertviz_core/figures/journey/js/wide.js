@@ -27,12 +27,14 @@ function drawHeadings(view, svg) {
   const closed = layers.filter(({ open }) => !open);
   const slot = closed.length > 1 ? Math.min(...closed.map(({ w }) => w)) : closed[0]?.w ?? 40;
   const every = Math.max(1, Math.ceil((layers.length > 10 ? 22 : 14) / (slot + 1)));
+  const otherwise = builtOtherwise(view);
   layers.forEach((column, number) => {
     if (column.open) return;
     const near = layers.some(({ open }, other) => open && Math.abs(other - number) === 1);
     const shown = every === 1 || number === 0 || number === layers.length - 1 || (number % every === 0 && number < layers.length - every && !near);
     const heading = el("g", {}, el("rect", { x: column.x - 1, y: plan.top - 32, width: column.w + 2, height: 26, fill: look.paper, "fill-opacity": 0.01, rx: 4 }));
     if (shown) heading.append(label(view, String(number), column.x + column.w / 2, plan.top - 14, { weight: 600, anchor: "middle", className: "label heading" }));
+    if (otherwise.has(column.index)) heading.append(buildMark(view, otherwise.get(column.index), number, column.x + column.w / 2, plan.top - 9));
     svg.append(button(heading, `Open layer ${number}`, () => view.open(String(number)), false));
   });
   const first = plan.columns.find(({ index }) => header.stages[index].kind === "embeddings");
@@ -50,6 +52,20 @@ function drawHeadings(view, svg) {
   const resting = view.back && header.ending ? "layers: change of the number without each" : "";
   const text = [resting || words, resting ? "layers: change without each" : `layers: ${view.measureName()}`].find((each) => each && textWidth(each) < to - from + 24) ?? (to - from > 44 ? "layers" : "");
   if (text) svg.append(label(view, text, (from + to) / 2, plan.top - 42, { anchor: "middle", fill: look.muted }));
+}
+
+// Layers that are built otherwise than most, or than the first: index of the stage -> how, and the layer that it differs from.
+function builtOtherwise({ header: { stages } }) {
+  const layers = stages.map(({ kind, build }, index) => ({ kind, build, index })).filter(({ kind, build }) => kind === "layer" && build);
+  const count = ({ build }) => layers.filter((other) => other.build === build).length;
+  if (!layers.length) return new Map();
+  const usual = layers.reduce((best, each) => (count(each) > count(best) ? each : best)), parts = usual.build.split(", ");
+  const differing = layers.map(({ build, index }) => [index, build.split(", ").filter((part) => !parts.includes(part)).join(", ")]);
+  return new Map(differing.filter(([, words]) => words).map(([index, words]) => [index, `built otherwise than layer ${layerAt(stages, usual.index)}: ${words}`]));
+}
+
+function buildMark({ look }, words, layer, centre, y) {
+  return tipped(el("rect", { x: centre - 7, y, width: 14, height: 4, rx: 2, fill: look.text, class: "otherwise" }), () => `Layer ${layer}, ${words}`);
 }
 
 // "4 more layers of the same build", where they are.
@@ -254,8 +270,9 @@ function drawLegend(view, svg, y) {
   } else if (measure) {
     drawRamp(view, svg, x, y, look.scale, "0", fixed(view.most(measure), measure.digits), narrow ? measure.name : `${measure.name}: ${measure.unit}`);
   }
-  // Bold letters are wider.
-  for (const [at, line] of wrapped(view.sentence(), (plan.width - 8) * 0.93, header.labels.length > FEW ? 5 : 3).entries()) svg.append(label(view, line, x, y + 34 + 20 * at, { weight: at ? 400 : 600 }));
+  const [, first, rest] = view.sentence().match(/^(.*?\.)(?: (?=\p{Lu}|“)(.*))?$/su) ?? ["", view.sentence()], room = plan.width - 8;
+  const strong = wrapped(first, room * 0.93, 2), lines = [...strong, ...(rest ? wrapped(rest, room, plan.lines - strong.length) : [])]; // bold letters are wider
+  lines.forEach((line, at) => svg.append(label(view, line, x, y + 34 + LINE * at, { weight: at < strong.length ? 600 : 400 })));
 }
 
 function drawBackRamp(view, svg, x, y, words) {
