@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bertviz_core.checkpoints.training.log import STATE_FILE, read_state, saved_step
+from bertviz_core.checkpoints.training.results import FINAL
 from bertviz_core.checkpoints.values import Checkpoint
 from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.regular_files import CONFIG_FILE, present
@@ -18,8 +19,6 @@ from bertviz_core.models.sources import folder_source
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
-FINAL = "final model"
-"""Name of the model in the run's own folder."""
 TRAINER_FOLDER = re.compile(r"checkpoint-\d{1,15}")
 STEP = re.compile(r"(?<!\d)\d{1,15}$")
 """A step at the end of a folder's name."""

@@ -11,6 +11,8 @@ from jaxtyping import Float, Int
 from bertviz_core.checkpoints.results import TensorLocation
 
 Fault = Literal["NaN", "infinity", "blew up"]
+FINAL = "final model"
+"""Name of the model in the run's own folder."""
 ALL_PARTS = "all"
 MOVED_PARTS = (ALL_PARTS, "attention", "feed-forward", "layer norm")
 """Parts of a layer whose movement is computed; the first is the whole layer."""

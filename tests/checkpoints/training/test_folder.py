@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from safetensors.numpy import save_file
 
-from bertviz_core.checkpoints.training.folder import FINAL, TrainingRun, files_stamp, holds_run, training_run
+from bertviz_core.checkpoints.training.folder import TrainingRun, files_stamp, holds_run, training_run
+from bertviz_core.checkpoints.training.results import FINAL
 from bertviz_core.errors import CheckpointError
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import save_tiny
