@@ -105,6 +105,36 @@ def holds_run(folder: Path) -> bool:
         return False
 
 
+def run_names(settings: Settings) -> tuple[str, ...]:
+    """Names of the folders in the models folder that hold a training run, without links.
+
+    Where the settings list the models that may be opened, a run has to be in that list.
+    """
+    try:
+        with os.scandir(settings.models_dir) as entries:
+            listed = [entry for _, entry in zip(range(MAX_ENTRIES), entries, strict=False)]
+    except OSError:
+        return ()
+    allowed = [each for each in listed if not settings.allowed_models or each.name in settings.allowed_models]
+    names = [each.name for each in allowed if each.name.isprintable() and _is_folder(each)]
+    return tuple(sorted((name for name in names if holds_run(settings.models_dir / name)), key=str.lower))
+
+
+def run_folder(name: str, settings: Settings) -> Path:
+    """The folder of a training run in the models folder.
+
+    Raises:
+        CheckpointError: there is none of this name.
+    """
+    offered = run_names(settings)
+    if name not in offered:
+        there = ", ".join(quoted(each, 40) for each in offered[:5]) or "none"
+        raise CheckpointError(
+            f"There is no training run {quoted(name, 40)} in {quoted(settings.models_dir.name)}; there is {there}."
+        )
+    return settings.models_dir / name
+
+
 def files_stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
     """Name, size and modification time of the files of a run and its subfolders; changes whenever one of them does."""
     facts = []

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.checkpoints.training.results import ALL_PARTS, TrainingLog, TrainingMovement
+from bertviz_core.checkpoints.training.results import ALL_PARTS, FINAL, TrainingLog, TrainingMovement
 from bertviz_core.figures.base.axes import even_axes, token_axis
 from bertviz_core.figures.base.cells import number_size
 from bertviz_core.figures.base.spec import DASHES, FigureSpec, figure
@@ -22,7 +22,9 @@ MOVED_FROM = (START, BEFORE)
 """What a movement is measured from."""
 NOT_DRAWN = ("runtime", "per_second", "flos", "samples", "time", "tokens", "memory")
 """Ends of the names of logged numbers about the machine, which are in the table alone."""
-PANEL_HEIGHT, MARKS_HEIGHT, AROUND = 150, 26, 120
+FROM_ZERO = ("learning_rate", "grad_norm")
+"""Logged numbers whose axis begins at 0."""
+PANEL_HEIGHT, MARKS_HEIGHT, AROUND = 115, 26, 110
 """Pixels: height of a plot of the log, height of the row of checkpoints, margins for title, legend and axis."""
 BETWEEN = 14
 """Pixels between two plots of the log."""
@@ -65,6 +67,7 @@ def log_curves(log: TrainingLog, panels: Sequence[LogPanel], title: str, theme: 
         number = "" if index == 0 else str(index + 1)
         bottom = top - PANEL_HEIGHT / inside
         axis = {"domain": [max(bottom, 0), top], "title": escape(panel.title), "anchor": "x", "exponentformat": "e"}
+        axis["rangemode"] = "tozero" if panel.metrics[0] in FROM_ZERO else "normal"
         figure.update_layout({f"yaxis{number}": axis})
         top = bottom - BETWEEN / inside
         for name in panel.metrics:
@@ -109,7 +112,7 @@ def _with_checkpoints(figure: go.Figure, log: TrainingLog, panels: int, height: 
         for step in dict.fromkeys(log.steps.tolist()):
             line = {"color": theme.muted, "width": 1, "dash": "dot"}
             figure.add_shape(
-                type="line", x0=step, x1=step, y0=0, y1=1, xref="x", yref="paper", line=line, layer="below"
+                type="line", x0=step, x1=step, y0=0, y1=1, xref="x", yref="paper", line=line, layer="between"
             )
     return figure.update_xaxes(title="step", rangemode="tozero", anchor=f"y{number}", position=0)
 
@@ -118,13 +121,13 @@ def movement_map(
     values: Float[np.ndarray, "places checkpoints"],
     places: Sequence[str],
     movement: TrainingMovement,
-    unit: str,
     logarithmic: bool,
     title: str,
     theme: Theme,
 ) -> go.Figure:
     """Draw the movement of every layer and component at every checkpoint; a cell that is not finite stays empty."""
     pixels = max(ROW * len(places), LEAST_ROWS)
+    unit = "relative change" if logarithmic else "relative change, linear"  # the other scale is named by `fitted`
     scale = number_scale(values.reshape(-1).tolist(), unit, theme, logarithmic=logarithmic)
     figure = go.Figure(layout=layout(theme, escape(title), height=110 + pixels))
     figure.update_layout(coloraxis=scale.axis, plot_bgcolor=theme.grid)
@@ -145,7 +148,10 @@ def movement_map(
     )
     room = max(theme.pixels - BESIDE, 1)
     _add_numbers(figure, values, scale.colours(values), room, pixels)
-    steps = [f"{step:,}" for step in movement.steps.tolist()]
+    steps = [
+        f"{step:,}{' final' if name == FINAL else ''}"
+        for name, step in zip(movement.checkpoints, movement.steps.tolist(), strict=True)
+    ]
     figure.update_xaxes(token_axis(steps, room, theme=theme), title="step of the checkpoint", showgrid=False)
     rows = {"tickvals": list(range(len(places))), "ticktext": [escape(place) for place in places]}
     figure.update_yaxes(**rows, range=[len(places) - 0.5, -0.5], showgrid=False)
@@ -198,6 +204,5 @@ def training_movement_figure(
     places = [movement.places[index] for index in has_part]
     of_what = "Movement" if moved_part == ALL_PARTS else f"Movement of {moved_part}"
     title = f"{of_what} from {moved_from} — {movement.run}"
-    unit = f"relative change, {'powers of ten' if movement_logarithmic else 'even scale'}"
-    draw = partial(movement_map, values[has_part], places, movement, unit, movement_logarithmic, title)
+    draw = partial(movement_map, values[has_part], places, movement, movement_logarithmic, title)
     return FigureSpec(title, f"{title}: layers and components by checkpoints", draw)

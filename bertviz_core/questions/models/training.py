@@ -149,5 +149,6 @@ def _answer(run: TrainingRun, sums: list[CheckpointSums], options: Options) -> A
 
 
 def _names(run: TrainingRun) -> tuple[tuple[str, str], ...]:
-    """Name of the run, and the revision of its last checkpoint."""
-    return ((run.name, run.checkpoints[-1].checkpoint.revision),)
+    """Name and revision of the last checkpoint."""
+    last = run.checkpoints[-1].checkpoint
+    return ((last.name, last.revision),)

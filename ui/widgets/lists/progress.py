@@ -14,6 +14,7 @@ from ui.cache.corpora import SharedCorpus
 from ui.cache.jobs import Job, JobBoard, board
 from ui.cache.readers import this_reader
 from ui.cache.shared_model import SharedModel
+from ui.cache.training import SharedTraining
 from ui.widgets.formatting import duration
 from ui.widgets.run_model import agreed_cost, agreed_work
 
@@ -26,7 +27,7 @@ Resume = Callable[[Any], None]
 
 def answer(
     question: Question[Any, T],
-    opened: SharedModel | SharedCorpus,
+    opened: SharedModel | SharedCorpus | SharedTraining,
     options: Options,
     draw: Callable[[Answer[T]], None] | None = None,
 ) -> Answer[T]:
@@ -37,7 +38,7 @@ def answer(
 
     Args:
         question: the question.
-        opened: the model or corpus.
+        opened: the model, corpus or training run.
         options: the options of the question.
         draw: shows a partial answer, each second and after a cancellation, for work that has one.
 
