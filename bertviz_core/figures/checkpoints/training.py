@@ -24,7 +24,7 @@ NOT_DRAWN = ("runtime", "per_second", "flos", "samples", "time", "tokens", "memo
 """Ends of the names of logged numbers about the machine, which are in the table alone."""
 FROM_ZERO = ("learning_rate", "grad_norm")
 """Logged numbers whose axis begins at 0."""
-PANEL_HEIGHT, MARKS_HEIGHT, AROUND = 115, 26, 110
+PANEL_HEIGHT, MARKS_HEIGHT, AROUND = 100, 26, 110
 """Pixels: height of a plot of the log, height of the row of checkpoints, margins for title, legend and axis."""
 BETWEEN = 14
 """Pixels between two plots of the log."""

@@ -18,7 +18,7 @@ from bertviz_core.questions.tables.training import broken_frame, frozen_frame, l
 from bertviz_core.text import counted
 from ui.address.registry import param
 from ui.address.widgets import choice, select
-from ui.cache.training import SharedTraining
+from ui.cache.folders import SharedTraining
 from ui.components.navigation import PageLink, page_links
 from ui.session import settings as server_settings
 from ui.views.checkpoint.comparison import number
@@ -49,7 +49,8 @@ def settings(name: str) -> tuple[str, str, str, bool]:
 def view(name: str, run: str, moved_from: str, part: str, logarithmic: bool) -> None:
     """The log and the movement of a training run."""
     if not run:
-        st.info(NO_RUN, icon=":material/info:")
+        with st.container(key="checkpoint_no_run"):
+            st.info(NO_RUN, icon=":material/info:")
         return
     opened = SharedTraining(run)
     for notice in opened.run.notices:

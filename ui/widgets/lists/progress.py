@@ -10,11 +10,10 @@ import streamlit as st
 
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer, Question
-from ui.cache.corpora import SharedCorpus
+from ui.cache.folders import SharedCorpus, SharedTraining
 from ui.cache.jobs import Job, JobBoard, board
 from ui.cache.readers import this_reader
 from ui.cache.shared_model import SharedModel
-from ui.cache.training import SharedTraining
 from ui.widgets.formatting import duration
 from ui.widgets.run_model import agreed_cost, agreed_work
 
