@@ -92,7 +92,7 @@ def test_a_link_opens_any_two_checkpoints_as_two_models(folder: Path) -> None:
     assert at.selectbox(key="second_checkpoint").value == "final model"
     at.selectbox(key="second_checkpoint").set_value("checkpoint-8").run()
     (links,) = [each.proto for each in at.get("bidi_component") if each.proto.id.endswith("-training_two")]
-    (link,) = json.loads(links.json)["groups"][0]["links"]
+    (link,) = json.loads(links.json)["links"]
     query = {name: values[0] for name, values in parse_qs(urlsplit(link["address"]).query).items()}
     assert query == {"model": "my-run/checkpoint-4", "view": "Two checkpoints", "other": "my-run/checkpoint-8"}
     two = opened("checkpoint", **query)

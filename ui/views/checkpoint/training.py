@@ -1,7 +1,5 @@
 """A training run: the trainer's log, the movement of the weights, frozen and broken tensors."""
 
-from urllib.parse import urlencode
-
 import streamlit as st
 
 from bertviz_core.checkpoints.training.folder import run_names
@@ -19,7 +17,7 @@ from bertviz_core.text import counted
 from ui.address.registry import param
 from ui.address.widgets import choice, select
 from ui.cache.folders import SharedTraining
-from ui.components.navigation import PageLink, page_links
+from ui.components.step_links import Link, address, step_links
 from ui.session import settings as server_settings
 from ui.views.checkpoint.comparison import number
 from ui.views.checkpoint.controls import scale_choice
@@ -143,6 +141,6 @@ def _two(opened: SharedTraining) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         first = select(param("first_checkpoint"), "First checkpoint", list(names), width=WIDTH)
         second = select(param("second_checkpoint"), "Second checkpoint", list(names), list(names)[-1], width=WIDTH)
-        query = {"model": names[first], "view": "Two checkpoints", OTHER.key: names[second]}
-        link = PageLink("Open as two checkpoints", f"checkpoint?{urlencode(query)}", "compare_arrows")
-        page_links([("", [link])], "training_two", label="The two checkpoints compared", width="content")
+        query = [("model", names[first]), ("view", "Two checkpoints"), (OTHER.key, names[second])]
+        link = Link("Open as two checkpoints", address("checkpoint", query))
+        step_links([link], "training_two", "The two checkpoints compared")
