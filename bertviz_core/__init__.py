@@ -1,4 +1,4 @@
-"""Look inside BERT-family models: open_model, open_corpus and their results."""
+"""Look inside BERT-family models: open_model, open_training, open_corpus and their results."""
 
 from importlib import import_module
 from os import PathLike
@@ -12,14 +12,16 @@ if TYPE_CHECKING:
     from bertviz_core.api.model import Model
     from bertviz_core.api.own_model import Saveable
     from bertviz_core.api.results.base import Result
+    from bertviz_core.api.training import Training
 
-__all__ = ["BertvizError", "Model", "Result", "__version__", "open_corpus", "open_model"]
+__all__ = ["BertvizError", "Model", "Result", "__version__", "open_corpus", "open_model", "open_training"]
 
 LATER = {
     "Model": "bertviz_core.api.model",
     "OpenedCorpus": "bertviz_core.api.corpus",
     "Result": "bertviz_core.api.results.base",
     "Saveable": "bertviz_core.api.own_model",
+    "Training": "bertviz_core.api.training",
 }
 """Public classes -> their modules, which are imported when first used."""
 
@@ -59,6 +61,19 @@ def open_corpus(folder: "str | PathLike[str]") -> "OpenedCorpus":
         BertvizError: there is no corpus in the folder, or its model may not be opened here.
     """
     opened: OpenedCorpus = import_module("bertviz_core.api.corpus").opened_corpus(folder)
+    return opened
+
+
+def open_training(folder: "str | PathLike[str]") -> "Training":
+    """Open a folder of checkpoints, as transformers.Trainer writes it, as one training run.
+
+    Its subfolders are checkpoints, such as checkpoint-500, and a final model may be beside them. Only config.json,
+    trainer_state.json and safetensors files are read.
+
+    Raises:
+        BertvizError: there is no checkpoint that can be read, or they are of different models.
+    """
+    opened: Training = import_module("bertviz_core.api.training").opened_training(folder)
     return opened
 
 

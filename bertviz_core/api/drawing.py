@@ -10,28 +10,41 @@ from bertviz_core.errors import TextError
 from bertviz_core.figures.base.style import THEMES, WIDE, theme_named, width_class
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.figures import all_figures, drawn_by, no_figure
-from bertviz_core.questions.opened import OpenedFolder, OpenedModel
+from bertviz_core.questions.models.training import OpenedTraining, TrainingSubject
+from bertviz_core.questions.opened import CorpusSubject, Opened, OpenedFolder, OpenedModel
 from bertviz_core.questions.parameters import COMMON, Options
 from bertviz_core.questions.question import all_questions
 from bertviz_core.text import escape_controls, quoted
 
 Option = str | int | float | bool
+NEEDED = {
+    Opened: "a model; use open_model",
+    CorpusSubject: "a corpus; use open_corpus",
+    TrainingSubject: "a training run; use open_training",
+}
+"""Class of a question's subject -> what it is about, and how to open it."""
 LEAST_PIXELS, MOST_PIXELS = 10, 100_000
 """Minimum and maximum width and height of a figure."""
 
 
 @dataclass(frozen=True, slots=True)
 class FigureSource:
-    """The model or corpus and the options from which the figures of a result are drawn."""
+    """The model, corpus or training run, and the options from which the figures of a result are drawn."""
 
-    opened: OpenedModel | OpenedFolder
-    """The model or corpus."""
+    opened: OpenedModel | OpenedFolder | OpenedTraining
+    """The model, corpus or training run."""
     options: Options = field(default_factory=Options)
     """Options of the result; those of a figure override them."""
 
     @property
     def model(self) -> OpenedModel:
-        """The model; for a corpus the one that computed its vectors."""
+        """The model; for a corpus the one that computed its vectors.
+
+        Raises:
+            TypeError: a training run is no single model.
+        """
+        if isinstance(self.opened, OpenedTraining):
+            raise TypeError("a training run is no single model")
         return self.opened.model if isinstance(self.opened, OpenedFolder) else self.opened
 
     def figure(
@@ -85,8 +98,7 @@ class FigureSource:
         """Add options of a question; raises TextError if one is unknown, or the kind of subject is wrong."""
         question = all_questions()[name]
         if not isinstance(self.opened, question.subject):
-            needed = "a corpus; use open_corpus" if isinstance(self.opened, OpenedModel) else "a model; use open_model"
-            raise TextError(f"{name!r} is about {needed}.")
+            raise TextError(f"{name!r} is about {NEEDED[question.subject]}.")
         known = tuple(dict.fromkeys((*COMMON, *(param.key for param in question.params))))
         for option in more:
             if option not in known:

@@ -22,6 +22,7 @@ COMMANDS = {
     "similarity": "sentences",
     "embed": "sentences",
     "compare": "checkpoints",
+    "training": "training",
     "predict": "predictions.predict",
     "causes": "predictions.interventions",
     "words": "predictions.attributions",

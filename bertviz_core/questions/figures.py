@@ -12,6 +12,7 @@ from bertviz_core import figures
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.spec import DECLARED, DeclaredFigure, FigureSpec
 from bertviz_core.figures.pages import PAGES
+from bertviz_core.questions.models.training import OpenedTraining, TrainingSubject
 from bertviz_core.questions.opened import CorpusSubject, OpenedFolder, OpenedModel
 from bertviz_core.questions.parameters import COMMON, Options
 from bertviz_core.questions.question import Answer, figure_questions
@@ -52,8 +53,10 @@ def settings_of(name: str) -> tuple[str, ...]:
     return tuple(param.key for param in figure_questions()[name].params if param.key not in COMMON)
 
 
-def subject_of(name: str, model: str, settings: Settings, task: str | None = None) -> OpenedModel | OpenedFolder:
-    """Open the subject of a figure: the model of a name, or the corpus in a folder.
+def subject_of(
+    name: str, model: str, settings: Settings, task: str | None = None
+) -> OpenedModel | OpenedFolder | OpenedTraining:
+    """Open the subject of a figure: the model of a name, or the corpus or training run in a folder.
 
     Args:
         name: name of the figure.
@@ -66,6 +69,8 @@ def subject_of(name: str, model: str, settings: Settings, task: str | None = Non
     """
     if figure_questions()[name].subject is CorpusSubject:
         return OpenedFolder(Path(model), settings)
+    if figure_questions()[name].subject is TrainingSubject:
+        return OpenedTraining(Path(model), settings)
     return OpenedModel(model, settings, task)
 
 
@@ -74,7 +79,7 @@ def drawn_by(name: str, opened: Any, options: Options) -> tuple[FigureSpec, Answ
 
     Args:
         name: one of `figure --list`.
-        opened: the model, or the corpus for a figure of corpora.
+        opened: the model, or the corpus or training run for a figure of those.
         options: texts and parameters.
 
     Raises:

@@ -11,6 +11,7 @@ import pytest
 from bertviz_core.cli import app
 from tests.cli import conftest as commands
 from tests.helpers.tiny_heads import save_tiny_head
+from tests.helpers.training_runs import save_run
 from tests.pages.labels import NAMES, named
 
 NEWS = """text,topic
@@ -39,9 +40,10 @@ def printed(command: Callable[..., commands.Done]) -> Printed:
 
 @pytest.fixture(scope="session")
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with models/my-classifier and corpora/news."""
+    """A folder with models/my-classifier, runs/my-run and corpora/news."""
     place = tmp_path_factory.mktemp("workplace")
     save_tiny_head("bert", "sequence-classification", place / "models" / "my-classifier", **named(*NAMES))
+    save_run(place / "runs" / "my-run")
     (place / "corpora").mkdir()
     (place / "news.csv").write_text(NEWS)
     embed = ("corpus", "embed", "all-MiniLM-L6-v2", "news.csv", "-o", "corpora/news")

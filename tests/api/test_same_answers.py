@@ -1,6 +1,6 @@
 """A question has the same answer as a command, as a method of the library and as a question of the page.
 
-Covers `bertviz_core/api/results/*.py`, `bertviz_core/api/corpus.py`.
+Covers `bertviz_core/api/results/*.py`, `bertviz_core/api/corpus.py`, `bertviz_core/api/training.py`.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from bertviz_core import Model, open_corpus, open_model
+from bertviz_core import Model, open_corpus, open_model, open_training
 from bertviz_core.api.results.base import Result
 from bertviz_core.api.results.runs import TraceResult
 from bertviz_core.api.results.weights import HeadsResult
@@ -23,12 +23,14 @@ from bertviz_core.questions.interventions.attributions import pair_attributions,
 from bertviz_core.questions.interventions.single_text import ablation_effects
 from bertviz_core.questions.models.checkpoints import checkpoint_comparison, load_report_of
 from bertviz_core.questions.models.parameters import parameters
+from bertviz_core.questions.models.training import OpenedTraining, training_movement
 from bertviz_core.questions.opened import OpenedFolder, OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.head import predictions
 from bertviz_core.questions.tables.checkpoints import compare_json
 from bertviz_core.questions.tables.interventions import pairs_json
 from bertviz_core.questions.tables.lines import json_object
+from bertviz_core.questions.tables.training import training_json
 from bertviz_core.questions.texts.heads import head_matrices
 from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.questions.texts.sentences import sentence_vectors
@@ -39,7 +41,7 @@ from tests.helpers.same_results import assert_same
 
 MODEL, SPLADE, CLASSIFIER = "all-MiniLM-L6-v2", "splade-tiny", "models/my-classifier"
 TEXT, PAIR = "Sinan loves a beautiful day", "He likes the weather."
-NEWS, ROUNDED = "corpora/news", "itself, rounded to float8_e4m3fn"
+RUN, NEWS, ROUNDED = "runs/my-run", "corpora/news", "itself, rounded to float8_e4m3fn"
 PET = "I love my pet python."
 HOSTILE = "<b onclick=alert(1)>x</b> $a$ *y*"
 
@@ -56,7 +58,7 @@ class Face(NamedTuple):
     """Arguments after the name of the command."""
     library: Callable[[], Any]
     """Asks the library."""
-    question: Callable[[OpenedModel | OpenedFolder], Any]
+    question: Callable[[Any], Any]
     """Asks like the page; returns the result of its answer."""
     as_json: Callable[[Any], Any] = Result.to_json
     """Converts the library's result to the object that the command prints."""
@@ -97,6 +99,14 @@ FACES: Mapping[str, tuple[Face, ...]] = {
             lambda: model().compute("checkpoint-comparison", other=ROUNDED),
             of_model(checkpoint_comparison, other=ROUNDED),
             lambda found: json_object(compare_json(found, None)),
+        ),
+    ),
+    "training": (
+        Face(
+            (RUN,),
+            lambda: open_training(RUN).movement(),
+            of_model(training_movement),
+            lambda found: json_object(training_json(open_training(RUN).log().data, found.data)),
         ),
     ),
     "tokens": (Face(BOTH, lambda: model().tokens(TEXT, PAIR), of_model(tokens, TEXT, pair=PAIR)),),
@@ -214,7 +224,9 @@ def test_command_library_and_question_give_the_same(name: str, printed: Printed)
         assert_same(found.data if isinstance(found, Result) else found, face.question(opened))
 
 
-def subject_of(face: Face) -> OpenedModel | OpenedFolder:
+def subject_of(face: Face) -> OpenedModel | OpenedFolder | OpenedTraining:
     settings = Settings.from_environment(any_folder=True)
     name = face.command[0]
+    if name == RUN:
+        return OpenedTraining(Path(name), settings)
     return OpenedFolder(Path(name), settings) if name == NEWS else OpenedModel(name, settings)

@@ -18,10 +18,12 @@ from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import FAMILY, WIDE, theme_named
 from bertviz_core.models.catalog.bundled import SPLADE
 from bertviz_core.questions.figures import all_figures, drawn_by, subject_of
+from bertviz_core.questions.models.training import OpenedTraining
 from bertviz_core.questions.opened import OpenedFolder, OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.settings import Settings
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
+from tests.helpers.training_runs import save_run
 from tests.pages.labels import LABELLED, QUESTION, save_heads
 from ui.session import TEACHING_SIZES
 
@@ -61,6 +63,8 @@ VARIANTS = (
     ("pair", "cells", "words"),
     ("lens", "lens", "rank of the original"),
     ("layer-similarity", "layer_measure", "nearest texts shared"),
+    ("training-movement", "scale", "even"),
+    ("training-movement", "moved_part", "feed-forward"),
     ("corpus-map", "coloured", "topic"),
     ("corpus-clusters", "clustering", "HDBSCAN"),
 )
@@ -110,12 +114,12 @@ MEASURE = (Path(__file__).parent / "text_boxes.js").read_text(encoding="utf-8")
 
 
 Asked = tuple[str, Options]
-"""Name of a model or path of a corpus, and options of the question."""
+"""Name of a model or path of a corpus or training run, and options of the question."""
 
 
 @cache
-def opened(figure: str, model: str, task: str | None) -> OpenedModel | OpenedFolder:
-    """The model or corpus of a figure; its weights are loaded once for all figures."""
+def opened(figure: str, model: str, task: str | None) -> OpenedModel | OpenedFolder | OpenedTraining:
+    """The model, corpus or training run of a figure; its weights are loaded once for all figures."""
     return subject_of(figure, model, Settings.from_environment(any_folder=True), task)
 
 
@@ -132,7 +136,8 @@ def asked(
 
 def spec_of(name: str, model: str, options: Options) -> FigureSpec:
     """Draw a figure; the models of all figures share their caches."""
-    subject = opened("corpus-map" if Path(model).is_absolute() else "tokens", model, options.task)
+    of_folder = name if name.startswith("training-") else "corpus-map"
+    subject = opened(of_folder if Path(model).is_absolute() else "tokens", model, options.task)
     return drawn_by(name, subject, options)[0]
 
 
@@ -197,10 +202,12 @@ def faults(board: Page, drawn: Iterable[tuple[str, int, str]]) -> dict[str, list
 
 @pytest.fixture(scope="module", autouse=True)
 def heads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Tiny models of all task heads in the models folder, and a corpus for its figures."""
+    """Tiny models of all task heads in the models folder, and a corpus and a training run for their figures."""
     folder = save_heads(tmp_path_factory.mktemp("heads"))
     corpus = make_corpus(tmp_path_factory.mktemp("corpora") / "made", 400, seeded_vectors(0))
     MODELS.update({name: str(corpus.path) for name in all_figures() if name.startswith("corpus-")})
+    run = save_run(tmp_path_factory.mktemp("runs") / "a run of a rather long name, with many words in it")
+    MODELS.update({name: str(run) for name in all_figures() if name.startswith("training-")})
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("INSIDE_BERT_MODELS_DIR", str(folder))
         yield
@@ -211,9 +218,9 @@ def heads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def test_no_word_is_cut_or_lies_on_another(name: str, board: Page) -> None:
     whole = name not in LABEL_HEADS or LABEL_HEADS[name] == "answers"
     texts = list(TEXTS) if whole else SHORT_TEXTS
-    # Of the figures of a corpus, only a search reads the text.
-    is_corpus = name.startswith("corpus-") and name != "corpus-search"
-    assert not faults(board, drawings(name, texts[:1] if is_corpus else texts))
+    # Of the figures of a folder, only a search reads the text.
+    of_folder = name.startswith(("corpus-", "training-")) and name != "corpus-search"
+    assert not faults(board, drawings(name, texts[:1] if of_folder else texts))
 
 
 @pytest.mark.parametrize(("name", "setting", "value"), VARIANTS)

@@ -37,6 +37,7 @@ from bertviz_core.questions.question import Answer, figure_questions, question
 from bertviz_core.questions.texts.heads import QUERY
 from tests.cli.conftest import Command
 from tests.cli.corpus.test_figures import CASES as CORPUS_FIGURES
+from tests.cli.test_training import CASES as TRAINING_FIGURES
 from tests.helpers.scales import drawn_bars, scale_faults
 from tests.pages.labels import FIGURES
 from tests.pages.opened import _decoded, opened
@@ -375,8 +376,8 @@ def test_a_new_figure_is_listed_without_being_listed_by_hand(
 
 
 def test_every_name_is_compared_with_its_page() -> None:
-    of_corpora = {words.split()[0] for words in CORPUS_FIGURES}
-    assert {words.split()[0] for words in (*CASES, *VIEWED, *FIGURES)} | {"long"} | of_corpora == set(all_figures())
+    of_folders = {words.split()[0] for words in (*CORPUS_FIGURES, *TRAINING_FIGURES)}
+    assert {words.split()[0] for words in (*CASES, *VIEWED, *FIGURES)} | {"long"} | of_folders == set(all_figures())
 
 
 @pytest.mark.parametrize("theme", THEMES)

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from bertviz_core.architecture.dataflow.derive import model_facts
+from bertviz_core.checkpoints.training.log import STATE_FILE, log_of
 from bertviz_core.errors import TextError
 from bertviz_core.interventions.targets.hidden_states import file_direction
 from bertviz_core.interventions.targets.parsing import parse_target
@@ -219,6 +220,25 @@ def probes(folder: Path) -> Case:
     return case
 
 
+def training_logs(folder: Path) -> Case:
+    """Logs of trainers."""
+    rows = [{"step": 1, "epoch": 0.5, "loss": 2.5}, {"step": 2, "epoch": 1.0, "eval_f1": float("nan"), "note": "a"}]
+    right = {"global_step": 2, "save_steps": 1, "log_history": rows * 4}
+
+    def case(rng: Random) -> Brought:
+        raw = changed_bytes(rng, json.dumps(changed_json(rng, right)).encode())
+        (folder / STATE_FILE).write_bytes(raw)
+
+        def read() -> None:
+            log = log_of("mine", (), (), [("", folder)])
+            escape_markdown(" ".join((*log.metrics, *log.notices))).encode()
+            assert all(isinstance(value, float) for entry in log.entries for value in entry.values.values())
+
+        return Brought(len(raw), read)
+
+    return case
+
+
 def directions(folder: Path) -> Case:
     """Files of one vector, and targets as written in an address or a command."""
     path = folder / "mine.npy"
@@ -248,7 +268,7 @@ TARGETS: Mapping[str, Callable[[Path], Case]] = {
     each.__name__: each
     for each in (
         *(headers, configs, tokenizers, addresses, uploads, lessons, probes, directions),
-        *(manifests, shards, vectors, indexes),
+        *(training_logs, manifests, shards, vectors, indexes),
     )
 }
 """Name -> function that creates the target with its own folder."""

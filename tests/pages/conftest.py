@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.training_runs import save_run
 from tests.pages.snippets import save_models
 
 
@@ -21,8 +22,10 @@ def models_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="session")
 def snippet_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the models for which code is run."""
-    return save_models(tmp_path_factory.mktemp("models"))
+    """The folder of the models for which code is run, and of a training run."""
+    folder = save_models(tmp_path_factory.mktemp("models"))
+    save_run(folder / "my-run")
+    return folder
 
 
 @pytest.fixture

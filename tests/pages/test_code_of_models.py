@@ -143,6 +143,18 @@ def layers_over_texts(at: AppTest, values: Printed) -> None:
         close(cosines, line["y"])
 
 
+def training_log(at: AppTest, values: Printed) -> None:
+    curves = {line["name"]: line for line in chart(at, "checkpoint_training_log")}
+    losses = [logged["loss"] for logged in values[1::2] if "loss" in logged]
+    close(losses, curves["loss"]["y"])
+
+
+def training_movement(at: AppTest, values: Printed) -> None:
+    close(values[0].T, chart(at, "checkpoint_training_movement")[0]["z"])
+    assert str(len(values[1])) == metrics(at)["Never moved"]
+    assert values[2] == ()
+
+
 VIEWS: Mapping[str, Mapping[tuple[str, tuple[tuple[str, Any], ...]], Mapping[str, Check]]] = {
     "overview": {("", ()): {"overview_stack": stack}},
     "architecture": {
@@ -163,6 +175,10 @@ VIEWS: Mapping[str, Mapping[tuple[str, tuple[tuple[str, Any], ...]], Mapping[str
         ("Two checkpoints", ()): {"checkpoint_changes": change},
         ("Two checkpoints", (("compared", "behaviour with the text"),)): {"checkpoint_behaviour": behaviour},
         ("Two checkpoints", (("compared", "layers over many texts"),)): {"checkpoint_text_cosines": layers_over_texts},
+        ("Training run", (("scale", "even"),)): {
+            "checkpoint_training_log": training_log,
+            "checkpoint_training_movement": training_movement,
+        },
     },
 }
 

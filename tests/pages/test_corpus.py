@@ -1,6 +1,6 @@
 """The page Corpus: its numbers equal the library's, its code reproduces them, and damaged folders give a message.
 
-Covers `ui/views/corpus/*.py`, `ui/cache/corpora.py`, `ui/widgets/lists/downloads.py`.
+Covers `ui/views/corpus/*.py`, `ui/cache/folders.py`, `ui/widgets/lists/downloads.py`.
 """
 
 import json
@@ -30,7 +30,7 @@ from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, said, views
 from tests.pages.snippets import Printed, chart, check_view, close
-from ui.cache.corpora import SharedCorpus
+from ui.cache.folders import SharedCorpus
 from ui.views.corpus import duplicates
 from ui.views.corpus.texts import SIDEBAR
 from ui.widgets.lists import progress

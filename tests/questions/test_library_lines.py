@@ -15,6 +15,7 @@ from bertviz_core.corpus.folder import Corpus
 from bertviz_core.errors import BertvizError
 from bertviz_core.models.catalog.bundled import BUNDLED, WEIGHTS
 from bertviz_core.predictions.probing.probe import probe_bytes
+from bertviz_core.questions.models.training import OpenedTraining, TrainingSubject
 from bertviz_core.questions.opened import CorpusSubject, OpenedFolder, OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labelled_texts import fitted_probes
@@ -24,6 +25,7 @@ from bertviz_core.settings import Settings
 from tests.helpers.made_corpora import made_corpus
 from tests.helpers.same_results import assert_same
 from tests.helpers.tiny_heads import save_tiny_head
+from tests.helpers.training_runs import save_run
 from tests.pages.labels import CONTEXT, EDITED, LABELLED, NAMES, QUESTION, TAGS, TEXT, named
 
 MODEL = "all-MiniLM-L6-v2"
@@ -106,6 +108,8 @@ CASES: Mapping[str, Asked] = {
     "tags-change": Asked("tags", values={"edited": EDITED}),
     "term-score": Asked(pair=SECOND),
     "text-answers": Asked("classes", (TEXT, SECOND, TEXT, "the river"), values={"paired": "true"}),
+    "training-log": Asked(texts=()),
+    "training-movement": Asked(texts=(), values={"moved_from": "the step before", "moved_part": "attention"}),
     "values": Asked(texts=(), values={"tensor": "bert.embeddings.LayerNorm.bias"}),
     "word": Asked(texts=(TEXT, "the pet bank"), values={"word": "pet"}),
     "word-classes": Asked("classes", values={"classes": '"neutral","entailment"', "units": "tokens"}),
@@ -137,6 +141,11 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return made_corpus(folder, dimensions=384, rows=40, rows_per_shard=25, shards=2, weights_sha256=sha)
 
 
+@pytest.fixture(scope="module")
+def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_run(tmp_path_factory.mktemp("training") / "run")
+
+
 def model_in(folder: Path, task: str | None = None) -> OpenedModel:
     return OpenedModel(str(folder), Settings.from_environment(any_folder=True), task)
 
@@ -144,7 +153,7 @@ def model_in(folder: Path, task: str | None = None) -> OpenedModel:
 @pytest.mark.parametrize("name", NAMED)
 @pytest.mark.sample(20)
 def test_the_lines_of_a_question_give_its_answer(
-    name: str, place: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+    name: str, place: Path, corpus: Corpus, training: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(place)
     question, asked = all_questions()[name], CASES.get(name, Asked())
@@ -152,6 +161,8 @@ def test_the_lines_of_a_question_give_its_answer(
     opened: Any = model_in(place / asked.model, asked.task)
     if question.subject is CorpusSubject:
         opened = OpenedFolder(corpus.path, Settings.from_environment(any_folder=True))
+    if question.subject is TrainingSubject:
+        opened = OpenedTraining(training, Settings.from_environment(any_folder=True))
     shown: dict[str, Any] = {"print": lambda *_: None}
     exec(library_lines(question, opened, options), shown)  # noqa: S102  # that they run is what is tested
     result = shown["result"]
@@ -181,6 +192,7 @@ def test_what_a_caller_can_cause_is_one_sentence(corpus: Corpus) -> None:
         (lambda: model.compute("corpus-map"), "'corpus-map' is about a corpus; use open_corpus."),
         (lambda: model.figure("corpus-map"), "'corpus-map' is about a corpus; use open_corpus."),
         (lambda: open_corpus(corpus.path).compute("effects"), "'effects' is about a model; use open_model."),
+        (lambda: model.figure("training-log"), "'training-log' is about a training run; use open_training."),
     ):
         with pytest.raises(BertvizError, match=re.escape(said)):
             ask()

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from tests.helpers.hostile_addresses import unknown_names
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.helpers.tiny_heads import save_tiny_head
+from tests.helpers.training_runs import save_run
 from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
 from tests.pages.opened import opened, said
 from ui import session, share
@@ -92,6 +93,18 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
             "answers_label": "LABEL_1",
         },
         {"answered_texts": "LABEL_0\tA cat.\nLABEL_1\tA dog.\nLABEL_2\tA river."},
+    ),
+    (
+        "checkpoint",
+        {
+            "view": "Training run",
+            "training": "my-run",
+            "moved_from": "the step before",
+            "moved_part": "attention",
+            "first_checkpoint": "checkpoint-4",
+            "second_checkpoint": "checkpoint-6",
+        },
+        {},
     ),
     ("journey", {"rests_on": "true", "target": "cosine"}, PAIR),
     (
@@ -188,6 +201,7 @@ def _corpora(corpora: Path, request: pytest.FixtureRequest, monkeypatch: pytest.
     models: Path = request.getfixturevalue("models_dir")
     save_tiny_head("bert", "sequence-classification", models / "classes", num_labels=3)
     save_tiny_head("bert", "token-classification", models / "tags", num_labels=3)
+    save_run(models / "my-run")
     monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(corpora))
     monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
 

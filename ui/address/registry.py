@@ -12,7 +12,7 @@ from bertviz_core.questions import corpora
 from bertviz_core.questions.interventions import attributions as shares
 from bertviz_core.questions.interventions import journey_change, many_texts, targets
 from bertviz_core.questions.interventions import single_text as interventions
-from bertviz_core.questions.models import architecture, checkpoints, layer_similarity, parameters
+from bertviz_core.questions.models import architecture, checkpoints, layer_similarity, parameters, training
 from bertviz_core.questions.parameters import Param, flag
 from bertviz_core.questions.predictions import labelled_texts, labels, masked_lm
 from bertviz_core.questions.tables.compared_answers import LISTED
@@ -99,6 +99,14 @@ ROWS: tuple[AddressName, ...] = (
     *_on("checkpoint", _words("compared_texts", "texts, one on each line"), linked="asked"),
     *_on("checkpoint", _words("answered_texts", "texts, one on each line, after a label and a tab"), linked="asked"),
     *_on("checkpoint", layer_similarity.LAYER_MEASURE),
+    *_on("checkpoint", _words("training", "the folder of the training run"), linked="always"),
+    *_on("checkpoint", training.FROM, training.PART),
+    *_on(
+        "checkpoint",
+        _words("first_checkpoint", "the first of two checkpoints to compare"),
+        _words("second_checkpoint", "the second of them"),
+        flag("checkpoint_frozen", "whether the list of tensors that never moved is open"),
+    ),
     *_on("tokens", tokens.BELOW_TOKENS, tokens.TOKEN, tokens.TOKENIZER),
     *_on("representations sentences predictions words", STATE),
     *_on("representations", hidden_states.FIRST, hidden_states.WIDTH, hidden_states.MEASURE),

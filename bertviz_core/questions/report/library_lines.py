@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from bertviz_core.questions.models.training import TrainingSubject
 from bertviz_core.questions.opened import CorpusSubject, Opened
 from bertviz_core.questions.parameters import COMMON, Options, Param
 from bertviz_core.questions.question import Question
@@ -79,6 +80,11 @@ PRINTED: Mapping[str, str] = {
     "sentence-vectors": "print(result.vectors)",
     "tags": "for entity in result.to_json()['entities']:\n    print(entity['label'], entity['text'], entity['score'])",
     "text-answers": "print(result.answers, result.scores)",
+    "training-log": "for entry in result.entries:\n    print(entry.step, entry.values)",
+    "training-movement": (
+        "print(result.from_start[:, :, 0])   # (checkpoints, layers and components)\n"
+        "print(result.frozen, result.broken)"
+    ),
     "word-classes": (
         "print(result.labels, result.clean)\n"
         "for word, shares in zip(result.words, result.shares):\n"
@@ -100,21 +106,27 @@ PRINTED: Mapping[str, str] = {
 """Question -> lines that print what its view shows; other results are printed completely."""
 
 
-def library_lines(question: Question[Any, Any], opened: Opened | CorpusSubject, options: Options) -> str:
-    """Code that opens the model or corpus, computes the answer with these options, and prints what its view shows."""
+def library_lines(
+    question: Question[Any, Any], opened: Opened | CorpusSubject | TrainingSubject, options: Options
+) -> str:
+    """Code that opens the subject, computes the answer with these options, and prints what its view shows."""
     return f"{opening_lines(opened, options.task, _has_probe(options))}{call_lines(question, options)}"
 
 
-def opening_lines(opened: Opened | CorpusSubject, task: str | None = None, by_name: bool = False) -> str:
-    """Code that opens a model as `model`, or a corpus as `corpus`.
+def opening_lines(
+    opened: Opened | CorpusSubject | TrainingSubject, task: str | None = None, by_name: bool = False
+) -> str:
+    """Code that opens a model as `model`, a corpus as `corpus`, or a training run as `training`.
 
     Args:
-        opened: the model or corpus.
+        opened: the model, corpus or training run.
         task: task of the head.
         by_name: whether to open a local model by its name, which its probes refer to, rather than by its folder.
     """
     if isinstance(opened, CorpusSubject):
         return f"from bertviz_core import open_corpus\n\ncorpus = open_corpus({str(opened.corpus.path)!r})\n"
+    if isinstance(opened, TrainingSubject):
+        return f"from bertviz_core import open_training\n\ntraining = open_training({str(opened.run.folder)!r})\n"
     with_task = "" if task is None else f", task={task!r}"
     source = opened.source
     name = str(source.folder) if source.kind == "local" and source.folder and not by_name else source.name
@@ -133,7 +145,7 @@ def call_lines(question: Question[Any, Any], options: Options) -> str:
     for key, value in options.values.items():
         if value and (key in params or key in COMMON) and (not keywords or key in keywords):
             called.append(f"{keywords.get(key, key)}={_literal(params.get(key), value)}")
-    subject = "corpus" if question.subject is CorpusSubject else "model"
+    subject = {CorpusSubject: "corpus", TrainingSubject: "training"}.get(question.subject, "model")
     note = f"{PROBE_NOTE}\n" if _has_probe(options) else ""
     call = f"result = {subject}.{method}({', '.join(called)})"
     if len(call) > LINE:

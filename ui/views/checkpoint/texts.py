@@ -75,6 +75,23 @@ def added_words(difference: HeadDifference) -> str:
     return f"{difference.base_total:,} → **{difference.total:,}** parameters ({', '.join(steps)})"
 
 
+NO_RUN = (
+    "There is no training run in the models folder. Put the folder there that `transformers.Trainer` writes to (its "
+    "`output_dir`, with subfolders such as `checkpoint-500`); it may grow while you look."
+)
+LOG = (
+    "The numbers are those of `log_history` in the newest `trainer_state.json`, which `transformers.Trainer` saves in "
+    "every checkpoint; nothing is smoothed. A value that is NaN or infinite is a gap in its line. A diamond is a "
+    "checkpoint that is in the folder."
+)
+MOVED = (
+    "The movement of a layer is `||W2 - W1|| / ||W1||` over all its numbers, as in *Two checkpoints*: Frobenius norms "
+    "in double precision, buffers left out. W1 is the first checkpoint in the folder, or the one before; what was "
+    "trained before the first checkpoint is not seen. Tensors are read from the safetensors files in pieces, without "
+    "loading a model. A tensor is frozen where all its numbers are the same in every checkpoint. {rule} A layer that "
+    "moves far is not by itself an important one: the learning rate, its schedule and the norm of the weights decide, "
+    "too."
+)
 WEIGHTS = (
     "Every tensor is read from its safetensors file in pieces of 262,144 numbers, whatever its format, and added up in "
     "double precision: mean, standard deviation (around the mean, over the count), smallest and largest value, zeros, "

@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 from bertviz_core.corpus.corpora_folder import EXAMPLE, corpus_names, example_folder, example_is_there, make_example
 from bertviz_core.errors import Progress
 from bertviz_core.predictions.probing.reading import example_set
-from ui.cache.corpora import SharedCorpus
+from ui.cache.folders import SharedCorpus
 from ui.cache.jobs import board
 from ui.session import settings
 from ui.views.corpus import controls, texts

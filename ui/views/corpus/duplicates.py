@@ -13,7 +13,7 @@ from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import counted
 from ui.address.registry import param
 from ui.address.widgets import whole
-from ui.cache.corpora import SharedCorpus
+from ui.cache.folders import SharedCorpus
 from ui.views.corpus import controls, texts
 from ui.views.corpus.manifest import row_table
 from ui.widgets.figure_block import explained, figure_block, numbers_table

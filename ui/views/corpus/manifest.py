@@ -19,7 +19,7 @@ from bertviz_core.questions.report.library_lines import opening_lines
 from bertviz_core.text import counted, escape_controls, shortened
 from ui.address.registry import param
 from ui.address.widgets import whole
-from ui.cache.corpora import SharedCorpus
+from ui.cache.folders import SharedCorpus
 from ui.views.corpus import controls, texts
 from ui.widgets.figure_block import explained, numbers_table
 from ui.widgets.formatting import bytes_text, escape_markdown

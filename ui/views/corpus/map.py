@@ -20,7 +20,7 @@ from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.sentences.projection import umap_available
 from bertviz_core.text import counted
 from ui.address.values import put
-from ui.cache.corpora import SharedCorpus
+from ui.cache.folders import SharedCorpus
 from ui.cache.view_notes import view_in_sight
 from ui.components.corpus_map import MapState, as_window, corpus_map, map_state
 from ui.components.corpus_map.payload import MapScene

@@ -16,7 +16,7 @@ from bertviz_core.sentences.batches import edge_tokens
 from bertviz_core.sentences.pooling import offered_poolings
 from bertviz_core.sentences.results import Pooling
 from ui.cache import models
-from ui.cache.corpora import SharedCorpus
+from ui.cache.folders import SharedCorpus
 from ui.views.corpus import controls, texts
 from ui.widgets import controls as shared
 from ui.widgets.figure_block import figure_block

@@ -12,7 +12,7 @@ from bertviz_core.questions.corpora import PART_COLUMN, READER, SAMPLE, head_pro
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import counted, decimals
-from ui.cache.corpora import SharedCorpus
+from ui.cache.folders import SharedCorpus
 from ui.views.corpus import controls, texts
 from ui.widgets import controls as shared
 from ui.widgets.figure_block import figure_block

@@ -12,7 +12,7 @@ from bertviz_core.questions.corpora import HITS, WHERE, corpus_hits
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import counted
-from ui.cache.corpora import SharedCorpus
+from ui.cache.folders import SharedCorpus
 from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
 from ui.views.corpus import controls, texts
 from ui.views.corpus.manifest import plain_cell

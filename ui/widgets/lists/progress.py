@@ -10,7 +10,7 @@ import streamlit as st
 
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer, Question
-from ui.cache.corpora import SharedCorpus
+from ui.cache.folders import SharedCorpus, SharedTraining
 from ui.cache.jobs import Job, JobBoard, board
 from ui.cache.readers import this_reader
 from ui.cache.shared_model import SharedModel
@@ -26,7 +26,7 @@ Resume = Callable[[Any], None]
 
 def answer(
     question: Question[Any, T],
-    opened: SharedModel | SharedCorpus,
+    opened: SharedModel | SharedCorpus | SharedTraining,
     options: Options,
     draw: Callable[[Answer[T]], None] | None = None,
 ) -> Answer[T]:
@@ -37,7 +37,7 @@ def answer(
 
     Args:
         question: the question.
-        opened: the model or corpus.
+        opened: the model, corpus or training run.
         options: the options of the question.
         draw: shows a partial answer, each second and after a cancellation, for work that has one.
 

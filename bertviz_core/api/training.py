@@ -1,0 +1,163 @@
+"""Open a training run: the trainer's log, and how far the weights moved from checkpoint to checkpoint."""
+
+from collections.abc import Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from bertviz_core.api.arguments import checked
+from bertviz_core.api.drawing import FigureSource, Option
+from bertviz_core.api.results.base import Result
+from bertviz_core.checkpoints.training.results import BrokenTensor, TrainingLog, TrainingMovement
+from bertviz_core.models.skeleton import quietly
+from bertviz_core.questions.models.training import OpenedTraining, training_log, training_movement
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.tables.training import (
+    broken_frame,
+    log_frame,
+    log_json,
+    log_lines,
+    movement_frame,
+    movement_json,
+    movement_lines,
+    tensors_frame,
+)
+from bertviz_core.settings import Settings
+
+
+class TrainingLogResult(Result[TrainingLog]):
+    """The numbers that a trainer logged, by step."""
+
+    figures = ("training-log",)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per entry: step, epoch, and a column for each number, such as loss; NaN where it was not logged."""
+        return log_frame(self.data)
+
+    def _json(self) -> dict[str, Any]:
+        return {"run": self.data.run, "checkpoints": self.data.checkpoints, "steps": self.data.steps} | log_json(
+            self.data
+        )
+
+    def _lines(self) -> Sequence[str]:
+        return log_lines(self.data)
+
+
+class TrainingMovementResult(Result[TrainingMovement]):
+    """How far every layer and tensor moved by each checkpoint, and the tensors that never moved or broke.
+
+    A movement is ||now - then|| / ||then|| with Frobenius norms, of all values of a layer or tensor; buffers are left
+    out.
+    """
+
+    figures = ("training-movement",)
+
+    @property
+    def frozen(self) -> tuple[str, ...]:
+        """Names of the tensors that have the same values in all checkpoints."""
+        return self.data.frozen
+
+    @property
+    def broken(self) -> tuple[BrokenTensor, ...]:
+        """Tensors with NaN or infinity, or that blew up, each with the first step where this is so.
+
+        A tensor blew up where the root mean square of its values is more than 10 times that at the start; a start below
+        the spread of new weights counts as that spread.
+        """
+        return self.data.broken
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per checkpoint, place and part: movement from the start, and from the step before."""
+        return movement_frame(self.data)
+
+    def tensors(self) -> pd.DataFrame:
+        """One row per tensor: name, place, shape, whether it is frozen, and its movement at the last checkpoint."""
+        return tensors_frame(self.data)
+
+    def faults(self) -> pd.DataFrame:
+        """One row per tensor of `broken`."""
+        return broken_frame(self.data)
+
+    def _json(self) -> dict[str, Any]:
+        return {
+            "run": self.data.run,
+            "checkpoints": self.data.checkpoints,
+            "steps": self.data.steps,
+        } | movement_json(self.data)
+
+    def _lines(self) -> Sequence[str]:
+        return movement_lines(self.data)
+
+
+class Training:
+    """A folder of checkpoints as one training run; it is looked at anew by every method, so that it may grow."""
+
+    def __init__(self, opened: OpenedTraining) -> None:
+        self._opened = opened
+
+    def __repr__(self) -> str:
+        return f"<training run {self.name!r}: {', '.join(self.checkpoints)}>"
+
+    @property
+    def name(self) -> str:
+        """Name of the folder."""
+        return self._opened.name
+
+    @property
+    def checkpoints(self) -> dict[str, int]:
+        """Name -> step of the checkpoints that can be read at present, by step; a final model beside them is last."""
+        return {each.name: each.step for each in self._opened.run.checkpoints}
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Checkpoints that are left out or missing, one sentence each."""
+        return self._opened.run.notices
+
+    @checked
+    def log(self) -> TrainingLogResult:
+        """Return what the trainer logged (loss, learning rate, every number of an evaluation), by step.
+
+        Raises:
+            BertvizError: the newest trainer_state.json cannot be read.
+        """
+        with quietly():
+            log = training_log(self._opened, Options()).result
+        return TrainingLogResult(log, FigureSource(self._opened))
+
+    @checked
+    def movement(self) -> TrainingMovementResult:
+        """Compute how far every layer moved by each checkpoint; weights are read in pieces, tensor by tensor.
+
+        What was computed is kept, so that the next call reads new checkpoints alone.
+
+        Raises:
+            BertvizError: there is a single checkpoint, or a file is damaged.
+        """
+        with quietly():
+            movement = training_movement(self._opened, Options()).result
+        return TrainingMovementResult(movement, FigureSource(self._opened))
+
+    @checked
+    def compute(self, name: str, **options: Option) -> Any:
+        """Compute the data of a figure of the run: a frozen object with documented fields.
+
+        Args:
+            name: "training-log" or "training-movement".
+            **options: options of the `figure` command.
+
+        Raises:
+            BertvizError: there is no such name or option, or the inputs are invalid.
+        """
+        return FigureSource(self._opened).compute(name, options)
+
+
+@checked
+def opened_training(folder: "str | PathLike[str]") -> Training:
+    """Open the training run in a folder.
+
+    Raises:
+        BertvizError: there is no checkpoint that can be read, or they are of different models.
+    """
+    return Training(OpenedTraining(Path(fspath(folder)), Settings.from_environment(any_folder=True)))

@@ -1,0 +1,1 @@
+"""Training runs: the checkpoints of a folder, the log of the trainer, and the movement of the weights."""

@@ -1,0 +1,228 @@
+"""Compute how far the weights moved in a training run, in pieces: at most three of them are in memory."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.checkpoints.results import TensorLocation
+from bertviz_core.checkpoints.tensor_map import locations
+from bertviz_core.checkpoints.tensor_statistics import dot, standard_deviations
+from bertviz_core.checkpoints.training.folder import RunCheckpoint, TrainingRun
+from bertviz_core.checkpoints.training.results import (
+    GROWTH,
+    MOVED_PARTS,
+    BrokenTensor,
+    CheckpointSums,
+    Fault,
+    TrainingMovement,
+)
+from bertviz_core.checkpoints.values import Checkpoint, TensorSlice, is_readable, numbers, raw_pieces, tensor_slices
+from bertviz_core.errors import CheckpointError
+from bertviz_core.parameters.components import ATTENTION_PARTS
+from bertviz_core.text import quoted
+
+LEAST_CHECKPOINTS = 2
+MAX_NUMBERS = 4_000_000
+"""Maximum of checkpoints times tensors."""
+
+
+def require_two(run: TrainingRun) -> None:
+    """Check that weights can have moved.
+
+    Raises:
+        CheckpointError: the run has a single checkpoint, or too many tensors in all of them.
+    """
+    if len(run.checkpoints) < LEAST_CHECKPOINTS:
+        raise CheckpointError(
+            f"{quoted(run.name)} has a single checkpoint ({quoted(run.checkpoints[0].name)}); the movement of weights "
+            "is computed between at least two, so look again when the next one is saved."
+        )
+    count = len(run.checkpoints) * len(run.checkpoints[0].checkpoint.header.tensors)
+    if count > MAX_NUMBERS:
+        raise CheckpointError(
+            f"The checkpoints of {quoted(run.name)} have {count:,} tensors; at most {MAX_NUMBERS:,} are compared."
+        )
+
+
+def moved_tensors(start: Checkpoint) -> tuple[tuple[TensorLocation, ...], tuple[str, ...]]:
+    """Parameters whose values can be decoded, in the order of the data flow, and the names of the others."""
+    by_name = {tensor.name: tensor for tensor in start.header.tensors}
+    parameters = [each for each in locations(start) if not each.is_buffer]
+    readable = tuple(each for each in parameters if is_readable(by_name[each.name].dtype))
+    return readable, tuple(each.name for each in parameters if not is_readable(by_name[each.name].dtype))
+
+
+def checkpoint_sums(
+    start: Checkpoint, before: Checkpoint, now: Checkpoint, progress: Callable[[], None] | None = None
+) -> CheckpointSums:
+    """Sum the squared differences of one checkpoint to the first and to the one before, tensor by tensor.
+
+    Args:
+        start: the first checkpoint of the run.
+        before: the checkpoint before; `start` for the second, and for the first itself.
+        now: the checkpoint.
+        progress: called for each piece; may raise to cancel.
+
+    Raises:
+        CheckpointError: a file is damaged, or changes while it is read.
+    """
+    tensors, _ = moved_tensors(start)
+    slices = [tensor_slices(each) for each in (start, before, now)]
+    sums = np.zeros((3, len(tensors)))
+    counts = np.zeros((2, len(tensors)), dtype=np.int64)
+    for index, tensor in enumerate(tensors):
+        places = [each[tensor.name] for each in slices]
+        if not is_readable(places[2].tensor.dtype):
+            raise CheckpointError(f"{quoted(tensor.name)} of {quoted(now.name)} has another format, which is not read.")
+        sums[:, index], counts[:, index] = _tensor_sums(places, progress)
+    return CheckpointSums(sums[0], sums[1], sums[2], counts[0], counts[1])
+
+
+def _tensor_sums(
+    places: Sequence[TensorSlice], progress: Callable[[], None] | None
+) -> tuple[Float[np.ndarray, " 3"], tuple[int, int]]:
+    """Sums of squares: to the start, to the checkpoint before, of the values; and the numbers of NaN and infinity."""
+    sums, nan, infinite = np.zeros(3), 0, 0
+    same_formats = [place.tensor.dtype == places[2].tensor.dtype for place in places]
+    is_second = places[1] == places[0]
+    with np.errstate(over="ignore", invalid="ignore"):
+        for raw in zip(*map(raw_pieces, places), strict=True):
+            now = numbers(raw[2], places[2])
+            own = dot(now, now)
+            if not np.isfinite(own):
+                nan += int(np.isnan(now).sum())
+                infinite += int(np.isinf(now).sum())
+            moved = [0.0, 0.0]
+            for which in (0, 1):
+                if which == 1 and is_second:
+                    moved[1] = moved[0]
+                elif raw[which] != raw[2] or not same_formats[which]:
+                    difference = now - numbers(raw[which], places[which])
+                    moved[which] = dot(difference, difference)
+            sums += (*moved, own)
+            if progress:
+                progress()
+    return sums, (nan, infinite)
+
+
+def training_movement(run: TrainingRun, sums: Sequence[CheckpointSums]) -> TrainingMovement:
+    """Compute the movement of layers and components from the sums of each checkpoint.
+
+    Args:
+        run: the run.
+        sums: sums of the first checkpoints of the run, in their order; all of them, or fewer for a partial result.
+    """
+    checkpoints = run.checkpoints[: len(sums)]
+    first = checkpoints[0].checkpoint
+    tensors, unread = moved_tensors(first)
+    places = _places(tensors)
+    from_start, from_before, squares = (
+        np.stack([getattr(each, name) for each in sums]) for name in ("from_start", "from_before", "squares")
+    )
+    before = np.concatenate([squares[:1], squares[:-1]])
+    start = np.broadcast_to(squares[0], squares.shape)
+    names = tuple(dict.fromkeys(places))
+    groups = [_groups(tensors, places, part) for part in MOVED_PARTS]
+    by_place = [
+        np.stack([_grouped(moved, then, group, names) for group in groups], axis=-1)
+        for moved, then in ((from_start, start), (from_before, before))
+    ]
+    whole = [_ratio(each.sum(axis=1), then.sum(axis=1)) for each, then in ((from_start, start), (from_before, before))]
+    return TrainingMovement(
+        run=run.name,
+        checkpoints=tuple(each.name for each in checkpoints),
+        steps=np.array([each.step for each in checkpoints], dtype=np.int64),
+        places=names,
+        parts=MOVED_PARTS,
+        from_start=by_place[0],
+        from_before=by_place[1],
+        whole_from_start=whole[0],
+        whole_from_before=whole[1],
+        tensors=tensors,
+        shapes=_shapes(first, tensors),
+        tensor_places=places,
+        tensor_from_start=_ratio(from_start, start),
+        tensor_from_before=_ratio(from_before, before),
+        frozen=tuple(each.name for each, moved in zip(tensors, from_before.T, strict=True) if not moved.any()),
+        broken=tuple(_broken(checkpoints, tensors, places, sums)),
+        unread=unread,
+        notices=run.notices,
+    )
+
+
+def _shapes(first: Checkpoint, tensors: Sequence[TensorLocation]) -> tuple[tuple[int, ...], ...]:
+    by_name = {tensor.name: tensor.shape for tensor in first.header.tensors}
+    return tuple(by_name[each.name] for each in tensors)
+
+
+def _ratio(moved: Float[np.ndarray, "*shape"], then: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    """Norms of the differences over the norms: 0 where nothing moved, infinity where all values were zero before."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios: Float[np.ndarray, "*shape"] = np.where(moved == 0, 0.0, np.sqrt(moved) / np.sqrt(then))
+    return ratios
+
+
+def _places(tensors: Sequence[TensorLocation]) -> tuple[str, ...]:
+    """Layer or component of each tensor; the stack is named where there are two."""
+    stacks = {each.component for each in tensors if each.layer is not None}
+    return tuple(
+        each.component
+        if each.layer is None
+        else (f"{each.component} layer {each.layer}" if len(stacks) > 1 else f"layer {each.layer}")
+        for each in tensors
+    )
+
+
+def _groups(tensors: Sequence[TensorLocation], places: Sequence[str], part: str) -> list[str]:
+    """Place of each tensor that belongs to a part; "" for the others."""
+    if part == MOVED_PARTS[0]:
+        return list(places)
+    wanted = ATTENTION_PARTS if part == "attention" else (part.replace("-", "_").replace(" ", "_"),)
+    return [
+        place if each.layer is not None and each.part in wanted else ""
+        for each, place in zip(tensors, places, strict=True)
+    ]
+
+
+def _grouped(
+    moved: Float[np.ndarray, "checkpoints tensors"],
+    then: Float[np.ndarray, "checkpoints tensors"],
+    group: Sequence[str],
+    names: Sequence[str],
+) -> Float[np.ndarray, "checkpoints places"]:
+    """Movement of all values of each place; NaN for a place without a tensor of the group."""
+    found = np.full((len(moved), len(names)), np.nan)
+    for column, name in enumerate(names):
+        inside = [index for index, each in enumerate(group) if each == name]
+        if inside:
+            found[:, column] = _ratio(moved[:, inside].sum(axis=1), then[:, inside].sum(axis=1))
+    return found
+
+
+def _broken(
+    checkpoints: Sequence[RunCheckpoint],
+    tensors: Sequence[TensorLocation],
+    places: Sequence[str],
+    sums: Sequence[CheckpointSums],
+) -> list[BrokenTensor]:
+    """Tensors with NaN or infinity and those that blew up, each at its first checkpoint."""
+    first = checkpoints[0].checkpoint
+    counts = np.array([max(1, int(np.prod(shape))) for shape in _shapes(first, tensors)])
+    spread = max(standard_deviations(first.config))
+    usual = np.maximum(np.sqrt(sums[0].squares / counts), spread)
+    usual[~np.isfinite(usual)] = spread
+    found: dict[tuple[int, Fault], BrokenTensor] = {}
+    for each, own in zip(checkpoints, sums, strict=True):
+        with np.errstate(invalid="ignore"):
+            grown = np.isfinite(own.squares) & (np.sqrt(own.squares / counts) > GROWTH * usual)
+        faults: tuple[tuple[Fault, np.ndarray], ...] = (
+            ("NaN", own.nan),
+            ("infinity", own.infinite),
+            ("blew up", np.where(grown, counts, 0)),
+        )
+        for what, numel in faults:
+            for index in np.flatnonzero(numel).tolist():
+                row = BrokenTensor(each.name, each.step, tensors[index].name, places[index], what, int(numel[index]))
+                found.setdefault((index, what), row)
+    return list(found.values())

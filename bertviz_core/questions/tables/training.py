@@ -1,0 +1,157 @@
+"""Format a training run as tables, JSON and text."""
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from bertviz_core.checkpoints.training.results import TrainingLog, TrainingMovement
+from bertviz_core.questions.tables.lines import aligned
+from bertviz_core.text import counted, digits, escape_controls, shortened
+
+MAX_ROWS, MAX_NAME_CHARACTERS = 30, 90
+BROKEN = {"tensor": str, "place": str, "what": str, "step": int, "checkpoint": str, "values": int}
+"""Columns of the table of broken tensors."""
+
+
+def log_frame(log: TrainingLog) -> pd.DataFrame:
+    """One row per entry of the log: step, epoch, and a column for each logged number; NaN where it was not logged."""
+    steps = {"step": [entry.step for entry in log.entries], "epoch": [_number(entry.epoch) for entry in log.entries]}
+    logged = {name: [entry.values.get(name, math.nan) for entry in log.entries] for name in log.metrics}
+    return pd.DataFrame({**steps, **logged})
+
+
+def movement_frame(movement: TrainingMovement) -> pd.DataFrame:
+    """One row per checkpoint, place and part: movement from the start, and from the step before."""
+    rows = [
+        (checkpoint, int(movement.steps[at]), place, part, *(float(each[at, row, of]) for each in _both(movement)))
+        for at, checkpoint in enumerate(movement.checkpoints)
+        for row, place in enumerate(movement.places)
+        for of, part in enumerate(movement.parts)
+        if of == 0 or "layer" in place
+    ]
+    return pd.DataFrame(rows, columns=["checkpoint", "step", "place", "part", "from start", "from step before"])
+
+
+def tensors_frame(movement: TrainingMovement) -> pd.DataFrame:
+    """One row per tensor: name, place, shape, whether it is frozen, and its movement at the last checkpoint."""
+    frozen = frozenset(movement.frozen)
+    names = [each.name for each in movement.tensors]
+    columns = {
+        "tensor": names,
+        "place": movement.tensor_places,
+        "shape": [str(shape) for shape in movement.shapes],
+        "frozen": [name in frozen for name in names],
+        "from start": movement.tensor_from_start[-1],
+        "from step before": movement.tensor_from_before[-1],
+    }
+    return pd.DataFrame(columns)
+
+
+def frozen_frame(movement: TrainingMovement) -> pd.DataFrame:
+    """One row per tensor that never moved: name, place, shape."""
+    whole = tensors_frame(movement)
+    return whole[whole["frozen"]][["tensor", "place", "shape"]].reset_index(drop=True)
+
+
+def broken_frame(movement: TrainingMovement) -> pd.DataFrame:
+    """One row per tensor with NaN or infinity or that blew up, and the first checkpoint where this is so."""
+    rows = [(each.name, each.place, each.what, each.step, each.checkpoint, each.numel) for each in movement.broken]
+    return pd.DataFrame(rows, columns=list(BROKEN)).astype(BROKEN)
+
+
+def log_json(log: TrainingLog) -> dict[str, Any]:
+    """The part of the JSON object of the `training` command about the log; null where not finite."""
+    return {
+        "source": log.source,
+        "log": [{"step": entry.step, "epoch": entry.epoch, **entry.values} for entry in log.entries],
+    }
+
+
+def movement_json(movement: TrainingMovement) -> dict[str, Any]:
+    """The part of the JSON object of the `training` command about the weights; null where not finite."""
+    return {
+        "places": movement.places,
+        "parts": movement.parts,
+        "movement": {
+            "from_start": movement.from_start,
+            "from_step_before": movement.from_before,
+            "whole_from_start": movement.whole_from_start,
+            "whole_from_step_before": movement.whole_from_before,
+        },
+        "tensors": [
+            {
+                "name": each.name,
+                "place": place,
+                "shape": shape,
+                "from_start": movement.tensor_from_start[:, at],
+                "from_step_before": movement.tensor_from_before[:, at],
+            }
+            for at, (each, place, shape) in enumerate(
+                zip(movement.tensors, movement.tensor_places, movement.shapes, strict=True)
+            )
+        ],
+        "frozen": movement.frozen,
+        "broken": [
+            {
+                "tensor": each.name,
+                "place": each.place,
+                "what": each.what,
+                "step": each.step,
+                "checkpoint": each.checkpoint,
+                "values": each.numel,
+            }
+            for each in movement.broken
+        ],
+        "unread": movement.unread,
+    }
+
+
+def training_json(log: TrainingLog, movement: TrainingMovement | None) -> dict[str, Any]:
+    """The JSON object of the `training` command; without movement where there is a single checkpoint."""
+    about = {"run": log.run, "checkpoints": log.checkpoints, "steps": log.steps, **log_json(log)}
+    return about if movement is None else {**about, **movement_json(movement)}
+
+
+def log_lines(log: TrainingLog) -> list[str]:
+    """The checkpoints, and the last number of each kind that was logged."""
+    last = {name: (entry.step, value) for entry in log.entries for name, value in entry.values.items()}
+    rows = [(_name(name), f"{step:,}", digits(value, 5)) for name, (step, value) in last.items()]
+    first = f"{_name(log.run)}: {counted(len(log.checkpoints), 'checkpoint')}"
+    steps = ", ".join(f"{step:,}" for step in log.steps[:MAX_ROWS].tolist())
+    table = ["", *aligned([("logged", "last step", "value"), *rows], "lrr")] if rows else []
+    return [f"{first}, of the steps {steps}{', ...' if len(log.steps) > MAX_ROWS else ''}", *table]
+
+
+def movement_lines(movement: TrainingMovement) -> list[str]:
+    """The movement of layers and components by checkpoint, and the tensors that never moved or broke."""
+    header = ("checkpoint", "step", "all", *movement.places)
+    lines = [f"{_name(movement.run)}: relative change of all parameters and of each layer and component"]
+    for title, whole, values in (
+        ("from the start", movement.whole_from_start, movement.from_start),
+        ("from the step before", movement.whole_from_before, movement.from_before),
+    ):
+        rows = [
+            (_name(name), f"{step:,}", *(f"{value:.2e}" for value in (whole[at], *values[at, :, 0])))
+            for at, (name, step) in enumerate(zip(movement.checkpoints, movement.steps.tolist(), strict=True))
+        ]
+        lines += ["", title, *aligned([header, *rows], "l" + "r" * (len(header) - 1))]
+    lines += ["", f"never moved: {counted(len(movement.frozen), 'tensor')}"]
+    lines += [f"  {_name(name)}" for name in movement.frozen[:MAX_ROWS]]
+    lines += [f"  ... and {len(movement.frozen) - MAX_ROWS:,} more"] if len(movement.frozen) > MAX_ROWS else []
+    lines += ["", f"NaN, infinite or blown up: {counted(len(movement.broken), 'tensor')}"]
+    lines += [f"  {_name(each.name)}: {each.what} from step {each.step:,}" for each in movement.broken[:MAX_ROWS]]
+    return lines
+
+
+def _both(movement: TrainingMovement) -> tuple[Any, Any]:
+    return movement.from_start, movement.from_before
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _name(name: str) -> str:
+    """An untrusted name, escaped for a terminal."""
+    return shortened(escape_controls(name), MAX_NAME_CHARACTERS)

@@ -1,0 +1,217 @@
+"""`training FOLDER`, its figures, and `open_training`: the log and the movement of a run, in text, JSON and tables.
+
+Covers `bertviz_core/cli/training.py`, `bertviz_core/questions/models/training.py`,
+`bertviz_core/questions/tables/training.py`, `bertviz_core/api/training.py`.
+"""
+
+import json
+import pickle
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from bertviz_core import BertvizError, open_model, open_training
+from bertviz_core.checkpoints.training import movement
+from bertviz_core.checkpoints.training.results import FINAL, TrainingMovement
+from bertviz_core.cli.figure import command as figure_command
+from bertviz_core.errors import SupersededError
+from bertviz_core.figures.base.spec import FigureSpec
+from bertviz_core.figures.base.style import LIGHT
+from bertviz_core.questions.models import training as questions
+from bertviz_core.questions.models.training import OpenedTraining, training_movement
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Answer, Silent
+from bertviz_core.settings import Settings
+from tests.cli.conftest import Command
+from tests.helpers.training_runs import CUT_OFF, FROZEN_LAYER, SAVED, STEPS, save_run, state_of, weights
+
+CASES = (
+    "training-log",
+    "training-movement --set 'moved_from=the step before' --set moved_part=attention --set scale=even",
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A training run with a checkpoint that is cut off."""
+    return save_run(tmp_path / "run")
+
+
+def test_json_has_the_log_and_the_movement(command: Command, folder: Path) -> None:
+    done = command("training", str(folder), "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["run"] == "run"
+    assert found["checkpoints"] == [*(f"checkpoint-{step}" for step in SAVED), FINAL]
+    assert found["steps"] == [*SAVED, STEPS]
+    assert found["log"] == state_of(folder)["log_history"]
+    assert found["frozen"]
+    assert all(f".layer.{FROZEN_LAYER}." in name for name in found["frozen"])
+    assert found["broken"] == []
+    first, last = weights(folder / "checkpoint-2"), weights(folder)
+    rows = {each["name"]: each["from_start"][-1] for each in found["tensors"]}
+    for name, then in first.items():
+        assert rows[name] == pytest.approx(np.linalg.norm(last[name] - then) / np.linalg.norm(then), rel=1e-9)
+    assert f"'checkpoint-{CUT_OFF}' is left out until it can be read" in done.stderr
+
+
+def test_text_has_the_same_numbers_and_says_the_rule(command: Command, folder: Path) -> None:
+    done = command("training", str(folder))
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "run: 5 checkpoints, of the steps 2, 4, 6, 8, 8"
+    loss = [row["loss"] for row in state_of(folder)["log_history"] if "loss" in row][-1]
+    (row,) = [line.split() for line in lines if line.startswith("loss ")]
+    assert (row[1], float(row[2])) == ("8", pytest.approx(loss, rel=1e-3))
+    found = open_training(folder).movement().data
+    row = next(line.split() for line in lines if line.startswith("checkpoint-6"))
+    assert float(row[2]) == pytest.approx(found.whole_from_start[2], rel=0.01)
+    assert "more than 10 times that at the start" in lines[-1]
+
+
+def test_a_broken_tensor_is_named_with_its_step(command: Command, folder: Path) -> None:
+    own = {name: value.astype(np.float32) for name, value in weights(folder / "checkpoint-6").items()}
+    own["classifier.weight"][:] = np.nan
+    save_file(own, folder / "checkpoint-6" / "model.safetensors")
+    assert "classifier.weight: NaN from step 6" in command("training", str(folder)).stdout
+    (row,) = json.loads(command("training", str(folder), "--json").stdout)["broken"]
+    assert (row["tensor"], row["step"], row["what"]) == ("classifier.weight", 6, "NaN")
+    result = open_training(folder).movement()
+    assert result.faults().to_dict("records") == [row]
+    assert result.to_json()["movement"]["from_start"][2][-1][0] is None
+
+
+def test_a_single_checkpoint_has_its_log_and_says_why_no_more(command: Command, folder: Path) -> None:
+    done = command("training", str(folder / "checkpoint-4"), "--json")
+    assert done.returncode == 0
+    assert "has a single checkpoint" in done.stderr
+    assert "movement" not in json.loads(done.stdout)
+    with pytest.raises(BertvizError, match="has a single checkpoint"):
+        open_training(folder / "checkpoint-4").movement()
+
+
+@pytest.mark.parametrize("name", ["nowhere", "empty"])
+def test_a_folder_without_checkpoints_is_one_line(name: str, command: Command, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    done = command("training", str(tmp_path / name))
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert name in line
+
+
+def test_hostile_names_do_not_reach_the_terminal(command: Command, folder: Path) -> None:
+    own = weights(folder / "checkpoint-2")
+    for place in (folder, *folder.glob("checkpoint-*")):
+        save_file({**own, "evil\x1b[2J": np.ones(3)}, place / "model.safetensors")
+    done = command("training", str(folder))
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_the_library_has_tables_of_log_movement_and_tensors(folder: Path) -> None:
+    run = open_training(folder)
+    assert run.checkpoints == {**{f"checkpoint-{step}": step for step in SAVED}, FINAL: STEPS}
+    assert len(run.notices) == 1
+    assert "checkpoint-2" in repr(run)
+    log, moved = run.log(), run.movement()
+    history = state_of(folder)["log_history"]
+    frame = log.to_pandas()
+    assert frame["loss"].dropna().tolist() == [row["loss"] for row in history if "loss" in row]
+    assert frame["step"].tolist() == [row["step"] for row in history]
+    assert log.to_json()["log"] == history
+    tensors = moved.tensors()
+    assert tuple(tensors.loc[tensors["frozen"], "tensor"]) == moved.frozen
+    rows = moved.to_pandas()
+    one = rows[(rows["checkpoint"] == "checkpoint-6") & (rows["place"] == "layer 2") & (rows["part"] == "attention")]
+    data = moved.data
+    assert one["from start"].item() == data.from_start[2, data.places.index("layer 2"), 1]
+    assert moved.broken == ()
+    assert repr(log).startswith("run: 5 checkpoints")
+    assert moved.figure().data[0].type == "heatmap"
+    assert log.figure().data[0].name == "loss"
+    with pytest.raises(BertvizError, match="is about a training run; use open_training"):
+        open_model("all-MiniLM-L6-v2").compute("training-log")
+    with pytest.raises(BertvizError, match="is about a model; use open_model"):
+        run.compute("effects")
+
+
+def test_a_folder_that_grows_is_followed_and_only_what_is_new_is_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def counted(start: Any, before: Any, now: Any, progress: Any) -> Any:
+        read.append(now.folder.name)
+        return movement.checkpoint_sums(start, before, now, progress)
+
+    monkeypatch.setattr(questions, "checkpoint_sums", counted)
+    run = open_training(folder)
+    first = run.movement().data
+    assert read == ["checkpoint-2", "checkpoint-4", "checkpoint-6", "checkpoint-8", "run"]
+    assert run.movement().data is first
+    shutil.copy(folder / "checkpoint-8" / "model.safetensors", folder / f"checkpoint-{CUT_OFF}")
+    second = run.movement().data
+    assert read[5:] == [f"checkpoint-{CUT_OFF}", "run"]
+    assert second.checkpoints[-2] == f"checkpoint-{CUT_OFF}"
+    assert np.array_equal(second.from_start[:4], first.from_start[:4], equal_nan=True)
+
+
+def test_what_is_done_before_a_cancellation_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = OpenedTraining(folder, Settings.from_environment(any_folder=True))
+    shown: list[Answer[TrainingMovement]] = []
+
+    class Stops(Silent):
+        """Cancels the work after three checkpoints."""
+
+        def __call__(self, done: int, total: int, /) -> None:
+            if done == 3:
+                raise SupersededError("stopped")
+
+        def show(self, so_far: Any, /) -> None:
+            shown.append(so_far)
+
+    with pytest.raises(SupersededError):
+        training_movement(opened, Options(), Stops())
+    assert [len(each.result.checkpoints) for each in shown] == [2, 3]
+    read: list[str] = []
+
+    def counted(start: Any, before: Any, now: Any, progress: Any) -> Any:
+        read.append(now.folder.name)
+        return movement.checkpoint_sums(start, before, now, progress)
+
+    monkeypatch.setattr(questions, "checkpoint_sums", counted)
+    training_movement(opened, Options())
+    assert read == ["checkpoint-8", "run"]
+
+
+def test_an_opened_run_can_be_pickled(folder: Path) -> None:
+    opened = OpenedTraining(folder, Settings.from_environment(any_folder=True))
+    again = pickle.loads(pickle.dumps(opened))
+    assert again.run.folder == opened.run.folder
+
+
+@pytest.mark.parametrize("words", CASES)
+def test_a_figure_of_the_command_has_the_numbers_of_the_library(
+    words: str, folder: Path, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    specs: list[FigureSpec] = []
+
+    def keep(ending: str, picture: Any, *_: Any) -> bytes:
+        specs.append(picture)
+        return b"kept"
+
+    monkeypatch.setattr(figure_command, "file_content", keep)
+    name, *options = shlex.split(words)
+    done = command("figure", name, str(folder), *options, "-o", str(tmp_path / "a.svg"))
+    assert done.returncode == 0, done.stderr
+    trace = specs[0].drawn(LIGHT).data[0]
+    if name == "training-log":
+        assert list(trace.y) == [row["loss"] for row in state_of(folder)["log_history"] if "loss" in row]
+    else:
+        data = open_training(folder).movement().data
+        assert np.asarray(trace.z) == pytest.approx(data.from_before[:, 1:4, 1].T, rel=1e-5)

@@ -1,0 +1,129 @@
+"""Training run: the page shows the log and the movement of a run below the models folder, and follows it as it grows.
+
+Covers `ui/views/checkpoint/training.py`, `ui/cache/folders.py`.
+"""
+
+import json
+import shutil
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core import open_training
+from tests.helpers.training_runs import CUT_OFF, SAVED, STEPS, save_run, state_of, weights
+from tests.pages.opened import opened, said
+from tests.pages.test_checkpoint_weights import charts
+from ui.widgets.lists import progress
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page waits for its answer."""
+    monkeypatch.setattr(progress, "PATIENCE_S", 60)
+
+
+@pytest.fixture
+def folder(models_dir: Path) -> Path:
+    """A training run in the models folder."""
+    return save_run(models_dir / "my-run")
+
+
+def page(**query: str) -> AppTest:
+    at = opened("checkpoint", view="Training run", **query)
+    assert not at.exception
+    assert not at.error
+    return at
+
+
+def captions(at: AppTest) -> str:
+    return " ".join(said(each.value) for each in at.caption)
+
+
+def test_the_log_and_the_movement_are_those_of_the_files(folder: Path) -> None:
+    at = page()
+    log, moved = charts(at)
+    losses = [row["loss"] for row in state_of(folder)["log_history"] if "loss" in row]
+    curves = {each["name"]: each for each in log["data"]}
+    assert np.array(curves["loss"]["y"]) == pytest.approx(losses)
+    assert np.array(curves["checkpoint"]["x"]).tolist() == [*SAVED, STEPS]
+    assert [row[-1] for row in moved["data"][0]["customdata"][0]] != []
+    first, last = weights(folder / "checkpoint-2"), weights(folder)
+    names = [name for name in first if ".layer.2." in name]
+    then, now = (np.concatenate([each[name].reshape(-1) for name in names]) for each in (first, last))
+    row = moved["layout"]["yaxis"]["ticktext"].index("layer 2")
+    shown = float(moved["data"][0]["customdata"][row][-1][1])
+    assert shown == pytest.approx(np.linalg.norm(now - then) / np.linalg.norm(then), rel=1e-3)
+    assert {each.label: each.value for each in at.metric}["Never moved"] == "16"
+    assert f"'checkpoint-{CUT_OFF}' is left out until it can be read" in captions(at)
+    assert "none blew up" in at.success[0].value
+
+
+def test_a_checkpoint_that_is_saved_meanwhile_is_taken_at_the_next_look(folder: Path) -> None:
+    at = page()
+    shutil.rmtree(folder / f"checkpoint-{CUT_OFF}")
+    shutil.copytree(folder / "checkpoint-8", folder / f"checkpoint-{CUT_OFF}")
+    own = {name: value.astype(np.float32) for name, value in weights(folder / "checkpoint-8").items()}
+    bad = own["bert.pooler.dense.bias"].copy()
+    bad[0] = np.nan
+    save_file({**own, "bert.pooler.dense.bias": bad}, folder / f"checkpoint-{CUT_OFF}" / "model.safetensors")
+    at.button(key="look_again").click().run()
+    assert not at.exception
+    assert "left out" not in captions(at)
+    assert len(charts(at)[1]["layout"]["xaxis"]["ticktext"]) == len(SAVED) + 2
+    assert "bert.pooler.dense.bias holds NaN from step 10 on" in said(at.warning[0].value)
+
+
+def test_options_change_the_map_as_in_the_library(folder: Path) -> None:
+    at = page(moved_from="the step before", moved_part="attention", scale="even")
+    moved = charts(at)[1]
+    found = open_training(folder).movement().data
+    layers = [index for index, place in enumerate(found.places) if place.startswith("layer")]
+    expected = found.from_before[:, layers, found.parts.index("attention")].T
+    assert np.array(moved["data"][0]["z"]) == pytest.approx(expected, rel=1e-5)
+    assert list(moved["layout"]["yaxis"]["ticktext"]) == ["layer 0", "layer 1", "layer 2"]
+
+
+def test_a_link_opens_any_two_checkpoints_as_two_models(folder: Path) -> None:
+    at = page(first_checkpoint="checkpoint-4")
+    assert at.selectbox(key="second_checkpoint").value == "final model"
+    at.selectbox(key="second_checkpoint").set_value("checkpoint-8").run()
+    (links,) = [each.proto for each in at.get("bidi_component") if each.proto.id.endswith("-training_two")]
+    (link,) = json.loads(links.json)["links"]
+    query = {name: values[0] for name, values in parse_qs(urlsplit(link["address"]).query).items()}
+    assert query == {"model": "my-run/checkpoint-4", "view": "Two checkpoints", "other": "my-run/checkpoint-8"}
+    two = opened("checkpoint", **query)
+    assert not two.exception
+    assert not two.error
+    *_, whole = [each.value for each in two.metric if each.label == "Relative change"]  # after that of a tensor
+    first, second = weights(folder / "checkpoint-4"), weights(folder / "checkpoint-8")
+    then, now = (np.concatenate([each[name].reshape(-1) for name in first]) for each in (first, second))
+    assert float(whole) == pytest.approx(np.linalg.norm(now - then) / np.linalg.norm(then), rel=1e-3)
+
+
+def test_a_run_with_a_single_checkpoint_shows_its_log_and_says_why_no_more(folder: Path) -> None:
+    for place in [*folder.glob("checkpoint-[468]"), folder / f"checkpoint-{CUT_OFF}"]:
+        shutil.rmtree(place)
+    (folder / "model.safetensors").unlink()
+    at = page()
+    assert len(charts(at)) == 1
+    assert "has a single checkpoint" in said(at.info[0].value)
+
+
+def test_without_a_run_the_page_says_what_to_put_where(models_dir: Path) -> None:
+    assert "no training run in the models folder" in page().info[0].value
+
+
+def test_only_runs_of_the_models_folder_and_of_the_allow_list_are_offered(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = save_run(tmp_path / "elsewhere")
+    (folder.parent / "linked").symlink_to(elsewhere)
+    at = page(training=str(elsewhere))
+    assert at.selectbox(key="training").options == ["my-run"]
+    assert at.selectbox(key="training").value == "my-run"
+    monkeypatch.setenv("INSIDE_BERT_ALLOWED_MODELS", "all-MiniLM-L6-v2")
+    assert "no training run" in page().info[0].value
