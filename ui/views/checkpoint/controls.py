@@ -6,6 +6,7 @@ import streamlit as st
 
 from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.errors import BertvizError
+from bertviz_core.models.catalog.bundled import FINE_TUNED
 from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.questions.models.checkpoints import (
@@ -162,9 +163,10 @@ def _has_weights(name: str) -> bool:
 
 
 def _likest(first: str, names: Sequence[str]) -> str:
-    """Another model of the same type and sizes; "" where there is none."""
+    """Another model of the same type and sizes, but not the bundled example; "" where there is none."""
     own = resolve(first, settings())
-    likeness = {name: _likeness(own, resolve(name, settings())) for name in names if name != first}
+    others = [name for name in names if name not in (first, FINE_TUNED)]
+    likeness = {name: _likeness(own, resolve(name, settings())) for name in others}
     return next((name for name, alike in likeness.items() if alike == (True, SIMILAR_SIZES)), "")
 
 
