@@ -144,6 +144,11 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         ("sentences", {"measure": "dot product", "order": "clustered"}),
     ),
     "blocks": (PAIRS, ("sentences", {})),
+    "sentences-compared --set other=sre-embedding-model": (PAIRS, ("sentences", {"view": "Two models"})),
+    f"pair-cosines --set 'other={COPY}' --set pooling=cls": (
+        PAIRS,
+        ("sentences", {"view": "Two models", "other": COPY, "pooling": "cls"}),
+    ),
     "poolings": (PAIRS, ("sentences", {"view": "Poolings"})),
     "pooling-maps": (PAIRS, ("sentences", {"view": "Poolings"})),
     "pair --layer 3 --pooling max --set cells=words": (

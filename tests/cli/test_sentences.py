@@ -13,8 +13,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet
 import pytest
+from sklearn.metrics.pairwise import cosine_similarity
 from transformers import DPRConfig, DPRQuestionEncoder
 
+from bertviz_core.models.catalog.bundled import FINE_TUNED
+from bertviz_core.models.sources import bundled_folder
 from tests.cli.conftest import Command
 from tests.helpers.tiny_models import BASE, HIDDEN, save_tiny, tiny_tokenizer
 
@@ -36,6 +39,26 @@ def test_the_similarity_of_three_sentences(command: Command) -> None:
     assert np.diag(matrix).tolist() == [1, 1, 1]
     assert matrix[0, 1] > 0.4 > matrix[0, 2]
     assert "checkpoint's own modules" in done.stderr
+
+
+def test_a_second_model_stands_beside_the_first(command: Command) -> None:
+    """The cosines of both are those of the library that trained them."""
+    from sentence_transformers import SentenceTransformer
+
+    cosines = []
+    for name in (MODEL, FINE_TUNED):
+        vectors = SentenceTransformer(str(bundled_folder(name)), device="cpu").encode(list(SENTENCES))
+        cosines.append(cosine_similarity(vectors))
+    found = json.loads(command("similarity", MODEL, *SENTENCES, "--other", FINE_TUNED, "--json").stdout)
+    np.testing.assert_allclose(found["first_similarity"], cosines[0], atol=1e-5)
+    np.testing.assert_allclose(found["second_similarity"], cosines[1], atol=1e-5)
+    np.testing.assert_allclose(found["difference"], cosines[1] - cosines[0], atol=1e-5)
+    assert found["second_pairs"]["mean"] == pytest.approx(cosines[1][np.triu_indices(3, 1)].mean(), abs=1e-5)
+    assert found["nearest_kept"] == sum(np.equal(found["first_nearest"], found["second_nearest"]))
+    lines = command("similarity", MODEL, *SENTENCES, "--other", FINE_TUNED).stdout.splitlines()
+    assert lines[:2] == [f"{MODEL} (first) and {FINE_TUNED} (second): 3 sentences", found["summary"]]
+    refused = command("similarity", MODEL, *SENTENCES[:2], "--other", FINE_TUNED)
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
 
 
 def test_pooling_and_layer_can_be_chosen(command: Command) -> None:

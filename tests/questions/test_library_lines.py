@@ -101,6 +101,7 @@ CASES: Mapping[str, Asked] = {
     "probe-answer": Asked(values={"target": "probe:probe.zip"}),
     "query": Asked(texts=LISTED, values={"query_sentence": "a pet"}),
     "removal": OF_COSINE._replace(values={"target": "cosine", "count": "2", "removed_for": "its mean"}),
+    "sentences-compared": Asked(texts=(*LISTED, "a bank"), values={"other": ROUNDED}),
     "tags": Asked("tags", values={"joined": "none"}),
     "tagged-tokens": Asked("tags"),
     "tags-change": Asked("tags", values={"edited": EDITED}),

@@ -115,6 +115,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
         {},
     ),
     ("sentences", {"view": "Token contributions", "cells": "words"}, {}),
+    ("sentences", {"view": "Two models", "other": "sre-embedding-model", "example": "negation"}, {}),
     ("sentences", {"view": "Map"}, {}),
     ("sentences", {"source": "file"}, {}),
     ("predictions", {"model": "splade-tiny", "mask": "2,4", "position": 3}, {}),

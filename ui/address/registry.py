@@ -82,7 +82,8 @@ ROWS: tuple[AddressName, ...] = (
         _words("looked_at", "the selected module"),
         flag("architecture_printed", "the text of print(model) stands open"),
     ),
-    *_on("checkpoint", checkpoints.LABELS, checkpoints.OTHER, checkpoints.STATISTIC, checkpoints.WEIGHTS_SCALE),
+    *_on("checkpoint", checkpoints.LABELS, checkpoints.STATISTIC, checkpoints.WEIGHTS_SCALE),
+    *_on("checkpoint sentences", checkpoints.OTHER),
     *_on("checkpoint", checkpoints.TENSOR, checkpoints.CHANGED, checkpoints.SCALE, checkpoints.ORDER),
     *_on(
         "checkpoint",

@@ -77,6 +77,11 @@ PRINTED: Mapping[str, str] = {
     ),
     "scores-compared": "print(result.gold.accuracy, result.gold.macro_f1, result.gold.mcnemar_p)",
     "sentence-vectors": "print(result.vectors)",
+    "sentences-compared": (
+        "print(result.first_cosines, result.second_cosines)   # (sentences, sentences)\n"
+        "print(result.first_range, result.second_range)\n"
+        "print(result.neighbours, result.shared, result.cka)"
+    ),
     "tags": "for entity in result.to_json()['entities']:\n    print(entity['label'], entity['text'], entity['score'])",
     "text-answers": "print(result.answers, result.scores)",
     "word-classes": (
