@@ -43,6 +43,9 @@ PAGE_TEXTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("blocks", "map", "pooling-maps", "poolings", "query", "sentences", "vectors"), SENTENCES),
     **dict.fromkeys(("layer-similarity", "text-cosines"), SENTENCES),
     **dict.fromkeys(("sentences-compared", "pair-cosines"), SENTENCES),
+    "gold-cosines": tuple(
+        cell for place, text in enumerate(SENTENCES) for cell in (text, SENTENCES[place - 1], str(place))
+    ),
     "probe": ("river\tOne river.", "bank\tOne bank.", "river\tTwo rivers.", "bank\tTwo banks."),
     "confusion": ("sport\tHe ran in the rain.", "weather\tA storm is near.", "a label with a long name\tWater boils."),
 }
@@ -72,7 +75,7 @@ COMPARED = tuple(cell for line in LABELLED for cell in line.split("\t"))
 OTHER = dict.fromkeys(
     (
         *("changes", "change", "cosines", "divergences", "layer-similarity", "text-cosines"),
-        *("sentences-compared", "pair-cosines"),
+        *("sentences-compared", "pair-cosines", "gold-cosines"),
     ),
     ("other", ROUNDED),
 )

@@ -127,6 +127,19 @@ ROWS: tuple[AddressName, ...] = (
         flag("attention_beside", "whether the four kinds of weights are open side by side"),
     ),
     *_on("sentences", _words("sentences", "the list, a sentence on each line"), sentences.QUERY, linked="asked"),
+    *_on(
+        "sentences",
+        _words(
+            "gold_pairs",
+            "pairs: two sentences and their similarity a line",
+        ),
+        linked="asked",
+    ),
+    *_on(
+        "sentences",
+        _words("two_models_of", "what is compared in two models", "the list", "pairs with gold similarity"),
+        _words("gold_from", "where the pairs come from", "my own list", "file"),
+    ),
     *_on("sentences", FIRST_SENTENCE, SECOND_SENTENCE, linked="placed"),
     *_on(
         "sentences",

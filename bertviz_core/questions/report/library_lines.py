@@ -54,6 +54,11 @@ PRINTED: Mapping[str, str] = {
         "print(scores.accuracy.mean(axis=1), scores.accuracy.std(axis=1))\n"
         "print(scores.macro_f1.mean(axis=1), scores.control_accuracy.mean(axis=1), scores.majority)"
     ),
+    "gold-cosines": (
+        "for model in result.models:\n"
+        "    print(model.model, model.spearman, model.pearson)\n"
+        "    print(model.cosines, model.rank_errors)"
+    ),
     "layer-similarity": (
         "print(result.cka, result.shared_neighbours)   # (hidden states of the first, of the second)\n"
         "print(result.first_cosine, result.second_cosine)"

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
-from bertviz_core.sentences.two_models.results import CosineRange, SentenceComparison
-from bertviz_core.text import decimals, escape_controls
+from bertviz_core.sentences.two_models.results import CosineRange, GoldPairs, SentenceComparison
+from bertviz_core.text import counted, decimals, escape_controls
 
 MAX_PAIRS = 30
 """Maximum number of pairs in a terminal."""
@@ -125,6 +125,56 @@ def neighbour_frame(compared: SentenceComparison) -> pd.DataFrame:
             "neighbours kept": compared.shared,
         }
     )
+
+
+def gold_json(pairs: GoldPairs) -> dict[str, Any]:
+    """The JSON object of `similarity --gold`."""
+    models = [
+        {
+            "model": each.model,
+            "spearman": each.spearman,
+            "pearson": each.pearson,
+            "cosines": each.cosines,
+            "rank_errors": each.rank_errors,
+        }
+        for each in pairs.models
+    ]
+    texts = {"first_sentences": pairs.first_sentences, "second_sentences": pairs.second_sentences}
+    return {"pairs": len(pairs.gold), **texts, "gold": pairs.gold, "models": models, "notices": pairs.notices}
+
+
+def gold_lines(pairs: GoldPairs) -> list[str]:
+    """The correlations of each model, and the pairs with the largest rank errors of the last one."""
+    frame = gold_frame(pairs).iloc[:MAX_PAIRS]
+    columns = [name for name in frame.columns if "sentence" not in name] + ["first sentence", "second sentence"]
+    rows = [(each.model, each.spearman, each.pearson) for each in pairs.models]
+    models = pd.DataFrame(rows, columns=["model", "Spearman", "Pearson"])
+    return [
+        f"cosine and gold similarity of {counted(len(pairs.gold), 'pair')}",
+        "",
+        *aligned([tuple(models.columns), *_rows(models)], "lrr"),
+        "",
+        "Pairs with the largest rank errors",
+        *aligned([tuple(columns), *_rows(frame[columns])], "r" * (len(columns) - 2) + "ll"),
+    ]
+
+
+def gold_frame(pairs: GoldPairs) -> pd.DataFrame:
+    """One row per pair, the largest rank error of the last model first; numbers of pairs from 1."""
+    columns: dict[str, Any] = {"pair": np.arange(len(pairs.gold)) + 1, "gold": pairs.gold}
+    sides = ("",) if len(pairs.models) == 1 else (" first", " second")
+    for side, each in zip(sides, pairs.models, strict=True):
+        columns |= {f"cosine{side}": each.cosines, f"rank error{side}": each.rank_errors}
+    columns |= {"first sentence": pairs.first_sentences, "second sentence": pairs.second_sentences}
+    return pd.DataFrame(columns).iloc[pairs.worst].reset_index(drop=True)
+
+
+def gold_words(pairs: GoldPairs) -> str:
+    """The rank correlations of the models, in one sentence."""
+    numbers = [decimals(each.spearman, 3) for each in pairs.models]
+    which = ("", "") if len(numbers) == 1 else (" in the first model", " in the second")
+    said = " and ".join(f"{number}{words}" for number, words in zip(numbers, which, strict=False))
+    return f"Over {counted(len(pairs.gold), 'pair')} Spearman's correlation with the gold similarity is {said}."
 
 
 def _range(one: CosineRange) -> dict[str, float]:

@@ -1,5 +1,10 @@
 """Questions about the same sentences in two models: their cosines, and agreement with gold similarities."""
 
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Float
+
 from bertviz_core.checkpoints.layer_similarity import LEAST_TEXTS, NEIGHBOURS, layer_similarity
 from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.errors import Progress, TextError
@@ -7,11 +12,13 @@ from bertviz_core.questions.models.checkpoints import OTHER, other_name
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question
-from bertviz_core.questions.texts.sentences import PLAN, given_sentences, own_plan, sentence_plan
+from bertviz_core.questions.texts.sentences import PLAN, encoded_sentences, given_sentences, own_plan, sentence_plan
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.results import SentenceVectors
 from bertviz_core.sentences.two_models.comparison import LEAST_SENTENCES, evenly_chosen, sentence_comparison
-from bertviz_core.sentences.two_models.results import SentenceComparison
+from bertviz_core.sentences.two_models.gold import check_gold, gold_cosines
+from bertviz_core.sentences.two_models.results import GoldPairs, SentenceComparison
+from bertviz_core.text import repair_surrogates
 
 
 def compared_sentences(options: Options) -> tuple[str, ...]:
@@ -55,6 +62,62 @@ def two_models(
     neighbours = max(1, min(NEIGHBOURS, (len(chosen) - 1) // 2))
     compared = sentence_comparison(names, chosen, first, second, neighbours, cka, tuple(dict.fromkeys(notices)))
     return Answer(compared, models_of(opened, options), chosen, compared.notices, {"sentence_comparison": compared})
+
+
+def gold_options(pairs: tuple[Sequence[str], Sequence[str], Sequence[float]], values: Mapping[str, str]) -> Options:
+    """Options for pairs of sentences with gold similarities.
+
+    Args:
+        pairs: first sentences, second sentences and gold similarities.
+        values: the other model, pooling, layer and prompt.
+    """
+    rows = zip(*pairs, strict=True)
+    return Options(tuple(cell for one, other, score in rows for cell in (one, other, repr(score))), values=values)
+
+
+def _pairs(options: Options) -> tuple[tuple[str, ...], tuple[str, ...], Float[np.ndarray, " pairs"]]:
+    """First and second sentences and gold similarities.
+
+    Raises:
+        TextError: the texts are no such triples, or cannot be correlated.
+    """
+    texts = options.texts
+    if not texts or len(texts) % 3:
+        raise TextError(f"Pairs are given as sentence, sentence, similarity, one after the other; {len(texts)} came.")
+    try:
+        gold = np.array([float(each) for each in texts[2::3]], dtype=np.float64)
+    except ValueError as error:
+        raise TextError("Every third text must be the similarity of the two before it, a number.") from error
+    if not np.isfinite(gold).all():
+        raise TextError("Every similarity must be a finite number.")
+    check_gold(gold)
+    return tuple(map(repair_surrogates, texts[::3])), tuple(map(repair_surrogates, texts[1::3])), gold
+
+
+def _gold_cost(opened: Opened, options: Options) -> AnswerCost:
+    firsts, other = _pairs(options)[0], options.get(OTHER.key)
+    if other:
+        _ = opened.rounded(COPIES[other]) if other in COPIES else opened.other(other).loaded
+    return AnswerCost((4 if other else 2) * len(firsts))
+
+
+@long_question(_gold_cost, figures=("gold-cosines",), params=(OTHER, *PLAN), noun="sentences")
+def gold_pairs(opened: Opened, options: Options, job: AnswerJob[Answer[GoldPairs]]) -> Answer[GoldPairs]:
+    """Cosines of pairs of sentences beside their gold similarities, in one model or in two, and the correlations."""
+    firsts, seconds, gold = _pairs(options)
+    sentences, count = (*firsts, *seconds), len(firsts)
+    sides: tuple[SentenceVectors, ...]
+    if options.get(OTHER.key):
+        sides, models = vectors_of_both(opened, options, sentences, job), models_of(opened, options)
+        notices = plan_notices(opened, options)
+    else:
+        made = encoded_sentences(opened, options, sentences, progress=job)
+        sides, models, notices = (made.result,), made.models, list(made.notices)
+    found = tuple(gold_cosines(each.model, each.vectors[:count], each.vectors[count:], gold) for each in sides)
+    notices += [notice for each in sides for notice in each.notices]
+    notices += [f"All cosines of {each.model} are equal." for each in found if not np.isfinite(each.pearson)]
+    result = GoldPairs(firsts, seconds, gold, found, tuple(dict.fromkeys(notices)))
+    return Answer(result, models, sentences, result.notices, {"gold_pairs": result})
 
 
 def vectors_of_both(

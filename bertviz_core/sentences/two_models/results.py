@@ -65,3 +65,41 @@ def off_diagonal(cosines: Float[np.ndarray, "sentences sentences"]) -> Float[np.
     """The cosines of all pairs of different sentences, each pair once, row by row."""
     values: Float[np.ndarray, " pairs"] = cosines[np.triu_indices(len(cosines), 1)]
     return values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GoldCosines:
+    """Cosines of pairs of sentences in one model, and their correlation with gold similarities."""
+
+    model: str
+    """Name of the model."""
+    cosines: Float[np.ndarray, " pairs"]
+    """Cosine of the two sentences of each pair, -1 to 1."""
+    rank_errors: Float[np.ndarray, " pairs"]
+    """Rank of the cosine minus rank of the gold similarity, over the number of pairs less one: -1 to 1, above 0 where
+    the model finds a pair more alike than the gold similarities do, compared with the other pairs."""
+    pearson: float
+    """Pearson's correlation of cosine and gold similarity; NaN if all cosines are equal."""
+    spearman: float
+    """Spearman's rank correlation of the two; NaN if all cosines are equal."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GoldPairs:
+    """Pairs of sentences with gold similarities, in one or two models."""
+
+    first_sentences: tuple[str, ...]
+    """First sentence of each pair."""
+    second_sentences: tuple[str, ...]
+    """Second sentence of each pair."""
+    gold: Float[np.ndarray, " pairs"]
+    """Gold similarity of each pair, on any scale."""
+    models: tuple[GoldCosines, ...]
+    """The models."""
+    notices: tuple[str, ...] = ()
+    """Remarks, one sentence each."""
+
+    @property
+    def worst(self) -> Int[np.ndarray, " pairs"]:
+        """Indices of all pairs, the largest rank error of the last model first."""
+        return np.argsort(-np.abs(self.models[-1].rank_errors), kind="stable")

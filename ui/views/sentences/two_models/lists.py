@@ -18,12 +18,15 @@ from bertviz_core.questions.texts.two_models import two_models
 from bertviz_core.sentences.two_models.comparison import LEAST_SENTENCES
 from bertviz_core.sentences.two_models.results import SentenceComparison
 from bertviz_core.text import counted, decimals
+from ui.address.registry import param
+from ui.address.widgets import select
 from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
 from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
 from ui.views.sentences import cache, controls
 from ui.views.sentences.similarity import SentenceQuery
 from ui.views.sentences.texts import prompt_name
+from ui.views.sentences.two_models.gold import gold_view, pairs_box
 from ui.views.sentences.two_models.texts import COMPARED, MORE, SAME
 from ui.widgets.figure_block import figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
@@ -39,6 +42,12 @@ def two_models_view(asked: SentenceQuery) -> None:
     """Cosines of the sentences in two models and their difference, where all pairs lie, and the neighbours."""
     with asked.row:
         other = controls.other_select(asked.model)
+        what = param("two_models_of")
+        of_pairs = select(what, "What is compared", width=controls.NARROW) == what.options[1]
+        pairs = pairs_box({OTHER.key: other, **_chosen(asked)}) if of_pairs else None
+    if of_pairs:
+        gold_view(asked.model, pairs)
+        return
     if len(asked.table.sentences) < LEAST_SENTENCES:
         st.info(MORE, icon=":material/info:")
         return

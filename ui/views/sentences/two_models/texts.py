@@ -11,3 +11,14 @@ COMPARED = (
 )
 MORE = "Two models are compared on at least 3 sentences: add another under **Sentences**."
 SAME = "The same model stands on both sides, so every difference is 0. Choose another under **Compare with**."
+GOLD = (
+    "Both sentences of a pair become vectors, and their cosine is compared with the gold similarity that people gave. "
+    "Pearson's correlation asks whether the points lie on a line, Spearman's whether both put the pairs in the same "
+    "order (it is Pearson's of the ranks; equal values share their mean rank). A rank error is the rank of the cosine "
+    "minus that of the gold similarity, as a share of all ranks: above 0 where the model finds a pair more alike than "
+    "people do, compared with the other pairs. The mean height of the cosines has no part in any of these numbers."
+)
+NO_PAIRS = (
+    "Under **Pairs**, write pairs of sentences with their similarity, or choose a file such as the STS benchmark's: "
+    "columns sentence1, sentence2 and score."
+)
