@@ -39,7 +39,7 @@ def gold_scatter(pairs: GoldPairs, title: str, theme: Theme) -> go.Figure:
         across, down = (
             ([start, start + size], [0.0, 1.0]) if not stacked else ([0.0, 1.0], [1 - start - size, 1 - start])
         )
-        figure.add_scattergl(
+        figure.add_scatter(
             x=pairs.gold,
             y=each.cosines,
             mode="markers",

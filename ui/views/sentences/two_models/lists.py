@@ -34,8 +34,8 @@ from ui.widgets.lists.progress import answer
 
 LEAST_FOR_LAYERS = 4
 """Number of texts over which layers are compared."""
-HEIGHT, FEW = 260, 6
-"""Pixels of the table of neighbours, which is scrolled, and the most rows without scrolling."""
+HEIGHT, FEW, WHAT_WIDTH = 260, 6, 230
+"""Pixels of the table of neighbours, which is scrolled; most rows without scrolling; pixels of the choice of view."""
 
 
 def two_models_view(asked: SentenceQuery) -> None:
@@ -43,7 +43,7 @@ def two_models_view(asked: SentenceQuery) -> None:
     with asked.row:
         other = controls.other_select(asked.model)
         what = param("two_models_of")
-        of_pairs = select(what, "What is compared", width=controls.NARROW) == what.options[1]
+        of_pairs = select(what, "What is compared", width=WHAT_WIDTH) == what.options[1]
         pairs = pairs_box({OTHER.key: other, **_chosen(asked)}) if of_pairs else None
     if of_pairs:
         gold_view(asked.model, pairs)
