@@ -12,7 +12,7 @@ from bertviz_core.figures.base.text_width import shortened_label
 from bertviz_core.sentences.two_models.results import GoldCosines, GoldPairs
 from bertviz_core.text import counted, decimals
 
-HEIGHT, BESIDE = 400, 90
+HEIGHT, BESIDE = 400, 64
 """Pixels: height of a plot with its axes, and width of the labels beside it."""
 GAP = 0.1
 """Share of the figure's length between two plots."""
@@ -63,7 +63,7 @@ def gold_scatter(pairs: GoldPairs, title: str, theme: Theme) -> go.Figure:
         )
         width = (theme.pixels - BESIDE) * (1 if stacked else size)
         figure.add_annotation(
-            text=shortened_label(escape(_name(pairs, place)), width, TEXT_SIZE),
+            text=shortened_label(escape(_name(pairs, place)), width, TEXT_SIZE - 1),
             x=across[0],
             y=min(down[1], 1.0),
             xref="paper",
@@ -71,7 +71,7 @@ def gold_scatter(pairs: GoldPairs, title: str, theme: Theme) -> go.Figure:
             xanchor="left",
             yanchor="bottom",
             showarrow=False,
-            font={"size": TEXT_SIZE},
+            font={"size": TEXT_SIZE - 1},
         )
     return even_axes(figure, theme).update_layout(margin={"t": 84, "r": 16})
 
