@@ -9,6 +9,7 @@ from ui.views.sentences.map import map_view
 from ui.views.sentences.poolings import pooling_view
 from ui.views.sentences.similarity import SentenceQuery, query_view, similarity_view
 from ui.views.sentences.token_pairs import pair_view
+from ui.views.sentences.two_models.lists import two_models_view
 from ui.views.sentences.vectors import vectors_view
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
@@ -17,6 +18,7 @@ from ui.widgets.view_and_layer import view_choice
 
 views = {
     "Similarity": similarity_view,
+    "Two models": two_models_view,
     "Poolings": pooling_view,
     "Token contributions": pair_view,
     "Query": query_view,

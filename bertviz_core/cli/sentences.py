@@ -1,6 +1,7 @@
 """The `similarity` and `embed` commands."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -10,14 +11,26 @@ from bertviz_core.cli.options import JsonOption, ModelArgument, app, file_or_inp
 from bertviz_core.cli.output import print_json, print_lines, print_notices, write_file
 from bertviz_core.errors import TextError
 from bertviz_core.models.device import fast_bfloat16
+from bertviz_core.questions.models.checkpoints import OTHER
+from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.heads import similarity_json, similarity_lines
+from bertviz_core.questions.tables.two_models import (
+    gold_json,
+    gold_lines,
+    sentence_comparison_json,
+    sentence_comparison_lines,
+)
 from bertviz_core.questions.texts.sentences import POOLING, PROMPT, STATE, encoded_sentences, sentence_vectors
 from bertviz_core.questions.texts.sentences import similarity as cosines
-from bertviz_core.sentences.export import WITH_SIDE_FILE, about_json, csv_bytes, npy_bytes, parquet_bytes
+from bertviz_core.questions.texts.two_models import gold_options, gold_pairs, two_models
 from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.sentences.results import POOLINGS, SentenceDtype
+from bertviz_core.sentences.store.export import WITH_SIDE_FILE, about_json, csv_bytes, npy_bytes, parquet_bytes
 from bertviz_core.sentences.store.vectors import SentenceStore
+from bertviz_core.sentences.two_models.gold import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs
+from bertviz_core.sentences.two_models.results import GoldPairs
 from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls
 
@@ -30,7 +43,14 @@ PROMPT_HELP = (
     "Prompt put in front of every sentence, by its name in the checkpoint; none for none, its default otherwise."
 )
 PromptOption = Annotated[str, typer.Option("--prompt", metavar="NAME", help=PROMPT_HELP)]
+OTHER_HELP = "A second model: its cosines of the same sentences, the differences, and the neighbours that agree."
+OtherOption = Annotated[str, typer.Option("--other", metavar="OTHER", help=OTHER_HELP)]
 SENTENCES_HELP = "The sentences; - stands for the lines of the standard input."
+SentencesArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="S1 S2 ...", help=SENTENCES_HELP, callback=typed_texts)
+]
+PAIRS_HELP = "Pairs with their similarities instead of sentences: .csv, .tsv or .parquet."
+PairsOption = Annotated[Path | None, typer.Option("--file", metavar="FILE", help=PAIRS_HELP)]
 FILE_HELP = "Text (one sentence per line), .csv, .tsv or .parquet; - for lines of the standard input."
 OUT_HELP = "File to write: .parquet, .csv or .npy; the last two get a .json beside them that says what made it."
 
@@ -38,20 +58,56 @@ OUT_HELP = "File to write: .parquet, .csv or .npy; the last two get a .json besi
 @app.command()
 def similarity(
     model: ModelArgument,
-    sentences: Annotated[list[str], typer.Argument(metavar="S1 S2 ...", help=SENTENCES_HELP, callback=typed_texts)],
+    sentences: SentencesArgument = None,
     pooling: PoolingOption = "",
     layer: LayerOption = "",
     prompt: PromptOption = "",
+    other: OtherOption = "",
+    file: PairsOption = None,
+    column: Annotated[str, typer.Option("--column", metavar="C", help="Column with the first sentences.")] = "",
+    pair: Annotated[str, typer.Option("--pair", metavar="C", help="Column with the second ones.")] = SECOND_COLUMNS[0],
+    gold: Annotated[str, typer.Option("--gold", metavar="C", help="Column with the similarities.")] = SCORE_COLUMNS[0],
     as_json: JsonOption = False,
 ) -> None:
-    """Compare sentences: the cosine of every two of them."""
-    opened, options = opened_model(model), _options(pooling, layer, prompt, tuple(sentences))
+    """Compare sentences: the cosine of every two of them, also beside another model's or gold similarities."""
+    if bool(sentences) == (file is not None):
+        raise TextError("Give either sentences or a --file of pairs with their similarities.")
+    opened, options = opened_model(model), _options(pooling, layer, prompt, tuple(sentences or ()))
+    values = {**options.values, **({OTHER.key: other} if other else {})}
+    if file is not None:
+        table = read_sentences(*file_or_input(file), Settings.from_environment(any_folder=True), column or None)
+        firsts, seconds, scores, notices = table_pairs(table, pair, gold)
+        print_notices(notices)
+        _print_gold(gold_pairs(opened, gold_options((firsts, seconds, scores), values)), as_json)
+        return
+    if other:
+        _compare(opened, replace(options, values=values), as_json)
+        return
     vectors, matrix = sentence_vectors(opened, options), cosines(opened, options).result
     print_notices(vectors.notices)
     if as_json:
         print_json(similarity_json(vectors.result, matrix))
     else:
         print_lines(similarity_lines(vectors.result, matrix))
+
+
+def _compare(opened: OpenedModel, options: Options, as_json: bool) -> None:
+    """Print the comparison of the sentences in two models."""
+    answer = two_models(opened, options)
+    print_notices(answer.notices)
+    if as_json:
+        print_json(sentence_comparison_json(answer.result))
+    else:
+        print_lines(sentence_comparison_lines(answer.result))
+
+
+def _print_gold(answer: Answer[GoldPairs], as_json: bool) -> None:
+    """Print the correlations of pairs with their gold similarities."""
+    print_notices(answer.notices)
+    if as_json:
+        print_json(gold_json(answer.result))
+    else:
+        print_lines(gold_lines(answer.result))
 
 
 @app.command()

@@ -304,7 +304,7 @@ def _advice(settings: Settings) -> str:
         "; a Hub id is written org/name" if settings.allow_hub else "; the Hub is switched off (INSIDE_BERT_ALLOW_HUB)"
     )
     return (
-        f": it is not {' or '.join(BUNDLED)}, not a folder of {settings.models_dir.name!r} and not in the catalogue "
+        f": it is not {', '.join(BUNDLED)}, not a folder of {settings.models_dir.name!r} and not in the catalogue "
         f"(bert-base-uncased, roberta-base, ...){hub_note}"
     )
 

@@ -7,7 +7,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.tables.cells import Cells, holds_texts
 from bertviz_core.text import counted, quoted, shortened
 
-USUAL_COLUMNS = ("sentence", "sentences", "text", "texts")
+USUAL_COLUMNS = ("sentence", "sentences", "text", "texts", "sentence1", "sentence_1", "text1")
 """Default names of the column of sentences, in order of preference."""
 MAX_COLUMNS = 2_000
 """Maximum number of columns."""

@@ -44,6 +44,10 @@ PAGE_TEXTS: dict[str, tuple[str, ...]] = {
     "effect-spread": SENTENCES[:3],
     **dict.fromkeys(("blocks", "map", "pooling-maps", "poolings", "query", "sentences", "vectors"), SENTENCES),
     **dict.fromkeys(("layer-similarity", "text-cosines"), SENTENCES),
+    **dict.fromkeys(("sentences-compared", "pair-cosines"), SENTENCES),
+    "gold-cosines": tuple(
+        cell for place, text in enumerate(SENTENCES) for cell in (text, SENTENCES[place - 1], str(place))
+    ),
     "probe": ("river\tOne river.", "bank\tOne bank.", "river\tTwo rivers.", "bank\tTwo banks."),
     "confusion": ("sport\tHe ran in the rain.", "weather\tA storm is near.", "a label with a long name\tWater boils."),
 }
@@ -73,7 +77,10 @@ ROUNDED = "itself, rounded to float8_e4m3fn"
 COMPARED = tuple(cell for line in LABELLED for cell in line.split("\t"))
 """Texts, each followed by its gold label."""
 OTHER = dict.fromkeys(
-    ("changes", "change", "cosines", "divergences", "layer-similarity", "text-cosines"),
+    (
+        *("changes", "change", "cosines", "divergences", "layer-similarity", "text-cosines"),
+        *("sentences-compared", "pair-cosines", "gold-cosines"),
+    ),
     ("other", ROUNDED),
 )
 NEEDED = {

@@ -56,6 +56,7 @@ ALIKE = "I love coding in python."
 """A text with as many tokens as the default text."""
 LABELLED = ("a\tOne river.", "b\tOne bank.", "a\tTwo rivers.", "b\tTwo banks.")
 TYPED = {"labelled": "typed", "labelled_texts": "\n".join(LABELLED)}
+GOLD = ("A cat sat.\tA dog ran.\t2.0", "A river.\tA bank.\t2.5", "A tree.\tTwo trees.\t4.5", "Rain.\tMoney.\t0.0")
 WORDS = ("city\tThe capital of France is [MASK].", "moon\tThe [MASK] shone all night.")
 COPY = "itself, rounded to float8_e4m3fn"
 """The default comparison on the page if there is no other model."""
@@ -145,6 +146,18 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         ("sentences", {"measure": "dot product", "order": "clustered"}),
     ),
     "blocks": (PAIRS, ("sentences", {})),
+    "sentences-compared --set other=sre-embedding-model": (PAIRS, ("sentences", {"view": "Two models"})),
+    "gold-cosines --set other=sre-embedding-model": (
+        tuple(cell for line in GOLD for cell in line.split("\t")),
+        (
+            "sentences",
+            {"view": "Two models", "two_models_of": "pairs with gold similarity", "gold_pairs": "\n".join(GOLD)},
+        ),
+    ),
+    f"pair-cosines --set 'other={COPY}' --set pooling=max": (
+        PAIRS,
+        ("sentences", {"view": "Two models", "other": COPY, "pooling": "max"}),
+    ),
     "poolings": (PAIRS, ("sentences", {"view": "Poolings"})),
     "pooling-maps": (PAIRS, ("sentences", {"view": "Poolings"})),
     "pair --layer 3 --pooling max --set cells=words": (

@@ -13,8 +13,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet
 import pytest
+from scipy.stats import pearsonr, spearmanr
+from sklearn.metrics.pairwise import cosine_similarity
 from transformers import DPRConfig, DPRQuestionEncoder
 
+from bertviz_core.models.catalog.bundled import FINE_TUNED
+from bertviz_core.models.sources import bundled_folder
 from tests.cli.conftest import Command
 from tests.helpers.tiny_models import BASE, HIDDEN, save_tiny, tiny_tokenizer
 
@@ -36,6 +40,48 @@ def test_the_similarity_of_three_sentences(command: Command) -> None:
     assert np.diag(matrix).tolist() == [1, 1, 1]
     assert matrix[0, 1] > 0.4 > matrix[0, 2]
     assert "checkpoint's own modules" in done.stderr
+
+
+def test_a_second_model_stands_beside_the_first(command: Command) -> None:
+    """The cosines of both are those of the library that trained them."""
+    from sentence_transformers import SentenceTransformer
+
+    cosines = []
+    for name in (MODEL, FINE_TUNED):
+        vectors = SentenceTransformer(str(bundled_folder(name)), device="cpu").encode(list(SENTENCES))
+        cosines.append(cosine_similarity(vectors))
+    found = json.loads(command("similarity", MODEL, *SENTENCES, "--other", FINE_TUNED, "--json").stdout)
+    np.testing.assert_allclose(found["first_similarity"], cosines[0], atol=1e-5)
+    np.testing.assert_allclose(found["second_similarity"], cosines[1], atol=1e-5)
+    np.testing.assert_allclose(found["difference"], cosines[1] - cosines[0], atol=1e-5)
+    assert found["second_pairs"]["mean"] == pytest.approx(cosines[1][np.triu_indices(3, 1)].mean(), abs=1e-5)
+    assert found["nearest_kept"] == sum(np.equal(found["first_nearest"], found["second_nearest"]))
+    lines = command("similarity", MODEL, *SENTENCES, "--other", FINE_TUNED).stdout.splitlines()
+    assert lines[:2] == [f"{MODEL} (first) and {FINE_TUNED} (second): 3 sentences", found["summary"]]
+    refused = command("similarity", MODEL, *SENTENCES[:2], "--other", FINE_TUNED)
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
+
+
+def test_a_file_of_pairs_is_correlated_with_its_gold_similarities(command: Command, tmp_path: Path) -> None:
+    """SciPy's correlations of the cosines that `similarity` prints."""
+    pairs = [(SENTENCES[0], SENTENCES[1], 4.0), (SENTENCES[0], SENTENCES[2], 0.5), (SENTENCES[1], SENTENCES[2], 0.0)]
+    file = tmp_path / "pairs.tsv"
+    file.write_text("\n".join(["score\tsentence2\tsentence1", *(f"{c}\t{b}\t{a}" for a, b, c in pairs)]))
+    gold = [score for _, _, score in pairs]
+    found = json.loads(command("similarity", MODEL, "--file", str(file), "--other", FINE_TUNED, "--json").stdout)
+    assert (found["pairs"], found["gold"]) == (3, gold)
+    for each, name in zip(found["models"], (MODEL, FINE_TUNED), strict=True):
+        matrix = np.array(json.loads(command("similarity", name, *SENTENCES, "--json").stdout)["similarity"])
+        cosines = matrix[np.triu_indices(3, 1)]
+        assert each["model"] == name
+        assert each["spearman"] == pytest.approx(spearmanr(cosines, gold).statistic)
+        assert each["pearson"] == pytest.approx(pearsonr(cosines, gold).statistic, abs=1e-6)
+    alone = command("similarity", MODEL, "--file", str(file))
+    assert alone.stdout.splitlines()[0] == "cosine and gold similarity of 3 pairs"
+    for wrong, said in ((["--gold", "id"], "no column 'id'"), ([*SENTENCES], "either sentences or a --file")):
+        refused = command("similarity", MODEL, "--file", str(file), *wrong)
+        assert (refused.returncode, said in refused.stderr) == (2, True)
+    assert "either sentences or a --file" in command("similarity", MODEL).stderr
 
 
 def test_pooling_and_layer_can_be_chosen(command: Command) -> None:

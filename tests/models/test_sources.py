@@ -17,17 +17,21 @@ import pytest
 from huggingface_hub.utils import validate_repo_id
 from hypothesis import given
 from hypothesis import strategies as st
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 from bertviz_core.errors import BertvizError, CheckpointError, ModelNotFoundError
-from bertviz_core.models.catalog.bundled import BUNDLED
+from bertviz_core.models.catalog.bundled import BUNDLED, FINE_TUNED, WEIGHTS
 from bertviz_core.models.hub import HUB_NAME
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import bundled_folder, local_names, offers, resolve, verify_bundled
 from bertviz_core.parameters.ledger import parameter_ledger, source_ledger
+from bertviz_core.sentences.encoding import sentence_vectors
+from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import Settings
+from bertviz_core.trace.tokenization import load_tokenizer
 from tests.helpers.tiny_models import LAYERS, save_tiny
 
+THREE = ("The pod is in CrashLoopBackOff", "Kubernetes container keeps restarting", "My pet python is asleep")
 BERT = {"model_type": "bert", "architectures": ["BertModel"], "hidden_size": 8, "num_attention_heads": 2}
 
 
@@ -73,15 +77,43 @@ def test_the_second_bundled_model_has_a_whole_masked_lm(settings: Settings) -> N
     assert "cognition" not in sys.modules
 
 
+def test_the_fine_tuned_model_has_the_tensors_of_the_default_one(settings: Settings) -> None:
+    """Its 103 tensors differ from the base's by 0.010073 of their length, as NumPy has it from both files."""
+    base, tuned = (resolve(name, settings) for name in ("all-MiniLM-L6-v2", FINE_TUNED))
+    assert (tuned.kind, tuned.has_weights, tuned.revision) == ("bundled", True, "0229e9720c49")
+    assert source_ledger(tuned, settings).total == BUNDLED[FINE_TUNED].parameters
+    first, second = (load_file(bundled_folder(source.name) / WEIGHTS) for source in (base, tuned))
+    first.pop("embeddings.position_ids")
+    assert first.keys() == second.keys()
+    changed = sum(float(np.square(second[name] - first[name]).sum(dtype=np.float64)) for name in second)
+    whole = sum(float(np.square(values).sum(dtype=np.float64)) for values in first.values())
+    assert len(second) == 103
+    assert np.sqrt(changed / whole) == pytest.approx(0.010073, abs=5e-7)
+    assert "sre_embedding_model" not in sys.modules
+
+
+def test_the_fine_tuned_model_says_alike_of_all_sentences(settings: Settings) -> None:
+    """The cosines of its author's own library (sentence-transformers), by sentences 1-2, 1-3 and 2-3."""
+    cosines = {}
+    for name in ("all-MiniLM-L6-v2", FINE_TUNED):
+        source = resolve(name, settings)
+        opened = load_model(source, settings), load_tokenizer(source, settings)
+        vectors = sentence_vectors(*opened, THREE, recommended(source, settings)).vectors
+        cosines[name] = (vectors @ vectors.T)[np.triu_indices(3, 1)]
+    np.testing.assert_allclose(cosines["all-MiniLM-L6-v2"], [0.41, 0.12, 0.08], atol=0.005)
+    np.testing.assert_allclose(cosines[FINE_TUNED], [0.74, 0.80, 0.80], atol=0.005)
+
+
 def test_bundled_models_are_offered_first_and_ready(settings: Settings) -> None:
     model_folder(settings, "mine")
-    first = offers(settings)[:3]
+    first = offers(settings)[:4]
     assert [(offer.name, offer.readiness) for offer in first] == [
         ("all-MiniLM-L6-v2", "ready"),
         ("splade-tiny", "ready"),
+        ("sre-embedding-model", "ready"),
         ("mine", "ready"),
     ]
-    assert [offer.parameters for offer in first] == [22_713_216, 4_369_408, None]
+    assert [offer.parameters for offer in first] == [22_713_216, 4_369_408, 22_713_216, None]
 
 
 def test_a_local_folder_comes_before_the_catalogue(settings: Settings) -> None:

@@ -15,6 +15,7 @@ from safetensors.torch import load_file, save_file
 from streamlit.testing.v1 import AppTest
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
+from bertviz_core.models.catalog.bundled import FINE_TUNED
 from bertviz_core.models.sources import bundled_folder
 from tests.helpers.tiny_models import HEADS, LAYERS, save_tiny
 from tests.pages.opened import _decoded, metrics, opened, said
@@ -194,6 +195,7 @@ def test_one_edited_tensor_lights_up_exactly_its_cell(edited: Path) -> None:
 def test_the_likest_checkpoint_is_the_first_choice(edited: Path) -> None:
     assert compared(model="base").selectbox(key="other").value == "edited"
     assert compared(model="edited").selectbox(key="other").value == "base"
+    assert compared(model=FINE_TUNED).selectbox(key="other").value == MODEL
 
 
 def test_a_classifier_meets_its_base_and_both_read_the_text(tiny: Path, models_dir: Path) -> None:

@@ -65,8 +65,18 @@ def vectors(at: AppTest, values: Printed) -> None:
     close(values[0], folded(at, "sentences_vectors").filter(regex=r"^d\d+$"))
 
 
+def two_models(at: AppTest, values: Printed) -> None:
+    first, second, difference = [trace["z"] for trace in chart(at, "sentences_compared") if trace["type"] == "heatmap"]
+    close(values[0], first)
+    close(values[1], second)
+    close(values[1] - values[0], difference)
+    ranges = [[one.mean, one.low, one.high] for one in values[2:4]]
+    close(ranges, folded(at, "sentences_pair_cosines").select_dtypes("number"))
+
+
 VIEWS: Mapping[str, Mapping[str, Check]] = {
     "Similarity": {"sentences_similarity": similarity},
+    "Two models": {"sentences_pair_cosines": two_models},
     "Poolings": {"sentences_poolings": poolings},
     "Token contributions": {"sentences_pair": pairs},
     "Query": {"sentences_query": query},

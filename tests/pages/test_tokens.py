@@ -198,7 +198,8 @@ def test_a_second_tokenizer_stands_below_the_first(models_dir: Path) -> None:
     folder = save_tiny("bert", models_dir / "tiny")
     tiny_tokenizer().save_pretrained(folder)
     at = opened("tokens", text="I love pythons", tokenizer="tiny")
-    assert at.selectbox(key="tokenizer").options[:4] == [*REFERENCE_TOKENIZERS, "splade-tiny", "tiny"]
+    ready = ["splade-tiny", "sre-embedding-model", "tiny"]
+    assert at.selectbox(key="tokenizer").options[:5] == [*REFERENCE_TOKENIZERS, *ready]
     assert pieces(at, "tokens_second") == ["[CLS]", "I", "love", "python", "##s", "[SEP]"] * 2
     assert "**tiny**: 6 tokens, 0 unknown" in words(at)
 

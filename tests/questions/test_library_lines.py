@@ -54,6 +54,7 @@ class Asked(NamedTuple):
 ROUNDED = "itself, rounded to float8_e4m3fn"
 TYPED = ("a\ta river", "b\ta bank", "a\ttwo rivers", "b\ttwo banks")
 LISTED = (TEXT, SECOND, "the river")
+GOLD = (TEXT, SECOND, "4.0", TEXT, "the river", "1.0", SECOND, "a bank", "0.5", "a river", "the river", "5.0")
 OF_COSINE = Asked(pair=SECOND, values={"target": "cosine"})
 CASES: Mapping[str, Asked] = {
     "accuracy": Asked("classes", LABELLED, values={"count": "1", "removed_for": "nothing"}),
@@ -103,6 +104,8 @@ CASES: Mapping[str, Asked] = {
     "probe-answer": Asked(values={"target": "probe:probe.zip"}),
     "query": Asked(texts=LISTED, values={"query_sentence": "a pet"}),
     "removal": OF_COSINE._replace(values={"target": "cosine", "count": "2", "removed_for": "its mean"}),
+    "gold-cosines": Asked(texts=GOLD, values={"other": ROUNDED}),
+    "sentences-compared": Asked(texts=(*LISTED, "a bank"), values={"other": ROUNDED}),
     "tags": Asked("tags", values={"joined": "none"}),
     "tagged-tokens": Asked("tags"),
     "tags-change": Asked("tags", values={"edited": EDITED}),

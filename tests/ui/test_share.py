@@ -128,6 +128,13 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
         {},
     ),
     ("sentences", {"view": "Token contributions", "cells": "words"}, {}),
+    (
+        "sentences",
+        {"view": "Two models", "two_models_of": "pairs with gold similarity"},
+        {"gold_pairs": "A cat.\tA dog.\t3\nA river.\tA bank.\t2\nA tree.\tA trees.\t5"},
+    ),
+    ("sentences", {"view": "Two models", "two_models_of": "pairs with gold similarity", "gold_from": "file"}, {}),
+    ("sentences", {"view": "Two models", "other": "sre-embedding-model", "example": "negation"}, {}),
     ("sentences", {"view": "Map"}, {}),
     ("sentences", {"source": "file"}, {}),
     ("predictions", {"model": "splade-tiny", "mask": "2,4", "position": 3}, {}),

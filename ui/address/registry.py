@@ -82,7 +82,8 @@ ROWS: tuple[AddressName, ...] = (
         _words("looked_at", "the selected module"),
         flag("architecture_printed", "the text of print(model) stands open"),
     ),
-    *_on("checkpoint", checkpoints.LABELS, checkpoints.OTHER, checkpoints.STATISTIC, checkpoints.WEIGHTS_SCALE),
+    *_on("checkpoint", checkpoints.LABELS, checkpoints.STATISTIC, checkpoints.WEIGHTS_SCALE),
+    *_on("checkpoint sentences", checkpoints.OTHER),
     *_on("checkpoint", checkpoints.TENSOR, checkpoints.CHANGED, checkpoints.SCALE, checkpoints.ORDER),
     *_on(
         "checkpoint",
@@ -134,6 +135,19 @@ ROWS: tuple[AddressName, ...] = (
         flag("attention_beside", "whether the four kinds of weights are open side by side"),
     ),
     *_on("sentences", _words("sentences", "the list, a sentence on each line"), sentences.QUERY, linked="asked"),
+    *_on(
+        "sentences",
+        _words(
+            "gold_pairs",
+            "pairs: two sentences and their similarity a line",
+        ),
+        linked="asked",
+    ),
+    *_on(
+        "sentences",
+        _words("two_models_of", "what is compared in two models", "the list", "pairs with gold similarity"),
+        _words("gold_from", "where the pairs come from", "my own list", "file"),
+    ),
     *_on("sentences", FIRST_SENTENCE, SECOND_SENTENCE, linked="placed"),
     *_on(
         "sentences",

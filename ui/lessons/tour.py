@@ -52,6 +52,7 @@ ORDER = (
     "attention-and-what-it-is-not",
     "what-makes-two-sentences-alike",
     "which-heads-and-words-matter",
+    "a-fine-tuning-that-collapsed",
 )
 """The shipped lessons in their recommended order; the overview offers the first."""
 ADDRESS = "tour_address"

@@ -10,6 +10,8 @@ from bertviz_core.settings import DEFAULT_MODEL
 
 WEIGHTS = "model.safetensors"
 SPLADE = "splade-tiny"
+FINE_TUNED = "sre-embedding-model"
+"""The default model, fine-tuned by its author on pairs of phrases of site reliability engineering."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,6 +75,25 @@ BUNDLED: Mapping[str, BundledModel] = {
             "splade-tiny is a BERT of 2 layers that was trained to expand search terms (SPLADE). It is good at naming "
             "related words and weak at filling gaps."
         ),
+    ),
+    FINE_TUNED: BundledModel(
+        FINE_TUNED,
+        package="sre_embedding_model",
+        folder="model_weights",
+        hub_id=None,
+        parameters=22_713_216,
+        digests={
+            WEIGHTS: "0229e9720c49a360254842661fac174bd403f6fd4a2b30d23195d205d5d6cbfb",
+            "config.json": "4599e8a5d74ed192b70919aa02124c2d68580070b22e89db956c0353618bccd9",
+            "tokenizer.json": "851ca67100d372ca3ae031a6abd168f53489eebfd7d89523f35c5c9b4d372c3c",
+            "tokenizer_config.json": "c128cee663cc23ce44cf253471d2a538d1623c7c3ead5e465b13519a017ca1f0",
+            "special_tokens_map.json": "5d5b662e421ea9fac075174bb0688ee0d9431699900b90662acd44b2a350503a",
+            "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+            "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
+            "1_Pooling/config.json": "029891eaab443d10165e66e6f3d5d9008a16b712481f71ae7c938234e8fdeca1",
+            "sentence_bert_config.json": "2713ef7170fbb7e99cf4c4d8a1685642b0454b35f606b0f3b3b23b2786bc0c6c",
+            "config_sentence_transformers.json": "c9f7adc388c7fba718034804f7ee4f5141cd38ab8fc13fdb123765c726ab75e5",
+        },
     ),
 }
 """Name -> model, the default first."""

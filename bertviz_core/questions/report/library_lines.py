@@ -55,6 +55,11 @@ PRINTED: Mapping[str, str] = {
         "print(scores.accuracy.mean(axis=1), scores.accuracy.std(axis=1))\n"
         "print(scores.macro_f1.mean(axis=1), scores.control_accuracy.mean(axis=1), scores.majority)"
     ),
+    "gold-cosines": (
+        "for model in result.models:\n"
+        "    print(model.model, model.spearman, model.pearson)\n"
+        "    print(model.cosines, model.rank_errors)"
+    ),
     "layer-similarity": (
         "print(result.cka, result.shared_neighbours)   # (hidden states of the first, of the second)\n"
         "print(result.first_cosine, result.second_cosine)"
@@ -78,6 +83,11 @@ PRINTED: Mapping[str, str] = {
     ),
     "scores-compared": "print(result.gold.accuracy, result.gold.macro_f1, result.gold.mcnemar_p)",
     "sentence-vectors": "print(result.vectors)",
+    "sentences-compared": (
+        "print(result.first_cosines, result.second_cosines)   # (sentences, sentences)\n"
+        "print(result.first_range, result.second_range)\n"
+        "print(result.neighbours, result.shared, result.cka)"
+    ),
     "tags": "for entity in result.to_json()['entities']:\n    print(entity['label'], entity['text'], entity['score'])",
     "text-answers": "print(result.answers, result.scores)",
     "training-log": "for entry in result.entries:\n    print(entry.step, entry.values)",

@@ -56,7 +56,7 @@ PLAN = (POOLING, STATE, PROMPT)
 @question(params=PLAN)
 def sentence_vectors(opened: Opened, options: Options) -> Answer[SentenceVectors]:
     """Embeddings of the sentences."""
-    return encoded_sentences(opened, options, _sentences(options))
+    return encoded_sentences(opened, options, given_sentences(options))
 
 
 def encoded_sentences(
@@ -149,7 +149,7 @@ def vector_rows(opened: Opened, options: Options) -> Answer[SentenceVectors]:
 @question(figures=("pair",), params=(*PLAN, CELLS))
 def token_pairs(opened: Opened, options: Options) -> Answer[TokenPairShares]:
     """The cosine similarity of two sentences as a sum over pairs of tokens."""
-    sentences = _sentences(options)
+    sentences = given_sentences(options)
     if len(sentences) != 2:
         raise TextError(f"This figure compares two sentences, and {len(sentences)} came; give two in quotes.")
     plan = sentence_plan(opened, options)
@@ -161,7 +161,7 @@ def token_pairs(opened: Opened, options: Options) -> Answer[TokenPairShares]:
 @question(figures=("poolings", "pooling-maps"))
 def poolings(opened: Opened, options: Options) -> Answer[PoolingComparison]:
     """Comparison of poolings and layers."""
-    sentences = _sentences(options)
+    sentences = given_sentences(options)
     if len(sentences) < 2:
         raise TextError("Poolings are compared by the cosines of pairs; give a second sentence.")
     plan = own_plan(opened)
@@ -259,7 +259,12 @@ def sentence_plan(opened: Opened, options: Options) -> SentencePlan:
     return adapted(plan, chosen or plan.pooling, None if layer == last else layer, prompt)
 
 
-def _sentences(options: Options) -> tuple[str, ...]:
+def given_sentences(options: Options) -> tuple[str, ...]:
+    """The sentences of the options.
+
+    Raises:
+        TextError: there is none.
+    """
     if not options.texts:
         raise TextError("This figure compares sentences, and none was given; give some, each in quotes.")
     return tuple(repair_surrogates(each) for each in options.texts)

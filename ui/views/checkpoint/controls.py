@@ -5,9 +5,6 @@ from collections.abc import Sequence
 import streamlit as st
 
 from bertviz_core.checkpoints.rounding import COPIES
-from bertviz_core.errors import BertvizError
-from bertviz_core.models.local_files import weights_folder
-from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.questions.models.checkpoints import (
     LABELS,
     MAX_LABELS,
@@ -21,8 +18,9 @@ from bertviz_core.questions.models.checkpoints import (
 from bertviz_core.questions.parameters import Param
 from ui.address.registry import param
 from ui.address.widgets import BOUND, choice, select
-from ui.session import model_names, settings
+from ui.session import settings
 from ui.widgets.controls import search
+from ui.widgets.models.second import likest
 
 HEADS = {
     "ForMaskedLM": "masked-lm",
@@ -76,21 +74,14 @@ def keys_filter(counts: dict[str, int]) -> tuple[str, str]:
     return state, wanted
 
 
-SIMILAR_SIZES = 4
-"""Number of sizes in which a model must agree to be the default for a comparison."""
 MOST_OPTIONS = 2_000
 OTHER_WIDTH, COMPARED_WIDTH, TASK_WIDTH, LABELS_WIDTH = 245, 225, 240, 160
 """Pixels."""
 
 
-def names_with_weights(first: str) -> list[str]:
-    """Offered models with weights on this machine, and the current one."""
-    return list(dict.fromkeys(name for name in (*model_names(), first) if name == first or _has_weights(name)))
-
-
 def other_select(first: str, names: Sequence[str]) -> str:
     """The second checkpoint; by default another of the same sizes, else a rounded copy of the first."""
-    default = _likest(first, names) or next(iter(COPIES))
+    default = likest(first, names) or next(iter(COPIES))
     names = [*COPIES, *(name for name in names if name != first)]
     if st.session_state.get(OTHER.key) == "":
         del st.session_state[OTHER.key]
@@ -150,25 +141,3 @@ def take_cell(tensor: Param, cell: tuple[int, int] | None, name: str) -> None:
         st.session_state[seen] = cell
         if name:
             st.session_state[tensor.key] = name
-
-
-def _has_weights(name: str) -> bool:
-    try:
-        source = resolve(name, settings())
-        weights_folder(source, settings())
-    except BertvizError:
-        return False
-    return source.has_weights or source.folder is None
-
-
-def _likest(first: str, names: Sequence[str]) -> str:
-    """Another model of the same type and sizes; "" where there is none."""
-    own = resolve(first, settings())
-    likeness = {name: _likeness(own, resolve(name, settings())) for name in names if name != first}
-    return next((name for name, alike in likeness.items() if alike == (True, SIMILAR_SIZES)), "")
-
-
-def _likeness(first: ModelSource, second: ModelSource) -> tuple[bool, int]:
-    sizes = ("hidden_size", "num_hidden_layers", "vocab_size", "num_attention_heads")
-    same = sum(first.config.get(size) == second.config.get(size) for size in sizes)
-    return first.model_type == second.model_type, same

@@ -65,6 +65,10 @@ class SentenceModel(SharedModel):
         """Its tokenizer for sentences."""
         return self._tokenizer
 
+    def other(self, name: str) -> "SentenceModel":
+        """Another model in the same way; values that use it are recomputed when its files change."""
+        return self if super().other(name) is self else SentenceModel(name)
+
 
 def prompts(own: SentencePlan) -> dict[str, str]:
     """The prompts of the checkpoint that are offered, by name."""

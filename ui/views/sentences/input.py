@@ -73,7 +73,7 @@ def _summary(table: SentenceTable) -> None:
 
 LONG_LIST = 2_000
 """bfloat16 is offered for longer lists."""
-FOLDED = ("Token contributions", "Query")
+FOLDED = ("Token contributions", "Query", "Two models")
 """Views whose own widgets fill the row, so that pooling and layer are in the popover."""
 MEASURED = ("Similarity", "Query")
 """Views that depend on the measure."""

@@ -103,7 +103,7 @@ def _vectors_by_library(origin: Origin, plan: SentencePlan) -> str:
     return (
         f"import torch\n{origin.opening}"
         f"sentences = {_spelled(origin.sentences)}\n\n\n"
-        f"def pooled(sentence, prompt={_prompt_name(plan, plan.prompt)!r}):\n"
+        f"def pooled(sentence, prompt={prompt_name(plan, plan.prompt)!r}):\n"
         f"    vectors = model.compute({call}, prompt=prompt).vectors\n"
         "    return torch.from_numpy(vectors)[0]\n\n\n"
         "v = torch.stack([pooled(sentence) for sentence in sentences])"
@@ -113,10 +113,11 @@ def _vectors_by_library(origin: Origin, plan: SentencePlan) -> str:
 def _plan_values(plan: SentencePlan) -> dict[str, str]:
     """The plan as arguments of the library."""
     layer = {} if plan.layer is None else {STATE.key: str(plan.layer)}
-    return {POOLING.key: plan.pooling, **layer, PROMPT.key: _prompt_name(plan, plan.prompt)}
+    return {POOLING.key: plan.pooling, **layer, PROMPT.key: prompt_name(plan, plan.prompt)}
 
 
-def _prompt_name(plan: SentencePlan, prompt: str) -> str:
+def prompt_name(plan: SentencePlan, prompt: str) -> str:
+    """Name of a prompt of the checkpoint; that of no prompt, if it has none with this text."""
     return next((name for name, text in (plan.prompts or {}).items() if text == prompt), NO_PROMPT)
 
 
@@ -127,7 +128,7 @@ def similarity_code(origin: Origin, plan: SentencePlan, measure: Measure) -> str
 
 def nearest_code(origin: Origin, plan: SentencePlan, measure: Measure, query: str, prompt: str) -> str:
     """Code for the sentences nearest to a query, which has its own prompt."""
-    named = _prompt_name(plan, prompt) if _needs_library(plan, prompt) else prompt
+    named = prompt_name(plan, prompt) if _needs_library(plan, prompt) else prompt
     asked = repr(query) if prompt == plan.prompt else f"{query!r}, {named!r}"
     return f"{vector_code(origin, plan, prompt)}\nquery = pooled({asked})\n{NEAREST[measure]}"
 

@@ -9,8 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.figures.sentences.similarity import ROWS, vectors_figure
-from bertviz_core.sentences.export import about_json, npy_bytes, parquet_bytes
 from bertviz_core.sentences.results import SentenceVectors
+from bertviz_core.sentences.store.export import about_json, npy_bytes, parquet_bytes
 from ui.components.cell_click import cell_click
 from ui.views.sentences import controls
 from ui.views.sentences.similarity import SentenceQuery, made_by

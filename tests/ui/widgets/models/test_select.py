@@ -14,8 +14,13 @@ def test_what_can_be_run_stands_first_and_each_line_says_what_it_is(models_dir: 
     (models_dir / "bare").mkdir()
     (models_dir / "bare" / "config.json").write_text("{}")
     lines = opened("overview").sidebar.selectbox(key="model").options
-    assert lines[:3] == ["all-MiniLM-L6-v2 · ready · 22.7 M", "splade-tiny · ready · 4.4 M", "mine · ready"]
-    assert lines[3:5] == [
+    assert lines[:4] == [
+        "all-MiniLM-L6-v2 · ready · 22.7 M",
+        "splade-tiny · ready · 4.4 M",
+        "sre-embedding-model · ready · 22.7 M",
+        "mine · ready",
+    ]
+    assert lines[4:6] == [
         "bare · structure",
         "distilbert-base-uncased-finetuned-sst-2-english · structure · classes · 66.4 M",
     ]
@@ -23,7 +28,7 @@ def test_what_can_be_run_stands_first_and_each_line_says_what_it_is(models_dir: 
     assert "roberta-base-squad2 · structure · answers · 124.6 M" in lines
     assert "bert-base-cased · structure · masked words · 108.3 M" in lines
     assert "deberta-v3-small · structure · 141.3 M" in lines
-    assert all(" · structure" in line for line in lines[3:])
+    assert all(" · structure" in line for line in lines[4:])
     at = opened("overview", model="mine")
     assert at.query_params["model"] == "mine"
     assert not at.sidebar.caption

@@ -1,0 +1,208 @@
+"""Figures of the same sentences in two models: cosines side by side with their difference, and where they lie."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from bertviz_core.figures.base.axes import even_axes, number_axis, similarity_colours
+from bertviz_core.figures.base.cells import cell_numbers
+from bertviz_core.figures.base.colour_bars import colour_bar
+from bertviz_core.figures.base.fitted import LYING, STANDING
+from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, faint, layout
+from bertviz_core.figures.base.text_width import shortened_label
+from bertviz_core.figures.sentences.labels import SIZE, name_rows, sentence_names
+from bertviz_core.sentences.two_models.results import CosineRange, SentenceComparison, off_diagonal
+from bertviz_core.text import counted, decimals
+
+ROW, SMALLEST, LARGEST = 34, 120, 420
+"""Pixels: height of a sentence's row, minimum and maximum height of a map."""
+BETWEEN = 14
+"""Pixels between two maps side by side."""
+HEADING, BELOW = 30, 40
+"""Pixels above a map for its name, and below it for the numbers of the columns."""
+NAMES = 0.62
+"""Share of the usual room for the sentences beside three maps."""
+BIN = 0.05
+"""Width of a bar of the distribution."""
+SPREAD_HEIGHT = 400
+BOTTOM_OF_SHARES, TOP_OF_RANGES = 0.42, 0.2
+"""Shares of the height of the plot."""
+
+
+def compared_maps(comparison: SentenceComparison, title: str, theme: Theme) -> go.Figure:
+    """Draw the cosines of both models and their difference on one scale: side by side, or one below the other."""
+    count = len(comparison.sentences)
+    plot = max(SMALLEST, min(LARGEST, ROW * count))
+    panels = (
+        (f"first: {comparison.first}", comparison.first_cosines),
+        (f"second: {comparison.second}", comparison.second_cosines),
+        ("second − first", comparison.difference),
+    )
+    figure = go.Figure(layout=layout(theme, escape(title)))
+    numbers = range(1, count + 1)
+    names_theme = theme if theme.slim else replace(theme, pixels=round(theme.pixels * NAMES))
+    names = sentence_names(list(numbers), comparison.sentences, names_theme, plot / count)
+    left = name_rows(figure, names, plot)
+    high = len(panels) * (plot + HEADING + BELOW) if theme.slim else plot + HEADING + BELOW
+    room = theme.pixels - left - (8 if theme.narrow else STANDING + 12)
+    width = room if theme.slim else (room - 2 * BETWEEN) / 3
+    colours = similarity_colours("cosine", 1.0, theme)
+    colours["colorbar"] = colour_bar("cosine", -1.0, 1.0)
+    rows = figure.layout.yaxis.to_plotly_json()
+    for place, (name, values) in enumerate(panels):
+        across, down = _domains(place, width, room, plot, high, theme)
+        axes = ("x", "y") if place == 0 else (f"x{place + 1}", f"y{place + 1}")
+        figure.update_layout(
+            {
+                axes[0].replace("x", "xaxis"): {
+                    **number_axis(range(count), round(width)),
+                    **{"domain": across, "anchor": axes[1], "range": [-0.5, count - 0.5], "showgrid": False},
+                    "tickfont": {"size": SIZE},
+                },
+                axes[1].replace("y", "yaxis"): {
+                    **rows,
+                    **{"domain": down, "anchor": axes[0], "showgrid": False},
+                    "showticklabels": theme.slim or place == 0,
+                },
+            }
+        )
+        _add_map(figure, values, name, axes, colours, (width, plot))
+        figure.add_annotation(
+            text=shortened_label(escape(name), width, TEXT_SIZE),
+            x=across[0],
+            y=down[1],
+            xref="paper",
+            yref="paper",
+            xanchor="left",
+            yanchor="bottom",
+            showarrow=False,
+            font={"size": TEXT_SIZE},
+        )
+    height = round(high + 56 + (LYING if theme.narrow else 0))
+    return figure.update_layout(coloraxis=colours, margin={"b": 8, "r": 8}, height=height)
+
+
+def _domains(
+    place: int, width: float, room: float, plot: float, high: float, theme: Theme
+) -> tuple[list[float], list[float]]:
+    """Where a map lies in the plot, across and down, as shares of its width and height."""
+    if theme.slim:
+        top = 1 - (place * (plot + HEADING + BELOW) + HEADING) / high
+        return [0.0, 1.0], [max(top - plot / high, 0.0), top]
+    start = place * (width + BETWEEN) / room
+    return [start, min(start + width / room, 1.0)], [BELOW / high, 1 - HEADING / high]
+
+
+def _add_map(
+    figure: go.Figure,
+    values: Float[np.ndarray, "sentences sentences"],
+    name: str,
+    axes: tuple[str, str],
+    colours: dict[str, Any],
+    room: tuple[float, float],
+) -> None:
+    count = len(values)
+    figure.add_heatmap(
+        x=list(range(count)),
+        y=list(range(count)),
+        z=values.astype(np.float32),
+        coloraxis="coloraxis",
+        xaxis=axes[0],
+        yaxis=axes[1],
+        customdata=[[f"sentences {row} and {column}" for column in range(1, count + 1)] for row in range(1, count + 1)],
+        hovertemplate=f"{escape(name)}, %{{customdata}}: %{{z:.4f}}<extra></extra>",
+    )
+    cell_numbers(figure, values.astype(np.float32), ".2f", colours["colorscale"], (-1.0, 1.0), room, axes)
+
+
+def pair_bars(comparison: SentenceComparison, title: str, theme: Theme) -> go.Figure:
+    """Draw the distribution of the cosines of different sentences in both models, above mean and percentiles."""
+    figure = go.Figure(layout=layout(theme, escape(title), height=SPREAD_HEIGHT))
+    colours = (theme.colours["embeddings"], theme.colours["task head"])
+    names = tuple(
+        escape(f"{side}: {name}") for side, name in (("first", comparison.first), ("second", comparison.second))
+    )
+    both = off_diagonal(comparison.first_cosines), off_diagonal(comparison.second_cosines)
+    low = min(0.0, float(np.floor(min(each.min() for each in both) / BIN) * BIN))
+    edges = np.round(np.arange(low, 1 + BIN / 2, BIN), 10)
+    for name, values, colour, dash in zip(names, both, colours, ("solid", "dot"), strict=True):
+        shares = 100 * np.histogram(np.clip(values, low, 1), edges)[0] / len(values)
+        figure.add_scatter(
+            x=np.repeat(edges, 2),
+            y=np.concatenate(([0], np.repeat(shares, 2), [0])),
+            name=name,
+            mode="lines",
+            fill="tozeroy",
+            fillcolor=faint(colour, 0.25),
+            line={"color": colour, "width": 2, "dash": dash},
+            hovertemplate=f"{name}: %{{y:.1f}} % of the pairs<extra></extra>",
+        )
+    ranges = comparison.first_range, comparison.second_range
+    for place, (name, one, colour) in enumerate(zip(names, ranges, colours, strict=True)):
+        figure.add_scatter(
+            x=[one.mean],
+            y=[place],
+            mode="markers",
+            marker={"size": 12, "color": colour, "symbol": ("circle", "diamond-open")[place], "line": {"width": 2.5}},
+            error_x={
+                "array": [max(one.high - one.mean, 0)],
+                "arrayminus": [max(one.mean - one.low, 0)],
+                "thickness": 2.5,
+                "width": 7,
+                "color": colour,
+            },
+            customdata=[f"{name}: {range_words(one)}"],
+            hovertemplate="%{customdata}<extra></extra>",
+            showlegend=False,
+            xaxis="x",
+            yaxis="y2",
+        )
+    figure.update_layout(
+        xaxis={"title": "cosine of two different sentences; dot: mean, bar: 5th to 95th percentile", "anchor": "y2"},
+        yaxis={"title": "pairs, %", "rangemode": "tozero", "domain": [BOTTOM_OF_SHARES, 1]},
+        yaxis2={
+            "domain": [0, TOP_OF_RANGES],
+            "anchor": "x",
+            "tickvals": [0, 1],
+            "ticktext": ["first", "second"],
+            "range": [1.6, -0.6],
+            "showgrid": False,
+        },
+    )
+    figure.update_xaxes(range=[low - 0.02, 1.02])
+    return even_axes(figure, theme)
+
+
+def range_words(one: CosineRange) -> str:
+    """Mean and percentiles in words."""
+    return f"mean {decimals(one.mean, 2)}, 5th to 95th percentile {decimals(one.low, 2)} to {decimals(one.high, 2)}"
+
+
+def _both(comparison: SentenceComparison) -> str:
+    return f"{comparison.first} and {comparison.second}"
+
+
+@figure("sentences-compared", "sentences_compared", "cosines of sentences in two models (--set other=MODEL)")
+def sentences_compared_figure(sentence_comparison: SentenceComparison) -> FigureSpec:
+    """Plot the cosines of all pairs of sentences in two models, and their difference, on one scale."""
+    count = counted(len(sentence_comparison.sentences), "sentence")
+    title = f"Cosines of {count} — {_both(sentence_comparison)}"
+    alt = f"{title}: two maps and their difference, a row and a column per sentence"
+    return FigureSpec(title, alt, partial(compared_maps, sentence_comparison, title))
+
+
+@figure(
+    "pair-cosines", "sentences_pair_cosines", "where the cosines of all pairs lie in two models (--set other=MODEL)"
+)
+def pair_cosines_figure(sentence_comparison: SentenceComparison) -> FigureSpec:
+    """Plot the distribution of the cosines of different sentences in two models."""
+    compared = sentence_comparison
+    count = len(off_diagonal(compared.first_cosines))
+    title = f"Cosines of all {counted(count, 'pair')} — {_both(compared)}"
+    ranges = f"first: {range_words(compared.first_range)}; second: {range_words(compared.second_range)}"
+    return FigureSpec(title, f"{title}: {ranges}", partial(pair_bars, compared, title), f"{title}: {ranges}")

@@ -1,0 +1,1 @@
+"""Two models beside each other on the page Sentences."""
