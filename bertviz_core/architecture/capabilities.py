@@ -51,6 +51,12 @@ def layer_facts(facts: ModelFacts) -> tuple[LayerFacts, ...]:
     return encoder or facts.layers
 
 
+def _is_causal(layers: tuple[LayerFacts, ...]) -> bool:
+    """Whether no token of any layer attends to a later one."""
+    windows = [row.attention and row.attention.window for row in layers]
+    return bool(windows) and all(window and window.after == 0 for window in windows)
+
+
 def window_words(window: Window) -> str:
     """Description of a window."""
     if window.before == window.after:
@@ -69,9 +75,10 @@ def _class(source: ModelSource, ledger: Ledger) -> tuple[Capability, ...]:
 
 def _pooler(ledger: Ledger, facts: ModelFacts | None) -> Capability:
     if has_pooler(ledger):
-        return Capability(
-            "Pooler", "yes", "A linear layer and tanh turn the first token's vector into one for the text."
-        )
+        words = "A linear layer and tanh turn the first token's vector into one for the text."
+        if facts is not None and _is_causal(layer_facts(facts)):
+            words = "A linear layer and tanh read the first token's vector, which depends on no later token here."
+        return Capability("Pooler", "yes", words)
     if facts is not None and facts.pooler:
         words = f"{facts.base_class} has one, which this checkpoint ({ledger.architecture}) leaves out."
         return Capability("Pooler", "no", words)

@@ -89,7 +89,8 @@ def _outputs(ledger: Ledger, kind: DesignKind) -> tuple[bool, str, str]:
     components = {component.name for component in ledger.components}
     pooler, vectors = "pooler" in components, "a vector per token"
     if "task head" not in components and not any(row.component == "task head" for row in ledger.parameters):
-        return pooler, "", f"{vectors} and one for the text" if pooler else vectors
+        pooled = "one from the first token, which sees no other" if kind == "decoder" else "one for the text"
+        return pooler, "", f"{vectors} and {pooled}" if pooler else vectors
     words = (each[1:] for each in HEADS if ledger.architecture.endswith(each[0]))
     head, output = next(words, ("task head", "what its task asks for"))
     if kind == "decoder" and head == "masked-LM head":

@@ -73,6 +73,21 @@ def test_an_encoder_family_becomes_a_decoder_by_its_config(model_type: str) -> N
     assert not design.cross_attention
 
 
+def test_a_pooler_under_a_causal_mask_reads_the_first_token_alone() -> None:
+    ids = torch.arange(5, 5 + TOKENS)[None]
+    other = ids.clone()
+    other[0, 1:] += 1
+    for is_decoder, output in (
+        (True, "a vector per token and one from the first token, which sees no other"),
+        (False, "a vector per token and one for the text"),
+    ):
+        model = tiny_model("bert", is_decoder=is_decoder)
+        with torch.no_grad():
+            pooled = [model(input_ids=each).pooler_output for each in (ids, other)]
+        assert torch.allclose(*pooled, atol=1e-6) == is_decoder
+        assert designed(model).output == output
+
+
 @pytest.mark.parametrize("model_type", ["bert", "roberta", "electra", "rembert", "bert-generation"])
 def test_cross_attention_is_said_where_another_models_vectors_change_the_answer(model_type: str) -> None:
     model = tiny_model(model_type, is_decoder=True, add_cross_attention=True)

@@ -1,5 +1,6 @@
 """Group the values of a column into a few, for colours and partitions."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -57,6 +58,13 @@ def column_values(column: pa.ChunkedArray, named: int = NAMED) -> ColumnValues:
     return _listed([names[place] for place in order[:named]], np.array(order, dtype=np.int64), codes, len(names), named)
 
 
+def unlike(name: str, names: Collection[str]) -> str:
+    """A name that none of these is: in parentheses where a value of the column is the name itself."""
+    while name in names:
+        name = f"({name})"
+    return name
+
+
 def _listed(
     names: list[str], order: Int[np.ndarray, " occurring"], codes: Int[np.ndarray, " rows"], known: int, named: int
 ) -> ColumnValues:
@@ -64,10 +72,10 @@ def _listed(
     place_of = np.full(known + 1, -1, dtype=np.int64)
     place_of[order] = np.minimum(np.arange(len(order)), named)
     if len(order) > named:
-        names = [*names, counted(len(order) - named, OTHER)]
+        names = [*names, unlike(counted(len(order) - named, OTHER), names)]
     if (codes < 0).any():
         place_of[-1] = len(names)
-        names = [*names, MISSING]
+        names = [*names, unlike(MISSING, names)]
     return ColumnValues(tuple(names), place_of[codes].astype(np.int16))
 
 

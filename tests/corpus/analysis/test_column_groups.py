@@ -92,3 +92,10 @@ def test_infinite_numbers_are_in_the_outermost_ranges() -> None:
     assert (found.names[0].partition(" ")[0], found.names[-1].rpartition(" ")[2]) == ("-inf", "inf")
     assert (np.diff(found.codes) >= 0).all()
     assert Counter(found.codes.tolist()).most_common()[-1][1] >= 9
+
+
+def test_a_value_that_is_the_name_of_the_missing_ones_stays_apart() -> None:
+    values = ["no value"] * 3 + ["(no value)"] * 2 + [None] + ["1 other"] * 2 + ["rare"]
+    found = column_values(chunked(values), named=3)
+    assert found.names == ("no value", "(no value)", "1 other", "(1 other)", "((no value))")
+    assert found.codes.tolist() == [0, 0, 0, 1, 1, 4, 2, 2, 3]

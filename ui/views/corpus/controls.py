@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from bertviz_core.attention.results import HeadMeasure
+from bertviz_core.corpus.analysis.column_groups import unlike
 from bertviz_core.corpus.analysis.results import CLUSTER_METHODS, ClusterMethod
 from bertviz_core.questions.corpora import (
     ALIKE,
@@ -149,5 +150,5 @@ def measure_select(words: Mapping[HeadMeasure, str]) -> HeadMeasure:
 
 def part_select(names: Sequence[str]) -> int:
     """Index of a part of the sample; 0 for the whole."""
-    options = ["all", *names]
+    options = [unlike("all", names), *names]
     return options.index(select(PART, "Part", options, width=PART_WIDTH, format_func=escape_controls))
