@@ -105,8 +105,9 @@ def return_to_view(kept: Collection[str]) -> None:
     """
     page, query = st.session_state.pop(SEEN, ("", {}))
     if page == visit().page:
+        before = {name: value for name, value in query.items() if name not in kept}
         now = {name: st.query_params[name] for name in kept if name in st.query_params}
-        st.session_state[RETURN] = f"?{urlencode(query | now)}"
+        st.session_state[RETURN] = f"?{urlencode(before | now)}"
 
 
 def returning() -> str:
