@@ -50,6 +50,8 @@ SentencesArgument = Annotated[
     list[str] | None, typer.Argument(metavar="S1 S2 ...", help=SENTENCES_HELP, callback=typed_texts)
 ]
 PAIRS_HELP = "Pairs with their similarities instead of sentences: .csv, .tsv or .parquet."
+SECOND_HELP = f"Column with the second ones; {SECOND_COLUMNS[0]} by default."
+SCORE_HELP = f"Column with the similarities; {SCORE_COLUMNS[0]} by default."
 PairsOption = Annotated[Path | None, typer.Option("--file", metavar="FILE", help=PAIRS_HELP)]
 FILE_HELP = "Text (one sentence per line), .csv, .tsv or .parquet; - for lines of the standard input."
 OUT_HELP = "File to write: .parquet, .csv or .npy; the last two get a .json beside them that says what made it."
@@ -65,18 +67,21 @@ def similarity(
     other: OtherOption = "",
     file: PairsOption = None,
     column: Annotated[str, typer.Option("--column", metavar="C", help="Column with the first sentences.")] = "",
-    pair: Annotated[str, typer.Option("--pair", metavar="C", help="Column with the second ones.")] = SECOND_COLUMNS[0],
-    gold: Annotated[str, typer.Option("--gold", metavar="C", help="Column with the similarities.")] = SCORE_COLUMNS[0],
+    pair: Annotated[str, typer.Option("--pair", metavar="C", help=SECOND_HELP)] = "",
+    gold: Annotated[str, typer.Option("--gold", metavar="C", help=SCORE_HELP)] = "",
     as_json: JsonOption = False,
 ) -> None:
     """Compare sentences: the cosine of every two of them, also beside another model's or gold similarities."""
     if bool(sentences) == (file is not None):
         raise TextError("Give either sentences or a --file of pairs with their similarities.")
+    columns = {"--column": column, "--pair": pair, "--gold": gold}
+    if file is None and (unused := next((name for name, value in columns.items() if value), "")):
+        raise TextError(f"{unused} names a column of a --file of pairs, and no --file is given.")
     opened, options = opened_model(model), _options(pooling, layer, prompt, tuple(sentences or ()))
     values = {**options.values, **({OTHER.key: other} if other else {})}
     if file is not None:
         table = read_sentences(*file_or_input(file), Settings.from_environment(any_folder=True), column or None)
-        firsts, seconds, scores, notices = table_pairs(table, pair, gold)
+        firsts, seconds, scores, notices = table_pairs(table, pair or SECOND_COLUMNS[0], gold or SCORE_COLUMNS[0])
         print_notices(notices)
         _print_gold(gold_pairs(opened, gold_options((firsts, seconds, scores), values)), as_json)
         return

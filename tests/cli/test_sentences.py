@@ -221,6 +221,8 @@ def test_an_interrupted_embed_ends_with_130_and_a_sentence(tmp_path: Path) -> No
         (("similarity", MODEL, "a", "--layer", "-1"), "0 (the embedding output) to 6"),
         (("similarity", MODEL, "a", "--layer", "3", "--pooling", "pooler"), "last layer"),
         (("similarity", "no-such-model", "a"), "no-such-model"),
+        (("similarity", MODEL, "a", "b", "--gold", "score"), "--gold names a column of a --file"),
+        (("similarity", MODEL, "a", "b", "--pair", "x"), "--pair names a column of a --file"),
         (("embed", MODEL, "list.txt"), "Missing parameter: out"),
         (("embed", MODEL, "gone.txt", "-o", "out.npy"), "check that it is there"),
         (("embed", MODEL, "list.txt", "-o", "out.xlsx"), ".parquet, .csv, .npy"),

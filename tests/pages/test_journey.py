@@ -256,6 +256,9 @@ def test_an_edited_text_is_compared_by_a_button_until_the_text_is_another_one() 
     assert header(at)["change"]["sentence"].startswith("The text is edited: “the river” → “my pet”")
     edit(at, "I love the river.")
     assert header(at)["change"] is None, "an edit to the text itself is none"
+    at = opened("journey", change="head-1.2")
+    edit(at, DEFAULT_TEXT)
+    assert header(at)["change"]["name"] == "head-1.2", "an unchanged text undoes no other change"
 
 
 def test_a_link_without_its_edited_text_is_one_sentence() -> None:

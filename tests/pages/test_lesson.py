@@ -188,6 +188,7 @@ def test_an_own_lesson_is_listed_and_its_words_stay_plain(own: Path) -> None:
         "Attention, and what it is not, 7 steps",
         "What makes two sentences alike, 7 steps",
         "Which heads and words matter, 8 steps",
+        "A fine-tuning that collapsed, 6 steps",
     ]
     faults = " ".join(said(each.value) for each in at.caption)
     assert "The lesson bad.yaml, step 1, field page: 'nowhere' is no page" in faults

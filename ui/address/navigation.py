@@ -94,7 +94,8 @@ def arrive(page: str) -> str:
 def remember_view() -> None:
     """Remember the current view, to which the reader returns after a lesson; nothing within one."""
     if st.session_state.get(TOUR) is None:
-        st.session_state[SEEN] = (visit().page, st.query_params.to_dict())
+        query = {name: st.query_params.get_all(name) for name in st.query_params}
+        st.session_state[SEEN] = (visit().page, query)
 
 
 def return_to_view(kept: Collection[str]) -> None:
@@ -106,8 +107,8 @@ def return_to_view(kept: Collection[str]) -> None:
     page, query = st.session_state.pop(SEEN, ("", {}))
     if page == visit().page:
         before = {name: value for name, value in query.items() if name not in kept}
-        now = {name: st.query_params[name] for name in kept if name in st.query_params}
-        st.session_state[RETURN] = f"?{urlencode(before | now)}"
+        now = {name: st.query_params.get_all(name) for name in kept if name in st.query_params}
+        st.session_state[RETURN] = f"?{urlencode(before | now, doseq=True)}"
 
 
 def returning() -> str:

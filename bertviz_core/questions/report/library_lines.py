@@ -56,9 +56,9 @@ PRINTED: Mapping[str, str] = {
         "print(scores.macro_f1.mean(axis=1), scores.control_accuracy.mean(axis=1), scores.majority)"
     ),
     "gold-cosines": (
-        "for model in result.models:\n"
-        "    print(model.model, model.spearman, model.pearson)\n"
-        "    print(model.cosines, model.rank_errors)"
+        "for each in result.models:\n"
+        "    print(each.model, each.spearman, each.pearson)\n"
+        "    print(each.cosines, each.rank_errors)"
     ),
     "layer-similarity": (
         "print(result.cka, result.shared_neighbours)   # (hidden states of the first, of the second)\n"
@@ -173,7 +173,7 @@ def _texts(texts: tuple[str, ...]) -> tuple[list[str], str]:
         return [repr(text) for text in texts], ""
     if len(texts) == 1:
         return ["text"], "text = open('text.txt', encoding='utf-8').read()\n"
-    return ["*texts"], "texts = open('texts.txt', encoding='utf-8').read().splitlines()   # one per line\n"
+    return ["*texts"], "texts = open('texts.txt', encoding='utf-8').read().splitlines()   # a text per line\n"
 
 
 def _literal(param: Param | None, value: str) -> str:

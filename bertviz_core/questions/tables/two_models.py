@@ -11,17 +11,15 @@ from bertviz_core.text import counted, decimals, escape_controls
 
 MAX_PAIRS = 30
 """Maximum number of pairs in a terminal."""
-SAME = 0.005
-"""Means that differ by less are called the same: they are printed with two decimals."""
 
 
 def what_changed(compared: SentenceComparison) -> str:
     """What the comparison shows, in one plain sentence: the mean cosines, and how many nearest sentences are kept."""
     before, after = compared.first_range.mean, compared.second_range.mean
-    if abs(after - before) < SAME:
-        means = f"stayed at about {decimals(before, 2)}"
-    else:
-        means = f"{'rose' if after > before else 'fell'} from {decimals(before, 2)} to {decimals(after, 2)}"
+    first, second = decimals(before, 2), decimals(after, 2)
+    means = f"{'rose' if after > before else 'fell'} from {first} to {second}"
+    if first == second:
+        means = f"stayed at about {first}"
     keeps = "keeps its nearest neighbour" if compared.kept == 1 else "keep their nearest neighbour"
     return (
         f"The mean cosine of two sentences of this list {means}; {compared.kept} of {len(compared.sentences)} {keeps}."

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float, Int
 
-from bertviz_core.errors import TextError
+from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.sentences.similarity import similarity_matrix
 from bertviz_core.sentences.two_models.results import CosineRange, SentenceComparison, off_diagonal
+from bertviz_core.text import counted, quoted
 
 LEAST_SENTENCES = 3
 """Minimum number of sentences; of two, each is always nearest to the other."""
@@ -38,11 +39,14 @@ def sentence_comparison(
 
     Raises:
         TextError: there are too few sentences.
+        CheckpointError: a vector has NaN or infinity.
     """
     if len(sentences) < LEAST_SENTENCES:
         raise TextError(
             f"Two models are compared on at least {LEAST_SENTENCES} sentences, and {len(sentences) or 'none'} came."
         )
+    for name, vectors in zip(names, (first, second), strict=True):
+        require_finite(name, vectors)
     cosines = similarity_matrix(first), similarity_matrix(second)
     nearest = [_nearest(each, neighbours) for each in cosines]
     return SentenceComparison(
@@ -60,6 +64,20 @@ def sentence_comparison(
         cka=cka,
         notices=tuple(notices),
     )
+
+
+def require_finite(model: str, vectors: Float[np.ndarray, "sentences dimensions"]) -> None:
+    """Check the vectors of a model.
+
+    Raises:
+        CheckpointError: a vector has NaN or infinity.
+    """
+    broken = int((~np.isfinite(vectors)).any(axis=1).sum())
+    if broken:
+        raise CheckpointError(
+            f"{quoted(model)} gives NaN or infinity for {broken:,} of {counted(len(vectors), 'sentence')}, so their "
+            "cosines cannot be compared; look at its weights on the page Checkpoint."
+        )
 
 
 def evenly_chosen(count: int, most: int = MOST_SENTENCES) -> list[int]:

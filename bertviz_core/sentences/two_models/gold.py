@@ -10,6 +10,7 @@ from jaxtyping import Float
 from bertviz_core.errors import TextError
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.sentences.results import SentenceTable
+from bertviz_core.sentences.two_models.comparison import require_finite
 from bertviz_core.sentences.two_models.results import GoldCosines
 from bertviz_core.text import counted, quoted
 
@@ -17,6 +18,8 @@ LEAST_PAIRS = 3
 """Minimum number of pairs; any two points lie on a line."""
 MOST_PAIRS = 5_000
 """Maximum number of pairs."""
+EQUAL = 1e-6
+"""Cosines of float32 vectors that differ by less are equal."""
 SECOND_COLUMNS = ("sentence2", "sentence_2", "text2", "second")
 SCORE_COLUMNS = ("score", "gold", "similarity", "label", "similarity_score", "labels")
 """Usual names of the columns of the second sentences and of the gold similarities, in order of preference."""
@@ -38,9 +41,14 @@ def gold_cosines(
 
     Raises:
         TextError: there are too few pairs, or all have the same gold similarity.
+        CheckpointError: a vector has NaN or infinity.
     """
     check_gold(gold)
+    for vectors in (first, second):
+        require_finite(model, vectors)
     cosines = np.clip(np.einsum("pd,pd->p", unit(first), unit(second), dtype=np.float64), -1, 1)
+    if np.ptp(cosines) < EQUAL:
+        cosines = np.full_like(cosines, cosines.mean())  # what differs is rounding
     ranks, gold_ranks = average_ranks(cosines), average_ranks(gold)
     errors = (ranks - gold_ranks) / (len(gold) - 1)
     return GoldCosines(model, cosines, errors, _pearson(cosines, gold), _pearson(ranks, gold_ranks))

@@ -6,8 +6,9 @@ from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.neighbors import NearestNeighbors
 
 from bertviz_core.checkpoints.layer_similarity import layer_similarity
-from bertviz_core.errors import TextError
+from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.sentences.two_models.comparison import MOST_SENTENCES, evenly_chosen, sentence_comparison
+from bertviz_core.sentences.two_models.gold import gold_cosines
 from bertviz_core.sentences.two_models.results import off_diagonal
 
 NAMES = ("one", "other")
@@ -69,3 +70,13 @@ def test_a_long_list_is_spread_evenly(count: int) -> None:
     assert all(0 <= place < count for place in chosen)
     steps = {after - before for before, after in zip(chosen, chosen[1:], strict=False)}
     assert steps <= {count // MOST_SENTENCES, count // MOST_SENTENCES + 1}
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf])
+def test_vectors_that_are_no_numbers_are_refused_and_named(broken: float) -> None:
+    first, second = vectors(4, 6, 0), vectors(4, 6, 1)
+    second[2, 1] = broken
+    with pytest.raises(CheckpointError, match="'other' gives NaN or infinity for 1 of 4 sentences"):
+        sentence_comparison(NAMES, ["a", "b", "c", "d"], first, second, 1)
+    with pytest.raises(CheckpointError, match="'one' gives NaN or infinity for 1 of 4 sentences"):
+        gold_cosines("one", first, second, np.arange(4.0))

@@ -110,3 +110,11 @@ def test_the_bundled_model_has_its_published_correlations_on_the_sts_benchmark()
     ]
     (found,) = open_model("all-MiniLM-L6-v2").compute("gold-cosines", *texts).models
     assert (found.spearman, found.pearson) == pytest.approx((0.8203, 0.8274), abs=1e-4)
+
+
+def test_cosines_that_differ_by_rounding_alone_correlate_with_nothing() -> None:
+    one = np.random.default_rng(0).normal(size=(1, 6)).astype(np.float32)
+    scaled = one * np.array([[1], [3], [7], [11]], dtype=np.float32)
+    found = gold_cosines("one", scaled, scaled[::-1], np.arange(4.0))
+    assert np.isnan(found.pearson)
+    assert np.isnan(found.spearman)

@@ -20,7 +20,7 @@ from ui.address.registry import param
 from ui.address.widgets import BOUND, choice, select
 from ui.session import settings
 from ui.widgets.controls import search
-from ui.widgets.models.second import likest
+from ui.widgets.models.second import begin_with, likest
 
 HEADS = {
     "ForMaskedLM": "masked-lm",
@@ -83,8 +83,7 @@ def other_select(first: str, names: Sequence[str]) -> str:
     """The second checkpoint; by default another of the same sizes, else a rounded copy of the first."""
     default = likest(first, names) or next(iter(COPIES))
     names = [*COPIES, *(name for name in names if name != first)]
-    if st.session_state.get(OTHER.key) == "":
-        del st.session_state[OTHER.key]
+    begin_with(default, first)
     return select(
         OTHER,
         "Compare with",

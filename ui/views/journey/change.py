@@ -53,7 +53,8 @@ def edit_button(name: str) -> None:
 def _compare(name: str, field: str) -> None:
     edit, text, shown = str(stored(field) or ""), controls.text(), stored(SHOWN)
     store(EDITED.key, edit)
-    put(CHANGE.key, TEXT if edit != text else None)
+    if edit != text or st.query_params.get(CHANGE.key) == TEXT:  # an unchanged text undoes no other change
+        put(CHANGE.key, TEXT if edit != text else None)
     if shown is not None:
         token = whole(st.query_params.get(QUERY.key))
         try:

@@ -31,7 +31,7 @@ from ui.address.widgets import BOUND, choice, keep_among, select, toggle, typed
 from ui.examples import EXAMPLES, QUERIES
 from ui.session import settings
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.models.second import likest, names_with_weights
+from ui.widgets.models.second import begin_with, likest, names_with_weights
 from ui.widgets.view_and_layer import open_view, state_select
 
 TYPED_KEY, FILE_KEY = "typed", "file"
@@ -153,8 +153,7 @@ def other_select(first: str) -> str:
     names = names_with_weights(first)
     bundled = next((name for name in (FINE_TUNED, DEFAULT_MODEL) if name != first and name in names), "")
     default = likest(first, names) or bundled or next(iter(COPIES))
-    if st.session_state.get(OTHER.key) == "":
-        del st.session_state[OTHER.key]
+    begin_with(default, first)
     return select(
         OTHER,
         "Compare with",

@@ -2,12 +2,17 @@
 
 from collections.abc import Sequence
 
+import streamlit as st
+
 from bertviz_core.errors import BertvizError
 from bertviz_core.models.catalog.bundled import FINE_TUNED
 from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.sources import ModelSource, resolve
-from ui.session import model_names, settings
+from bertviz_core.questions.models.checkpoints import OTHER
+from ui.session import model_names, settings, store, stored
 
+BEGAN = "other_began"
+"""Session key: the default when the list of second models was shown last."""
 SIMILAR_SIZES = 4
 """Number of sizes in which a model must agree to be the default for a comparison."""
 
@@ -23,6 +28,19 @@ def likest(first: str, names: Sequence[str]) -> str:
     others = [name for name in names if name not in (first, FINE_TUNED)]
     likeness = {name: _likeness(own, resolve(name, settings())) for name in others}
     return next((name for name, alike in likeness.items() if alike == (True, SIMILAR_SIZES)), "")
+
+
+def begin_with(default: str, first: str) -> None:
+    """Select the default where the reader has chosen no second model, or has made it the first one since.
+
+    Args:
+        default: name of the default of this page; pages differ in it.
+        first: name of the first model.
+    """
+    now, untouched = stored(OTHER.key), stored(BEGAN)
+    if now == "" or (now in (first, untouched) and now != default and OTHER.key not in st.query_params):
+        store(OTHER.key, default)
+    store(BEGAN, default)
 
 
 def _has_weights(name: str) -> bool:

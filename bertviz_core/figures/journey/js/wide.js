@@ -271,7 +271,7 @@ function drawLegend(view, svg, y) {
     drawRamp(view, svg, x, y, look.scale, "0", fixed(view.most(measure), measure.digits), narrow ? measure.name : `${measure.name}: ${measure.unit}`);
   }
   const [, first, rest] = view.sentence().match(/^(.*?\.)(?: (?=\p{Lu}|“)(.*))?$/su) ?? ["", view.sentence()], room = plan.width - 8;
-  const strong = wrapped(first, room * 0.93, 2), lines = [...strong, ...(rest ? wrapped(rest, room, plan.lines - strong.length) : [])]; // bold letters are wider
+  const strong = wrapped(first, room * 0.93, 2), lines = [...strong, ...(rest && plan.lines > strong.length ? wrapped(rest, room, plan.lines - strong.length) : [])]; // bold letters are wider
   lines.forEach((line, at) => svg.append(label(view, line, x, y + 34 + LINE * at, { weight: at < strong.length ? 600 : 400 })));
 }
 
