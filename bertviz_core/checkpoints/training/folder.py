@@ -24,6 +24,8 @@ STEP = re.compile(r"(?<!\d)\d{1,15}$")
 """A step at the end of a folder's name."""
 WEIGHTS = (SINGLE_FILE, INDEX_FILE, "pytorch_model.bin", "pytorch_model.bin.index.json")
 MAX_CHECKPOINTS, MAX_ENTRIES = 1_000, 100_000
+LEAST_STEPS = 3
+"""Number of checkpoints below which nothing is said about missing ones."""
 ADVICE = (
     "give the folder that a trainer writes to: it has folders such as checkpoint-500, each with config.json and "
     "model.safetensors"
@@ -244,15 +246,15 @@ def _shape(shape: tuple[int, ...] | None) -> str:
 
 
 def _missing_steps(checkpoints: Sequence[RunCheckpoint]) -> list[str]:
-    """A sentence for steps at which a checkpoint was saved, judged by the distance of the others, and is missing."""
-    numbered = [each for each in checkpoints if each.name != FINAL]
-    steps = [each.step for each in numbered if each.step > 0]
-    if not steps:
+    """A sentence for steps between two checkpoints at which one was saved, judged by the distance of the others."""
+    numbered = [each for each in checkpoints if each.name != FINAL and each.step > 0]
+    steps = [each.step for each in numbered]
+    if len(steps) < LEAST_STEPS:
         return []
     distance = _distance(numbered, steps)
     if not distance:
         return []
-    wanted = range(distance, steps[-1], distance)
+    wanted = range(steps[0], steps[-1], distance)
     if len(wanted) > MAX_CHECKPOINTS:
         return []
     missing = sorted(set(wanted) - set(steps))
@@ -264,15 +266,17 @@ def _missing_steps(checkpoints: Sequence[RunCheckpoint]) -> list[str]:
 
 
 def _distance(numbered: Sequence[RunCheckpoint], steps: Sequence[int]) -> int:
-    """Steps between two checkpoints: as the trainer saved it, otherwise the most frequent; 0 if the steps do not fit.
+    """Steps between two checkpoints, where it occurs between two of them; 0 if there is none that the steps fit.
 
-    The last one is not counted: a trainer also saves at the end, whatever the distance.
+    This is the save_steps of the trainer, otherwise the most frequent distance. The save_steps alone proves nothing,
+    since transformers writes its default also where checkpoints are saved by epochs. The first distance is from step
+    0. The last is not counted: a trainer also saves at the end, whatever the distance.
     """
     try:
         saved = read_state(numbered[-1].checkpoint.folder).save_steps or 0
     except CheckpointError:
         saved = 0
     apart = [later - earlier for earlier, later in pairwise((0, *steps[:-1]))]
-    usual, times = Counter(apart).most_common(1)[0] if apart else (0, 0)
-    likely = usual if 2 * times > len(apart) > 1 else 0
-    return next((each for each in (saved, likely) if each and all(step % each == 0 for step in steps[:-1])), 0)
+    usual, times = Counter(apart).most_common(1)[0]
+    likely = (saved if saved in apart else 0, usual if 2 * times > len(apart) else 0)
+    return next((each for each in likely if each and all(step % each == 0 for step in steps[:-1])), 0)

@@ -12,7 +12,7 @@ from bertviz_core.checkpoints.training.results import FINAL
 from bertviz_core.errors import CheckpointError
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import save_tiny
-from tests.helpers.training_runs import CUT_OFF, SAVED, STEPS, save_run, weights
+from tests.helpers.training_runs import CUT_OFF, SAVED, STEPS, save_run, weights, write_state
 
 
 @pytest.fixture
@@ -90,6 +90,19 @@ def test_a_missing_step_is_known_by_the_distance_of_the_others(folder: Path, set
     shutil.rmtree(folder / "checkpoint-4")
     (notice,) = [each for each in found(folder, settings).notices if "missing" in each]
     assert notice.startswith("Checkpoints of the steps 4 are missing (others are saved every 2 steps)")
+
+
+@pytest.mark.parametrize(
+    "steps", [(1_000, 2_000, 3_000), (1_000, 2_000, 2_500), (1_234,), (500, 2_000), (700, 800, 850)]
+)
+def test_checkpoints_saved_by_epochs_miss_none_whatever_save_steps_the_trainer_writes(
+    steps: tuple[int, ...], folder: Path, settings: Settings, tmp_path: Path
+) -> None:
+    for step in steps:
+        place = tmp_path / "epochs" / f"checkpoint-{step}"
+        shutil.copytree(folder / "checkpoint-4", place)
+        write_state(place, step, [], save_steps=500)  # the default of transformers, also with save_strategy="epoch"
+    assert found(tmp_path / "epochs", settings).notices == ()
 
 
 def test_two_checkpoints_of_one_step_are_one(folder: Path, settings: Settings) -> None:
