@@ -192,12 +192,15 @@ def _read(run: str, folder: Path, place: str, settings: Settings) -> RunCheckpoi
     """Open one checkpoint.
 
     Raises:
-        CheckpointError: it is not whole, or in a format that is not read.
+        CheckpointError: it is not whole, in a format that is not read, or deleted meanwhile.
     """
     inside = folder / place
     name = f"{run}/{place}" if place else run
-    source = folder_source(name, inside, settings)
-    checkpoint = Checkpoint(name, source.revision, source.config, inside, read_header(inside))
+    try:
+        source = folder_source(name, inside, settings)
+        checkpoint = Checkpoint(name, source.revision, source.config, inside, read_header(inside))
+    except OSError as error:
+        raise CheckpointError("one of its files was deleted or is being written; look again.") from error
     number = STEP.search(place)
     if number is not None:
         return RunCheckpoint(place, int(number.group()), checkpoint)

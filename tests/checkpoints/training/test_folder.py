@@ -60,6 +60,24 @@ def test_a_checkpoint_without_a_config_or_weights_yet_is_left_out(folder: Path, 
     assert len([each for each in run.notices if "is left out until it can be read" in each]) == 2
 
 
+def test_a_checkpoint_that_the_trainer_deletes_while_it_is_read_is_left_out(
+    folder: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_file = Path.is_file
+
+    def deleted_afterwards(path: Path) -> bool:
+        was = is_file(path)
+        if path.parent.name == "checkpoint-4":
+            shutil.rmtree(path.parent, ignore_errors=True)
+        return was
+
+    monkeypatch.setattr(Path, "is_file", deleted_afterwards)
+    run = found(folder, settings)
+    assert [step for _, step in named(run)] == [2, 6, 8, 8]
+    (notice,) = [each for each in run.notices if "'checkpoint-4'" in each]
+    assert "one of its files was deleted or is being written" in notice
+
+
 def test_sharded_checkpoints_in_folders_of_any_name_take_their_steps_from_name_or_state(
     folder: Path, settings: Settings, tmp_path: Path
 ) -> None:
