@@ -119,8 +119,10 @@ class Training:
     def log(self) -> TrainingLogResult:
         """Return what the trainer logged (loss, learning rate, every number of an evaluation), by step.
 
+        The log is empty, and its notices say why, where no trainer_state.json can be read.
+
         Raises:
-            BertvizError: the newest trainer_state.json cannot be read.
+            BertvizError: there is no checkpoint that can be read any more.
         """
         with quietly():
             log = training_log(self._opened, Options()).result

@@ -86,6 +86,18 @@ def test_a_broken_tensor_is_named_with_its_step(command: Command, folder: Path) 
     assert result.to_json()["movement"]["from_start"][2][-1][0] is None
 
 
+def test_the_movement_is_shown_where_no_log_can_be_read(command: Command, folder: Path) -> None:
+    for place in (folder, *folder.glob("checkpoint-*")):
+        (place / "trainer_state.json").write_text("{")
+    done = command("training", str(folder), "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["log"] == []
+    assert len(found["movement"]["from_start"]) == len(SAVED) + 1
+    assert "the log is empty" in done.stderr
+    assert open_training(folder).log().to_pandas().empty
+
+
 def test_a_single_checkpoint_has_its_log_and_says_why_no_more(command: Command, folder: Path) -> None:
     done = command("training", str(folder / "checkpoint-4"), "--json")
     assert done.returncode == 0

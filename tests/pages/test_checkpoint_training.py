@@ -113,6 +113,14 @@ def test_a_run_with_a_single_checkpoint_shows_its_log_and_says_why_no_more(folde
     assert "has a single checkpoint" in said(at.info[0].value)
 
 
+def test_the_movement_is_shown_where_no_log_can_be_read(folder: Path) -> None:
+    for place in (folder, *folder.glob("checkpoint-*")):
+        (place / "trainer_state.json").write_text("{")
+    at = page()
+    assert len(charts(at)) == 1
+    assert "the log is empty" in said(at.warning[-1].value)
+
+
 def test_without_a_run_the_page_says_what_to_put_where(models_dir: Path) -> None:
     assert "no training run in the models folder" in page().info[0].value
 

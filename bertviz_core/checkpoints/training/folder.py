@@ -201,13 +201,27 @@ def _read(run: str, folder: Path, place: str, settings: Settings) -> RunCheckpoi
         checkpoint = Checkpoint(name, source.revision, source.config, inside, read_header(inside))
     except OSError as error:
         raise CheckpointError("one of its files was deleted or is being written; look again.") from error
+    return RunCheckpoint(place or FINAL, _step(place, inside), checkpoint)
+
+
+def _step(place: str, inside: Path) -> int:
+    """Step of the checkpoint in a subfolder, or of the final model for ""; -1 if that of the final model is unknown.
+
+    Raises:
+        CheckpointError: the step of a subfolder is unknown.
+    """
     number = STEP.search(place)
     if number is not None:
-        return RunCheckpoint(place, int(number.group()), checkpoint)
-    step = saved_step(inside)
+        return int(number.group())
+    try:
+        step = saved_step(inside)
+    except CheckpointError:
+        if place:
+            raise
+        return -1
     if place and step is None:
         raise CheckpointError(f"its name has no step, and there is no global_step in a {STATE_FILE}.")
-    return RunCheckpoint(place or FINAL, -1 if step is None else step, checkpoint)
+    return -1 if step is None else step
 
 
 def _in_order(found: Sequence[RunCheckpoint]) -> tuple[tuple[RunCheckpoint, ...], list[str]]:

@@ -98,6 +98,15 @@ def test_sharded_checkpoints_in_folders_of_any_name_take_their_steps_from_name_o
     assert not holds_run(plain)  # offered in the dashboard only by the names that a trainer gives
 
 
+def test_a_damaged_state_in_the_folder_of_the_run_leaves_the_final_model_with_the_last_step(
+    folder: Path, settings: Settings
+) -> None:
+    (folder / "trainer_state.json").write_text("{")
+    run = found(folder, settings)
+    assert named(run)[-1] == (FINAL, STEPS)
+    assert not any(FINAL in each for each in run.notices)
+
+
 def test_links_to_checkpoints_are_not_followed(folder: Path, settings: Settings, tmp_path: Path) -> None:
     elsewhere = save_tiny("bert", tmp_path / "secret")
     (folder / "checkpoint-12").symlink_to(elsewhere)
