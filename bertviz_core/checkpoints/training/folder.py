@@ -67,7 +67,8 @@ def training_run(name: str, folder: Path, settings: Settings) -> TrainingRun:
     """Find the checkpoints of a run; headers are checked, no value is read.
 
     A checkpoint that cannot be read, for example since the trainer is still writing it, is left out with a sentence.
-    Its step is the number at the end of its folder's name, otherwise the global_step in its trainer_state.json.
+    The step of checkpoint-N is N. That of a folder of another name is the global_step in its trainer_state.json,
+    otherwise the number at the end of its name, which may also count epochs.
 
     Args:
         name: name of the run.
@@ -211,17 +212,19 @@ def _step(place: str, inside: Path) -> int:
         CheckpointError: the step of a subfolder is unknown.
     """
     number = STEP.search(place)
-    if number is not None:
-        return int(number.group())
+    in_name = int(number.group()) if number is not None else None if place else -1
+    if in_name is not None and TRAINER_FOLDER.fullmatch(place):
+        return in_name
     try:
-        step = saved_step(inside)
+        saved = saved_step(inside)
     except CheckpointError:
-        if place:
+        if in_name is None:
             raise
-        return -1
-    if place and step is None:
+        return in_name
+    step = in_name if saved is None else saved
+    if step is None:
         raise CheckpointError(f"its name has no step, and there is no global_step in a {STATE_FILE}.")
-    return -1 if step is None else step
+    return step
 
 
 def _in_order(found: Sequence[RunCheckpoint]) -> tuple[tuple[RunCheckpoint, ...], list[str]]:

@@ -98,6 +98,18 @@ def test_sharded_checkpoints_in_folders_of_any_name_take_their_steps_from_name_o
     assert not holds_run(plain)  # offered in the dashboard only by the names that a trainer gives
 
 
+def test_folders_numbered_by_epochs_have_the_steps_that_the_trainer_saved(
+    folder: Path, settings: Settings, tmp_path: Path
+) -> None:
+    run = tmp_path / "epochs"
+    for epoch in (1, 2, 3):
+        shutil.copytree(folder / "checkpoint-4", run / f"epoch-{epoch}")
+        write_state(run / f"epoch-{epoch}", 250 * epoch, [])
+    assert named(found(run, settings)) == [("epoch-1", 250), ("epoch-2", 500), ("epoch-3", 750)]
+    (run / "epoch-1" / "trainer_state.json").write_text("{")
+    assert named(found(run, settings))[0] == ("epoch-1", 1)
+
+
 def test_a_damaged_state_in_the_folder_of_the_run_leaves_the_final_model_with_the_last_step(
     folder: Path, settings: Settings
 ) -> None:
