@@ -77,7 +77,7 @@ class TrainingMovementResult(Result[TrainingMovement]):
         return tensors_frame(self.data)
 
     def faults(self) -> pd.DataFrame:
-        """One row per tensor of `broken`."""
+        """One row per entry of `broken`; a tensor with NaN and infinity has two."""
         return broken_frame(self.data)
 
     def _json(self) -> dict[str, Any]:

@@ -77,12 +77,17 @@ def test_text_has_the_same_numbers_and_says_the_rule(command: Command, folder: P
 def test_a_broken_tensor_is_named_with_its_step(command: Command, folder: Path) -> None:
     own = {name: value.astype(np.float32) for name, value in weights(folder / "checkpoint-6").items()}
     own["classifier.weight"][:] = np.nan
+    own["classifier.bias"][:2] = np.nan, np.inf
     save_file(own, folder / "checkpoint-6" / "model.safetensors")
-    assert "classifier.weight: NaN from step 6" in command("training", str(folder)).stdout
-    (row,) = json.loads(command("training", str(folder), "--json").stdout)["broken"]
-    assert (row["tensor"], row["step"], row["what"]) == ("classifier.weight", 6, "NaN")
+    lines = command("training", str(folder)).stdout.splitlines()
+    assert "  classifier.weight: NaN first at step 6" in lines
+    assert "  classifier.bias: NaN first at step 6, infinity first at step 6" in lines
+    assert "NaN, infinite or blown up: 2 tensors" in lines  # three faults
+    rows = json.loads(command("training", str(folder), "--json").stdout)["broken"]
+    assert ("classifier.weight", 6, "NaN") in [(row["tensor"], row["step"], row["what"]) for row in rows]
     result = open_training(folder).movement()
-    assert result.faults().to_dict("records") == [row]
+    assert result.faults().to_dict("records") == rows
+    assert len(rows) == 3
     assert result.to_json()["movement"]["from_start"][2][-1][0] is None
 
 

@@ -68,13 +68,16 @@ def test_a_checkpoint_that_is_saved_meanwhile_is_taken_at_the_next_look(folder: 
     shutil.copytree(folder / "checkpoint-8", folder / f"checkpoint-{CUT_OFF}")
     own = {name: value.astype(np.float32) for name, value in weights(folder / "checkpoint-8").items()}
     bad = own["bert.pooler.dense.bias"].copy()
-    bad[0] = np.nan
-    save_file({**own, "bert.pooler.dense.bias": bad}, folder / f"checkpoint-{CUT_OFF}" / "model.safetensors")
+    bad[:2] = np.nan, np.inf
+    own |= {"bert.pooler.dense.bias": bad, "classifier.bias": np.full_like(own["classifier.bias"], np.inf)}
+    save_file(own, folder / f"checkpoint-{CUT_OFF}" / "model.safetensors")
     at.button(key="look_again").click().run()
     assert not at.exception
     assert "left out" not in captions(at)
     assert len(charts(at)[1]["layout"]["xaxis"]["ticktext"]) == len(SAVED) + 2
-    assert "bert.pooler.dense.bias holds NaN from step 10 on" in said(at.warning[0].value)
+    warning = said(at.warning[0].value)
+    assert "bert.pooler.dense.bias holds NaN, first at step 10; 1 more is in the table." in warning
+    assert {each.label: each.value for each in at.metric}["NaN, infinite, blown up"] == "2"  # with three faults
 
 
 def test_options_change_the_map_as_in_the_library(folder: Path) -> None:

@@ -106,8 +106,12 @@ def _numbers(movement: TrainingMovement) -> None:
         st.metric("Last step", f"{int(movement.steps[-1]):,}")
         st.metric("Moved from the start", number(float(movement.whole_from_start[-1])), help="All parameters.")
         st.metric("Never moved", f"{len(movement.frozen):,}", help=f"Of {len(movement.tensors):,} tensors.")
-        broken = len({each.name for each in movement.broken})
-        st.metric("NaN, infinite, blown up", f"{broken:,}", help=BLOWN_UP)
+        st.metric("NaN, infinite, blown up", f"{_broken_count(movement):,}", help=BLOWN_UP)
+
+
+def _broken_count(movement: TrainingMovement) -> int:
+    """Number of tensors with faults; one may have several."""
+    return len({each.name for each in movement.broken})
 
 
 def _tables(movement: TrainingMovement) -> None:
@@ -115,11 +119,10 @@ def _tables(movement: TrainingMovement) -> None:
     if movement.broken:
         first = movement.broken[0]
         what = {"NaN": "holds NaN", "infinity": "holds infinity", "blew up": "blew up"}[first.what]
-        st.warning(
-            f"{escape_markdown(first.name)} {what} from step {first.step:,} on"
-            f"{f'; so do {len(movement.broken) - 1:,} more' if len(movement.broken) > 1 else ''}.",
-            icon=":material/warning:",
-        )
+        others = _broken_count(movement) - 1
+        more = f"; {others:,} more {'is' if others == 1 else 'are'} in the table" if others else ""
+        text = f"{escape_markdown(first.name)} {what}, first at step {first.step:,}{more}."
+        st.warning(text, icon=":material/warning:")
         numbers_table(broken_frame(movement), "Tensors with NaN or infinity, or that blew up")
     else:
         st.success("No tensor holds NaN or infinity, and none blew up.", icon=":material/check_circle:")
