@@ -32,6 +32,10 @@ ADVICE = (
 )
 
 
+class UnknownStepError(CheckpointError):
+    """A checkpoint can be read, but neither its name nor its trainer_state.json has a step."""
+
+
 class RunCheckpoint(NamedTuple):
     """A whole checkpoint of a run."""
 
@@ -86,11 +90,13 @@ def training_run(name: str, folder: Path, settings: Settings) -> TrainingRun:
             each = _read(name, folder, place, settings)
         except CheckpointError as error:
             refused.append(error)
-            notices.append(f"{quoted(place or FINAL)} is left out until it can be read: {error}")
+            until = "" if isinstance(error, UnknownStepError) else " until it can be read"
+            notices.append(f"{quoted(place or FINAL)} is left out{until}: {error}")
             continue
         found.append(each)
     if not found and refused:
-        raise CheckpointError(f"{quoted(name)} has no checkpoint that can be read: {refused[0]}") from refused[0]
+        what = "with a step" if isinstance(refused[0], UnknownStepError) else "that can be read"
+        raise CheckpointError(f"{quoted(name)} has no checkpoint {what}: {refused[0]}") from refused[0]
     if not found:
         raise CheckpointError(f"{quoted(name)} has no checkpoints; {ADVICE}.")
     checkpoints, same = _in_order(found)
@@ -209,7 +215,8 @@ def _step(place: str, inside: Path) -> int:
     """Step of the checkpoint in a subfolder, or of the final model for ""; -1 if that of the final model is unknown.
 
     Raises:
-        CheckpointError: the step of a subfolder is unknown.
+        UnknownStepError: neither the name of a subfolder nor its state has a step.
+        CheckpointError: its name has none, and its state cannot be read.
     """
     number = STEP.search(place)
     in_name = int(number.group()) if number is not None else None if place else -1
@@ -223,7 +230,7 @@ def _step(place: str, inside: Path) -> int:
         return in_name
     step = in_name if saved is None else saved
     if step is None:
-        raise CheckpointError(f"its name has no step, and there is no global_step in a {STATE_FILE}.")
+        raise UnknownStepError(f"its name has no step, and there is no global_step in a {STATE_FILE}.")
     return step
 
 

@@ -110,6 +110,17 @@ def test_folders_numbered_by_epochs_have_the_steps_that_the_trainer_saved(
     assert named(found(run, settings))[0] == ("epoch-1", 1)
 
 
+def test_a_checkpoint_without_a_step_is_left_out_but_not_as_one_that_cannot_be_read(
+    folder: Path, settings: Settings, tmp_path: Path
+) -> None:
+    shutil.copytree(folder / "checkpoint-4", folder / "best")
+    (folder / "best" / "trainer_state.json").unlink()
+    (notice,) = [each for each in found(folder, settings).notices if "'best'" in each]
+    assert notice.startswith("'best' is left out: its name has no step")
+    shutil.copytree(folder / "best", tmp_path / "alone" / "best")
+    assert "'alone' has no checkpoint with a step: its name has no step" in refusal(tmp_path / "alone", settings)
+
+
 def test_a_damaged_state_in_the_folder_of_the_run_leaves_the_final_model_with_the_last_step(
     folder: Path, settings: Settings
 ) -> None:
