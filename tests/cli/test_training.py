@@ -206,6 +206,20 @@ def test_what_is_done_before_a_cancellation_is_kept(folder: Path, monkeypatch: p
     assert read == ["checkpoint-8", "run"]
 
 
+def test_a_partial_movement_is_computed_only_for_those_who_show_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: list[int] = []
+
+    def recorded(run: Any, sums: Any) -> Any:
+        counts.append(len(sums))
+        return movement.training_movement(run, sums)
+
+    monkeypatch.setattr(questions, "movement_of", recorded)
+    open_training(folder).movement()
+    assert counts == [5]
+
+
 def test_an_opened_run_can_be_pickled(folder: Path) -> None:
     opened = OpenedTraining(folder, Settings.from_environment(any_folder=True))
     again = pickle.loads(pickle.dumps(opened))
