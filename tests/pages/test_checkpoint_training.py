@@ -59,6 +59,9 @@ def test_the_log_and_the_movement_are_those_of_the_files(folder: Path) -> None:
     assert shown == pytest.approx(np.linalg.norm(now - then) / np.linalg.norm(then), rel=1e-3)
     assert {each.label: each.value for each in at.metric}["Never moved"] == "16"
     assert f"'checkpoint-{CUT_OFF}' is left out until it can be read" in captions(at)
+    logged = {name for row in state_of(folder)["log_history"] for name in row} - {"step", "epoch"}
+    undrawn = len(logged) - (len(curves) - 1)  # without the row of checkpoints
+    assert f"{undrawn} more logged numbers are in the table." in captions(at)
     assert "none blew up" in at.success[0].value
 
 

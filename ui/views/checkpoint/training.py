@@ -6,7 +6,12 @@ from bertviz_core.checkpoints.training.folder import run_names
 from bertviz_core.checkpoints.training.movement import LEAST_CHECKPOINTS
 from bertviz_core.checkpoints.training.results import BLOWN_UP, TrainingMovement
 from bertviz_core.errors import CheckpointError
-from bertviz_core.figures.checkpoints.training import training_log_figure, training_movement_figure
+from bertviz_core.figures.checkpoints.training import (
+    log_panels,
+    training_log_figure,
+    training_movement_figure,
+    undrawn_text,
+)
 from bertviz_core.questions.models.checkpoints import OTHER, SCALE, SCALES
 from bertviz_core.questions.models.training import FROM, PART, training_log, training_movement
 from bertviz_core.questions.parameters import Options
@@ -72,13 +77,16 @@ def _log(opened: SharedTraining) -> None:
         st.warning(escape_markdown(notice))
     if not found.result.entries:
         return
-    figure_block(
+    below = figure_block(
         training_log_figure(found.result),
         f"training log {opened.name}",
         log_frame(found.result),
         models=[each for each, _ in found.models],
         explanation=(LOG, library_lines(training_log, opened, Options())),
     )
+    undrawn = undrawn_text(found.result, log_panels(found.result.metrics))
+    if undrawn:
+        below.caption(f"{undrawn}.")
 
 
 def _movement(opened: SharedTraining, options: Options, logarithmic: bool) -> None:
