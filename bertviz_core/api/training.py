@@ -112,7 +112,7 @@ class Training:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Checkpoints that are left out or missing, one sentence each."""
+        """Checkpoints that are left out, missing or in another number format, one sentence each."""
         return self._opened.run.notices
 
     @checked

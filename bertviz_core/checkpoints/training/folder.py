@@ -58,7 +58,7 @@ class TrainingRun:
     checkpoints: tuple[RunCheckpoint, ...]
     """Whole checkpoints of one model, by step; the final model last."""
     notices: tuple[str, ...]
-    """Checkpoints that are left out or missing, one sentence each."""
+    """Checkpoints that are left out, missing or in another number format, one sentence each."""
 
     @property
     def state_places(self) -> tuple[tuple[str, Path], ...]:
@@ -101,7 +101,9 @@ def training_run(name: str, folder: Path, settings: Settings) -> TrainingRun:
         raise CheckpointError(f"{quoted(name)} has no checkpoints; {ADVICE}.")
     checkpoints, same = _in_order(found)
     _require_one_model(name, checkpoints)
-    return TrainingRun(name, folder, checkpoints, (*notices, *same, *_missing_steps(checkpoints)))
+    return TrainingRun(
+        name, folder, checkpoints, (*notices, *same, *_missing_steps(checkpoints), *_formats(checkpoints))
+    )
 
 
 def holds_run(folder: Path) -> bool:
@@ -270,6 +272,30 @@ def _require_one_model(run: str, checkpoints: Sequence[RunCheckpoint]) -> None:
 
 def _shape(shape: tuple[int, ...] | None) -> str:
     return "missing" if shape is None else str(shape)
+
+
+def _formats(checkpoints: Sequence[RunCheckpoint]) -> list[str]:
+    """A sentence where a tensor is stored in different number formats, since this shows as movement."""
+    stored: dict[str, set[str]] = {}
+    for each in checkpoints:
+        for tensor in each.checkpoint.header.tensors:
+            stored.setdefault(tensor.name, set()).add(tensor.dtype)
+    differing = {name for name, formats in stored.items() if len(formats) > 1}
+    if not differing:
+        return []
+    by_format: dict[str, list[str]] = {}
+    for each in checkpoints:
+        own = {tensor.dtype for tensor in each.checkpoint.header.tensors if tensor.name in differing}
+        by_format.setdefault(" and ".join(sorted(own)), []).append(each.name)
+    named = [
+        f"{quoted(names[0])}{f' and {len(names) - 1:,} more' if len(names) > 1 else ''} in {formats}"
+        for formats, names in by_format.items()
+    ]
+    return [
+        f"The checkpoints are stored in different number formats ({', '.join(named)}): between two formats "
+        "numbers also differ by rounding, which is shown as movement, so a tensor that was never trained may look "
+        "as if it moved."
+    ]
 
 
 def _missing_steps(checkpoints: Sequence[RunCheckpoint]) -> list[str]:

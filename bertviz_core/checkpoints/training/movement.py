@@ -187,11 +187,11 @@ def indices_by_place(tensors: Sequence[TensorLocation], places: Sequence[str], p
         Place -> indices of its tensors that belong to the part; places without any are left out.
     """
     wanted = ATTENTION_PARTS if part == "attention" else (part.replace("-", "_").replace(" ", "_"),)
-    found: dict[str, list[int]] = {}
+    groups: dict[str, list[int]] = {}
     for index, (each, place) in enumerate(zip(tensors, places, strict=True)):
         if part == ALL_PARTS or (each.layer is not None and each.part in wanted):
-            found.setdefault(place, []).append(index)
-    return found
+            groups.setdefault(place, []).append(index)
+    return groups
 
 
 def _grouped(

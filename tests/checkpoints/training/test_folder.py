@@ -5,7 +5,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from safetensors.numpy import save_file
+from safetensors.torch import save_file as save_torch
 
 from bertviz_core.checkpoints.training.folder import TrainingRun, files_stamp, holds_run, training_run
 from bertviz_core.checkpoints.training.results import FINAL
@@ -153,6 +155,18 @@ def test_checkpoints_saved_by_epochs_miss_none_whatever_save_steps_the_trainer_w
         shutil.copytree(folder / "checkpoint-4", place)
         write_state(place, step, [], save_steps=500)  # the default of transformers, also with save_strategy="epoch"
     assert found(tmp_path / "epochs", settings).notices == ()
+
+
+def test_a_final_model_in_another_format_is_named_since_rounding_shows_as_movement(
+    folder: Path, settings: Settings
+) -> None:
+    shutil.rmtree(folder / f"checkpoint-{CUT_OFF}")
+    assert found(folder, settings).notices == ()
+    own = {name: torch.from_numpy(value).bfloat16() for name, value in weights(folder).items()}
+    save_torch(own, folder / "model.safetensors")
+    (notice,) = found(folder, settings).notices
+    assert "('checkpoint-2' and 3 more in float32, 'final model' in bfloat16)" in notice
+    assert "differ by rounding" in notice
 
 
 def test_two_checkpoints_of_one_step_are_one(folder: Path, settings: Settings) -> None:
