@@ -77,7 +77,7 @@ class TrainingMovementResult(Result[TrainingMovement]):
         return tensors_frame(self.data)
 
     def faults(self) -> pd.DataFrame:
-        """One row per tensor of `broken`."""
+        """One row per entry of `broken`; a tensor with NaN and infinity has two."""
         return broken_frame(self.data)
 
     def _json(self) -> dict[str, Any]:
@@ -112,15 +112,17 @@ class Training:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Checkpoints that are left out or missing, one sentence each."""
+        """Checkpoints that are left out, missing or in another number format, one sentence each."""
         return self._opened.run.notices
 
     @checked
     def log(self) -> TrainingLogResult:
         """Return what the trainer logged (loss, learning rate, every number of an evaluation), by step.
 
+        The log is empty, and its notices say why, where no trainer_state.json can be read.
+
         Raises:
-            BertvizError: the newest trainer_state.json cannot be read.
+            BertvizError: there is no checkpoint that can be read any more.
         """
         with quietly():
             log = training_log(self._opened, Options()).result

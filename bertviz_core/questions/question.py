@@ -73,6 +73,11 @@ class Silent:
 SILENT = Silent()
 
 
+def shows_answers(job: AnswerJob[Any]) -> bool:
+    """Whether a job does something with intermediate answers; they need not be computed for one that ignores them."""
+    return getattr(type(job), "show", None) is not Silent.show
+
+
 class PartOfJob(Silent):
     """A job for a part of the work: its progress is reported as progress of the whole."""
 

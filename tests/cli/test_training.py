@@ -77,13 +77,30 @@ def test_text_has_the_same_numbers_and_says_the_rule(command: Command, folder: P
 def test_a_broken_tensor_is_named_with_its_step(command: Command, folder: Path) -> None:
     own = {name: value.astype(np.float32) for name, value in weights(folder / "checkpoint-6").items()}
     own["classifier.weight"][:] = np.nan
+    own["classifier.bias"][:2] = np.nan, np.inf
     save_file(own, folder / "checkpoint-6" / "model.safetensors")
-    assert "classifier.weight: NaN from step 6" in command("training", str(folder)).stdout
-    (row,) = json.loads(command("training", str(folder), "--json").stdout)["broken"]
-    assert (row["tensor"], row["step"], row["what"]) == ("classifier.weight", 6, "NaN")
+    lines = command("training", str(folder)).stdout.splitlines()
+    assert "  classifier.weight: NaN first at step 6" in lines
+    assert "  classifier.bias: NaN first at step 6, infinity first at step 6" in lines
+    assert "NaN, infinite or blown up: 2 tensors" in lines  # three faults
+    rows = json.loads(command("training", str(folder), "--json").stdout)["broken"]
+    assert ("classifier.weight", 6, "NaN") in [(row["tensor"], row["step"], row["what"]) for row in rows]
     result = open_training(folder).movement()
-    assert result.faults().to_dict("records") == [row]
+    assert result.faults().to_dict("records") == rows
+    assert len(rows) == 3
     assert result.to_json()["movement"]["from_start"][2][-1][0] is None
+
+
+def test_the_movement_is_shown_where_no_log_can_be_read(command: Command, folder: Path) -> None:
+    for place in (folder, *folder.glob("checkpoint-*")):
+        (place / "trainer_state.json").write_text("{")
+    done = command("training", str(folder), "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["log"] == []
+    assert len(found["movement"]["from_start"]) == len(SAVED) + 1
+    assert "the log is empty" in done.stderr
+    assert open_training(folder).log().to_pandas().empty
 
 
 def test_a_single_checkpoint_has_its_log_and_says_why_no_more(command: Command, folder: Path) -> None:
@@ -187,6 +204,20 @@ def test_what_is_done_before_a_cancellation_is_kept(folder: Path, monkeypatch: p
     monkeypatch.setattr(questions, "checkpoint_sums", counted)
     training_movement(opened, Options())
     assert read == ["checkpoint-8", "run"]
+
+
+def test_a_partial_movement_is_computed_only_for_those_who_show_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: list[int] = []
+
+    def recorded(run: Any, sums: Any) -> Any:
+        counts.append(len(sums))
+        return movement.training_movement(run, sums)
+
+    monkeypatch.setattr(questions, "movement_of", recorded)
+    open_training(folder).movement()
+    assert counts == [5]
 
 
 def test_an_opened_run_can_be_pickled(folder: Path) -> None:

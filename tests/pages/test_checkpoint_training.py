@@ -59,6 +59,9 @@ def test_the_log_and_the_movement_are_those_of_the_files(folder: Path) -> None:
     assert shown == pytest.approx(np.linalg.norm(now - then) / np.linalg.norm(then), rel=1e-3)
     assert {each.label: each.value for each in at.metric}["Never moved"] == "16"
     assert f"'checkpoint-{CUT_OFF}' is left out until it can be read" in captions(at)
+    logged = {name for row in state_of(folder)["log_history"] for name in row} - {"step", "epoch"}
+    undrawn = len(logged) - (len(curves) - 1)  # without the row of checkpoints
+    assert f"{undrawn} more logged numbers are in the table." in captions(at)
     assert "none blew up" in at.success[0].value
 
 
@@ -68,13 +71,16 @@ def test_a_checkpoint_that_is_saved_meanwhile_is_taken_at_the_next_look(folder: 
     shutil.copytree(folder / "checkpoint-8", folder / f"checkpoint-{CUT_OFF}")
     own = {name: value.astype(np.float32) for name, value in weights(folder / "checkpoint-8").items()}
     bad = own["bert.pooler.dense.bias"].copy()
-    bad[0] = np.nan
-    save_file({**own, "bert.pooler.dense.bias": bad}, folder / f"checkpoint-{CUT_OFF}" / "model.safetensors")
+    bad[:2] = np.nan, np.inf
+    own |= {"bert.pooler.dense.bias": bad, "classifier.bias": np.full_like(own["classifier.bias"], np.inf)}
+    save_file(own, folder / f"checkpoint-{CUT_OFF}" / "model.safetensors")
     at.button(key="look_again").click().run()
     assert not at.exception
     assert "left out" not in captions(at)
     assert len(charts(at)[1]["layout"]["xaxis"]["ticktext"]) == len(SAVED) + 2
-    assert "bert.pooler.dense.bias holds NaN from step 10 on" in said(at.warning[0].value)
+    warning = said(at.warning[0].value)
+    assert "bert.pooler.dense.bias holds NaN, first at step 10; 1 more is in the table." in warning
+    assert {each.label: each.value for each in at.metric}["NaN, infinite, blown up"] == "2"  # with three faults
 
 
 def test_options_change_the_map_as_in_the_library(folder: Path) -> None:
@@ -111,6 +117,14 @@ def test_a_run_with_a_single_checkpoint_shows_its_log_and_says_why_no_more(folde
     at = page()
     assert len(charts(at)) == 1
     assert "has a single checkpoint" in said(at.info[0].value)
+
+
+def test_the_movement_is_shown_where_no_log_can_be_read(folder: Path) -> None:
+    for place in (folder, *folder.glob("checkpoint-*")):
+        (place / "trainer_state.json").write_text("{")
+    at = page()
+    assert len(charts(at)) == 1
+    assert "the log is empty" in said(at.warning[-1].value)
 
 
 def test_without_a_run_the_page_says_what_to_put_where(models_dir: Path) -> None:

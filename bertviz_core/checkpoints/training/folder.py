@@ -24,10 +24,16 @@ STEP = re.compile(r"(?<!\d)\d{1,15}$")
 """A step at the end of a folder's name."""
 WEIGHTS = (SINGLE_FILE, INDEX_FILE, "pytorch_model.bin", "pytorch_model.bin.index.json")
 MAX_CHECKPOINTS, MAX_ENTRIES = 1_000, 100_000
+LEAST_STEPS = 3
+"""Number of checkpoints below which nothing is said about missing ones."""
 ADVICE = (
     "give the folder that a trainer writes to: it has folders such as checkpoint-500, each with config.json and "
     "model.safetensors"
 )
+
+
+class UnknownStepError(CheckpointError):
+    """A checkpoint can be read, but neither its name nor its trainer_state.json has a step."""
 
 
 class RunCheckpoint(NamedTuple):
@@ -52,7 +58,7 @@ class TrainingRun:
     checkpoints: tuple[RunCheckpoint, ...]
     """Whole checkpoints of one model, by step; the final model last."""
     notices: tuple[str, ...]
-    """Checkpoints that are left out or missing, one sentence each."""
+    """Checkpoints that are left out, missing or in another number format, one sentence each."""
 
     @property
     def state_places(self) -> tuple[tuple[str, Path], ...]:
@@ -65,7 +71,8 @@ def training_run(name: str, folder: Path, settings: Settings) -> TrainingRun:
     """Find the checkpoints of a run; headers are checked, no value is read.
 
     A checkpoint that cannot be read, for example since the trainer is still writing it, is left out with a sentence.
-    Its step is the number at the end of its folder's name, otherwise the global_step in its trainer_state.json.
+    The step of checkpoint-N is N. That of a folder of another name is the global_step in its trainer_state.json,
+    otherwise the number at the end of its name, which may also count epochs.
 
     Args:
         name: name of the run.
@@ -83,16 +90,20 @@ def training_run(name: str, folder: Path, settings: Settings) -> TrainingRun:
             each = _read(name, folder, place, settings)
         except CheckpointError as error:
             refused.append(error)
-            notices.append(f"{quoted(place or FINAL)} is left out until it can be read: {error}")
+            until = "" if isinstance(error, UnknownStepError) else " until it can be read"
+            notices.append(f"{quoted(place or FINAL)} is left out{until}: {error}")
             continue
         found.append(each)
     if not found and refused:
-        raise CheckpointError(f"{quoted(name)} has no checkpoint that can be read: {refused[0]}") from refused[0]
+        what = "with a step" if isinstance(refused[0], UnknownStepError) else "that can be read"
+        raise CheckpointError(f"{quoted(name)} has no checkpoint {what}: {refused[0]}") from refused[0]
     if not found:
         raise CheckpointError(f"{quoted(name)} has no checkpoints; {ADVICE}.")
     checkpoints, same = _in_order(found)
     _require_one_model(name, checkpoints)
-    return TrainingRun(name, folder, checkpoints, (*notices, *same, *_missing_steps(checkpoints)))
+    return TrainingRun(
+        name, folder, checkpoints, (*notices, *same, *_missing_steps(checkpoints), *_formats(checkpoints))
+    )
 
 
 def holds_run(folder: Path) -> bool:
@@ -190,19 +201,39 @@ def _read(run: str, folder: Path, place: str, settings: Settings) -> RunCheckpoi
     """Open one checkpoint.
 
     Raises:
-        CheckpointError: it is not whole, or in a format that is not read.
+        CheckpointError: it is not whole, in a format that is not read, or deleted meanwhile.
     """
     inside = folder / place
     name = f"{run}/{place}" if place else run
-    source = folder_source(name, inside, settings)
-    checkpoint = Checkpoint(name, source.revision, source.config, inside, read_header(inside))
+    try:
+        source = folder_source(name, inside, settings)
+        checkpoint = Checkpoint(name, source.revision, source.config, inside, read_header(inside))
+    except OSError as error:
+        raise CheckpointError("one of its files was deleted or is being written; look again.") from error
+    return RunCheckpoint(place or FINAL, _step(place, inside), checkpoint)
+
+
+def _step(place: str, inside: Path) -> int:
+    """Step of the checkpoint in a subfolder, or of the final model for ""; -1 if that of the final model is unknown.
+
+    Raises:
+        UnknownStepError: neither the name of a subfolder nor its state has a step.
+        CheckpointError: its name has none, and its state cannot be read.
+    """
     number = STEP.search(place)
-    if number is not None:
-        return RunCheckpoint(place, int(number.group()), checkpoint)
-    step = saved_step(inside)
-    if place and step is None:
-        raise CheckpointError(f"its name has no step, and there is no global_step in a {STATE_FILE}.")
-    return RunCheckpoint(place or FINAL, -1 if step is None else step, checkpoint)
+    in_name = int(number.group()) if number is not None else None if place else -1
+    if in_name is not None and TRAINER_FOLDER.fullmatch(place):
+        return in_name
+    try:
+        saved = saved_step(inside)
+    except CheckpointError:
+        if in_name is None:
+            raise
+        return in_name
+    step = in_name if saved is None else saved
+    if step is None:
+        raise UnknownStepError(f"its name has no step, and there is no global_step in a {STATE_FILE}.")
+    return step
 
 
 def _in_order(found: Sequence[RunCheckpoint]) -> tuple[tuple[RunCheckpoint, ...], list[str]]:
@@ -243,16 +274,40 @@ def _shape(shape: tuple[int, ...] | None) -> str:
     return "missing" if shape is None else str(shape)
 
 
+def _formats(checkpoints: Sequence[RunCheckpoint]) -> list[str]:
+    """A sentence where a tensor is stored in different number formats, since this shows as movement."""
+    stored: dict[str, set[str]] = {}
+    for each in checkpoints:
+        for tensor in each.checkpoint.header.tensors:
+            stored.setdefault(tensor.name, set()).add(tensor.dtype)
+    differing = {name for name, formats in stored.items() if len(formats) > 1}
+    if not differing:
+        return []
+    by_format: dict[str, list[str]] = {}
+    for each in checkpoints:
+        own = {tensor.dtype for tensor in each.checkpoint.header.tensors if tensor.name in differing}
+        by_format.setdefault(" and ".join(sorted(own)), []).append(each.name)
+    named = [
+        f"{quoted(names[0])}{f' and {len(names) - 1:,} more' if len(names) > 1 else ''} in {formats}"
+        for formats, names in by_format.items()
+    ]
+    return [
+        f"The checkpoints are stored in different number formats ({', '.join(named)}): between two formats "
+        "numbers also differ by rounding, which is shown as movement, so a tensor that was never trained may look "
+        "as if it moved."
+    ]
+
+
 def _missing_steps(checkpoints: Sequence[RunCheckpoint]) -> list[str]:
-    """A sentence for steps at which a checkpoint was saved, judged by the distance of the others, and is missing."""
-    numbered = [each for each in checkpoints if each.name != FINAL]
-    steps = [each.step for each in numbered if each.step > 0]
-    if not steps:
+    """A sentence for steps between two checkpoints at which one was saved, judged by the distance of the others."""
+    numbered = [each for each in checkpoints if each.name != FINAL and each.step > 0]
+    steps = [each.step for each in numbered]
+    if len(steps) < LEAST_STEPS:
         return []
     distance = _distance(numbered, steps)
     if not distance:
         return []
-    wanted = range(distance, steps[-1], distance)
+    wanted = range(steps[0], steps[-1], distance)
     if len(wanted) > MAX_CHECKPOINTS:
         return []
     missing = sorted(set(wanted) - set(steps))
@@ -264,15 +319,17 @@ def _missing_steps(checkpoints: Sequence[RunCheckpoint]) -> list[str]:
 
 
 def _distance(numbered: Sequence[RunCheckpoint], steps: Sequence[int]) -> int:
-    """Steps between two checkpoints: as the trainer saved it, otherwise the most frequent; 0 if the steps do not fit.
+    """Steps between two checkpoints, where it occurs between two of them; 0 if there is none that the steps fit.
 
-    The last one is not counted: a trainer also saves at the end, whatever the distance.
+    This is the save_steps of the trainer, otherwise the most frequent distance. The save_steps alone proves nothing,
+    since transformers writes its default also where checkpoints are saved by epochs. The first distance is from step
+    0. The last is not counted: a trainer also saves at the end, whatever the distance.
     """
     try:
         saved = read_state(numbered[-1].checkpoint.folder).save_steps or 0
     except CheckpointError:
         saved = 0
     apart = [later - earlier for earlier, later in pairwise((0, *steps[:-1]))]
-    usual, times = Counter(apart).most_common(1)[0] if apart else (0, 0)
-    likely = usual if 2 * times > len(apart) > 1 else 0
-    return next((each for each in (saved, likely) if each and all(step % each == 0 for step in steps[:-1])), 0)
+    usual, times = Counter(apart).most_common(1)[0]
+    likely = (saved if saved in apart else 0, usual if 2 * times > len(apart) else 0)
+    return next((each for each in likely if each and all(step % each == 0 for step in steps[:-1])), 0)

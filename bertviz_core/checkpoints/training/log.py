@@ -12,10 +12,16 @@ import numpy as np
 
 from bertviz_core.checkpoints.training.results import LogEntry, TrainingLog
 from bertviz_core.errors import CheckpointError
-from bertviz_core.isolation.regular_files import CONFIG_NBYTES, MAX_VALUES, parsed_json, present, read_file
+from bertviz_core.isolation.regular_files import parsed_json, present, read_file
 from bertviz_core.text import quoted
 
 STATE_FILE = "trainer_state.json"
+STATE_NBYTES = 64 * 1024**2
+"""Maximum size of a trainer_state.json."""
+STATE_VALUES = 5_000_000
+"""Maximum number of values in it; sufficient for half a million entries of the log."""
+MOST_REFUSED = 5
+"""Number of states that cannot be read after which no older one is tried."""
 MAX_STEP = 10**15
 MAX_METRICS, MAX_METRIC_CHARACTERS = 200, 100
 NOT_METRICS = ("step", "epoch")
@@ -38,7 +44,7 @@ def read_state(folder: Path) -> TrainerState:
     Raises:
         CheckpointError: it cannot be read, is too large, or is not such a state.
     """
-    state = parsed_json(STATE_FILE, read_file(folder, STATE_FILE, CONFIG_NBYTES), MAX_VALUES)
+    state = parsed_json(STATE_FILE, read_file(folder, STATE_FILE, STATE_NBYTES), STATE_VALUES)
     history = state.get("log_history", []) if isinstance(state, dict) else None
     if not isinstance(history, list):
         raise CheckpointError(f"{STATE_FILE} is in another format: expected an object with a list log_history.")
@@ -61,27 +67,22 @@ def newest_state(places: Sequence[tuple[str, Path]]) -> tuple[str, TrainerState 
         places: names and folders of the checkpoints, the newest first; a folder with "" is the run's own.
 
     Returns:
-        The name of its place, the state (None if there is none), and a sentence for each file that is left out.
-
-    Raises:
-        CheckpointError: there are such files, and none can be read.
+        The name of its place, the state (None if none can be read), and a sentence for each file that is left out.
     """
     found: tuple[str, TrainerState] | None = None
-    refused: list[CheckpointError] = []
-    left_out = []
+    left_out: list[str] = []
     for name, folder in places:
-        if not present(folder, STATE_FILE) or (found is not None and name):
+        if name and (found is not None or len(left_out) >= MOST_REFUSED):
+            continue
+        if not present(folder, STATE_FILE):
             continue
         try:
             state = read_state(folder)
         except CheckpointError as error:
-            refused.append(error)
             left_out.append(f"The log in {quoted(name or 'the folder')} is left out: {error}")
             continue
         if found is None or (state.step or 0) >= (found[1].step or 0):
             found = name, state
-    if found is None and refused:
-        raise refused[0]
     name, newest = found or ("", None)
     return name, newest, tuple(left_out)
 
@@ -89,22 +90,20 @@ def newest_state(places: Sequence[tuple[str, Path]]) -> tuple[str, TrainerState 
 def log_of(
     run: str, checkpoints: Sequence[str], steps: Sequence[int], places: Sequence[tuple[str, Path]]
 ) -> TrainingLog:
-    """Read the log of a run from its newest trainer_state.json; empty if there is none.
+    """Read the log of a run from its newest trainer_state.json; empty with a notice if none can be read.
 
     Args:
         run: name of the folder.
         checkpoints: names of its checkpoints.
         steps: their steps.
         places: where a state may be, as for newest_state.
-
-    Raises:
-        CheckpointError: there are such files, and none can be read.
     """
     name, state, left_out = newest_state(places)
     at = np.array(steps, dtype=np.int64)
     if state is None:
-        nothing = f"No {STATE_FILE} is in the folder, so there is no log; transformers.Trainer writes it."
-        return TrainingLog(run, "", (), (), tuple(checkpoints), at, (nothing,))
+        none = f"No {STATE_FILE} is in the folder, so there is no log; transformers.Trainer writes it."
+        nothing = f"No {STATE_FILE} could be read, so the log is empty." if left_out else none
+        return TrainingLog(run, "", (), (), tuple(checkpoints), at, (*left_out, nothing))
     entries = sorted((entry for each in state.history if (entry := _entry(each))), key=lambda entry: entry.step)
     notices = [*left_out]
     if len(entries) < len(state.history):

@@ -1,6 +1,6 @@
 """Compute how far the weights moved in a training run, in pieces: at most three of them are in memory."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -10,6 +10,7 @@ from bertviz_core.checkpoints.tensor_map import locations
 from bertviz_core.checkpoints.tensor_statistics import dot, standard_deviations
 from bertviz_core.checkpoints.training.folder import RunCheckpoint, TrainingRun
 from bertviz_core.checkpoints.training.results import (
+    ALL_PARTS,
     GROWTH,
     MOVED_PARTS,
     BrokenTensor,
@@ -123,7 +124,7 @@ def training_movement(run: TrainingRun, sums: Sequence[CheckpointSums]) -> Train
     before = np.concatenate([squares[:1], squares[:-1]])
     start = np.broadcast_to(squares[0], squares.shape)
     names = tuple(dict.fromkeys(places))
-    groups = [_groups(tensors, places, part) for part in MOVED_PARTS]
+    groups = [indices_by_place(tensors, places, part) for part in MOVED_PARTS]
     by_place = [
         np.stack([_grouped(moved, then, group, names) for group in groups], axis=-1)
         for moved, then in ((from_start, start), (from_before, before))
@@ -174,27 +175,35 @@ def _places(tensors: Sequence[TensorLocation]) -> tuple[str, ...]:
     )
 
 
-def _groups(tensors: Sequence[TensorLocation], places: Sequence[str], part: str) -> list[str]:
-    """Place of each tensor that belongs to a part; "" for the others."""
-    if part == MOVED_PARTS[0]:
-        return list(places)
+def indices_by_place(tensors: Sequence[TensorLocation], places: Sequence[str], part: str) -> dict[str, list[int]]:
+    """Group the tensors of a part by place, in one pass.
+
+    Args:
+        tensors: the tensors.
+        places: place of each tensor.
+        part: one of MOVED_PARTS; all but the first are parts of layers.
+
+    Returns:
+        Place -> indices of its tensors that belong to the part; places without any are left out.
+    """
     wanted = ATTENTION_PARTS if part == "attention" else (part.replace("-", "_").replace(" ", "_"),)
-    return [
-        place if each.layer is not None and each.part in wanted else ""
-        for each, place in zip(tensors, places, strict=True)
-    ]
+    groups: dict[str, list[int]] = {}
+    for index, (each, place) in enumerate(zip(tensors, places, strict=True)):
+        if part == ALL_PARTS or (each.layer is not None and each.part in wanted):
+            groups.setdefault(place, []).append(index)
+    return groups
 
 
 def _grouped(
     moved: Float[np.ndarray, "checkpoints tensors"],
     then: Float[np.ndarray, "checkpoints tensors"],
-    group: Sequence[str],
+    group: Mapping[str, Sequence[int]],
     names: Sequence[str],
 ) -> Float[np.ndarray, "checkpoints places"]:
     """Movement of all values of each place; NaN for a place without a tensor of the group."""
     found = np.full((len(moved), len(names)), np.nan)
     for column, name in enumerate(names):
-        inside = [index for index, each in enumerate(group) if each == name]
+        inside = group.get(name)
         if inside:
             found[:, column] = _ratio(moved[:, inside].sum(axis=1), then[:, inside].sum(axis=1))
     return found

@@ -57,6 +57,12 @@ def log_panels(metrics: Sequence[str]) -> tuple[LogPanel, ...]:
     return tuple(panels[:MOST_PANELS])
 
 
+def undrawn_text(log: TrainingLog, panels: Sequence[LogPanel]) -> str:
+    """How many logged numbers have no curve and are in the table alone; "" if there are none."""
+    count = len(log.metrics) - sum(len(panel.metrics) for panel in panels)
+    return f"{counted(count, 'more logged number')} {'is' if count == 1 else 'are'} in the table" if count else ""
+
+
 def log_curves(log: TrainingLog, panels: Sequence[LogPanel], title: str, theme: Theme) -> go.Figure:
     """Draw a plot for each group of logged numbers above a row of checkpoints, over the steps of the optimizer."""
     inside = PANEL_HEIGHT * len(panels) + MARKS_HEIGHT + BETWEEN * len(panels)
@@ -189,7 +195,9 @@ def training_log_figure(training_log: TrainingLog) -> FigureSpec:
     title = f"Training log — {training_log.run}"
     measured = ", ".join(panel.title for panel in panels) or "no numbers"
     alt = f"{title}: {measured} over the steps, {counted(len(training_log.steps), 'checkpoint')} marked"
-    return FigureSpec(title, alt, partial(log_curves, training_log, panels, title))
+    undrawn = undrawn_text(training_log, panels)
+    caption = f"{title}; {undrawn}" if undrawn else ""
+    return FigureSpec(title, alt, partial(log_curves, training_log, panels, title), caption)
 
 
 @figure("training-movement", "checkpoint_training_movement", "how far each layer moved by each checkpoint of a run")

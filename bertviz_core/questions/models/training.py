@@ -17,7 +17,7 @@ from bertviz_core.questions.byte_cache import ByteCache
 from bertviz_core.questions.models.checkpoints import SCALE, SCALES
 from bertviz_core.questions.opened import ANSWERS_NBYTES, Store
 from bertviz_core.questions.parameters import Options, choice
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question, shows_answers
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
@@ -125,9 +125,10 @@ def training_movement(
     run = opened.run
     require_two(run)
     sums: list[CheckpointSums] = []
+    shown = shows_answers(job)
     for place in range(len(run.checkpoints)):
         sums.append(_sums(opened, run, place, job))
-        if 1 < len(sums) < len(run.checkpoints):
+        if shown and 1 < len(sums) < len(run.checkpoints):
             job.show(_answer(run, sums, options))
         job(len(sums), len(run.checkpoints))
     return _answer(run, sums, options)

@@ -55,7 +55,7 @@ def frozen_frame(movement: TrainingMovement) -> pd.DataFrame:
 
 
 def broken_frame(movement: TrainingMovement) -> pd.DataFrame:
-    """One row per tensor with NaN or infinity or that blew up, and the first checkpoint where this is so."""
+    """One row per tensor and fault (NaN, infinity, blew up), and the first checkpoint where this is so."""
     rows = [(each.name, each.place, each.what, each.step, each.checkpoint, each.numel) for each in movement.broken]
     return pd.DataFrame(rows, columns=list(BROKEN)).astype(BROKEN)
 
@@ -139,9 +139,17 @@ def movement_lines(movement: TrainingMovement) -> list[str]:
     lines += ["", f"never moved: {counted(len(movement.frozen), 'tensor')}"]
     lines += [f"  {_name(name)}" for name in movement.frozen[:MAX_ROWS]]
     lines += [f"  ... and {len(movement.frozen) - MAX_ROWS:,} more"] if len(movement.frozen) > MAX_ROWS else []
-    lines += ["", f"NaN, infinite or blown up: {counted(len(movement.broken), 'tensor')}"]
-    lines += [f"  {_name(each.name)}: {each.what} from step {each.step:,}" for each in movement.broken[:MAX_ROWS]]
-    return lines
+    return [*lines, *_broken_lines(movement)]
+
+
+def _broken_lines(movement: TrainingMovement) -> list[str]:
+    """One line per tensor with NaN or infinity or that blew up, with the first step of each fault."""
+    faults: dict[str, list[str]] = {}
+    for each in movement.broken:
+        faults.setdefault(each.name, []).append(f"{each.what} first at step {each.step:,}")
+    lines = ["", f"NaN, infinite or blown up: {counted(len(faults), 'tensor')}"]
+    lines += [f"  {_name(name)}: {', '.join(found)}" for name, found in list(faults.items())[:MAX_ROWS]]
+    return [*lines, f"  ... and {len(faults) - MAX_ROWS:,} more"] if len(faults) > MAX_ROWS else lines
 
 
 def _both(movement: TrainingMovement) -> tuple[Any, Any]:

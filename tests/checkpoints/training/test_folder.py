@@ -5,14 +5,16 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from safetensors.numpy import save_file
+from safetensors.torch import save_file as save_torch
 
 from bertviz_core.checkpoints.training.folder import TrainingRun, files_stamp, holds_run, training_run
 from bertviz_core.checkpoints.training.results import FINAL
 from bertviz_core.errors import CheckpointError
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import save_tiny
-from tests.helpers.training_runs import CUT_OFF, SAVED, STEPS, save_run, weights
+from tests.helpers.training_runs import CUT_OFF, SAVED, STEPS, save_run, weights, write_state
 
 
 @pytest.fixture
@@ -60,6 +62,24 @@ def test_a_checkpoint_without_a_config_or_weights_yet_is_left_out(folder: Path, 
     assert len([each for each in run.notices if "is left out until it can be read" in each]) == 2
 
 
+def test_a_checkpoint_that_the_trainer_deletes_while_it_is_read_is_left_out(
+    folder: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_file = Path.is_file
+
+    def deleted_afterwards(path: Path) -> bool:
+        was = is_file(path)
+        if path.parent.name == "checkpoint-4":
+            shutil.rmtree(path.parent, ignore_errors=True)
+        return was
+
+    monkeypatch.setattr(Path, "is_file", deleted_afterwards)
+    run = found(folder, settings)
+    assert [step for _, step in named(run)] == [2, 6, 8, 8]
+    (notice,) = [each for each in run.notices if "'checkpoint-4'" in each]
+    assert "one of its files was deleted or is being written" in notice
+
+
 def test_sharded_checkpoints_in_folders_of_any_name_take_their_steps_from_name_or_state(
     folder: Path, settings: Settings, tmp_path: Path
 ) -> None:
@@ -80,6 +100,38 @@ def test_sharded_checkpoints_in_folders_of_any_name_take_their_steps_from_name_o
     assert not holds_run(plain)  # offered in the dashboard only by the names that a trainer gives
 
 
+def test_folders_numbered_by_epochs_have_the_steps_that_the_trainer_saved(
+    folder: Path, settings: Settings, tmp_path: Path
+) -> None:
+    run = tmp_path / "epochs"
+    for epoch in (1, 2, 3):
+        shutil.copytree(folder / "checkpoint-4", run / f"epoch-{epoch}")
+        write_state(run / f"epoch-{epoch}", 250 * epoch, [])
+    assert named(found(run, settings)) == [("epoch-1", 250), ("epoch-2", 500), ("epoch-3", 750)]
+    (run / "epoch-1" / "trainer_state.json").write_text("{")
+    assert named(found(run, settings))[0] == ("epoch-1", 1)
+
+
+def test_a_checkpoint_without_a_step_is_left_out_but_not_as_one_that_cannot_be_read(
+    folder: Path, settings: Settings, tmp_path: Path
+) -> None:
+    shutil.copytree(folder / "checkpoint-4", folder / "best")
+    (folder / "best" / "trainer_state.json").unlink()
+    (notice,) = [each for each in found(folder, settings).notices if "'best'" in each]
+    assert notice.startswith("'best' is left out: its name has no step")
+    shutil.copytree(folder / "best", tmp_path / "alone" / "best")
+    assert "'alone' has no checkpoint with a step: its name has no step" in refusal(tmp_path / "alone", settings)
+
+
+def test_a_damaged_state_in_the_folder_of_the_run_leaves_the_final_model_with_the_last_step(
+    folder: Path, settings: Settings
+) -> None:
+    (folder / "trainer_state.json").write_text("{")
+    run = found(folder, settings)
+    assert named(run)[-1] == (FINAL, STEPS)
+    assert not any(FINAL in each for each in run.notices)
+
+
 def test_links_to_checkpoints_are_not_followed(folder: Path, settings: Settings, tmp_path: Path) -> None:
     elsewhere = save_tiny("bert", tmp_path / "secret")
     (folder / "checkpoint-12").symlink_to(elsewhere)
@@ -90,6 +142,31 @@ def test_a_missing_step_is_known_by_the_distance_of_the_others(folder: Path, set
     shutil.rmtree(folder / "checkpoint-4")
     (notice,) = [each for each in found(folder, settings).notices if "missing" in each]
     assert notice.startswith("Checkpoints of the steps 4 are missing (others are saved every 2 steps)")
+
+
+@pytest.mark.parametrize(
+    "steps", [(1_000, 2_000, 3_000), (1_000, 2_000, 2_500), (1_234,), (500, 2_000), (700, 800, 850)]
+)
+def test_checkpoints_saved_by_epochs_miss_none_whatever_save_steps_the_trainer_writes(
+    steps: tuple[int, ...], folder: Path, settings: Settings, tmp_path: Path
+) -> None:
+    for step in steps:
+        place = tmp_path / "epochs" / f"checkpoint-{step}"
+        shutil.copytree(folder / "checkpoint-4", place)
+        write_state(place, step, [], save_steps=500)  # the default of transformers, also with save_strategy="epoch"
+    assert found(tmp_path / "epochs", settings).notices == ()
+
+
+def test_a_final_model_in_another_format_is_named_since_rounding_shows_as_movement(
+    folder: Path, settings: Settings
+) -> None:
+    shutil.rmtree(folder / f"checkpoint-{CUT_OFF}")
+    assert found(folder, settings).notices == ()
+    own = {name: torch.from_numpy(value).bfloat16() for name, value in weights(folder).items()}
+    save_torch(own, folder / "model.safetensors")
+    (notice,) = found(folder, settings).notices
+    assert "('checkpoint-2' and 3 more in float32, 'final model' in bfloat16)" in notice
+    assert "differ by rounding" in notice
 
 
 def test_two_checkpoints_of_one_step_are_one(folder: Path, settings: Settings) -> None:

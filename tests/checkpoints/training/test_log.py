@@ -99,8 +99,6 @@ def test_a_run_without_a_state_has_an_empty_log_that_says_so(folder: Path, setti
         b'{"log_history": {"step": 1}}',
         b'{"log_history": [' + b"[" * 200_000,
         b'{"global_step": ' + b"9" * 5_000 + b"}",
-        b'{"log_history": [' + b"1," * 600_000 + b"1]}",
-        b" " * (8 * 1024**2 + 1),
         b"\xff\xfe\x00",
     ],
 )
@@ -119,8 +117,44 @@ def test_a_state_that_is_a_link_or_a_pipe_is_refused(tmp_path: Path) -> None:
         read_state(tmp_path / "own")
 
 
-def test_a_run_whose_states_are_all_hostile_is_refused(folder: Path, settings: Settings) -> None:
+def test_a_state_that_is_too_large_or_has_too_many_values_is_one_sentence(tmp_path: Path) -> None:
+    state = tmp_path / "trainer_state.json"
+    with state.open("wb") as file:
+        file.truncate(64 * 1024**2 + 1)
+    with pytest.raises(CheckpointError, match="67,108,865 bytes"):
+        read_state(tmp_path)
+    state.write_bytes(b'{"log_history": [' + b"1," * 5_000_001 + b"1]}")
+    with pytest.raises(CheckpointError, match="lists about 5,000,003 values"):
+        read_state(tmp_path)
+
+
+def test_a_long_log_is_read(tmp_path: Path) -> None:
+    row = b'{"epoch": 0.01, "grad_norm": 1.5, "learning_rate": 0.00001, "loss": 0.25, "step": 7},'
+    state = b'{"global_step": 8, "log_history": [' + row * 120_000 + row[:-1] + b"]}"  # 10 MB, 720,000 values
+    (tmp_path / "trainer_state.json").write_bytes(state)
+    assert len(read_state(tmp_path).history) == 120_001
+
+
+def test_a_run_whose_states_are_all_damaged_has_an_empty_log_that_says_so_and_all_its_checkpoints(
+    folder: Path, settings: Settings
+) -> None:
     for place in (folder, *folder.glob("checkpoint-*")):
         (place / "trainer_state.json").write_text("{")
-    with pytest.raises(CheckpointError, match="trainer_state"):
-        log(folder, settings)
+    found = log(folder, settings)
+    assert (found.entries, found.metrics) == ((), ())
+    assert found.steps.tolist() == [*SAVED, STEPS]  # the final model has the last step
+    assert "'checkpoint-8' is left out" in found.notices[0]
+    assert "the log is empty" in found.notices[-1]
+
+
+def test_after_five_states_that_cannot_be_read_only_that_of_the_folder_is_tried(
+    folder: Path, settings: Settings
+) -> None:
+    write_state(folder, STEPS, [{"step": 1, "loss": 2.0}])
+    places = [(str(place), folder / f"old-{place}") for place in range(7)]
+    for _, place in places:
+        place.mkdir()
+        (place / "trainer_state.json").write_text("{")
+    found = log_of("run", (), (), [*places, ("", folder)])
+    assert len(found.entries) == 1
+    assert len(found.notices) == 5

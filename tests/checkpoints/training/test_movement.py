@@ -1,6 +1,7 @@
 """Movement of weights in a training run, against NumPy from the definition; frozen and broken tensors."""
 
 from pathlib import Path
+from time import process_time
 
 import numpy as np
 import pytest
@@ -9,7 +10,12 @@ from safetensors.numpy import save_file
 from bertviz_core.checkpoints.comparison import compare_checkpoints
 from bertviz_core.checkpoints.results import TensorLocation
 from bertviz_core.checkpoints.training.folder import training_run
-from bertviz_core.checkpoints.training.movement import checkpoint_sums, require_two, training_movement
+from bertviz_core.checkpoints.training.movement import (
+    checkpoint_sums,
+    indices_by_place,
+    require_two,
+    training_movement,
+)
 from bertviz_core.checkpoints.training.results import MOVED_PARTS, TrainingMovement
 from bertviz_core.errors import CheckpointError, SupersededError
 from bertviz_core.settings import Settings
@@ -160,6 +166,26 @@ def test_other_number_formats_are_compared_by_their_values(folder: Path, setting
     before = weights(folder / "checkpoint-8")
     expected = ratio(list(last.values()), [before[name] for name in last])
     assert found.whole_from_before[-1] == pytest.approx(expected, rel=1e-9)
+
+
+def test_tensors_are_grouped_in_one_pass_however_many_layers_there_are() -> None:
+    def seconds(layers: int) -> float:
+        of_layer = [
+            TensorLocation(f"{layer}.{name}", name, "encoder", layer, name, part)
+            for layer in range(layers)
+            for name, part in (("a", "query"), ("b", "feed_forward"), ("c", "layer_norm"), ("d", "query"))
+        ]
+        places = [f"layer {each.layer}" for each in of_layer]
+        started = process_time()
+        found = [indices_by_place(of_layer, places, part) for part in MOVED_PARTS]
+        spent = process_time() - started
+        last = f"layer {layers - 1}"
+        first = 4 * (layers - 1)
+        wanted = [[first, first + 1, first + 2, first + 3], [first, first + 3], [first + 1], [first + 2]]
+        assert [each[last] for each in found] == wanted
+        return spent
+
+    assert seconds(40_000) < 5  # 160,000 tensors; a pass for each layer would take minutes
 
 
 def test_a_partial_result_is_the_beginning_of_the_whole(folder: Path, settings: Settings) -> None:

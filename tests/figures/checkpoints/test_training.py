@@ -71,6 +71,24 @@ def test_numbers_that_measure_one_thing_share_a_plot_and_those_of_the_machine_ha
     }
 
 
+@pytest.mark.parametrize(
+    ("names", "drawn", "more"),
+    [
+        (("loss",), 1, ""),
+        (("loss", "eval_runtime"), 1, "1 more logged number is in the table"),
+        (tuple(f"eval_{place}" for place in range(9)), 6, "3 more logged numbers are in the table"),
+        (tuple("abcdefgh"), 5, "3 more logged numbers are in the table"),
+    ],
+)
+def test_logged_numbers_without_a_curve_are_counted_in_the_caption(
+    names: tuple[str, ...], drawn: int, more: str
+) -> None:
+    log = TrainingLog("run", "", (LogEntry(1, None, dict.fromkeys(names, 1.0)),), names, (), np.array([], int), ())
+    spec = training_log_figure(log)
+    assert len(spec.draw(LIGHT).data) == drawn + 1  # the row of checkpoints
+    assert spec.caption == (f"{spec.title}; {more}" if more else "")
+
+
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_curves_are_the_log_and_diamonds_the_checkpoints(theme: Theme) -> None:
     figure = training_log_figure(LOG).drawn(theme)

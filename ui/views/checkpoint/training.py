@@ -6,7 +6,12 @@ from bertviz_core.checkpoints.training.folder import run_names
 from bertviz_core.checkpoints.training.movement import LEAST_CHECKPOINTS
 from bertviz_core.checkpoints.training.results import BLOWN_UP, TrainingMovement
 from bertviz_core.errors import CheckpointError
-from bertviz_core.figures.checkpoints.training import training_log_figure, training_movement_figure
+from bertviz_core.figures.checkpoints.training import (
+    log_panels,
+    training_log_figure,
+    training_movement_figure,
+    undrawn_text,
+)
 from bertviz_core.questions.models.checkpoints import OTHER, SCALE, SCALES
 from bertviz_core.questions.models.training import FROM, PART, training_log, training_movement
 from bertviz_core.questions.parameters import Options
@@ -72,13 +77,16 @@ def _log(opened: SharedTraining) -> None:
         st.warning(escape_markdown(notice))
     if not found.result.entries:
         return
-    figure_block(
+    below = figure_block(
         training_log_figure(found.result),
         f"training log {opened.name}",
         log_frame(found.result),
         models=[each for each, _ in found.models],
         explanation=(LOG, library_lines(training_log, opened, Options())),
     )
+    undrawn = undrawn_text(found.result, log_panels(found.result.metrics))
+    if undrawn:
+        below.caption(f"{undrawn}.")
 
 
 def _movement(opened: SharedTraining, options: Options, logarithmic: bool) -> None:
@@ -106,8 +114,12 @@ def _numbers(movement: TrainingMovement) -> None:
         st.metric("Last step", f"{int(movement.steps[-1]):,}")
         st.metric("Moved from the start", number(float(movement.whole_from_start[-1])), help="All parameters.")
         st.metric("Never moved", f"{len(movement.frozen):,}", help=f"Of {len(movement.tensors):,} tensors.")
-        broken = len({each.name for each in movement.broken})
-        st.metric("NaN, infinite, blown up", f"{broken:,}", help=BLOWN_UP)
+        st.metric("NaN, infinite, blown up", f"{_broken_count(movement):,}", help=BLOWN_UP)
+
+
+def _broken_count(movement: TrainingMovement) -> int:
+    """Number of tensors with faults; one may have several."""
+    return len({each.name for each in movement.broken})
 
 
 def _tables(movement: TrainingMovement) -> None:
@@ -115,11 +127,10 @@ def _tables(movement: TrainingMovement) -> None:
     if movement.broken:
         first = movement.broken[0]
         what = {"NaN": "holds NaN", "infinity": "holds infinity", "blew up": "blew up"}[first.what]
-        st.warning(
-            f"{escape_markdown(first.name)} {what} from step {first.step:,} on"
-            f"{f'; so do {len(movement.broken) - 1:,} more' if len(movement.broken) > 1 else ''}.",
-            icon=":material/warning:",
-        )
+        others = _broken_count(movement) - 1
+        more = f"; {others:,} more {'is' if others == 1 else 'are'} in the table" if others else ""
+        text = f"{escape_markdown(first.name)} {what}, first at step {first.step:,}{more}."
+        st.warning(text, icon=":material/warning:")
         numbers_table(broken_frame(movement), "Tensors with NaN or infinity, or that blew up")
     else:
         st.success("No tensor holds NaN or infinity, and none blew up.", icon=":material/check_circle:")
