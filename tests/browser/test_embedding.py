@@ -172,7 +172,7 @@ def test_every_page_stands_in_a_frame(page: Page, embedded: str, host: Host, nam
     figure = frame.locator(
         ".stPlotlyChart, .st-key-attention_heads, .st-key-journey, .st-key-architecture_tree, .stAlert"
     ).first
-    expect(figure).to_be_visible()
+    expect(figure).to_be_visible(timeout=COLD_MS)
     expect(frame.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
     box, around = figure.bounding_box(), page.locator("iframe").bounding_box()
     assert box is not None

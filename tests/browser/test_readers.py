@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import another_tab, new_tab, serving
+from tests.browser.conftest import COLD_MS, another_tab, new_tab, serving
 
 pytestmark = pytest.mark.browser
 
@@ -33,7 +33,7 @@ def test_work_ends_when_the_last_tab_that_waits_for_it_is_closed(browser: Browse
             first.reload()
             waits(first, jobs_server)
             expect(looking.get_by_text("jobs: running", exact=True)).to_be_visible()
-        expect(looking.get_by_text("jobs: left", exact=True)).to_be_visible()
+        expect(looking.get_by_text("jobs: left", exact=True)).to_be_visible(timeout=COLD_MS)
         with another_tab(looking) as again:
             waits(again, jobs_server)
             expect(looking.get_by_text("jobs: left running", exact=True)).to_be_visible()
