@@ -12,6 +12,7 @@ import shlex
 import struct
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -420,6 +421,15 @@ def test_without_a_browser_one_sentence_says_what_is_missing(
     assert "BROWSER_PATH" in line
     assert ".html" in line
     assert not list(tmp_path.iterdir())
+
+
+def test_a_caller_may_run_an_event_loop(run: Command, tmp_path: Path) -> None:
+    async def within_a_loop() -> int:
+        return run("layers", MODEL, "-o", str(tmp_path / "a.svg")).returncode
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(asyncio.run, within_a_loop()).result() == 0
+    assert (tmp_path / "a.svg").exists()
 
 
 def test_without_the_renderer_one_sentence_says_so(

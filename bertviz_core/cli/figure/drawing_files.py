@@ -6,9 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bertviz_core.cli.figure.image_files import NO_BROWSER
-from bertviz_core.errors import BertvizError
-from bertviz_core.text import escape_controls
+from bertviz_core.cli.figure.image_files import by_browser
 
 HEIGHT, SCALE, SECONDS = 900, 2, 60
 DRAWN = """new Promise((done) => {
@@ -35,21 +33,7 @@ def drawing_content(ending: str, page: str, width: int) -> bytes:
     """
     if ending == ".html":
         return page.encode("utf-8", "replace")
-    try:
-        from choreographer.errors import ChromeNotFoundError
-    except ImportError as error:
-        raise BertvizError(
-            f"A {ending} file needs the package kaleido; install it, or write an .html file, which needs no more."
-        ) from error
-    try:
-        return asyncio.run(asyncio.wait_for(_shown(ending, page, width), SECONDS))
-    except ChromeNotFoundError as error:
-        raise BertvizError(NO_BROWSER.format(ending=ending)) from error
-    except (TimeoutError, OSError, RuntimeError) as error:
-        reason = escape_controls(" ".join(str(error).split())[:200]) or type(error).__name__
-        raise BertvizError(
-            f"The browser that draws {ending} files failed ({reason}); try again, or write an .html file."
-        ) from error
+    return by_browser(ending, lambda: asyncio.wait_for(_shown(ending, page, width), SECONDS))
 
 
 async def _shown(ending: str, page: str, width: int) -> bytes:

@@ -1,6 +1,8 @@
 """Write a figure to a file: HTML directly, SVG and PNG with a local Chrome or Chromium."""
 
 import asyncio
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +66,20 @@ def file_content(
         figure.update_layout(height=height)
     if ending == ".html":
         return standalone_html(figure, picture.title, caption, theme, picture.alt).encode("utf-8", "replace")
+    return by_browser(ending, lambda: _drawn(ending, picture, caption, theme, figure.update_layout(width=width)))
+
+
+def by_browser(ending: str, draw: Callable[[], Coroutine[Any, Any, bytes]]) -> bytes:
+    """Content of a file that a browser draws.
+
+    Args:
+        ending: ".svg" or ".png".
+        draw: gives the coroutine that draws it, which runs in a thread of its own: a caller that has an event loop,
+            such as a notebook, cannot start another one in its thread.
+
+    Raises:
+        BertvizError: there is no browser, or it fails.
+    """
     try:
         from kaleido.errors import ChromeNotFoundError, KaleidoError
     except ImportError as error:
@@ -71,7 +87,8 @@ def file_content(
             f"A {ending} file needs the package kaleido; install it, or write an .html file, which needs no more."
         ) from error
     try:
-        return asyncio.run(_drawn(ending, picture, caption, theme, figure.update_layout(width=width)))
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(lambda: asyncio.run(draw())).result()
     except ChromeNotFoundError as error:
         raise BertvizError(NO_BROWSER.format(ending=ending)) from error
     except (KaleidoError, TimeoutError, OSError, RuntimeError) as error:
