@@ -21,6 +21,7 @@ from ui.widgets import controls
 from ui.widgets.errors import no_such_page, shown_to_user
 from ui.widgets.files.report import PageReport
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.models.second import second_select
 from ui.widgets.models.select import model_select
 from ui.widgets.view_and_layer import reads_text
 
@@ -54,11 +55,13 @@ report = PageReport(here, page.title, TYPED)
 
 
 def model_and_text() -> None:
-    """Choose the model and the text, for every page."""
-    model_select()
-    if here == "corpus":
-        st.caption(SIDEBAR)
-    controls.text_inputs(reads_text(here))
+    """Choose the model, a second one and the text, for every page."""
+    with st.container(gap="xsmall"):  # so that the text is in sight in a window 900 pixels high
+        model_select()
+        second_select(here)
+        if here == "corpus":
+            st.caption(SIDEBAR)
+        controls.text_inputs(reads_text(here))
 
 
 if session.figure_only():  # a frame with the figure only; its model and text are in the address

@@ -61,7 +61,8 @@ FIRST_SENTENCE = _whole("first_sentence", "the first of two sentences of the lis
 SECOND_SENTENCE = _whole("second_sentence", "the second of them")
 
 ROWS: tuple[AddressName, ...] = (
-    *_on("", _words("model", "the model, the bundled one by default"), _words("view", "the view of the page")),
+    *_on("", _words("model", "the model, the bundled one by default"), checkpoints.OTHER),
+    *_on("", _words("view", "the view of the page")),
     *_on("", _words("text", "the text"), _words("pair", "the second text"), linked="asked"),
     *_on("overview", flag("overview_has", "whether the list of what the model has is open")),
     *_on("parameters architecture", TASK),
@@ -83,7 +84,6 @@ ROWS: tuple[AddressName, ...] = (
         flag("architecture_printed", "the text of print(model) stands open"),
     ),
     *_on("checkpoint", checkpoints.LABELS, checkpoints.STATISTIC, checkpoints.WEIGHTS_SCALE),
-    *_on("checkpoint sentences", checkpoints.OTHER),
     *_on("checkpoint", checkpoints.TENSOR, checkpoints.CHANGED, checkpoints.SCALE, checkpoints.ORDER),
     *_on(
         "checkpoint",

@@ -34,7 +34,7 @@ def text_inputs(shown: bool = True) -> None:
     st.session_state.setdefault("pair", "")
     if not shown:
         return
-    st.text_area("Text", key="text", height=100, persist_state="session", help="What the model reads.")
+    st.text_area("Text", key="text", height=68, persist_state="session", help="What the model reads.")
     # Leaving a field applies its text, so the button does nothing itself: it gives readers something to click or tap.
     # It is above the second text, since below it would be out of sight in a window 768 pixels high.
     st.button("Apply the text", key="apply_text", width="stretch", help="Ctrl + Enter in the field does the same.")

@@ -29,9 +29,13 @@ T = TypeVar("T", bound=str)
 
 def reads_text(page: str) -> bool:
     """Whether the current view of a page reads the text of the sidebar."""
-    named = st.query_params.get(VIEW) or ("" if visit().complete else st.session_state.get(f"view_of_{page}", ""))
     without = PAGES[page].views_without_text
-    return without is not None and named not in without
+    return without is not None and current_view(page) not in without
+
+
+def current_view(page: str) -> str:
+    """Name of the view that a page will show; "" for its first."""
+    return str(st.query_params.get(VIEW) or ("" if visit().complete else st.session_state.get(f"view_of_{page}", "")))
 
 
 def view_choice(options: Sequence[T]) -> T:

@@ -38,7 +38,7 @@ from bertviz_core.trace.run import trace
 SCALES = ("powers of ten", "even")
 MAX_LABELS = 10_000
 LABELS = Param("labels", "whole", "labels of a classification head, those of the config by default")
-OTHER = Param("other", "text", "the other checkpoint")
+OTHER = Param("other", "text", "the second model, or a rounded copy of the first")
 STATISTIC = choice("statistic", tuple(STATISTICS), "the number of every tensor that is drawn")
 WEIGHTS_SCALE = choice("weights_scale", SCALES[::-1], "the scale of that number")
 TENSOR = Param("tensor", "text", "name of a tensor")

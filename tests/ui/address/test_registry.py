@@ -51,7 +51,7 @@ def asked_on() -> set[tuple[str, Param]]:
 
 
 def test_a_parameter_of_a_question_is_the_row_of_its_page() -> None:
-    rows = {(page, row.param.key): row.param for row in ROWS for page in row.pages}
+    rows = {(page, row.param.key): row.param for row in ROWS for page in row.pages or PAGES}
     alone = set(COMMANDS_ALONE)
     for page, param in sorted(asked_on(), key=lambda each: (each[0], each[1].key)):
         if (page, param.key) in alone:

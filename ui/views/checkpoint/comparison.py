@@ -33,7 +33,7 @@ from ui.widgets import controls, run_model
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block, folded, numbers_table
 from ui.widgets.formatting import escape_markdown, run_words
-from ui.widgets.models.second import names_with_weights
+from ui.widgets.models.second import second_name
 
 
 def behaviour_view(name: str, other: str) -> None:
@@ -109,7 +109,7 @@ WEIGHTS, WITH_TEXT, LAYERS, ANSWERS = param("compared").options
 
 def settings(name: str) -> tuple[str, str, bool, str, AnsweredTexts | None]:
     """The other checkpoint, what is compared, how the map is drawn, and the texts that are answered."""
-    other = checkpoint_controls.other_select(name, names_with_weights(name))
+    other = second_name()
     compared = checkpoint_controls.compared_select()
     logarithmic, order, texts = True, checkpoints.ORDER.options[0], None
     if compared == WEIGHTS:

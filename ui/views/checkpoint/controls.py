@@ -4,12 +4,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.questions.models.checkpoints import (
     LABELS,
     MAX_LABELS,
     ORDER,
-    OTHER,
     SCALE,
     SCALES,
     STATISTIC,
@@ -18,9 +16,7 @@ from bertviz_core.questions.models.checkpoints import (
 from bertviz_core.questions.parameters import Param
 from ui.address.registry import param
 from ui.address.widgets import BOUND, choice, select
-from ui.session import settings
 from ui.widgets.controls import search
-from ui.widgets.models.second import begin_with, likest
 
 HEADS = {
     "ForMaskedLM": "masked-lm",
@@ -75,25 +71,8 @@ def keys_filter(counts: dict[str, int]) -> tuple[str, str]:
 
 
 MOST_OPTIONS = 2_000
-OTHER_WIDTH, COMPARED_WIDTH, TASK_WIDTH, LABELS_WIDTH = 245, 225, 240, 160
+COMPARED_WIDTH, TASK_WIDTH, LABELS_WIDTH = 225, 240, 160
 """Pixels."""
-
-
-def other_select(first: str, names: Sequence[str]) -> str:
-    """The second checkpoint; by default another of the same sizes, else a rounded copy of the first."""
-    default = likest(first, names) or next(iter(COPIES))
-    names = [*COPIES, *(name for name in names if name != first)]
-    begin_with(default, first)
-    return select(
-        OTHER,
-        "Compare with",
-        names,
-        default,
-        accept_new_options=not settings().allowed_models,
-        help="This checkpoint rounded to a smaller number format, or a second one whose weights are on this machine: "
-        "choose one, or type a folder's name or a Hub id.",
-        width=OTHER_WIDTH,
-    )
 
 
 def statistic_choice() -> str:

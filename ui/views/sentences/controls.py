@@ -5,11 +5,8 @@ from typing import Any
 
 import streamlit as st
 
-from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.figures.sentences.poolings import pooling_word
 from bertviz_core.figures.sentences.token_pairs import Unit
-from bertviz_core.models.catalog.bundled import FINE_TUNED
-from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.texts.sentences import (
     CELLS,
     FIRST_ROW,
@@ -24,20 +21,17 @@ from bertviz_core.questions.texts.sentences import (
 )
 from bertviz_core.sentences.plan import NO_PROMPT
 from bertviz_core.sentences.results import MEASURES, MapMethod, Measure, Pooling
-from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import escape_controls
 from ui.address.registry import param
 from ui.address.widgets import BOUND, choice, keep_among, select, toggle, typed
 from ui.examples import EXAMPLES, QUERIES
-from ui.session import settings
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.models.second import begin_with, likest, names_with_weights
 from ui.widgets.view_and_layer import open_view, state_select
 
 TYPED_KEY, FILE_KEY = "typed", "file"
 OWN = "recommended"
 """Option for the model's own pooling."""
-NARROW, BOX, OTHER_WIDTH = 190, 480, 245
+NARROW, BOX = 190, 480
 """Pixels of a widget, of the panel of the sentences, and of the second model."""
 AS_LIST = "as the list"
 MEASURE_WORDS = {"cosine": "cosine", "dot": "dot product", "euclidean": "Euclidean"}
@@ -146,24 +140,6 @@ def clustered() -> bool:
     """Whether similar sentences are grouped."""
     words = "Clustered: similar sentences are grouped, with their tree."
     return select(ORDER, "Order", help=words, width=150) == ORDER.options[1]
-
-
-def other_select(first: str) -> str:
-    """The second model: by default another of the same sizes, else the bundled fine-tuned one or its base."""
-    names = names_with_weights(first)
-    bundled = next((name for name in (FINE_TUNED, DEFAULT_MODEL) if name != first and name in names), "")
-    default = likest(first, names) or bundled or next(iter(COPIES))
-    begin_with(default, first)
-    return select(
-        OTHER,
-        "Compare with",
-        [*(name for name in names if name != first), *COPIES],
-        default,
-        accept_new_options=not settings().allowed_models,
-        help="The model beside the first, or the first rounded to a smaller number format: choose one whose weights "
-        "are on this machine, or type a folder's name or a Hub id.",
-        width=OTHER_WIDTH,
-    )
 
 
 def options_popover() -> Any:

@@ -1,25 +1,69 @@
-"""The second model of a comparison: the offered models with weights, and the one that suits the first."""
+"""The second model of the session: chosen in the sidebar below the first; its name is in the address."""
 
 from collections.abc import Sequence
 
 import streamlit as st
 
-from bertviz_core.errors import BertvizError
+from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.models.catalog.bundled import FINE_TUNED
-from bertviz_core.models.local_files import weights_folder
-from bertviz_core.models.sources import ModelSource, resolve
+from bertviz_core.models.sources import ModelSource, offers, resolve
 from bertviz_core.questions.models.checkpoints import OTHER
-from ui.session import model_names, settings, store, stored
+from bertviz_core.settings import DEFAULT_MODEL
+from ui.address.following import source_of, write
+from ui.session import settings, store, stored
+from ui.widgets.controls import model_name
+from ui.widgets.view_and_layer import current_view
 
-BEGAN = "other_began"
-"""Session key: the default when the list of second models was shown last."""
+NONE = ""
+"""Value of the list without a second model."""
+COMPARING = {"checkpoint": "Two checkpoints", "sentences": "Two models"}
+"""Page -> its view that always compares two models, with a default where none is chosen."""
+BEGAN, BESIDE = "other_began", "other_beside"
+"""Session keys: the default that such a view has selected; the first model when the list was shown last."""
 SIMILAR_SIZES = 4
 """Number of sizes in which a model must agree to be the default for a comparison."""
+HELP = (
+    "A second model beside the first: pages that compare show both, all others show the first. Choose one whose "
+    "weights are on this machine, or the first rounded to a smaller number format; or type a folder below the models "
+    "folder or a Hub id. It is loaded when a page needs it."
+)
+
+
+def second_select(page: str) -> None:
+    """Show the list of second models in the sidebar. A view that always compares selects its default first.
+
+    Args:
+        page: name of the page.
+    """
+    first, free = model_name(), not settings().allowed_models
+    names = names_with_weights(first)
+    options = [NONE, *(name for name in names if name != first), *COPIES]
+    _follow_address(options, free)
+    if COMPARING.get(page) is not None and current_view(page) == COMPARING[page]:
+        _begin_with(_default(page, first, names), first)
+    st.selectbox(
+        "Compare with",
+        list(dict.fromkeys((*options, second_name()))),
+        key=OTHER.key,
+        accept_new_options=free,
+        format_func=lambda name: name or "none",
+        help=HELP,
+        on_change=_take_choice,
+        persist_state="session",
+    )
+    store(BESIDE, first)
+    _name_in_address()
+
+
+def second_name() -> str:
+    """Name of the chosen second model, or of a rounded copy of the first; "" for none."""
+    return str(stored(OTHER.key) or NONE)
 
 
 def names_with_weights(first: str) -> list[str]:
-    """Offered models with weights on this machine, and the current one."""
-    return list(dict.fromkeys(name for name in (*model_names(), first) if name == first or _has_weights(name)))
+    """Offered models with weights on this machine, and the current one; nothing is loaded."""
+    ready = [offer.name for offer in offers(settings()) if offer.readiness == "ready"]
+    return list(dict.fromkeys((*ready, first)))
 
 
 def likest(first: str, names: Sequence[str]) -> str:
@@ -30,26 +74,46 @@ def likest(first: str, names: Sequence[str]) -> str:
     return next((name for name, alike in likeness.items() if alike == (True, SIMILAR_SIZES)), "")
 
 
-def begin_with(default: str, first: str) -> None:
-    """Select the default where the reader has chosen no second model, or has made it the first one since.
+def _default(page: str, first: str, names: Sequence[str]) -> str:
+    """Default of a view that always compares: the likest model; else on Sentences a bundled one; else a copy."""
+    bundled = [name for name in (FINE_TUNED, DEFAULT_MODEL) if name != first and name in names]
+    return likest(first, names) or (bundled[0] if bundled and page == "sentences" else next(iter(COPIES)))
 
-    Args:
-        default: name of the default of this page; pages differ in it.
-        first: name of the first model.
-    """
-    now, untouched = stored(OTHER.key), stored(BEGAN)
-    if now == "" or (now in (first, untouched) and now != default and OTHER.key not in st.query_params):
+
+def _begin_with(default: str, first: str) -> None:
+    """Select the default where the reader has chosen no second model, or has made it the first one since."""
+    now, untouched = second_name(), stored(BEGAN)
+    became_first = now == first and stored(BESIDE, first) != first
+    if now == NONE or became_first or (now == untouched and now != default):
         store(OTHER.key, default)
-    store(BEGAN, default)
+        store(BEGAN, default)
 
 
-def _has_weights(name: str) -> bool:
-    try:
-        source = resolve(name, settings())
-        weights_folder(source, settings())
-    except BertvizError:
-        return False
-    return source.has_weights or source.folder is None
+def _follow_address(options: Sequence[str], free: bool) -> None:
+    """Select the second model in the address if it has changed, by a link or by Back."""
+    named = st.query_params.get(OTHER.key)
+    match source_of(OTHER.key, None):
+        case "address" if named and (free or named in options):
+            _choose(named)
+        case "default":
+            _choose(NONE)
+
+
+def _choose(name: str) -> None:
+    """Select a second model that no view has chosen by itself."""
+    store(OTHER.key, name)
+    store(BEGAN, None)
+
+
+def _take_choice() -> None:
+    """Remember that the reader has chosen, and write the name into the address."""
+    store(BEGAN, None)
+    _name_in_address()
+
+
+def _name_in_address() -> None:
+    """Write the name into the address, unless there is none."""
+    write(OTHER.key, second_name() or None, None)
 
 
 def _likeness(first: ModelSource, second: ModelSource) -> tuple[bool, int]:

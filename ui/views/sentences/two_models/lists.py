@@ -23,7 +23,7 @@ from ui.address.widgets import select
 from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
 from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
-from ui.views.sentences import cache, controls
+from ui.views.sentences import cache
 from ui.views.sentences.similarity import SentenceQuery
 from ui.views.sentences.texts import prompt_name
 from ui.views.sentences.two_models.gold import gold_view, pairs_box
@@ -31,6 +31,7 @@ from ui.views.sentences.two_models.texts import COMPARED, MORE, SAME
 from ui.widgets.figure_block import figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
+from ui.widgets.models.second import second_name
 
 LEAST_FOR_LAYERS = 4
 """Number of texts over which layers are compared."""
@@ -41,7 +42,7 @@ HEIGHT, FEW, WHAT_WIDTH = 260, 6, 230
 def two_models_view(asked: SentenceQuery) -> None:
     """Cosines of the sentences in two models and their difference, where all pairs lie, and the neighbours."""
     with asked.row:
-        other = controls.other_select(asked.model)
+        other = second_name()
         what = param("two_models_of")
         of_pairs = select(what, "What is compared", width=WHAT_WIDTH) == what.options[1]
         pairs = pairs_box({OTHER.key: other, **_chosen(asked)}) if of_pairs else None

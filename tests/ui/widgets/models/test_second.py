@@ -1,0 +1,91 @@
+"""The second model is chosen once, below the first: it stays on page changes, in links and after Back."""
+
+from pathlib import Path
+
+import pytest
+
+from bertviz_core.checkpoints.rounding import COPIES
+from bertviz_core.models.catalog.bundled import FINE_TUNED, SPLADE
+from bertviz_core.settings import DEFAULT_MODEL
+from tests.helpers.tiny_models import save_tiny
+from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
+from tests.pages.opened import opened
+from ui.cache import models
+
+COPY = next(iter(COPIES))
+
+
+def test_only_models_that_can_run_are_offered_and_none_is_the_default(models_dir: Path) -> None:  # noqa: F811
+    save_tiny("bert", models_dir / "mine")
+    (models_dir / "bare").mkdir()
+    (models_dir / "bare" / "config.json").write_text("{}")
+    at = opened("tokens")
+    box = at.sidebar.selectbox(key="other")
+    assert box.options == ["none", SPLADE, FINE_TUNED, "mine", *COPIES]
+    assert box.value == ""
+    assert "other" not in at.query_params
+
+
+def test_the_choice_is_in_the_address_and_stays_on_other_pages(models_dir: Path) -> None:  # noqa: F811
+    at = opened("overview", other=FINE_TUNED)
+    for page in ("tokens", "checkpoint", "sentences", "overview"):
+        at.switch_page(f"../pages/{page}.py").run()
+        assert not at.exception
+        assert at.sidebar.selectbox(key="other").value == FINE_TUNED
+        assert at.query_params["other"] == FINE_TUNED
+    at.sidebar.selectbox(key="other").set_value("").run()
+    assert "other" not in at.query_params
+
+
+def test_a_page_that_shows_one_model_loads_no_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[str] = []
+    load = models.loaded
+
+    def noted(name: str) -> object:
+        loaded.append(name)
+        return load(name)
+
+    monkeypatch.setattr(models, "loaded", noted)
+    at = opened("heads", other=FINE_TUNED)
+    assert not at.exception
+    assert set(loaded) <= {DEFAULT_MODEL}
+
+
+@pytest.mark.parametrize(
+    ("page", "view", "default"),
+    [("checkpoint", "Two checkpoints", COPY), ("sentences", "Two models", FINE_TUNED)],
+)
+def test_a_view_that_compares_selects_its_default_and_it_stays(
+    page: str,
+    view: str,
+    default: str,
+    models_dir: Path,  # noqa: F811
+) -> None:
+    at = opened(page, view=view)
+    assert at.sidebar.selectbox(key="other").value == default
+    assert len([each for each in at.selectbox if each.key == "other"]) == 1
+    at.switch_page("../pages/tokens.py").run()
+    assert at.sidebar.selectbox(key="other").value == default
+
+
+def test_each_view_has_its_own_default_until_the_reader_chooses(models_dir: Path) -> None:  # noqa: F811
+    at = opened("checkpoint", view="Two checkpoints")
+    at.switch_page("../pages/sentences.py")
+    at.query_params["view"] = "Two models"
+    assert at.run().sidebar.selectbox(key="other").value == FINE_TUNED
+    at.sidebar.selectbox(key="other").set_value(COPY).run()
+    at.switch_page("../pages/tokens.py").run()
+    at.switch_page("../pages/sentences.py")
+    at.query_params["view"] = "Two models"
+    assert at.run().sidebar.selectbox(key="other").value == COPY
+
+
+def test_a_second_model_that_becomes_the_first_is_replaced_but_a_link_may_name_it_twice(
+    models_dir: Path,  # noqa: F811
+) -> None:
+    at = opened("sentences", view="Two models", other=FINE_TUNED)
+    at.sidebar.selectbox(key="model").set_value(FINE_TUNED).run()
+    assert at.sidebar.selectbox(key="other").value == DEFAULT_MODEL
+    twice = opened("sentences", view="Two models", other=DEFAULT_MODEL)
+    assert twice.run().sidebar.selectbox(key="other").value == DEFAULT_MODEL
+    assert any("same model" in each.value for each in twice.info)
