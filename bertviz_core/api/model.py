@@ -1,14 +1,14 @@
 """The public model class, with a method for each kind of analysis."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from os import PathLike, fspath
-from typing import TypeVar, overload
+from typing import overload
 
-from bertviz_core.api.arguments import Texts, answered_texts, checked, paired
+from bertviz_core.api.arguments import Texts, checked, paired
+from bertviz_core.api.comparisons import ModelComparisons
 from bertviz_core.api.drawing import FigureSource
-from bertviz_core.api.figures import ModelFigures
 from bertviz_core.api.own_model import Saveable, library_model, saved_copy
-from bertviz_core.api.results.answers import AnswerComparisonResult, PredictionResult
+from bertviz_core.api.results.answers import PredictionResult
 from bertviz_core.api.results.interventions import EffectsResult, WordsResult
 from bertviz_core.api.results.journey import JourneyResult
 from bertviz_core.api.results.runs import TokensResult, TraceResult
@@ -20,11 +20,8 @@ from bertviz_core.questions.interventions.attributions import share_values, word
 from bertviz_core.questions.interventions.single_text import ablation_effects
 from bertviz_core.questions.models.checkpoints import load_report_of
 from bertviz_core.questions.models.parameters import architecture, parameters
-from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, numbered
-from bertviz_core.questions.predictions.compared_answers import compared_answers, compared_options
 from bertviz_core.questions.predictions.head import fitting_head, predictions
-from bertviz_core.questions.question import Question
 from bertviz_core.questions.texts.heads import head_matrices
 from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.questions.texts.journey import journey
@@ -32,11 +29,8 @@ from bertviz_core.questions.texts.sentences import sentence_vectors
 from bertviz_core.questions.texts.tokens import tokens as tokens_of
 from bertviz_core.text import escape_controls, quoted
 
-T = TypeVar("T")
-U = TypeVar("U")
 
-
-class Model(ModelFigures):
+class Model(ModelComparisons):
     """A BERT-family model; its weights are loaded by the first method that needs them, and then cached.
 
     `parameters`, `architecture` and `load_report` read only the config and the header of the weights. `name` is the
@@ -237,30 +231,6 @@ class Model(ModelFigures):
         ]
         return results[0] if isinstance(text, str) else results
 
-    @checked
-    def compare(
-        self,
-        other: str | PathLike[str],
-        texts: Sequence[str],
-        gold: Sequence[str] | None = None,
-        pair: str | Texts | None = None,
-        task: str | None = None,
-    ) -> AnswerComparisonResult:
-        """Compare the answers of two classifiers: agreement, and with gold labels which is better, and where.
-
-        Args:
-            other: name or folder of the second model.
-            texts: texts, at least one.
-            gold: the right label of each text, "" for none.
-            pair: a second text for all, or one for each.
-            task: task of both heads; defaults to that of the model, or to those that the checkpoints were saved with.
-
-        Raises:
-            BertvizError: a head gives no single class per text, or the numbers of texts and labels differ.
-        """
-        options = compared_options(fspath(other), *answered_texts(texts, gold, pair), task or self.task)
-        return self._ask(compared_answers, AnswerComparisonResult, options)
-
     @overload
     def effects(
         self, text: str, pair: str | None = ..., *, target: str | None = ..., measure: str = ..., kind: str = ...
@@ -336,6 +306,3 @@ class Model(ModelFigures):
         named = {} if target is None else {"target": target}
         values = {"measure": measure, **named, **share_values(method, instead, tokens)}
         return self._ask(word_attributions, WordsResult, Options((text,), pair, self.task, values))
-
-    def _ask(self, question: Question[Opened, T], result: Callable[[T, FigureSource], U], options: Options) -> U:
-        return result(question(self._opened, options).result, FigureSource(self._opened, options))

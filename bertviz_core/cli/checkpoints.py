@@ -24,8 +24,10 @@ from bertviz_core.questions.models.checkpoints import OTHER, behaviours, checkpo
 from bertviz_core.questions.models.parameters import parameters as ask
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.compared_answers import compared_answers, compared_options
+from bertviz_core.questions.predictions.two_models import VIEW, VIEWS, compared_predictions
 from bertviz_core.questions.tables.checkpoints import compare_json, compare_lines
 from bertviz_core.questions.tables.compared_answers import answer_comparison_json, answer_comparison_lines
+from bertviz_core.questions.tables.compared_predictions import prediction_comparison_json, prediction_comparison_lines
 from bertviz_core.questions.tables.parameters import ledger_json, ledger_text, report_json, report_lines
 from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.settings import Settings
@@ -60,15 +62,24 @@ def load_report_command(
         print_lines(report_lines(report))
 
 
-TEXT_HELP = "Run both models on this text too: cosines of hidden states, divergence of attention."
+TEXT_HELP = (
+    "Run both models on this text too: cosines of hidden states, divergence of attention; with --task, what their "
+    "heads predict for it."
+)
 FILE_HELP = "Texts whose answers are compared: lines, CSV, TSV or Parquet."
 TextOption = Annotated[str | None, typer.Option("--text", metavar="TEXT", help=TEXT_HELP, callback=typed_text)]
 FileOption = Annotated[Path | None, typer.Option("--file", metavar="FILE", help=FILE_HELP)]
 ColumnOption = Annotated[str, typer.Option("--column", metavar="C", help="Column of the file with the texts.")]
 GoldOption = Annotated[str, typer.Option("--gold", metavar="C", help="Column of the file with the right answers.")]
-PairOption = Annotated[str, typer.Option("--pair", metavar="C", help="Column of the file with second texts.")]
+PairOption = Annotated[
+    str, typer.Option("--pair", metavar="C", help="Column of the file with second texts; with --text the second text.")
+]
 HeadOption = Annotated[
-    str | None, typer.Option("--task", help="Task of the heads that answer; the checkpoints' own by default.")
+    str | None,
+    typer.Option("--task", help="Task of the heads that answer; for a file the checkpoints' own by default."),
+]
+ViewOption = Annotated[
+    str, typer.Option("--view", help=f"With --text, what masked-LM heads are asked for: {', '.join(VIEWS)}.")
 ]
 
 
@@ -82,32 +93,42 @@ def compare(
     gold: GoldOption = "",
     pair: PairOption = "",
     task: HeadOption = None,
+    view: ViewOption = VIEWS[0],
     as_json: JsonOption = False,
 ) -> None:
-    """Compare two checkpoints: their tensors, and with a file of texts their answers."""
+    """Compare two checkpoints: their tensors, their runs on a text or what they predict for it, answers to a file."""
     opened, options = opened_model(first), Options(() if text is None else (text,), values={OTHER.key: second})
-    listed = _compared_texts(second, file, column, gold, pair, task)
+    is_predicted = text is not None and task is not None and file is None
+    listed = None if is_predicted and not (column or gold) else _listed(second, file, column, gold, pair, task)
+    predicted = None
+    if is_predicted:
+        values = {**options.values, VIEW.key: view}
+        predicted = compared_predictions(opened, Options(options.texts, pair or None, task, values)).result
     comparison = checkpoint_comparison(opened, Options(values=options.values)).result
-    behaviour = None if text is None else behaviours(opened, options).result
+    behaviour = None if text is None or is_predicted else behaviours(opened, options).result
     answers = None if listed is None else compared_answers(opened, listed).result
     print_notices([f"Not read: {name}, whose format has no plain numbers." for name in comparison.unread])
     print_notices(behaviour.notices if behaviour else ())
     print_notices(answers.notices if answers else ())
+    print_notices(predicted.notices if predicted else ())
     if as_json:
-        about_answers = {} if answers is None else answer_comparison_json(answers)
-        print_json({**compare_json(comparison, behaviour), **about_answers})
+        about = {} if answers is None else answer_comparison_json(answers)
+        about |= {} if predicted is None else {"predictions": prediction_comparison_json(predicted)}
+        print_json({**compare_json(comparison, behaviour), **about})
     else:
-        about = [] if answers is None else ["", *answer_comparison_lines(answers)]
-        print_lines([*compare_lines(comparison, behaviour), *about])
+        lines = [] if answers is None else ["", *answer_comparison_lines(answers)]
+        lines += [] if predicted is None else ["", *prediction_comparison_lines(predicted)]
+        print_lines([*compare_lines(comparison, behaviour), *lines])
 
 
-def _compared_texts(
-    other: str, file: Path | None, column: str, gold: str, pair: str, task: str | None
-) -> Options | None:
+def _listed(other: str, file: Path | None, column: str, gold: str, pair: str, task: str | None) -> Options | None:
     """Options for the answers to the texts of a file; None without a file."""
     if file is None:
         if column or gold or pair or task:
-            raise TextError("--column, --gold, --pair and --task are about the texts of a file; give it with --file.")
+            raise TextError(
+                "--column, --gold, --pair and --task are about the texts of a file; give it with --file. --pair and "
+                "--task are also about one text; give it with --text and --task."
+            )
         return None
     table = read_sentences(*file_or_input(file), Settings.from_environment(any_folder=True), column or None)
     print_notices(table.notices)

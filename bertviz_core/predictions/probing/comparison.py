@@ -50,7 +50,7 @@ def answer_comparison(
     for predictions in (first, second):
         if not predictions.labels:
             raise not_compared(predictions.model, predictions.task)
-    spelling = _spelling(first.labels, second.labels)
+    spelling = label_spelling(first.labels, second.labels)
     labels = tuple(dict.fromkeys((*first.labels, *spelling.values())))
     if len(labels) > MAX_CONFUSED:
         raise TextError(f"The two heads have {len(labels):,} labels; at most {MAX_CONFUSED} are compared.")
@@ -62,7 +62,7 @@ def answer_comparison(
     confusion = np.zeros((len(labels), len(labels)), dtype=np.int64)
     np.add.at(confusion, tuple(cells), 1)
     notices = ["The same model twice: every difference is exactly 0."] if first.model == second.model else []
-    notices += _unmatched(first, second, set(first.labels), set(spelling.values()))
+    notices += unmatched_labels((first.model, second.model), first.labels, tuple(spelling.values()))
     compared = None
     if gold is not None:
         _check_numbers(first.labels, tuple(spelling[label] for label in second.labels), gold)
@@ -173,8 +173,11 @@ def _samples(counts: Int[np.ndarray, " kinds"], total: int, seed: int) -> Iterat
         yield generator.multinomial(total, counts / total, size=size).astype(np.float64)
 
 
-def _spelling(first: Sequence[str], second: Sequence[str]) -> dict[str, str]:
-    """Label of the second model -> the same label in the spelling of the first, or itself."""
+def label_spelling(first: Sequence[str], second: Sequence[str]) -> dict[str, str]:
+    """Label of the second model -> the same label in the spelling of the first, or itself.
+
+    Labels match regardless of case where that is unambiguous.
+    """
     folded = [Counter(label.casefold() for label in labels) for labels in (first, second)]
     by_name = {label.casefold(): label for label in first}
 
@@ -186,14 +189,20 @@ def _spelling(first: Sequence[str], second: Sequence[str]) -> dict[str, str]:
     return {label: spelled(label) for label in second}
 
 
-def _unmatched(first: TextPredictions, second: TextPredictions, own: set[str], others: set[str]) -> list[str]:
-    """Notices on labels that only one of the models has."""
+def unmatched_labels(models: tuple[str, str], first: Sequence[str], second: Sequence[str]) -> list[str]:
+    """Notices on labels that only one of two models has.
+
+    Args:
+        models: names of both models.
+        first: labels of the first.
+        second: labels of the second in the spelling of the first.
+    """
     notices = []
-    for model, only in ((first.model, sorted(own - others)), (second.model, sorted(others - own))):
+    sides = (sorted(set(first) - set(second)), sorted(set(second) - set(first)))
+    for model, only in zip(models, sides, strict=True):
         if only:
-            named = ", ".join(quoted(label, MOST_NAMED) for label in only[:NAMED]) + (
-                ", ..." if len(only) > NAMED else ""
-            )
+            more = ", ..." if len(only) > NAMED else ""
+            named = ", ".join(quoted(label, MOST_NAMED) for label in only[:NAMED]) + more
             notices.append(f"{counted(len(only), 'label')} only of {model}: {named}.")
     return notices
 

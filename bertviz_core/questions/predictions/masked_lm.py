@@ -78,7 +78,7 @@ def own_word(opened: Opened, options: Options) -> Answer[ComparedWord]:
     """Probability of a given word at a position, which is masked for this."""
     read = tokens(opened, options)
     masked, word = masked_positions(opened, options, read.result), options.get(COMPARE.key).strip()
-    position = options.whole(POSITION.key, len(read.result), _first_position(opened, read.result, masked))
+    position = shown_position(opened, options, read.result, masked)
     others = [place for place in masked if place != position]
     return read.of(compared_word(opened.head(TASK), opened.tokenizer, read.result, position, word, others))
 
@@ -176,9 +176,13 @@ def _reading(opened: Opened, options: Options, read: Tokens) -> MaskedReading:
     return opened.made(key, lambda: read_masked(opened.head(TASK), opened.tokenizer, read, masked))
 
 
+def shown_position(opened: Opened, options: Options, read: Tokens, masked: list[int]) -> int:
+    """The position whose words are listed; defaults to the first mask, else to the longest word."""
+    return options.whole(POSITION.key, len(read), _first_position(opened, read, masked))
+
+
 def _position(opened: Opened, options: Options, reading: MaskedReading) -> int:
-    default = _first_position(opened, reading.tokens, list(reading.masked))
-    return options.whole(POSITION.key, len(reading.tokens), default)
+    return shown_position(opened, options, reading.tokens, list(reading.masked))
 
 
 def _first_position(opened: Opened, read: Tokens, masked: list[int]) -> int:

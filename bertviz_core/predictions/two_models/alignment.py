@@ -1,0 +1,125 @@
+"""Match the tokens of two tokenizers by the characters that they cover, and their words by their spans."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from bertviz_core.errors import TextError
+from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.word_alignment import words
+
+Span = tuple[int, int]
+
+
+class SharedSpan(NamedTuple):
+    """A part of the text that both models cut into whole tokens; no smaller part of it is one of both."""
+
+    sequence: int
+    """0 for the text, 1 for its pair."""
+    start: int
+    """Index of its first character."""
+    end: int
+    """Index after its last character."""
+    text: str
+    """Its characters."""
+    first: tuple[int, ...]
+    """Positions of the first model's tokens; empty where it reads none, as beyond its longest input."""
+    second: tuple[int, ...]
+    """Positions of the second model's tokens."""
+
+
+class _Item(NamedTuple):
+    """Neighbouring tokens of one model and their characters."""
+
+    sequence: int
+    start: int
+    end: int
+    side: int
+    positions: tuple[int, ...]
+
+
+def shared_spans(first: Tokens, second: Tokens) -> tuple[SharedSpan, ...]:
+    """The smallest parts of a text that are whole tokens of both models, in the order of the text.
+
+    Parts share no character, and every token that is not special and covers a character is in exactly one of them.
+    White space is part of no span; a token that covers nothing else belongs to the next one, or at the end to the last.
+
+    Args:
+        first: the text as the first model reads it.
+        second: the same text as the second model reads it.
+
+    Raises:
+        TextError: a tokenizer does not tell which characters its tokens cover.
+    """
+    return _joined(first, second, [*_tokens(first, 0), *_tokens(second, 1)])
+
+
+def shared_words(first: Tokens, second: Tokens) -> tuple[SharedSpan, ...]:
+    """The smallest parts of a text that are whole words of both models; otherwise as `shared_spans`."""
+    return _joined(first, second, [*_words(first, 0), *_words(second, 1)])
+
+
+def covered(tokens: Tokens, position: int) -> Span | None:
+    """The characters of a token without white space around them; None for a token without characters."""
+    span, sequence = None if tokens.offsets is None else tokens.offsets[position], tokens.sequence[position]
+    if span is None or sequence is None:
+        return None
+    return _stripped(text_of(tokens, sequence), span)
+
+
+def text_of(tokens: Tokens, sequence: int) -> str:
+    """The text (0) or its pair (1)."""
+    return (tokens.pair or "") if sequence else tokens.text
+
+
+def _stripped(text: str, span: Span) -> Span:
+    part = text[slice(*span)]
+    start = span[0] + len(part) - len(part.lstrip())
+    return start, max(start, span[1] - len(part) + len(part.rstrip()))
+
+
+def _tokens(tokens: Tokens, side: int) -> Iterable[_Item]:
+    for position in range(len(tokens)):
+        sequence, span = tokens.sequence[position], covered(tokens, position)
+        if sequence is not None and span is not None and not tokens.special[position]:
+            yield _Item(sequence, *span, side, (position,))
+
+
+def _words(tokens: Tokens, side: int) -> Iterable[_Item]:
+    for word in words(tokens):
+        if word.sequence is not None and word.span is not None and not tokens.special[word.positions[0]]:
+            yield _Item(word.sequence, *word.span, side, word.positions)
+
+
+def _joined(first: Tokens, second: Tokens, items: Sequence[_Item]) -> tuple[SharedSpan, ...]:
+    """Join items that share a character; one without a character goes to the next."""
+    if (first.text, first.pair) != (second.text, second.pair):
+        raise ValueError("the two models read different texts")
+    if first.offsets is None or second.offsets is None:
+        raise TextError(
+            "The tokens of two models meet by their characters, and one of these tokenizers does not tell which "
+            "characters its tokens cover; choose a model with a fast tokenizer."
+        )
+    parts: list[list[_Item]] = []
+    end = (0, 0)
+    for item in sorted(items, key=lambda each: (each.sequence, each.start, each.end)):
+        is_open = bool(parts) and _blank(parts[-1])
+        if parts and parts[-1][0].sequence == item.sequence and ((item.sequence, item.start) < end or is_open):
+            parts[-1].append(item)
+        else:
+            parts.append([item])
+        end = max(end, (item.sequence, item.end))
+    if len(parts) > 1 and parts[-2][0].sequence == parts[-1][0].sequence and _blank(parts[-1]):
+        last = parts.pop()
+        parts[-1] += last
+    return tuple(_span(first, part) for part in parts)
+
+
+def _blank(part: Sequence[_Item]) -> bool:
+    return all(each.start == each.end for each in part)
+
+
+def _span(tokens: Tokens, part: Sequence[_Item]) -> SharedSpan:
+    sequence, wide = part[0].sequence, [each for each in part if each.end > each.start] or list(part)
+    start, end = min(each.start for each in wide), max(each.end for each in wide)
+    sides = (tuple(sorted(place for each in part if each.side == side for place in each.positions)) for side in (0, 1))
+    return SharedSpan(sequence, start, end, text_of(tokens, sequence)[start:end], *sides)

@@ -1,0 +1,187 @@
+"""The question what two models predict for one text: classes, tags, answers, masked words, surprise and lens."""
+
+from collections.abc import Callable, Mapping
+
+from bertviz_core.errors import Named, TextError, UnsupportedModelError
+from bertviz_core.predictions.answers import MAX_ANSWER_TOKENS, predicted_answers
+from bertviz_core.predictions.loading import stored_task, stored_tasks
+from bertviz_core.predictions.two_models.comparison import (
+    SEARCHED_ANSWERS,
+    compared_classes,
+    compared_lens,
+    compared_spans,
+    compared_surprise,
+    compared_tags,
+)
+from bertviz_core.predictions.two_models.masks import MaskedPlace, best_words, compared_words, place_text, same_place
+from bertviz_core.predictions.two_models.results import PredictionComparison
+from bertviz_core.questions.models.checkpoints import OTHER
+from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.parameters import Options, choice
+from bertviz_core.questions.predictions.labels import LONGEST, LONGEST_ANSWER, classes, tagged_tokens
+from bertviz_core.questions.predictions.masked_lm import (
+    MASK,
+    NO_MASK,
+    POSITION,
+    lens,
+    masked_positions,
+    shown_position,
+    surprise,
+)
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, PartOfJob, after, long_question
+from bertviz_core.questions.rounded_copy import second_model
+
+VIEWS = ("words", "surprise", "lens")
+VIEW = choice("view", VIEWS, "what two masked-LM heads are asked for")
+TASKS = {
+    "masked-lm": "words at masks",
+    "sequence-classification": "classes of a text",
+    "token-classification": "tags",
+    "question-answering": "answers",
+    "next-sentence": "whether texts follow each other",
+}
+"""Task of a head -> what it predicts."""
+
+
+def compared_task(opened: Opened, second: Opened, options: Options) -> str:
+    """The task of both heads: the requested one, or that of the first model.
+
+    Raises:
+        UnsupportedModelError: a model has no head for it.
+    """
+    task = options.task or stored_task(opened.source)
+    try:
+        tasks = stored_tasks(second.source)
+    except UnsupportedModelError as error:
+        raise UnsupportedModelError(
+            f"{second.name!r} has no task head, so its predictions are not compared with those of {opened.name!r}."
+        ) from error
+    if task not in tasks:
+        heads = " and ".join(TASKS[each] for each in tasks)
+        raise UnsupportedModelError(
+            f"{second.name!r} predicts {heads} and {opened.name!r} {TASKS.get(task, task)}, so their predictions are "
+            "not compared."
+        )
+    return task
+
+
+def _cost(opened: Opened, options: Options) -> AnswerCost:
+    second = second_model(opened, options)
+    task = compared_task(opened, second, options)
+    for each in (opened, second):
+        _ = each.head(task)  # load before the work begins
+    if task != "masked-lm" or options.choice(VIEW) != "surprise":
+        return AnswerCost(2)
+    read = opened.tokens(options.text(), options.pair)
+    count = 2 * int((~read.special).sum())
+    return AnswerCost(count, read, count)
+
+
+@long_question(
+    _cost,
+    figures=("predictions-compared",),
+    params=(OTHER, VIEW, MASK, POSITION, LONGEST),
+    noun="steps",
+)
+def compared_predictions(
+    opened: Opened, options: Options, job: AnswerJob[Answer[PredictionComparison]]
+) -> Answer[PredictionComparison]:
+    """Predictions of two models for the same text, with what changed from the first to the second."""
+    second = second_model(opened, options)
+    task = compared_task(opened, second, options)
+    single = Options((options.text(),), options.pair, task, options.values)
+    compared = BY_TASK[task](opened, second, single, job)
+    models = tuple(dict.fromkeys((each.source.name, each.source.revision) for each in (opened, second)))
+    drawn = {"prediction_comparison": compared}
+    return Answer(compared, models, (single.text(), single.pair), compared.notices, drawn)
+
+
+Job = AnswerJob[Answer[PredictionComparison]]
+
+
+def _classes(opened: Opened, second: Opened, options: Options, _: Job) -> PredictionComparison:
+    plain = _plain(options)
+    return compared_classes(classes(opened, plain).result, classes(second, plain).result)
+
+
+def _tags(opened: Opened, second: Opened, options: Options, _: Job) -> PredictionComparison:
+    plain = _plain(options)
+    return compared_tags(tagged_tokens(opened, plain).result, tagged_tokens(second, plain).result)
+
+
+def _answers(opened: Opened, second: Opened, options: Options, _: Job) -> PredictionComparison:
+    longest = options.whole(LONGEST.key, LONGEST_ANSWER + 1, MAX_ANSWER_TOKENS) or 1
+    if options.pair is None:
+        raise TextError("Answers need a context; give it as the second text, with ", Named("pair"), ".")
+    first, other = (
+        predicted_answers(
+            each.head(options.task), each.tokenizer, options.text(), options.pair, SEARCHED_ANSWERS, longest
+        )
+        for each in (opened, second)
+    )
+    return compared_spans(first, other)
+
+
+def _words(opened: Opened, second: Opened, options: Options, job: Job) -> PredictionComparison:
+    view = options.choice(VIEW)
+    if view == "surprise":
+        return _surprise(opened, second, options, job)
+    first, other, notice = _places(opened, second, options)
+    if view == "lens":
+        return _lens(opened, second, (first, other), notice)
+    heads = opened.head(options.task), second.head(options.task)
+    return compared_words(heads, (first, other), notice)
+
+
+def _surprise(opened: Opened, second: Opened, options: Options, job: Job) -> PredictionComparison:
+    plain = _plain(options)
+    half = int((~opened.tokens(options.text(), options.pair).special).sum())
+    first = surprise(opened, plain, after(job, 0, 2 * half)).result
+    return compared_surprise(first, surprise(second, plain, _Capped(job, half, 2 * half)).result)
+
+
+class _Capped(PartOfJob):
+    """A part of the work whose number of steps is only about known."""
+
+    def __call__(self, done: int, total: int, /) -> None:
+        """Report the share that is done as steps of the second half."""
+        super().__call__(self._total // 2 * done // max(total, 1), total)
+
+
+def _lens(opened: Opened, second: Opened, sides: tuple[MaskedPlace, MaskedPlace], notice: str) -> PredictionComparison:
+    first, other = (
+        lens(each, Options((side.tokens.text,), side.tokens.pair, values={MASK.key: _written(side)})).result
+        for each, side in zip((opened, second), sides, strict=True)
+    )
+    places = (sides[0].position, sides[1].position)
+    best = tuple(each.top_ids[:, place, 0].tolist() for each, place in zip((first, other), places, strict=True))
+    words = best_words(sides, (best[0], best[1]))
+    return compared_lens((first, other), places, words, place_text(sides[0]), [notice] if notice else [])
+
+
+def _places(opened: Opened, second: Opened, options: Options) -> tuple[MaskedPlace, MaskedPlace, str]:
+    """The masks and the position in both models, and a sentence about masks that stand for several tokens."""
+    read = opened.tokens(options.text(), options.pair)
+    masked = masked_positions(opened, options, read)
+    first = MaskedPlace(opened.tokenizer, read, tuple(masked), shown_position(opened, options, read, masked))
+    other, notice = same_place(first, second.tokenizer, second.tokens)
+    return first, other, notice
+
+
+def _written(side: MaskedPlace) -> str:
+    return ",".join(map(str, side.masked)) or NO_MASK
+
+
+def _plain(options: Options) -> Options:
+    """The text and the task, as the question about one model has them."""
+    return Options(options.texts, options.pair, options.task)
+
+
+BY_TASK: Mapping[str, Callable[[Opened, Opened, Options, Job], PredictionComparison]] = {
+    "masked-lm": _words,
+    "sequence-classification": _classes,
+    "next-sentence": _classes,
+    "token-classification": _tags,
+    "question-answering": _answers,
+}
+"""Task of the heads -> the comparison."""

@@ -1,0 +1,140 @@
+"""Format the predictions of two models for one text as JSON, text tables and data frames."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bertviz_core.figures.predictions.two_models import signed_difference
+from bertviz_core.predictions.two_models.results import ComparedKind, PredictionComparison
+from bertviz_core.questions.tables.lines import aligned, printable_token
+from bertviz_core.text import counted, decimals, escape_controls, shortened
+
+MAX_ROWS = 40
+"""Most rows in a terminal; the changed ones first where there are more."""
+QUOTED = 80
+"""Most characters of an answer in a sentence."""
+ROW_NAMES: Mapping[ComparedKind, str] = {
+    "classes": "class",
+    "tags": "word",
+    "answers": "answer",
+    "words": "word",
+    "surprise": "part of the text",
+    "lens": "hidden state",
+}
+"""What the rows are -> heading of their names."""
+
+
+def prediction_comparison_json(compared: PredictionComparison) -> dict[str, Any]:
+    """The JSON object: answers of both models, and for each row both numbers and their difference."""
+    rows = [
+        {
+            "name": name,
+            "first_answer": one,
+            "second_answer": other,
+            "first": first,
+            "second": second,
+            "difference": difference,
+            "changed": bool(changed),
+        }
+        for name, one, other, first, second, difference, changed in zip(
+            compared.names,
+            compared.first_answers,
+            compared.second_answers,
+            compared.first_numbers,
+            compared.second_numbers,
+            compared.difference,
+            compared.changed,
+            strict=True,
+        )
+    ]
+    return {
+        "first": compared.first,
+        "second": compared.second,
+        "kind": compared.kind,
+        "unit": compared.unit,
+        "where": compared.where,
+        "answers": {"first": compared.answers[0], "second": compared.answers[1]},
+        "rows": rows,
+        "notices": compared.notices,
+    }
+
+
+def prediction_comparison_frame(compared: PredictionComparison) -> pd.DataFrame:
+    """One row per class, word, answer, part of the text or hidden state: both numbers and their difference."""
+    columns: dict[str, Any] = {ROW_NAMES[compared.kind]: list(compared.names)}
+    if _has_answers(compared):
+        columns |= {"first answer": compared.first_answers, "second answer": compared.second_answers}
+    numbers = {"first": compared.first_numbers, "second": compared.second_numbers, "difference": compared.difference}
+    return pd.DataFrame({**columns, **{name: values.astype(float) for name, values in numbers.items()}})
+
+
+def prediction_comparison_lines(compared: PredictionComparison) -> list[str]:
+    """What changed in a sentence, and a table of the rows."""
+    frame, order = prediction_comparison_frame(compared), np.arange(len(compared.names))
+    if len(order) > MAX_ROWS:
+        change = np.where(np.isnan(compared.difference), np.inf, np.abs(compared.difference))
+        order = np.sort(np.argsort(-change, kind="stable")[:MAX_ROWS])
+    texts = [name for name in frame if frame[name].dtype.kind != "f"]
+    cells = [
+        (
+            *(printable_token(str(row[name])) for name in texts),
+            _cell(row["first"]),
+            _cell(row["second"]),
+            _cell(row["difference"], "+"),
+        )
+        for row in frame.iloc[order].to_dict("records")
+    ]
+    header = (*map(str, texts), f"first, {compared.unit}", "second", "difference")
+    lines = [escape_controls(what_changed(compared)), "", *aligned([header, *cells], "l" * len(texts) + "rrr")]
+    left = len(frame) - len(order)
+    return [*lines, *([f"... and {left:,} rows with smaller changes; --json prints all"] if left else [])]
+
+
+def what_changed(compared: PredictionComparison) -> str:
+    """What both models answer, and what changed from the first to the second, in one or two sentences."""
+    names, (one, other) = (compared.first, compared.second), compared.answers
+    if compared.kind == "tags":
+        changed = int(compared.changed.sum())
+        differ = "No word has" if not changed else f"{changed:,} of {counted(len(compared.names), 'word')} have"
+        return f"{differ} another tag. {names[0]}: {one}; {names[1]}: {other}."
+    if compared.kind == "surprise":
+        return f"Surprise of the characters that both models read: {one} in {names[0]}, {other} in {names[1]}."
+    if compared.kind == "lens":
+        same, count = int((~compared.changed).sum()), len(compared.names)
+        return f"At “{compared.where}” both models have the same best word in {same} of {counted(count, 'state')}."
+    where = f"At “{compared.where}” " if compared.where else ""
+    if compared.unit == "value":
+        return f"{names[0]} returns {_number(compared, 0, one)}, {names[1]} {_number(compared, 1, other)}."
+    verb = "expect" if where else "answer"
+    if one == other:
+        change = signed_difference(_at(compared.difference, compared, one))
+        numbers = f"{_number(compared, 0, one)} and {_number(compared, 1, one)} (difference {change})"
+        start = f"{where}both models {verb}" if where else f"Both models {verb}"
+        return f"{start} “{shortened(one, QUOTED)}”: {compared.unit} {numbers}."
+    sides = [
+        f"{name} {verb}s “{shortened(answer, QUOTED)}” ({_number(compared, side, answer)})"
+        for side, (name, answer) in enumerate(zip(names, compared.answers, strict=True))
+    ]
+    return f"{where}{sides[0]}, {sides[1]}."
+
+
+def _has_answers(compared: PredictionComparison) -> bool:
+    return compared.kind in ("tags", "lens")
+
+
+def _at(values: np.ndarray, compared: PredictionComparison, answer: str) -> float:
+    place = next((at for at, name in enumerate(compared.names) if name == answer), None)
+    return float("nan") if place is None else float(values[place])
+
+
+def _number(compared: PredictionComparison, side: int, answer: str) -> str:
+    value = _at((compared.first_numbers, compared.second_numbers)[side], compared, answer)
+    return "–" if np.isnan(value) else decimals(value, 4 if compared.unit == "value" else 3)
+
+
+def _cell(value: float, sign: str = "") -> str:
+    if np.isnan(value):
+        return "–"
+    return f"{sign if value > 0 else ''}{decimals(value)}"
