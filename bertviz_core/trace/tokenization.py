@@ -102,6 +102,12 @@ class TextTokenizer:
     lock: Lock = field(default_factory=Lock)
     """Held during an encoding: a fast tokenizer keeps its truncation settings as state."""
 
+    @property
+    def mask_word(self) -> str:
+        """The spelling of the mask, as it is typed in a text; "" for a tokenizer without one."""
+        token_id = self.tokenizer.mask_token_id
+        return "" if token_id is None else self.spelled([token_id])[0]
+
     def spelled(self, ids: Iterable[int]) -> tuple[str, ...]:
         """The spelling of ids in the vocabulary; rows beyond it, which pad the embedding table, by number."""
         rows = [int(token_id) for token_id in ids]

@@ -50,6 +50,7 @@ SPINNERS = {
     "tagged_tokens": "Asking the head",
     "answers": "Asking the head",
     "word_shift": "Asking the head",
+    "compared_predictions": "Asking both heads",
     "own_word": "Asking the head",
     "term_weights": "Asking the head",
     "reading": "Running the model",

@@ -65,7 +65,7 @@ def compared_bars(comparison: PredictionComparison, title: str, theme: Theme) ->
     """Draw two bars per row, one for each model; beside the second stands the difference."""
     rows = drawn_rows(comparison)
     scoring: Scoring = "softmax" if comparison.unit in ("probability", "score") else "number"
-    whole = comparison.kind in ("classes", "tags", "answers")
+    whole = comparison.kind in ("classes", "tags")
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + LEGEND + PAIR_ROW * max(len(rows), 1)))
     words, values = [], []
     colours = (HUES[6], theme.colours["task head"])

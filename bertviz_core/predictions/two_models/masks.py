@@ -67,8 +67,8 @@ def same_place(
         TextError: a token that is looked at or masked has no characters, or no token of the second model is the same.
         UnsupportedModelError: a tokenizer has no mask.
     """
-    words = str(first.tokenizer.tokenizer.mask_token), str(tokenizer.tokenizer.mask_token)
     mask_id(tokenizer)
+    words = first.tokenizer.mask_word, tokenizer.mask_word
     tokens = first.tokens
     if words[0] == words[1]:
         second = read(tokens.text, tokens.pair)

@@ -75,6 +75,11 @@ PRINTED: Mapping[str, str] = {
         "print(result.states)   # (layers, tokens)\n"
         "print(result.heads)   # (layers, heads)"
     ),
+    "predictions-compared": (
+        "print(result.answers)   # of the first model and of the second\n"
+        "print(result.names, result.first_answers, result.second_answers)\n"
+        "print(result.first_numbers, result.second_numbers, result.difference)"
+    ),
     "probe-answer": "print(result.labels, result.probabilities)",
     "removal": (
         "for curve in result.curves:\n"

@@ -36,6 +36,13 @@ SCORE = (
     "The score of two texts is `Σ_v w_v(a) w_v(b)`, a sum over the words that both have: each word's product comes "
     "from exactly one token of either text, so the shares add up to the score."
 )
+COMPARED = (
+    "Both models read the same text, each with its own tokenizer and head. Classes and tags are matched by name, "
+    "answers by their characters in the context, and words at a mask by their spelling there. A word has the tag of its "
+    "first token. Surprise is added up over the smallest parts of the text that both models cut into whole tokens. The "
+    "difference is `second − first`; there is none where one model has no number, or where the two numbers are of "
+    "different answers."
+)
 NOT_SPLADE = (
     "So many words have a weight that this head is no SPLADE one, which is trained to give 0 to almost all: these "
     "weights show what the head has in mind, and are no search index."

@@ -1,6 +1,7 @@
 """Logit lens: the masked-LM head applied to the hidden states of every layer."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
 from ui.views.predictions import controls, texts
+from ui.views.predictions.compared import compared_block
 from ui.views.predictions.controls import masked_options
 from ui.widgets import controls as widgets_controls
 from ui.widgets import run_model
@@ -58,6 +60,7 @@ def lens_view() -> None:
             controls.mask_select(tokens, mask_id)
         st.markdown(_cell(lens, entry, position))
         numbers_table(_list(name, lens, entry, position), "Best words of the chosen cell", LIST_HEIGHT)
+    compared_block(opened, replace(masked_options(tokens, masked, position), task=TASK), "lens")
 
 
 def lens_words(name: str, lens: LogitLens) -> tuple[tuple[tuple[str, ...], ...], ...]:

@@ -1,6 +1,7 @@
 """Masked words: predictions of the head at every position of a text, masked or not."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from bertviz_core.trace.subwords.pieces import text_pieces
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.views.predictions import controls, texts
+from ui.views.predictions.compared import compared_block
 from ui.widgets import controls as widgets_controls
 from ui.widgets import run_model
 from ui.widgets.errors import shown_to_user
@@ -40,8 +42,8 @@ def masked_view() -> None:
         position = controls.position_select(tokens, masked, mask_id)
         word = controls.word_input()
     below, files = st.container(), st.container()
+    here = controls.masked_options(tokens, masked, position)
     with below:
-        here = controls.masked_options(tokens, masked, position)
         _words(opened, words_at_position(opened, here).result, position, word, masked)
     # The text is above but drawn last, so that a click in it is handled before the head runs at all its positions.
     prediction = masked_words(opened, controls.masked_options(tokens, masked)).result
@@ -51,6 +53,7 @@ def masked_view() -> None:
     with files:
         st.caption("The text with its masks, as files:")
         download_row(text, text.chart, f"masked text {name}", text.caption, _text_table(prediction), tokens)
+    compared_block(opened, replace(here, task=TASK), "words")
 
 
 def _words(opened: SharedModel, prediction: WordPrediction, position: int, word: str, masked: tuple[int, ...]) -> None:

@@ -7,13 +7,14 @@ import streamlit as st
 from bertviz_core.figures.predictions.surprise import surprise_figure
 from bertviz_core.predictions.results import PseudoLikelihood
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.predictions.masked_lm import MASK, NO_MASK, masked_words, surprise
+from bertviz_core.questions.predictions.masked_lm import MASK, NO_MASK, TASK, masked_words, surprise
 from bertviz_core.text import escape_controls, isolated, shortened
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.subwords.pieces import text_pieces
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.views.predictions import controls, texts
+from ui.views.predictions.compared import compared_block
 from ui.widgets import controls as widgets_controls
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
@@ -29,7 +30,8 @@ def surprise_view() -> None:
     tokens = controls.read_text(name)
     if _has_mask(name, tokens):
         return
-    result = answer(surprise, SharedModel(name), Options((tokens.text,), tokens.pair)).result
+    opened = SharedModel(name)
+    result = answer(surprise, opened, Options((tokens.text,), tokens.pair)).result
     words = figure_block(
         surprise_figure(result, text_pieces(tokens)),
         f"surprise {name}",
@@ -40,11 +42,12 @@ def surprise_view() -> None:
     )
     with words:
         _totals(result)
+    compared_block(opened, Options((tokens.text,), tokens.pair, TASK), "surprise")
 
 
 def _has_mask(name: str, tokens: Tokens) -> bool:
     """Whether a text has a mask; if so, the reader is offered its likeliest replacements."""
-    mask = str(models.tokenizer(name).tokenizer.mask_token or "")
+    mask = models.tokenizer(name).mask_word
     if not np.isin(tokens.input_ids, [models.tokenizer(name).tokenizer.mask_token_id]).any():
         return False
     st.info(
@@ -62,10 +65,11 @@ def _has_mask(name: str, tokens: Tokens) -> bool:
 def _filled(name: str, tokens: Tokens) -> tuple[str, str]:
     """The text and the second one ("" for none) with every mask replaced by its likeliest word."""
     options = Options((tokens.text,), tokens.pair, values={MASK.key: NO_MASK})
-    tokenizer, result = models.tokenizer(name).tokenizer, masked_words(SharedModel(name), options).result
-    mask, texts = str(tokenizer.mask_token), [tokens.text, tokens.pair or ""]
+    tokenizer, result = models.tokenizer(name), masked_words(SharedModel(name), options).result
+    mask, texts = tokenizer.mask_word, [tokens.text, tokens.pair or ""]
     for place in np.flatnonzero(result.typed).tolist():
-        word = tokenizer.decode([int(result.top_ids[place, 0])]).strip()
+        spelling = tokenizer.spelled([int(result.top_ids[place, 0])])
+        word = str(tokenizer.tokenizer.convert_tokens_to_string(list(spelling))).strip()
         which = result.tokens.sequence[place] or 0
         which = which if mask in texts[which] else 1 - which
         texts[which] = texts[which].replace(mask, word, 1)

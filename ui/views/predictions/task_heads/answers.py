@@ -11,6 +11,7 @@ from bertviz_core.questions.predictions.labels import LONGEST, answers
 from bertviz_core.questions.report.library_lines import library_lines
 from ui.cache.shared_model import SharedModel
 from ui.session import QUESTION
+from ui.views.predictions.compared import compared_block
 from ui.views.predictions.task_heads import controls, texts
 from ui.views.predictions.task_heads.controls import notices
 from ui.views.predictions.task_heads.tags import height_of
@@ -49,6 +50,7 @@ def answers_view() -> None:
     words.caption(f"{WHERE} Below an answer stand its place and its score; an answer is darker the likelier it is.")
     _map(name, prediction, longest)
     explained("predictions_answers", texts.ANSWERS, library_lines(answers, opened, options))
+    compared_block(opened, options)
 
 
 def _map(name: str, prediction: AnswerPrediction, longest: int) -> None:

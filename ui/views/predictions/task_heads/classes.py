@@ -8,6 +8,7 @@ from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labels import classes
 from ui.cache.shared_model import SharedModel
+from ui.views.predictions.compared import compared_block
 from ui.views.predictions.task_heads import controls, texts
 from ui.views.predictions.task_heads.controls import notices
 from ui.widgets import controls as shared
@@ -24,7 +25,8 @@ FOLLOWS = ("I love my pet python.", "It sleeps in a warm corner of the kitchen."
 def classes_view() -> None:
     """The classes of the text, as bars."""
     name, text, pair = shared.model_name(), shared.text(), shared.pair()
-    prediction = classes(SharedModel(name), Options((text,), pair, SEQUENCE)).result
+    opened, options = SharedModel(name), Options((text,), pair, SEQUENCE)
+    prediction = classes(opened, options).result
     order = controls.order_choice() if len(prediction.labels) > 1 else "by size"
     words = figure_block(
         classes_figure(prediction, order),
@@ -38,6 +40,7 @@ def classes_view() -> None:
     )
     notices(words, prediction.notices, name, SEQUENCE)
     words.markdown(said(prediction))
+    compared_block(opened, options)
 
 
 @st.fragment
@@ -47,7 +50,8 @@ def next_view() -> None:
     name, text, pair = shared.model_name(), shared.text(), shared.pair()
     if shared.needs_pair("Whether a text follows another is asked of two texts", FOLLOWS):
         return
-    prediction = classes(SharedModel(name), Options((text,), pair, NEXT)).result
+    opened, options = SharedModel(name), Options((text,), pair, NEXT)
+    prediction = classes(opened, options).result
     words = figure_block(
         next_sentence_figure(prediction),
         f"next sentence {name}",
@@ -57,6 +61,7 @@ def next_view() -> None:
     )
     notices(words, prediction.notices, name, NEXT)
     words.markdown(said(prediction))
+    compared_block(opened, options)
 
 
 def said(prediction: ClassPrediction) -> str:

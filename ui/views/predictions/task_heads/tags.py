@@ -12,6 +12,7 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labels import JOINED, tagged_tokens, tags
 from bertviz_core.questions.report.library_lines import library_lines
 from ui.cache.shared_model import SharedModel
+from ui.views.predictions.compared import compared_block
 from ui.views.predictions.task_heads import controls, texts
 from ui.views.predictions.task_heads.controls import notices
 from ui.widgets import controls as shared
@@ -48,6 +49,7 @@ def tags_view() -> None:
     notices(words, prediction.notices, name, TASK)
     if not found_here:
         words.caption(UNTAGGED)
+    compared_block(opened, Options((text,), pair, TASK))
 
 
 def height_of(rows: int) -> int:

@@ -1,0 +1,69 @@
+"""What the second model of the sidebar predicts for the same text, below the answer of the first."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import streamlit as st
+
+from bertviz_core.errors import BertvizError
+from bertviz_core.figures.predictions.two_models import predictions_compared_figure
+from bertviz_core.predictions.two_models.results import PredictionComparison
+from bertviz_core.questions.models.checkpoints import OTHER
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.two_models import VIEW, compared_predictions
+from bertviz_core.questions.question import Answer
+from bertviz_core.questions.report.library_lines import library_lines
+from bertviz_core.questions.tables.compared_predictions import prediction_comparison_frame, what_changed
+from ui.cache.shared_model import SharedModel
+from ui.views.predictions.texts import COMPARED
+from ui.widgets.figure_block import figure_block
+from ui.widgets.formatting import escape_markdown
+from ui.widgets.lists.progress import answer
+from ui.widgets.models.second import second_name
+
+LONG = "surprise"
+"""The view whose answer may take long."""
+NO_VALUES: Mapping[str, str] = {}
+
+
+def compared_block(opened: SharedModel, options: Options, view: str = "") -> None:
+    """Show both models' predictions with what changed; nothing without a second model.
+
+    Where they cannot be compared, one sentence says why.
+
+    Args:
+        opened: the first model.
+        options: text, pair, task and parameters of the first model's answer.
+        view: what masked-LM heads are asked for: "words", "surprise" or "lens"; "" for other heads.
+    """
+    other = second_name()
+    if not other:
+        return
+    values = {OTHER.key: other, **({VIEW.key: view} if view else NO_VALUES), **options.values}
+    whole = replace(options, values=values)
+    with st.container(key="predictions_beside"):
+        st.markdown(f"**Compared with {escape_markdown(other)}**")
+        try:
+            made = answer(compared_predictions, opened, whole) if view == LONG else compared_predictions(opened, whole)
+        except BertvizError as error:
+            st.info(escape_markdown(str(error)), icon=":material/info:")
+            return
+        _comparison(opened, whole, made)
+
+
+def _comparison(opened: SharedModel, options: Options, made: Answer[PredictionComparison]) -> None:
+    """What changed in a sentence, the figure and the table."""
+    compared, first = made.result, opened.head(options.task)
+    models = tuple(dict.fromkeys((compared.first, compared.second)))
+    st.markdown(escape_markdown(what_changed(compared)))
+    words = figure_block(
+        predictions_compared_figure(compared),
+        f"{compared.kind} {' '.join(models)}",
+        prediction_comparison_frame(compared),
+        texts=made.texts,
+        models=models,
+        explanation=(COMPARED, library_lines(compared_predictions, opened, options)),
+    )
+    for notice in made.notices:
+        if notice not in first.notices:  # shown at the top of the page
+            words.caption(escape_markdown(notice))
