@@ -21,6 +21,7 @@ from bertviz_core import BertvizError, Model, Result, open_model
 from bertviz_core.api.corpus import OpenedCorpus, SearchResult, opened_corpus
 from bertviz_core.api.results.answers import AnswerComparisonResult, PredictionResult
 from bertviz_core.api.results.interventions import EffectsResult, WordsResult
+from bertviz_core.api.results.predictions import PredictionComparisonResult
 from bertviz_core.api.results.runs import TraceResult
 from bertviz_core.api.results.sentences import NearestResult, SentencesResult
 from bertviz_core.api.results.weights import ArchitectureResult, HeadsResult, LoadReportResult, ParametersResult
@@ -51,6 +52,7 @@ ANSWERS: Mapping[type, Callable[[Model], Any]] = {
         if isinstance(kind, type)
     },
     AnswerComparisonResult: lambda model: model.compare(ROUNDED, [TEXT, "c"]),
+    PredictionComparisonResult: lambda model: model.compare(ROUNDED, text=TEXT),
     ArchitectureResult: lambda model: model.architecture(),
     EffectsResult: lambda model: model.effects(TEXT, target="class:neutral", kind="gradient"),
     HeadsResult: lambda model: model.heads(0),

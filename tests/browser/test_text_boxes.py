@@ -66,6 +66,8 @@ VARIANTS = (
     ("sentences", "order", "clustered"),
     ("pair", "cells", "words"),
     ("lens", "lens", "rank of the original"),
+    ("predictions-compared", "view", "surprise"),
+    ("predictions-compared", "view", "lens"),
     ("layer-similarity", "layer_measure", "nearest texts shared"),
     ("training-movement", "scale", "even"),
     ("training-movement", "moved_part", "feed-forward"),
@@ -79,7 +81,7 @@ COMPARED = tuple(cell for line in LABELLED for cell in line.split("\t"))
 OTHER = dict.fromkeys(
     (
         *("changes", "change", "cosines", "divergences", "layer-similarity", "text-cosines"),
-        *("sentences-compared", "pair-cosines", "gold-cosines"),
+        *("sentences-compared", "pair-cosines", "gold-cosines", "predictions-compared"),
     ),
     ("other", ROUNDED),
 )
@@ -93,7 +95,7 @@ NEEDED = {
 """Figure -> required setting."""
 PAIRED = ("term-score", "effects", "effect-spread", "removal", "word-shares", "word-bars", "word-curves", "word-pairs")
 """Figures of two texts."""
-WORD_HEAD = ("masked-text", "masked-words", "surprise", "lens", "terms", "term-score")
+WORD_HEAD = ("masked-text", "masked-words", "surprise", "lens", "terms", "term-score", "predictions-compared")
 LABEL_HEADS = {
     "accuracy": "classes",
     "answers-compared": "classes",

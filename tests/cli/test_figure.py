@@ -176,6 +176,15 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         (TEXT,),
         ("predictions", {"model": SPLADE, "mask": "2,4", "position": "3", "compare": "snake"}),
     ),
+    f"predictions-compared --set 'other={COPY}' --set view=lens --set mask=2,4 --set position=3": (
+        (TEXT,),
+        ("predictions", {"model": SPLADE, "view": "Lens", "other": COPY, "mask": "2,4", "position": "3"}),
+    ),
+    f"predictions-compared --set 'other={COPY}' --set view=surprise": (
+        (TEXT,),
+        ("predictions", {"model": SPLADE, "view": "Surprise", "other": COPY}),
+    ),
+    f"predictions-compared --set 'other={COPY}'": ((TEXT,), ("predictions", {"model": SPLADE, "other": COPY})),
     "surprise": ((TEXT,), ("predictions", {"model": SPLADE, "view": "Surprise"})),
     "lens --set lens=entropy": ((TEXT,), ("predictions", {"model": SPLADE, "view": "Lens", "lens": "entropy"})),
     f"effects --pair '{SECOND}'": ((TEXT,), ("causes", {"pair": SECOND})),

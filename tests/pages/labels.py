@@ -88,6 +88,13 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
         (TEXT,),
         {"view": "Classes", "classes_by": "probability", "units": "tokens"},
     ),
+    "predictions-compared --set other=roberta-classes": ("classes", (TEXT,), {"other": "roberta-classes"}),
+    f"predictions-compared --set 'other={ROUNDED}'": ("tags", (TEXT,), {"other": ROUNDED}),
+    f"predictions-compared --set other=distilbert-answers --pair '{CONTEXT}'": (
+        "answers",
+        (QUESTION,),
+        {"pair": CONTEXT, "other": "distilbert-answers"},
+    ),
     "tags --set joined=none": ("tags", (TEXT,), {"joined": "none"}),
     f"answers --set longest=4 --pair '{CONTEXT}'": ("answers", (QUESTION,), {"pair": CONTEXT, "longest": "4"}),
     f"answer-map --set window=2 --pair '{LONG}'": ("answers", (QUESTION,), {"pair": LONG, "window": "2"}),

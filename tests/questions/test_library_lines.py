@@ -100,6 +100,7 @@ CASES: Mapping[str, Asked] = {
     "pair": Asked(texts=LISTED[:2], values={"cells": "words"}),
     "patched-heads": Asked("classes", pair="I love my pet river.", values={"target": "class:neutral"}),
     "pooler": Asked("classes"),
+    "predictions-compared": Asked("tags", values={"other": ROUNDED}),
     "probe": Asked(texts=TYPED, values={"pooling": "max"}),
     "probe-answer": Asked(values={"target": "probe:probe.zip"}),
     "query": Asked(texts=LISTED, values={"query_sentence": "a pet"}),

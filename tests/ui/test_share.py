@@ -47,8 +47,8 @@ LABELS = {
 """Value in the address of an option that a widget shows under a label -> the option."""
 OWN_WORDS = {"pooling", "corpus_pooling", "measure", "methods"}
 """Choices with special options on a page: some depend on the checkpoint, others allow several."""
-CONDITIONAL = {"model", "view", "placed", "bfloat16"}
-"""Widgets on all pages; on most; only with umap installed; only for long lists on some processors."""
+CONDITIONAL = {"model", "other", "view", "placed", "bfloat16"}
+"""Two widgets on all pages; on most; only with umap installed; only for long lists on some processors."""
 VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("overview", {"model": "bert-tiny"}, {}),
     (
@@ -138,6 +138,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("sentences", {"view": "Map"}, {}),
     ("sentences", {"source": "file"}, {}),
     ("predictions", {"model": "splade-tiny", "mask": "2,4", "position": 3}, {}),
+    ("predictions", {"model": "splade-tiny", "view": "Lens", "other": "itself, rounded to bfloat16"}, {}),
     (
         "predictions",
         {"model": "splade-tiny", "view": "Change a word", "guess": 3},
@@ -226,7 +227,7 @@ BY_POSITION = {
 
 def shown(at: AppTest) -> dict[str, Any]:
     """Name in the address -> value of the widget, for every widget bound to the address."""
-    found = {name: at.session_state[name] for name in ("view", "model") if name in at.session_state}
+    found = {name: at.session_state[name] for name in ("view", "model", "other") if name in at.session_state}
     for kind in KINDS:
         for widget in at.get(kind):
             name = getattr(widget.proto, "query_param_key", "") or BY_POSITION.get(widget.key, "")

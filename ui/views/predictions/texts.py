@@ -38,9 +38,9 @@ SCORE = (
 )
 COMPARED = (
     "Both models read the same text, each with its own tokenizer and head. Classes and tags are matched by name, "
-    "answers by their characters in the context, and words at a mask by their spelling there. A word has the tag of its "
-    "first token. Surprise is added up over the smallest parts of the text that both models cut into whole tokens. The "
-    "difference is `second − first`; there is none where one model has no number, or where the two numbers are of "
+    "answers by their characters in the context, and words at a mask by their spelling there. A word has the tag of "
+    "its first token. Surprise is added up over the smallest parts of the text that both models cut into whole tokens. "
+    "The difference is `second − first`; there is none where one model has no number, or where the two numbers are of "
     "different answers."
 )
 NOT_SPLADE = (

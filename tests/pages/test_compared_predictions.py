@@ -1,0 +1,117 @@
+"""Predictions of two models on their page: numbers as the lines of Python have them, refusals that leave the first.
+
+Covers `ui/views/predictions/compared.py`.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core.models.catalog.bundled import SPLADE
+from tests.helpers.two_tokenizers import save_byte_head
+from tests.pages.labels import CONTEXT, QUESTION, TEXT, save_heads
+from tests.pages.opened import opened, said
+from tests.pages.snippets import Printed, chart, check_view, close, folded
+
+CHART = "predictions_compared"
+ROUNDED = "itself, rounded to bfloat16"
+OWN = {
+    "Classes": "predictions_classes",
+    "Tags": "predictions_tags",
+    "Answers": "predictions_answers",
+    "Next sentence": "predictions_next",
+    "Masked words": "predictions_words",
+    "Surprise": "predictions_surprise",
+    "Lens": "predictions_lens",
+}
+"""View -> chart of the first model alone, whose lines other tests check."""
+
+
+@pytest.fixture(scope="session")
+def head_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = save_heads(tmp_path_factory.mktemp("heads"))
+    save_byte_head("masked-lm", folder / "byte-words")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def heads(head_folder: Path, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """All models in the models folder of the test's dashboard."""
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(head_folder))
+    return head_folder
+
+
+def compared(at: AppTest, values: Printed) -> None:
+    """The printed numbers are those of the table and of the bars."""
+    table = folded(at, CHART)
+    first, second, difference = values[-3:]
+    close(table["first"], first)
+    close(table["second"], second)
+    np.testing.assert_allclose(np.asarray(difference, dtype=float), table["difference"], atol=1e-6)
+    bars = [trace["x"] for trace in chart(at, CHART)]
+    assert all(any(np.isclose(each, value, atol=1e-6) for value in table["first"]) for each in bars[0] if each)
+    assert len(bars) == 2
+
+
+@pytest.mark.parametrize(
+    ("model", "view", "more"),
+    [
+        ("classes", "Classes", {"other": "roberta-classes"}),
+        ("tags", "Tags", {"other": "roberta-tags"}),
+        ("answers", "Answers", {"other": "distilbert-answers", "text": QUESTION, "pair": CONTEXT}),
+        ("pretraining", "Next sentence", {"other": ROUNDED, "pair": CONTEXT}),
+        ("words", "Masked words", {"other": ROUNDED}),
+        ("words", "Surprise", {"other": "byte-words"}),
+        ("words", "Lens", {"other": "pretraining"}),
+    ],
+)
+@pytest.mark.sample(3)
+def test_the_lines_give_the_numbers_of_the_page(model: str, view: str, more: dict[str, str]) -> None:
+    at = check_view("predictions", model, {OWN[view]: lambda *_: None, CHART: compared}, view=view, **more)
+    assert not at.error
+    assert len(at.get("plotly_chart")) >= 2, "the first model's own figure stays"
+
+
+def test_without_a_second_model_the_first_is_alone() -> None:
+    at = opened("predictions", model="classes")
+    assert not [each for each in at.get("plotly_chart") if each.proto.id.endswith(CHART)]
+    assert not any("Compared with" in each.value for each in at.markdown)
+
+
+@pytest.mark.parametrize(
+    ("model", "other", "words"),
+    [
+        ("classes", "tags", "'tags' predicts tags"),
+        ("classes", "all-MiniLM-L6-v2", "has no task head"),
+        ("classes", "number", "returns a number"),
+        ("words", "no-such-model", "No model 'no-such-model' found"),
+        ("tags", "bert-base-NER", "not on this machine"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_sentence_below_the_whole_first_answer(
+    model: str, other: str, words: str
+) -> None:
+    at, alone = opened("predictions", model=model, other=other), opened("predictions", model=model)
+    assert not at.exception
+    assert not at.error
+    (told,) = [said(each.value) for each in at.info]
+    assert words in told
+    charts = [[each.proto.spec for each in page.get("plotly_chart")] for page in (at, alone)]
+    assert charts[0] == charts[1]
+
+
+def test_the_same_model_twice_is_zeros_and_says_so() -> None:
+    at = opened("predictions", model=SPLADE, other=SPLADE, text=TEXT, predictions_compared_table="true")
+    assert set(folded(at, CHART)["difference"]) == {0.0}
+    assert any("The same model twice" in each.value for each in at.caption)
+
+
+def test_surprise_of_a_text_with_a_mask_offers_its_likeliest_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INSIDE_BERT_ISOLATE_MODELS", "1")
+    at = opened("predictions", model="words", view="Surprise", text="I love my [MASK].")
+    assert not at.exception
+    at.button(key="fill_masks").click().run()
+    assert "[MASK]" not in at.session_state["text"]
+    assert not at.exception
