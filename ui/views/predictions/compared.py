@@ -14,6 +14,7 @@ from bertviz_core.questions.predictions.two_models import VIEW, compared_predict
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.tables.compared_predictions import prediction_comparison_frame, what_changed
+from bertviz_core.text import escape_controls, shortened
 from ui.cache.shared_model import SharedModel
 from ui.views.predictions.texts import COMPARED
 from ui.widgets.figure_block import figure_block
@@ -21,6 +22,8 @@ from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
 from ui.widgets.models.second import second_name
 
+NAMED = 80
+"""Most characters of a model's name in a heading."""
 LONG = "surprise"
 """The view whose answer may take long."""
 NO_VALUES: Mapping[str, str] = {}
@@ -42,7 +45,7 @@ def compared_block(opened: SharedModel, options: Options, view: str = "") -> Non
     values = {OTHER.key: other, **({VIEW.key: view} if view else NO_VALUES), **options.values}
     whole = replace(options, values=values)
     with st.container(key="predictions_beside"):
-        st.markdown(f"**Compared with {escape_markdown(other)}**")
+        st.markdown(f"**Compared with {escape_markdown(shortened(escape_controls(other), NAMED))}**")
         try:
             made = answer(compared_predictions, opened, whole) if view == LONG else compared_predictions(opened, whole)
         except BertvizError as error:
