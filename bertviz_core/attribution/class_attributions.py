@@ -12,8 +12,14 @@ from bertviz_core.errors import Progress, TextError
 from bertviz_core.interventions.targets.target import Measure, Target, class_target, probe_target, tag_target
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.predictions.classes import check_measure, class_number, class_place, output_scoring
-from bertviz_core.predictions.labels import NEXT_SENTENCE, output_names
+from bertviz_core.predictions.classes import (
+    NEXT_SENTENCE,
+    check_measure,
+    class_number,
+    class_place,
+    output_names,
+    output_scoring,
+)
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.predictions.results import Scoring

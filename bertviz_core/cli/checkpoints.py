@@ -27,8 +27,8 @@ from bertviz_core.questions.predictions.compared_answers import compared_answers
 from bertviz_core.questions.predictions.two_models import VIEW, VIEWS, compared_predictions
 from bertviz_core.questions.tables.checkpoints import compare_json, compare_lines
 from bertviz_core.questions.tables.compared_answers import answer_comparison_json, answer_comparison_lines
-from bertviz_core.questions.tables.compared_predictions import prediction_comparison_json, prediction_comparison_lines
 from bertviz_core.questions.tables.parameters import ledger_json, ledger_text, report_json, report_lines
+from bertviz_core.questions.tables.two_models.predictions import prediction_comparison_json, prediction_comparison_lines
 from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.settings import Settings
 

@@ -16,7 +16,7 @@ from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.heads import similarity_json, similarity_lines
-from bertviz_core.questions.tables.two_models import (
+from bertviz_core.questions.tables.two_models.sentences import (
     gold_json,
     gold_lines,
     sentence_comparison_json,

@@ -1,18 +1,21 @@
-"""Classify texts and pairs: single-label, multi-label, regression and next-sentence heads."""
+"""Classify texts and pairs: single-label, multi-label, regression and next-sentence heads; name their outputs."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from bertviz_core.errors import Progress, TextError
 from bertviz_core.lazy_imports import torch
-from bertviz_core.predictions.labels import output_names
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.results import ClassPrediction, Scoring
 from bertviz_core.predictions.run import check_task, row_outputs
-from bertviz_core.text import quoted
+from bertviz_core.text import counted, quoted
 from bertviz_core.trace.results import Tokens
+
+NEXT_SENTENCE = ("is the next sentence", "is another sentence")
+"""The two outputs of BERT's next-sentence head (Devlin et al. 2019)."""
 
 
 def class_predictions(
@@ -51,6 +54,31 @@ def class_predictions(
         if progress is not None:
             progress(len(predictions), len(texts))
     return tuple(predictions[index] for index in range(len(texts)))
+
+
+def output_names(head: HeadModel, count: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return a name for each output of the head, and notices.
+
+    An output without an entry in id2label is named by its index; duplicate names get the index appended.
+    """
+    if head.task == "next-sentence":
+        return NEXT_SENTENCE, ()
+    named: Mapping[Any, Any] = head.model.config.id2label or {}
+    listed = [named.get(index) for index in range(count)]
+    names = [str(name) if isinstance(name, str | int) and str(name).strip() else "" for name in listed]
+    notices = []
+    if unnamed := names.count(""):
+        notices.append(
+            f"id2label of {head.name!r} names {counted(count - unnamed, 'output')} of {count:,}; "
+            "the others are called by their number."
+        )
+    repeated = {name for name, times in Counter(names).items() if times > 1 and name}
+    if repeated:
+        notices.append(f"id2label of {head.name!r} gives several outputs the same name; their number is added.")
+    return tuple(
+        f"LABEL_{index}" if not name else f"{name} ({index})" if name in repeated else name
+        for index, name in enumerate(names)
+    ), tuple(notices)
 
 
 def output_scoring(head: HeadModel) -> Scoring:

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bertviz_core.errors import Progress
-from bertviz_core.predictions.classes import softmax
-from bertviz_core.predictions.labels import output_names
+from bertviz_core.predictions.classes import output_names, softmax
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.results import ClassPrediction, Entity, Strategy, TagPrediction
 from bertviz_core.predictions.run import check_task, row_outputs

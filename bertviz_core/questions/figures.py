@@ -17,7 +17,10 @@ from bertviz_core.questions.opened import CorpusSubject, OpenedFolder, OpenedMod
 from bertviz_core.questions.parameters import COMMON, Options
 from bertviz_core.questions.question import Answer, figure_questions
 from bertviz_core.settings import Settings
-from bertviz_core.text import escape_controls, quoted
+from bertviz_core.text import escape_controls, quoted, shortened
+
+MOST_LISTED = 800
+"""Most characters of the names in a message."""
 
 
 @cache
@@ -43,9 +46,8 @@ def no_figure(name: str, known: Iterable[str], place: str = "") -> TextError:
     names = list(known)
     near = get_close_matches(name, names, 1)
     meant = f" Did you mean {near[0]!r}?" if near else ""
-    return TextError(
-        f"There is no figure {quoted(escape_controls(name), 40)}{place}.{meant} Choose {', '.join(names)}."
-    )
+    listed = shortened(", ".join(names), MOST_LISTED)
+    return TextError(f"There is no figure {quoted(escape_controls(name), 40)}{place}.{meant} Choose {listed}.")
 
 
 def settings_of(name: str) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """The view of two models shows the cosines of both, what changed in one sentence, and the neighbours that agree.
 
 Covers `ui/views/sentences/two_models/*.py`, `ui/widgets/models/second.py`,
-`bertviz_core/questions/texts/two_models.py`, `bertviz_core/questions/tables/two_models.py`.
+`bertviz_core/questions/texts/two_models.py`, `bertviz_core/questions/tables/two_models/sentences.py`.
 """
 
 import json
@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core import BertvizError, open_model
 from bertviz_core.models.catalog.bundled import FINE_TUNED
 from bertviz_core.models.sources import bundled_folder
-from bertviz_core.questions.tables.two_models import what_changed, where_pairs_lie
+from bertviz_core.questions.tables.two_models.sentences import what_changed, where_pairs_lie
 from bertviz_core.sentences.two_models.comparison import sentence_comparison
 from tests.checkpoints.test_layer_similarity import plain_cka
 from tests.cli.test_sentences import checkpoint_with_prompts

@@ -1,6 +1,6 @@
 """Classes, tags and next sentences against transformers' pipelines, misleading names, and groups by hand.
 
-Covers `bertviz_core/predictions/labels.py`, `bertviz_core/predictions/tags.py`.
+Covers `bertviz_core/predictions/tags.py`.
 """
 
 import dataclasses

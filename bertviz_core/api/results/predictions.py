@@ -7,7 +7,7 @@ import pandas as pd
 
 from bertviz_core.api.results.base import Result
 from bertviz_core.predictions.two_models.results import PredictionComparison
-from bertviz_core.questions.tables.compared_predictions import (
+from bertviz_core.questions.tables.two_models.predictions import (
     prediction_comparison_frame,
     prediction_comparison_json,
     prediction_comparison_lines,

@@ -26,8 +26,7 @@ from bertviz_core.interventions.targets.target import (
 from bertviz_core.isolation.regular_files import open_regular
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.predictions.classes import class_predictions
-from bertviz_core.predictions.labels import NEXT_SENTENCE
+from bertviz_core.predictions.classes import NEXT_SENTENCE, class_predictions
 from bertviz_core.predictions.loading import HeadModel, load_head, stored_tasks
 from bertviz_core.predictions.masked_lm import predicted_words
 from bertviz_core.predictions.probing.probe import MAX_FILE_NBYTES, probe_predictions, read_probe

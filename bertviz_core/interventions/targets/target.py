@@ -12,8 +12,14 @@ from bertviz_core.hidden_states.results import state_name
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.answers import predicted_answers
-from bertviz_core.predictions.classes import check_measure, class_number, class_place, output_scoring
-from bertviz_core.predictions.labels import NEXT_SENTENCE, output_names
+from bertviz_core.predictions.classes import (
+    NEXT_SENTENCE,
+    check_measure,
+    class_number,
+    class_place,
+    output_names,
+    output_scoring,
+)
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.probing.probe import check_model, introduction
 from bertviz_core.predictions.probing.results import Probe

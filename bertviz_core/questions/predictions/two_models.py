@@ -16,6 +16,7 @@ from bertviz_core.predictions.two_models.comparison import (
 from bertviz_core.predictions.two_models.masks import MaskedPlace, best_words, compared_words, place_text, same_place
 from bertviz_core.predictions.two_models.results import PredictionComparison
 from bertviz_core.questions.models.checkpoints import OTHER
+from bertviz_core.questions.models.rounded_copy import second_model
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, choice
 from bertviz_core.questions.predictions.labels import LONGEST, LONGEST_ANSWER, classes, tagged_tokens
@@ -29,7 +30,6 @@ from bertviz_core.questions.predictions.masked_lm import (
     surprise,
 )
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, PartOfJob, after, long_question
-from bertviz_core.questions.rounded_copy import second_model
 
 VIEWS = ("words", "surprise", "lens")
 VIEW = choice("view", VIEWS, "what two masked-LM heads are asked for")

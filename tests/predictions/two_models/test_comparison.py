@@ -1,7 +1,7 @@
 """Predictions of two models for one text: those of transformers run plainly, matched by names, words and characters.
 
 Covers `bertviz_core/predictions/two_models/masks.py`, `bertviz_core/questions/predictions/two_models.py`,
-`bertviz_core/questions/rounded_copy.py`, `bertviz_core/questions/tables/compared_predictions.py`.
+`bertviz_core/questions/models/rounded_copy.py`, `bertviz_core/questions/tables/two_models/predictions.py`.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ from bertviz_core.predictions.two_models.results import PredictionComparison
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.masked_lm import words_at_position
 from bertviz_core.questions.predictions.two_models import VIEWS, compared_predictions
-from bertviz_core.questions.tables.compared_predictions import (
+from bertviz_core.questions.tables.two_models.predictions import (
     MAX_ROWS,
     prediction_comparison_frame,
     prediction_comparison_json,

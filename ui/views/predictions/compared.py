@@ -13,7 +13,7 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.two_models import VIEW, compared_predictions
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.questions.tables.compared_predictions import prediction_comparison_frame, what_changed
+from bertviz_core.questions.tables.two_models.predictions import prediction_comparison_frame, what_changed
 from bertviz_core.text import escape_controls, shortened
 from ui.cache.shared_model import SharedModel
 from ui.views.predictions.texts import COMPARED

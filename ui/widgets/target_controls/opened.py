@@ -8,8 +8,7 @@ from bertviz_core.hidden_states.results import state_name
 from bertviz_core.interventions.targets.hidden_states import BETWEEN
 from bertviz_core.interventions.targets.parsing import TargetKind, parse_target
 from bertviz_core.interventions.targets.target import Measure
-from bertviz_core.predictions.classes import output_scoring
-from bertviz_core.predictions.labels import output_names
+from bertviz_core.predictions.classes import output_names, output_scoring
 from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
 from bertviz_core.questions.parameters import Options

@@ -12,8 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.errors import CheckpointError, MissingFilesError, UnsupportedModelError
 from bertviz_core.interventions.targets.parsing import TargetKind
-from bertviz_core.predictions.classes import output_scoring
-from bertviz_core.predictions.labels import NEXT_SENTENCE
+from bertviz_core.predictions.classes import NEXT_SENTENCE, output_scoring
 from bertviz_core.predictions.loading import stored_tasks
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.questions.interventions.targets import TARGET as TARGET_PARAM

@@ -5,7 +5,7 @@ import streamlit as st
 from bertviz_core.figures.sentences.gold import gold_cosines_figure
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.questions.tables.two_models import gold_frame, gold_words
+from bertviz_core.questions.tables.two_models.sentences import gold_frame, gold_words
 from bertviz_core.questions.texts.two_models import gold_options, gold_pairs
 from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.sentences.results import SentenceTable

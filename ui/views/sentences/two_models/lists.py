@@ -6,7 +6,7 @@ from bertviz_core.figures.sentences.two_models import pair_cosines_figure, sente
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.questions.tables.two_models import (
+from bertviz_core.questions.tables.two_models.sentences import (
     neighbour_frame,
     pair_frame,
     range_frame,

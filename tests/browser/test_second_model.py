@@ -1,0 +1,75 @@
+"""The second model in a browser: chosen in the sidebar, it stays on other pages, and Back brings the former one.
+
+Covers `ui/server/frame.css`.
+"""
+
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_history import arrived, go
+from tests.browser.test_share_every_control import settled
+
+pytestmark = pytest.mark.browser
+FIRST, SECOND, COPY = "splade-tiny", "sre-embedding-model", "itself, rounded to bfloat16"
+BLOCK = ".st-key-predictions_beside"
+
+
+def other(page: Page) -> list[str]:
+    """The second model in the address."""
+    return parse_qs(urlsplit(page.url).query).get("other", [])
+
+
+def choose(page: Page, name: str) -> None:
+    page.get_by_role("combobox", name="Compare with").click()
+    page.get_by_role("option", name=name, exact=True).click()
+    settled(page)
+
+
+def test_the_choice_shows_both_stays_and_comes_back(page: Page, server: str) -> None:
+    page.goto(f"{server}/predictions?model={FIRST}")
+    arrived(page, "Predictions")
+    expect(page.locator(BLOCK)).to_have_count(0)
+    choose(page, COPY)
+    expect(page.locator(BLOCK).locator(".main-svg").first).to_be_visible()
+    assert other(page) == [COPY]
+    go(page, "Tokens")
+    assert other(page) == [COPY]
+    choose(page, SECOND)
+    assert other(page) == [SECOND]
+    page.go_back()
+    settled(page)
+    expect(page.get_by_role("combobox", name="Compare with")).to_have_value(COPY)
+    page.go_back()
+    arrived(page, "Predictions")
+    expect(page.locator(BLOCK).locator(".main-svg").first).to_be_visible()
+    choose(page, SECOND)
+    expect(page.locator(BLOCK)).to_contain_text("has no task head")
+    choose(page, "none")
+    expect(page.locator(BLOCK)).to_have_count(0)
+    assert other(page) == []
+
+
+@pytest.mark.parametrize("size", [(1400, 900), (1366, 768)])
+def test_both_models_the_text_and_its_button_are_in_sight(size: tuple[int, int], page: Page, server: str) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.goto(f"{server}/tokens?other={SECOND}")
+    arrived(page, "Tokens")
+    sidebar = page.get_by_test_id("stSidebar")
+    places = []
+    try:
+        for each in (
+            sidebar.get_by_role("combobox", name="Model"),
+            sidebar.get_by_role("combobox", name="Compare with"),
+            sidebar.get_by_role("textbox", name="Text", exact=True),
+            sidebar.get_by_role("button", name="Apply the text"),
+        ):
+            box = each.bounding_box()
+            assert box is not None
+            places.append((box["y"], box["y"] + box["height"], box["x"] + box["width"]))
+    finally:
+        page.set_viewport_size({"width": 1400, "height": 900})
+    assert all(above[1] <= below[0] for above, below in zip(places, places[1:], strict=False))
+    assert places[-1][1] <= size[1]
+    assert max(right for *_, right in places) <= 300
