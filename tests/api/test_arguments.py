@@ -19,7 +19,7 @@ import pytest
 
 from bertviz_core import BertvizError, Model, Result, open_model
 from bertviz_core.api.corpus import OpenedCorpus, SearchResult, opened_corpus
-from bertviz_core.api.results.answers import AnswerComparisonResult, PredictionResult
+from bertviz_core.api.results.answers import AnswerComparisonResult, PredictionResult, SlicedAnswersResult
 from bertviz_core.api.results.interventions import EffectsResult, WordsResult
 from bertviz_core.api.results.runs import TraceResult
 from bertviz_core.api.results.sentences import NearestResult, SentencesResult
@@ -51,6 +51,7 @@ ANSWERS: Mapping[type, Callable[[Model], Any]] = {
         if isinstance(kind, type)
     },
     AnswerComparisonResult: lambda model: model.compare(ROUNDED, [TEXT, "c"]),
+    SlicedAnswersResult: lambda model: model.compare(ROUNDED, [TEXT, "c"]).by("length"),
     ArchitectureResult: lambda model: model.architecture(),
     EffectsResult: lambda model: model.effects(TEXT, target="class:neutral", kind="gradient"),
     HeadsResult: lambda model: model.heads(0),

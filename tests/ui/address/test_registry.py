@@ -31,6 +31,7 @@ COMMANDS_ALONE = {
     ("corpus", "least"): "the page makes clusters of any size",
     ("checkpoint", "paired"): "the page reads second texts from a column of the file",
     ("checkpoint", "with_gold"): "the page reads labels from lines with a tab, or from a column of the file",
+    ("checkpoint", "slices"): "the page chooses among length, a word and the columns of the file",
     ("words", "position"): "the page says target_at, as for every target at a position",
     **{
         (page, "layer"): "the page says after which layer, the command which entry of the hidden states"
