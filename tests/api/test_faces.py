@@ -208,7 +208,7 @@ def test_any_figure_of_the_dashboard_can_be_drawn(model: Model) -> None:
         (lambda m: m.trace(TEXT).figure("atlass"), "no figure 'atlass' of this result"),
         (
             lambda m: m.figure("atlass"),
-            "There is no figure 'atlass'. Did you mean 'atlas'?",
+            "There is no figure 'atlass'. Did you mean 'atlas'",
         ),
         (lambda m: m.trace(TEXT).figure(colour="red"), "has no option 'colour'; those it has: layer"),
         (lambda m: m.trace(TEXT).figure(theme="pink"), "There is no theme 'pink'; choose light, dark, print"),
