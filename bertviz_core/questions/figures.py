@@ -49,7 +49,7 @@ def no_figure(name: str, known: Iterable[str], place: str = "") -> TextError:
     choose = f"Choose {', '.join(names)}."
     if len(names) > MOST_LISTED:
         some = ", ".join(names[:SOME])
-        choose = f"There are {len(names)}, such as {some}; `python -m bertviz_core figure --list` prints the figures."
+        choose = f"There are {len(names)}, such as {some}; the command figure lists all of them."
     return TextError(f"There is no figure {quoted(escape_controls(name), 40)}{place}.{meant} {choose}")
 
 
