@@ -1,6 +1,8 @@
 """Figure of two models' answers by parts of the texts: the difference of the accuracies, or how often they agree."""
 
 from functools import partial
+from math import isnan
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -10,6 +12,7 @@ from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape, layout
 from bertviz_core.figures.checkpoints.compared_answers import interval_words
 from bertviz_core.predictions.probing.results import SlicedAnswers, TextSlice
+from bertviz_core.predictions.probing.slices import LEAST
 from bertviz_core.text import counted, shortened
 
 ROW_HEIGHT, MARGINS = 34, 150
@@ -21,14 +24,16 @@ def slice_rows(sliced: SlicedAnswers, title: str, theme: Theme) -> go.Figure:
     """Draw a row per slice: the difference of the accuracies with its interval, or the share of same answers."""
     shown = _shown(sliced)
     figure = go.Figure(layout=layout(theme, escape(title), height=MARGINS + ROW_HEIGHT * len(shown)))
-    marker = {"size": 11, "color": theme.text}
+    marker: dict[str, Any] = {"size": 11, "color": theme.text}
     scores = [each.accuracy for each in shown if each.accuracy is not None]
     if scores:
         points = [100 * each.difference for each in scores]
         above = [100 * each.high - point for each, point in zip(scores, points, strict=True)]
         below = [point - 100 * each.low for each, point in zip(scores, points, strict=True)]
         bars = {"array": above, "arrayminus": below, "thickness": 2, "width": 7, "color": theme.text}
-        end = round_limit(max(1.0, *(abs(100 * limit) for each in scores for limit in (each.low, each.high))) * 1.05)
+        ends = [end for each in scores for end in (each.difference, each.low, each.high) if not isnan(end)]
+        end = round_limit(max(1.0, *(abs(100 * each) for each in ends)) * 1.05)
+        marker["symbol"] = ["circle-open" if isnan(each.low) else "circle" for each in scores]
         zero = {"color": theme.muted, "width": 1.5, "dash": "dash"}
         figure.add_shape(type="line", x0=0, x1=0, y0=0, y1=1, yref="y domain", line=zero, layer="below")
         x_axis = {"title": "accuracy, second − first, points; bar: 95 % interval", "range": [-end, end]}
@@ -59,8 +64,10 @@ def _shown(sliced: SlicedAnswers) -> tuple[TextSlice, ...]:
 def _words(each: TextSlice) -> str:
     if each.accuracy is None:
         return f"{each.name}: the same answer to {each.agreement:.1%} of {counted(len(each.places), 'text')}"
-    scores = f"accuracy {each.accuracy.first:.1%} and {each.accuracy.second:.1%}, {interval_words(each.accuracy)}"
-    return f"{each.name}: {scores}, over {counted(each.compared, 'text')}"
+    scores = f"accuracy {each.accuracy.first:.1%} and {each.accuracy.second:.1%}"
+    if isnan(each.accuracy.low):
+        return f"{each.name}: {scores}, over {counted(each.compared, 'text')}, too few for an interval"
+    return f"{each.name}: {scores}, {interval_words(each.accuracy)}, over {counted(each.compared, 'text')}"
 
 
 @figure(
@@ -76,7 +83,8 @@ def slices_compared_figure(sliced_answers: SlicedAnswers) -> FigureSpec:
     rows = "; ".join(map(_words, _shown(sliced_answers)))
     about = ""
     if compared.gold is not None:
-        about = f" Interval: paired bootstrap over the texts of a slice, {compared.gold.resamples:,} samples"
+        samples = f"{compared.gold.resamples:,} samples"
+        about = f" Interval: paired bootstrap over the {LEAST} texts or more of a slice, {samples}; fewer: open circle"
     draw = partial(slice_rows, sliced_answers, title)
     return FigureSpec(title, f"{title}: {rows}", draw, f"{title}: {rows}.{about}")
 

@@ -270,7 +270,10 @@ class TextSlice:
     agreement: float
     """Share of its texts with the same answer of both models, 0 to 1."""
     accuracy: ScorePair | None
-    """Share of its compared texts with the right answer; None if none of them has a gold label."""
+    """Share of its compared texts with the right answer; None if none of them has a gold label.
+
+    The ends of the interval are NaN if too few have one.
+    """
     compared: int
     """Number of its texts with a gold label."""
     mended: int

@@ -20,6 +20,8 @@ LONGEST = (5, 10, 20, 40)
 """Largest number of words of each slice by length but the last."""
 MOST_SLICES, MOST_NAMED = 20, 60
 """Maximum number of values with a slice of their own, and of characters of a word in a name."""
+LEAST = 10
+"""Fewest compared texts of a slice with an interval: samples of fewer hardly differ from one another."""
 EMPTY, OTHERS = "(empty)", "other values"
 
 
@@ -82,7 +84,7 @@ def _whole_texts(compared: AnswerComparison) -> list[str]:
 
 def _by_length(texts: Sequence[str]) -> tuple[list[str], list[str]]:
     """Slice of each text, and all slices in order."""
-    between = [f"{low + 1} to {high} words" for low, high in pairwise(LONGEST)]
+    between = [f"{low + 1}–{high} words" for low, high in pairwise(LONGEST)]
     order = [f"up to {LONGEST[0]} words", *between, f"over {LONGEST[-1]} words"]
     return [order[bisect_left(LONGEST, len(text.split()))] for text in texts], order
 
@@ -110,7 +112,8 @@ def _scored(compared: AnswerComparison, name: str, places: Int[np.ndarray, " pla
     total = len(labelled)
     mended, broken = (int(np.isin(each, labelled).sum()) for each in (gold.mended, gold.broken))
     first, second = (1 - int(np.isin(each.mistakes, labelled).sum()) / total for each in (gold.first, gold.second))
-    accuracy = ScorePair(first, second, *accuracy_interval(mended, broken, total, seed))
+    interval = accuracy_interval(mended, broken, total, seed) if total >= LEAST else (np.nan, np.nan)
+    accuracy = ScorePair(first, second, *interval)
     return TextSlice(name, places, agreement, accuracy, total, mended, broken)
 
 

@@ -149,7 +149,7 @@ def slices_sentence(sliced: SlicedAnswers) -> str:
         return f"The models agree least on the texts of the slice {least.name}: {share}."
     clear = [(each, score) for each, score in scored if score.low > 0 or score.high < 0]
     if not clear:
-        return "Every interval contains 0: no slice shows that one model is more accurate there."
+        return "No slice shows that one model is more accurate there: every interval contains 0, or texts are too few."
     most, score = max(clear, key=lambda each: abs(each[1].difference))
     better = "second" if score.difference > 0 else "first"
     return (

@@ -48,4 +48,14 @@ def test_the_numbers_are_in_words() -> None:
     score = SLICED.slices[1].accuracy
     assert score is not None
     assert f"b: accuracy {score.first:.1%} and {score.second:.1%}" in spec.alt
-    assert "paired bootstrap over the texts of a slice, 5,000 samples" in spec.alt + str(spec)
+
+
+def test_a_slice_of_a_few_texts_is_an_open_circle_without_a_bar() -> None:
+    values = ["few" if place < 4 else "many" for place in range(90)]
+    spec = slices_compared_figure(
+        sliced_answers(answer_comparison(predictions(ONE), predictions(SECOND, model="b"), GOLD), "column", values)
+    )
+    (rows,) = spec.drawn(LIGHT).data
+    assert list(rows.marker.symbol) == ["circle-open", "circle"]
+    assert np.isnan(np.array(rows.error_x.array, dtype=float)).tolist() == [True, False]
+    assert "over 4 texts, too few for an interval" in spec.alt

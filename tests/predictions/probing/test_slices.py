@@ -13,6 +13,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.predictions.probing.comparison import answer_comparison
 from bertviz_core.predictions.probing.results import AnswerComparison
 from bertviz_core.predictions.probing.slices import MOST_SLICES, OTHERS, sliced_answers
+from bertviz_core.questions.tables.compared_answers import slices_sentence
 from tests.predictions.probing.test_comparison import drawn, predictions
 
 GOLD, ONE, SECOND = drawn(120)
@@ -61,7 +62,7 @@ def test_rare_values_of_many_are_one_slice() -> None:
 def test_slices_by_length_count_the_words_of_both_texts() -> None:
     result = compared(LONG, pairs=["one two"] * 120)
     counts = pd.Series([len(text.split()) + 2 for text in LONG])
-    bins, labels = (0, 5, 10, 20, 40, 1000), ("up to 5", "6 to 10", "11 to 20", "21 to 40", "over 40")
+    bins, labels = (0, 5, 10, 20, 40, 1000), ("up to 5", "6–10", "11–20", "21–40", "over 40")
     names = [f"{name} words" for name in pd.cut(counts, bins, labels=labels)]
     check(result, names, sliced_answers(result, "length").slices)
 
@@ -83,6 +84,18 @@ def test_an_interval_is_that_of_a_paired_bootstrap() -> None:
     assert whole.accuracy.low == pytest.approx(expected.confidence_interval.low, abs=0.02)
     assert whole.accuracy.high == pytest.approx(expected.confidence_interval.high, abs=0.02)
     assert whole.accuracy.difference == pytest.approx(result.gold.accuracy.difference)
+
+
+def test_a_slice_of_a_few_texts_has_no_interval_and_is_not_called_better() -> None:
+    gold = ["POSITIVE"] * 9 + ["NEUTRAL"] * 10
+    one, second = ["NEUTRAL"] * 9 + ["NEUTRAL"] * 10, ["POSITIVE"] * 9 + ["NEUTRAL"] * 10
+    sliced = sliced_answers(answer_comparison(predictions(one), predictions(second, model="b"), gold), "column", gold)
+    few, many = (each.accuracy for each in sliced.slices)
+    assert few is not None
+    assert many is not None
+    assert (few.difference, np.isnan(few.low), np.isnan(few.high)) == (1.0, True, True)
+    assert (many.difference, many.low, many.high) == (0.0, 0.0, 0.0)
+    assert slices_sentence(sliced).startswith("No slice shows")
 
 
 @pytest.mark.parametrize(("by", "values"), [("", None), ("column", None), ("length", ["a"]), ("words", None)])
