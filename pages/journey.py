@@ -22,6 +22,8 @@ with shown_to_user():
         travelled = journey(SharedModel(name), Options((controls.text(),), pair)).result
     both = travelled.tokens is not None and travelled.tokens.pair is not None
     name_model(name, f"{travelled.title}, {travelled.layers} layers{', both texts in one run' if both else ''}")
+    if both:
+        st.caption("Both texts are one input: tokens of one look at those of the other. A cosine reads each alone.")
     for notice in travelled.notices:
         st.warning(escape_markdown(notice))
     above, computed = st.container(), target is not None and is_computed(name, target)

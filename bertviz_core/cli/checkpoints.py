@@ -20,13 +20,19 @@ from bertviz_core.cli.output import print_json, print_lines, print_notices
 from bertviz_core.errors import TextError
 from bertviz_core.models.skeleton import TASKS
 from bertviz_core.predictions.probing.reading import gold_column
+from bertviz_core.predictions.probing.slices import COLUMN
 from bertviz_core.questions.models.checkpoints import OTHER, behaviours, checkpoint_comparison, load_report_of
 from bertviz_core.questions.models.parameters import parameters as ask
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.predictions.compared_answers import compared_answers, compared_options
+from bertviz_core.questions.predictions.compared_answers import answers_by_slice, compared_answers, compared_options
 from bertviz_core.questions.predictions.two_models import VIEW, VIEWS, compared_predictions
 from bertviz_core.questions.tables.checkpoints import compare_json, compare_lines
-from bertviz_core.questions.tables.compared_answers import answer_comparison_json, answer_comparison_lines
+from bertviz_core.questions.tables.compared_answers import (
+    answer_comparison_json,
+    answer_comparison_lines,
+    slices_json,
+    slices_lines,
+)
 from bertviz_core.questions.tables.parameters import ledger_json, ledger_text, report_json, report_lines
 from bertviz_core.questions.tables.two_models.predictions import prediction_comparison_json, prediction_comparison_lines
 from bertviz_core.sentences.reading.lists import read_sentences
@@ -74,6 +80,8 @@ GoldOption = Annotated[str, typer.Option("--gold", metavar="C", help="Column of 
 PairOption = Annotated[
     str, typer.Option("--pair", metavar="C", help="Column of the file with second texts; with --text the second text.")
 ]
+SLICES_HELP = "Compare on parts of the texts too: length, word:WORD or column:NAME."
+SlicesOption = Annotated[str, typer.Option("--slices", metavar="BY", help=SLICES_HELP)]
 HeadOption = Annotated[
     str | None,
     typer.Option("--task", help="Task of the heads that answer; for a file the checkpoints' own by default."),
@@ -94,12 +102,15 @@ def compare(
     pair: PairOption = "",
     task: HeadOption = None,
     view: ViewOption = VIEWS[0],
+    slices: SlicesOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """Compare two checkpoints: their tensors, their runs on a text or what they predict for it, answers to a file."""
     opened, options = opened_model(first), Options(() if text is None else (text,), values={OTHER.key: second})
     is_predicted = text is not None and task is not None and file is None
-    listed = None if is_predicted and not (column or gold) else _listed(second, file, column, gold, pair, task)
+    listed = divided = None
+    if not is_predicted or column or gold or slices:
+        listed, divided = _compared_texts(second, file, column, gold, pair, task, slices)
     predicted = None
     if is_predicted:
         values = {**options.values, VIEW.key: view}
@@ -107,30 +118,41 @@ def compare(
     comparison = checkpoint_comparison(opened, Options(values=options.values)).result
     behaviour = None if text is None or is_predicted else behaviours(opened, options).result
     answers = None if listed is None else compared_answers(opened, listed).result
+    sliced = None if divided is None else answers_by_slice(opened, divided).result
     print_notices([f"Not read: {name}, whose format has no plain numbers." for name in comparison.unread])
     print_notices(behaviour.notices if behaviour else ())
     print_notices(answers.notices if answers else ())
     print_notices(predicted.notices if predicted else ())
     if as_json:
         about = {} if answers is None else answer_comparison_json(answers)
+        about |= {} if sliced is None else slices_json(sliced)
         about |= {} if predicted is None else {"predictions": prediction_comparison_json(predicted)}
         print_json({**compare_json(comparison, behaviour), **about})
     else:
         lines = [] if answers is None else ["", *answer_comparison_lines(answers)]
+        lines += [] if sliced is None else ["", *slices_lines(sliced)]
         lines += [] if predicted is None else ["", *prediction_comparison_lines(predicted)]
         print_lines([*compare_lines(comparison, behaviour), *lines])
 
 
-def _listed(other: str, file: Path | None, column: str, gold: str, pair: str, task: str | None) -> Options | None:
-    """Options for the answers to the texts of a file; None without a file."""
+def _compared_texts(
+    other: str, file: Path | None, column: str, gold: str, pair: str, task: str | None, slices: str
+) -> tuple[Options | None, Options | None]:
+    """Options for the answers to the texts of a file, and for their slices; None without a file or slices."""
     if file is None:
-        if column or gold or pair or task:
+        if column or gold or pair or task or slices:
             raise TextError(
-                "--column, --gold, --pair and --task are about the texts of a file; give it with --file. --pair and "
-                "--task are also about one text; give it with --text and --task."
+                "--column, --gold, --pair, --task and --slices are about the texts of a file; give it with --file. "
+                "--pair and --task are also about one text; give it with --text and --task."
             )
-        return None
+        return None, None
     table = read_sentences(*file_or_input(file), Settings.from_environment(any_folder=True), column or None)
     print_notices(table.notices)
     labels, pairs = (gold_column(table, name) if name else None for name in (gold, pair))
-    return compared_options(other, table.sentences, labels, pairs, task)
+    listed = compared_options(other, table.sentences, labels, pairs, task)
+    if not slices:
+        return listed, None
+    by, values, of_column = slices, None, f"{COLUMN}:"
+    if slices.startswith(of_column):
+        by, values = COLUMN, gold_column(table, slices.removeprefix(of_column))
+    return listed, compared_options(other, table.sentences, labels, pairs, task, by, values)

@@ -17,10 +17,10 @@ from bertviz_core.questions.opened import CorpusSubject, OpenedFolder, OpenedMod
 from bertviz_core.questions.parameters import COMMON, Options
 from bertviz_core.questions.question import Answer, figure_questions
 from bertviz_core.settings import Settings
-from bertviz_core.text import escape_controls, quoted, shortened
+from bertviz_core.text import escape_controls, quoted
 
-MOST_LISTED = 800
-"""Most characters of the names in a message."""
+MOST_LISTED, SOME = 30, 8
+"""Most names that an error message lists whole, and how many it gives as examples of more."""
 
 
 @cache
@@ -46,8 +46,11 @@ def no_figure(name: str, known: Iterable[str], place: str = "") -> TextError:
     names = list(known)
     near = get_close_matches(name, names, 1)
     meant = f" Did you mean {near[0]!r}?" if near else ""
-    listed = shortened(", ".join(names), MOST_LISTED)
-    return TextError(f"There is no figure {quoted(escape_controls(name), 40)}{place}.{meant} Choose {listed}.")
+    choose = f"Choose {', '.join(names)}."
+    if len(names) > MOST_LISTED:
+        some = ", ".join(names[:SOME])
+        choose = f"There are {len(names)}, such as {some}; the command figure lists all of them."
+    return TextError(f"There is no figure {quoted(escape_controls(name), 40)}{place}.{meant} {choose}")
 
 
 def settings_of(name: str) -> tuple[str, ...]:

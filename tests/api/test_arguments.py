@@ -19,7 +19,7 @@ import pytest
 
 from bertviz_core import BertvizError, Model, Result, open_model
 from bertviz_core.api.corpus import OpenedCorpus, SearchResult, opened_corpus
-from bertviz_core.api.results.answers import AnswerComparisonResult, PredictionResult
+from bertviz_core.api.results.answers import AnswerComparisonResult, PredictionResult, SlicedAnswersResult
 from bertviz_core.api.results.interventions import EffectsResult, WordsResult
 from bertviz_core.api.results.predictions import PredictionComparisonResult
 from bertviz_core.api.results.runs import TraceResult
@@ -53,6 +53,7 @@ ANSWERS: Mapping[type, Callable[[Model], Any]] = {
     },
     AnswerComparisonResult: lambda model: model.compare(ROUNDED, [TEXT, "c"]),
     PredictionComparisonResult: lambda model: model.compare(ROUNDED, text=TEXT),
+    SlicedAnswersResult: lambda model: model.compare(ROUNDED, [TEXT, "c"]).by("length"),
     ArchitectureResult: lambda model: model.architecture(),
     EffectsResult: lambda model: model.effects(TEXT, target="class:neutral", kind="gradient"),
     HeadsResult: lambda model: model.heads(0),

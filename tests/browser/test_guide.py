@@ -43,3 +43,15 @@ def test_the_guide_goes_by_keys_and_leaves_the_drawing_as_it_stands(page: Page, 
     expect(page.locator(".lesson-card")).to_have_count(0)
     expect(page).to_have_url(re.compile(r"\?query=6&layer=0&head=0$|layer=0&head=0&query=6$"))
     expect(page.locator("[data-name='Head 0 of layer 0'][aria-pressed='true']")).to_be_visible()
+
+
+def test_leaving_the_guide_opens_again_what_the_reader_had_open(page: Page, server: str) -> None:
+    opened(page, server, text="The bank of the river was steep.", query=2, layer=5, head=3)
+    page.get_by_role("link", name="Guide: ").click()
+    for step in range(1, 5):
+        expect(page.locator(".lesson-card .count")).to_have_text(f"step {step} of 10")
+        page.get_by_role("link", name="Next", exact=True).click()
+    expect(page.locator("[data-name='Head 0 of layer 0'][aria-pressed='true']")).to_be_visible()
+    page.get_by_role("button", name="Leave").click()
+    expect(page.locator("[data-name='Head 3 of layer 5'][aria-pressed='true']")).to_be_visible()
+    expect(page.locator("[data-name='Close layer 0']")).to_have_count(0)

@@ -315,7 +315,7 @@ def test_a_masked_token_is_struck_and_a_saved_picture_says_so(page: Page, server
     assert page.locator(".journey svg .label").evaluate_all(LYING) == []
     with page.expect_download() as saved:
         page.get_by_role("button", name="SVG").click()
-    assert saved.value.suggested_filename == "journey all-MiniLM-L6-v2 mask-4.svg"
+    assert saved.value.suggested_filename == "journey-all-MiniLM-L6-v2-mask-4.svg"
     text = saved.value.path().read_text(encoding="utf-8")
     assert "Changed: Token 4 “pet” is masked" in text
     assert "undo" not in text

@@ -106,6 +106,7 @@ LABEL_HEADS = {
     "classes-change": "classes",
     "next-sentence": "pretraining",
     "scores-compared": "classes",
+    "slices-compared": "classes",
     "tags": "tags",
     "tags-change": "tags",
     "words-change": "words",

@@ -186,6 +186,55 @@ def test_the_library_gives_the_same_and_draws_it(run: Command, two: Two) -> None
     assert set(without.to_pandas()["second text"]) == {"the river"}
 
 
+@pytest.mark.parametrize("by", ["length", "word:river", "column:topic"])
+def test_slices_are_those_of_pandas_groups_in_lines_json_and_library(
+    run: Command, two: Two, tmp_path: Path, by: str
+) -> None:
+    topics = [f"topic {place % 4}" for place in range(len(TEXTS))]
+    table = tmp_path / "topics.csv"
+    pd.DataFrame({"sentence": TEXTS, "right": GOLD, "topic": topics}).to_csv(table, index=False)
+    options = ("--file", str(table), "--gold", "right", "--slices", by)
+    found = json.loads(run(two.first, two.second, *options, "--json").stdout)
+    frame = pd.DataFrame({"right": GOLD, "one": two.one, "other": two.other, "topic": topics})
+    groups = {
+        "length": pd.Series(["up to 5 words" if len(text.split()) < 6 else "6–10 words" for text in TEXTS]),
+        "word:river": pd.Series([f"with{'' if 'river' in text else 'out'} 'river'" for text in TEXTS]),
+        "column:topic": frame["topic"],
+    }[by]
+    assert {each["slice"] for each in found["slices"]} == set(groups)
+    for each in found["slices"]:
+        group = frame[groups == each["slice"]]
+        assert each["places"] == group.index.tolist()
+        assert each["first_accuracy"] == pytest.approx(accuracy_score(group["right"], group["one"]))
+        assert each["second_accuracy"] == pytest.approx(accuracy_score(group["right"], group["other"]))
+        if len(group) >= 10:
+            assert each["low"] <= each["difference"] <= each["high"]
+        else:
+            assert each["low"] is each["high"] is None
+    values = topics if by.startswith("column") else None
+    result = open_model(two.first).compare(two.second, TEXTS, GOLD).by(by.partition(":topic")[0], values)
+    assert {key: found[key] for key in result.to_json()} == result.to_json()
+    assert list(result.figure().data[0].x) == pytest.approx(100 * result.to_pandas()["difference"])
+    lines = run(two.first, two.second, *options).stdout.splitlines()
+    assert any(line.startswith(found["slices"][0]["slice"]) for line in lines)
+
+
+def test_slices_that_cannot_be_made_are_one_sentence(run: Command, two: Two) -> None:
+    options = ("--file", str(two.table), "--gold", "right", "--slices")
+    for by, words in (
+        ("colour", "--slices"),
+        ("word:", "A word is missing"),
+        ("column", "column"),
+        ("column:colour", "has no column 'colour'"),
+    ):
+        done = run(two.first, two.second, *options, by)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert words in done.stderr.splitlines()[-1]
+    assert "--slices" in run(two.first, two.second, "--slices", "length").stderr
+    with pytest.raises(TextError, match="2 values came for 64 texts"):
+        open_model(two.first).compare(two.second, TEXTS).by("column", ["a", "b"])
+
+
 def test_parts_of_the_list_have_the_texts_of_their_kind(two: Two) -> None:
     compared = open_model(two.first).compare(two.second, TEXTS, ["", *GOLD[1:]]).data
     kinds = compared.kinds
@@ -245,5 +294,5 @@ def test_the_example_set_is_the_default_and_its_labels_need_heads_of_theirs(two:
     assert any("No gold label ('cooking'" in notice for notice in answer.notices)
     with pytest.raises(TextError, match="Scores need gold labels"):
         asked.score_difference(opened, asked.compared_options(two.second, ()))
-    with pytest.raises(TextError, match="3 texts came, and each needs 2"):
+    with pytest.raises(TextError, match="3 texts came, and each row needs 2: text, gold label"):
         asked.compared_answers(opened, Options(("a", "b", "c"), values={"other": two.second, "with_gold": "true"}))

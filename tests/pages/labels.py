@@ -83,6 +83,11 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
     ),
     f"answers-compared --set 'other={ROUNDED}' --set with_gold=true": ("classes", COMPARED_TEXTS, COMPARED),
     f"scores-compared --set 'other={ROUNDED}' --set with_gold=true": ("classes", COMPARED_TEXTS, COMPARED),
+    f"slices-compared --set 'other={ROUNDED}' --set with_gold=true --set slices=length": (
+        "classes",
+        COMPARED_TEXTS,
+        {**COMPARED, "answers_by": "length"},
+    ),
     "word-classes --set measure=probability --set units=tokens": (
         "classes",
         (TEXT,),

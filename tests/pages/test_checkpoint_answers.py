@@ -1,6 +1,7 @@
 """Answers of two models on the page: the numbers of scikit-learn, texts by kind and label, and one sentence otherwise.
 
-Covers `ui/views/checkpoint/answers.py`, `ui/views/checkpoint/answer_lists.py`.
+Covers `ui/views/checkpoint/answers.py`, `ui/views/checkpoint/answer_lists.py`,
+`ui/views/checkpoint/slices.py`.
 """
 
 from pathlib import Path
@@ -91,6 +92,18 @@ def test_texts_are_listed_by_kind_and_label_and_one_is_open(answers: tuple[list[
     rows = listed(at)
     assert ((rows[["gold label", "first", "second"]] == NAMES[1]).any(axis=1)).all()
     assert 0 < len(rows) < len(broken) or set(rows["text"]) == broken
+
+
+def test_texts_are_divided_by_a_word_and_listed_by_slice(answers: tuple[list[str], list[str]]) -> None:
+    at = page(answers_by="a word", answers_word="river", answers_listed="all")
+    within = [place for place, text in enumerate(TEXTS) if "river" in text]
+    shares = [accuracy_score([GOLD[at] for at in within], [each[at] for at in within]) for each in answers]
+    close(chart(at, "checkpoint_slices")[0]["x"][0], 100 * (shares[1] - shares[0]))
+    at.selectbox(key="answers_slice").select("with 'river'").run()
+    assert set(listed(at)["text"]) == {TEXTS[at] for at in within}
+    at.selectbox(key="answers_by").select("all together").run()
+    assert not at.exception
+    assert len(listed(at)) == len(TEXTS)
 
 
 def test_the_code_gives_the_answers_of_the_page(answers: tuple[list[str], list[str]]) -> None:

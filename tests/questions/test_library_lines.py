@@ -65,6 +65,11 @@ CASES: Mapping[str, Asked] = {
         ("answers-compared", "scores-compared"),
         Asked("classes", (TEXT, "neutral", SECOND, ""), values={"other": ROUNDED, "with_gold": "true"}),
     ),
+    "slices-compared": Asked(
+        "classes",
+        (TEXT, "neutral", "a", SECOND, "", "b"),
+        values={"other": ROUNDED, "with_gold": "true", "slices": "column"},
+    ),
     "attention": Asked(values={"layer": "2", "head": "1", "words": "true", "weights": "rollout"}),
     "ablation-effects": OF_COSINE._replace(values={"kind": "gradient"}),
     "behaviours": Asked(values={"other": ROUNDED}),

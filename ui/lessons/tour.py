@@ -175,8 +175,8 @@ def step_bar(here: str, pages: Pages, again: str) -> None:
         return
     with st.container(key="tour_bar", gap=None):
         lesson_card(_card(place, here, pages), "tour_card", again)
-        help_text, kept = "Ends the tour, and restores your own text and view.", (*place.lesson.keeps, *PLACE.values())
-        st.button("Leave", key="tour_leave", on_click=end_tour, args=(kept,), help=help_text)
+        help_text = "Ends the tour, and restores your own text and view."
+        st.button("Leave", key="tour_leave", on_click=end_tour, args=(place.lesson.keeps,), help=help_text)
     if again:
         st.stop()  # the browser now opens the step's whole address
 
@@ -227,12 +227,12 @@ def end_tour(kept: Collection[str] = ()) -> None:
     """End the tour on the current page, and restore the reader's texts, and on the page where it began the view.
 
     Args:
-        kept: names in the address that stay as they are: what the lesson keeps, and what is open.
+        kept: names in the address that stay as they are.
     """
     restore_texts()
     st.session_state.pop(TOUR, None)
     take(NAMES)
-    return_to_view(kept)
+    return_to_view(kept, [name for name in PLACE.values() if name not in kept])
 
 
 def lessons_button() -> None:

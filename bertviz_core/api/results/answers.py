@@ -5,10 +5,11 @@ from typing import Any
 
 import pandas as pd
 
+from bertviz_core.api.arguments import checked
 from bertviz_core.api.drawing import FigureSource
 from bertviz_core.api.results.base import Result
 from bertviz_core.predictions.loading import HeadModel
-from bertviz_core.predictions.probing.results import AnswerComparison
+from bertviz_core.predictions.probing.results import AnswerComparison, SlicedAnswers
 from bertviz_core.predictions.results import (
     AnswerPrediction,
     ClassPrediction,
@@ -19,12 +20,17 @@ from bertviz_core.predictions.results import (
     TermWeights,
     WordPrediction,
 )
+from bertviz_core.questions.models.checkpoints import OTHER
+from bertviz_core.questions.predictions.compared_answers import answers_by_slice, compared_options
 from bertviz_core.questions.predictions.head import Prediction
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.compared_answers import (
     answer_comparison_frame,
     answer_comparison_json,
     answer_comparison_lines,
+    slices_frame,
+    slices_json,
+    slices_lines,
 )
 from bertviz_core.questions.tables.predictions import prediction_frame, prediction_json, prediction_lines
 
@@ -92,6 +98,25 @@ class AnswerComparisonResult(Result[AnswerComparison]):
         """Share of the texts with the same answer of both models, 0 to 1."""
         return self.data.agreement
 
+    @checked
+    def by(self, slices: str, values: Sequence[str] | None = None) -> "SlicedAnswersResult":
+        """Compare the models on parts of the texts.
+
+        Args:
+            slices: "length" for the number of words, "word:" with a word that texts contain or not, such as
+                "word:not", or "column".
+            values: the value of each text, for "column".
+
+        Raises:
+            TextError: there is no such division, or the number of values is not that of the texts.
+        """
+        given, data = self._source.options, self.data
+        gold = None if data.gold is None else data.gold.first.gold
+        options = compared_options(given.get(OTHER.key), data.texts, gold, data.pairs, given.task, slices, values)
+        return SlicedAnswersResult(
+            answers_by_slice(self._source.model, options).result, FigureSource(self._source.opened, options)
+        )
+
     def to_pandas(self) -> pd.DataFrame:
         """One row per text.
 
@@ -108,3 +133,23 @@ class AnswerComparisonResult(Result[AnswerComparison]):
 
     def _lines(self) -> Sequence[str]:
         return answer_comparison_lines(self.data)
+
+
+class SlicedAnswersResult(Result[SlicedAnswers]):
+    """Answers of two classifiers by parts of the texts."""
+
+    figures: tuple[str, ...] = ("slices-compared",)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per slice.
+
+        Columns: slice, texts, same answer; with gold labels also compared, mended, broken, first accuracy, second
+        accuracy, difference and the ends low and high of its 95 % interval.
+        """
+        return slices_frame(self.data)
+
+    def _json(self) -> dict[str, Any]:
+        return slices_json(self.data)
+
+    def _lines(self) -> Sequence[str]:
+        return slices_lines(self.data)

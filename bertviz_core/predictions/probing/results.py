@@ -257,3 +257,38 @@ class AnswerComparison:
             for at in self.gold.first.compared.tolist():
                 kinds[at] = names.get((at in wrong[0], at in wrong[1]), "both wrong")
         return tuple(kinds)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextSlice:
+    """A part of the texts that two models answered."""
+
+    name: str
+    """What its texts have in common."""
+    places: Int[np.ndarray, " places"]
+    """Indices of its texts, ascending."""
+    agreement: float
+    """Share of its texts with the same answer of both models, 0 to 1."""
+    accuracy: ScorePair | None
+    """Share of its compared texts with the right answer; None if none of them has a gold label.
+
+    The ends of the interval are NaN if too few have one.
+    """
+    compared: int
+    """Number of its texts with a gold label."""
+    mended: int
+    """Number of its texts that only the second model answers right."""
+    broken: int
+    """Number of its texts that only the first model answers right."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SlicedAnswers:
+    """Answers of two models by parts of the texts."""
+
+    compared: AnswerComparison
+    """The answers to all texts."""
+    by: str
+    """How the texts are divided: "length", "word:" and a word, or "column"."""
+    slices: tuple[TextSlice, ...]
+    """The slices that have texts; each text is in one."""

@@ -1,18 +1,20 @@
 """The question how two models answer the same texts, and which answers better where gold labels are known."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.errors import TextError
 from bertviz_core.predictions.loading import stored_task
 from bertviz_core.predictions.probing.comparison import answer_comparison, not_compared
 from bertviz_core.predictions.probing.reading import example_set
-from bertviz_core.predictions.probing.results import AnswerComparison, TextPredictions
+from bertviz_core.predictions.probing.results import AnswerComparison, SlicedAnswers, TextPredictions
+from bertviz_core.predictions.probing.slices import COLUMN, LENGTH, check_division, sliced_answers
 from bertviz_core.predictions.probing.table import text_predictions
 from bertviz_core.questions.byte_cache import retained_nbytes
 from bertviz_core.questions.models.checkpoints import OTHER, other_name
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.parameters import Options, flag
+from bertviz_core.questions.parameters import Options, Param, flag
 from bertviz_core.questions.predictions.labelled_texts import PAIRED, text_answers, with_pairs
 from bertviz_core.questions.question import (
     SILENT,
@@ -26,6 +28,7 @@ from bertviz_core.questions.question import (
 )
 
 WITH_GOLD = flag("with_gold", "whether each text is followed by its gold label, after its second text if there is one")
+SLICES = Param("slices", "text", "how the texts are divided: length, word:WORD, or column for a value after each text")
 PARAMS = (OTHER, PAIRED, WITH_GOLD)
 CLASS_TASKS = ("sequence-classification", "next-sentence")
 """Tasks whose heads give one class per text."""
@@ -37,6 +40,8 @@ def compared_options(
     gold: Sequence[str] | None = None,
     pairs: Sequence[str] | None = None,
     task: str | None = None,
+    slices: str | None = None,
+    values: Sequence[str] | None = None,
 ) -> Options:
     """Options for the comparison of two models.
 
@@ -46,16 +51,24 @@ def compared_options(
         gold: gold label of each, "" for none; None without labels.
         pairs: second text of each; None for single texts.
         task: task of both heads; None for those that the checkpoints were saved with.
+        slices: how the texts are divided; None for all of them together.
+        values: value of each text, for slices by a column.
+
+    Raises:
+        TextError: texts cannot be divided so.
     """
-    columns = [each for each in (texts, pairs, gold) if each is not None]
-    values = {OTHER.key: other}
-    values |= {PAIRED.key: "true"} if pairs is not None else {}
-    values |= {WITH_GOLD.key: "true"} if gold is not None else {}
-    return Options(tuple(cell for row in zip(*columns, strict=True) for cell in row), task=task, values=values)
+    if slices is not None:
+        check_division(slices, len(texts), values)
+    columns = [each for each in (texts, pairs, gold, values) if each is not None]
+    settings = {OTHER.key: other}
+    settings |= {PAIRED.key: "true"} if pairs is not None else {}
+    settings |= {WITH_GOLD.key: "true"} if gold is not None else {}
+    settings |= {SLICES.key: slices} if slices is not None else {}
+    return Options(tuple(cell for row in zip(*columns, strict=True) for cell in row), task=task, values=settings)
 
 
 def _cost(opened: Opened, options: Options) -> AnswerCost:
-    texts, other = _columns(options)[0], other_name(options)
+    texts, other = _columns(options).texts, other_name(options)
     _ = opened.head(_task(opened, options))  # load before the work begins
     if other not in COPIES:
         second = opened.other(other)
@@ -68,7 +81,7 @@ def compared_answers(
     opened: Opened, options: Options, job: AnswerJob[Answer[AnswerComparison]]
 ) -> Answer[AnswerComparison]:
     """Answers of two models to the same texts: agreement, and with gold labels the scores and their difference."""
-    texts, pairs, gold = _columns(options)
+    texts, pairs, gold, _ = _columns(options)
     other, total = other_name(options), 2 * len(texts)
     second = opened if other in COPIES else opened.other(other)
     first = _answers(opened, options, texts, pairs, after(job, 0, total))
@@ -92,6 +105,19 @@ def score_difference(opened: Opened, options: Options) -> Answer[AnswerCompariso
     return answer
 
 
+@question(figures=("slices-compared",), params=(*PARAMS, SLICES))
+def answers_by_slice(opened: Opened, options: Options) -> Answer[SlicedAnswers]:
+    """The agreement, or with gold labels the accuracies, of two models on parts of the texts."""
+    rows = _columns(options)
+    if options.texts:
+        whole = compared_options(other_name(options), rows.texts, rows.gold, rows.pairs, options.task)
+    else:
+        whole = compared_options(other_name(options), (), task=options.task)
+    answer = compared_answers(opened, whole, SILENT)
+    sliced = sliced_answers(answer.result, options.get(SLICES.key, LENGTH), rows.values)
+    return Answer(sliced, answer.models, answer.texts, answer.notices, {"sliced_answers": sliced})
+
+
 def _answers(
     opened: Opened, options: Options, texts: Sequence[str], pairs: Sequence[str] | None, job: PartOfJob
 ) -> TextPredictions:
@@ -106,15 +132,30 @@ def _task(opened: Opened, options: Options) -> str:
     return task
 
 
-def _columns(options: Options) -> tuple[tuple[str, ...], tuple[str, ...] | None, tuple[str, ...] | None]:
-    """Texts, second texts and gold labels; by default the texts and labels of the example set."""
+class _TextColumns(NamedTuple):
+    """The columns of a table of texts; those that it lacks are None."""
+
+    texts: tuple[str, ...]
+    pairs: tuple[str, ...] | None
+    gold: tuple[str, ...] | None
+    values: tuple[str, ...] | None
+
+
+def _columns(options: Options) -> _TextColumns:
+    """Texts, second texts, gold labels and values; by default the texts and labels of the example set."""
     if not options.texts:
         examples = example_set()
-        return examples.texts, None, examples.labels
-    paired, with_gold = options.flag(PAIRED), options.flag(WITH_GOLD)
-    step = 1 + paired + with_gold
+        return _TextColumns(examples.texts, None, examples.labels, None)
+    present = (True, options.flag(PAIRED), options.flag(WITH_GOLD), options.get(SLICES.key) == COLUMN)
+    step = sum(present)
     if len(options.texts) % step:
-        raise TextError(f"{len(options.texts):,} texts came, and each needs {step}: its second text or gold label too.")
+        named = zip(("text", "second text", "gold label", "value"), present, strict=True)
+        cells = ", ".join(name for name, there in named if there)
+        raise TextError(f"{len(options.texts):,} texts came, and each row needs {step}: {cells}.")
+    second, gold, value = (
+        options.texts[sum(present[:place]) :: step] if present[place] else None for place in range(1, len(present))
+    )
     texts = options.texts[::step]
-    same = None if options.pair is None else (options.pair,) * len(texts)
-    return texts, options.texts[1::step] if paired else same, options.texts[step - 1 :: step] if with_gold else None
+    if second is None and options.pair is not None:
+        second = (options.pair,) * len(texts)
+    return _TextColumns(texts, second, gold, value)

@@ -93,6 +93,7 @@ PRINTED: Mapping[str, str] = {
         "print(result.first_range, result.second_range)\n"
         "print(result.neighbours, result.shared, result.cka)"
     ),
+    "slices-compared": "for each in result.slices:\n    print(each.name, each.accuracy, each.agreement)",
     "tags": "for entity in result.to_json()['entities']:\n    print(entity['label'], entity['text'], entity['score'])",
     "text-answers": "print(result.answers, result.scores)",
     "training-log": "for entry in result.entries:\n    print(entry.step, entry.values)",

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from bertviz_core.predictions.probing.results import AnswerComparison, ScorePair
+from bertviz_core.predictions.probing.results import AnswerComparison, ScorePair, SlicedAnswers
 from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
 from bertviz_core.text import counted, escape_controls, shortened
 
@@ -95,6 +96,66 @@ def score_frame(compared: AnswerComparison) -> pd.DataFrame:
     rows = [("accuracy", compared.gold.accuracy), ("macro-F1", compared.gold.macro_f1)]
     numbers = [(name, each.first, each.second, each.difference, each.low, each.high) for name, each in rows]
     return pd.DataFrame(numbers, columns=["score", "first", "second", "difference", "low", "high"])
+
+
+def slices_frame(sliced: SlicedAnswers) -> pd.DataFrame:
+    """One row per slice: name, texts, same answer, and with gold labels both accuracies, difference, mended, broken."""
+    shares = {"slice": [each.name for each in sliced.slices], "texts": [len(each.places) for each in sliced.slices]}
+    frame = pd.DataFrame({**shares, "same answer": [each.agreement for each in sliced.slices]})
+    if sliced.compared.gold is None:
+        return frame
+    names = ("first accuracy", "second accuracy", "difference", "low", "high")
+    scores = [
+        (np.nan,) * len(names)
+        if each.accuracy is None
+        else (
+            each.accuracy.first,
+            each.accuracy.second,
+            each.accuracy.difference,
+            each.accuracy.low,
+            each.accuracy.high,
+        )
+        for each in sliced.slices
+    ]
+    counts = [(each.compared, each.mended, each.broken) for each in sliced.slices]
+    return frame.assign(**dict(zip(("compared", "mended", "broken"), zip(*counts, strict=True), strict=True))).join(
+        pd.DataFrame(scores, columns=list(names))
+    )
+
+
+def slices_json(sliced: SlicedAnswers) -> dict[str, Any]:
+    """The JSON object of the slices; the texts of each as indices."""
+    rows = slices_frame(sliced).rename(columns=lambda name: name.replace(" ", "_")).to_dict("records")
+    places = [each.places for each in sliced.slices]
+    return {"by": sliced.by, "slices": [{**row, "places": at} for row, at in zip(rows, places, strict=True)]}
+
+
+def slices_lines(sliced: SlicedAnswers) -> list[str]:
+    """The slice with the clearest difference, and a table with a row per slice."""
+    frame = slices_frame(sliced).drop(columns=["low", "high"], errors="ignore")
+    rows = [
+        tuple(number_cell(cell) if isinstance(cell, float) else printable_token(str(cell)) for cell in row)
+        for row in frame.itertuples(index=False)
+    ]
+    return [slices_sentence(sliced), "", *aligned([tuple(frame.columns), *rows], "l" + "r" * (len(frame.columns) - 1))]
+
+
+def slices_sentence(sliced: SlicedAnswers) -> str:
+    """Where one of the models is better, or where they agree least."""
+    scored = [(each, each.accuracy) for each in sliced.slices if each.accuracy is not None]
+    if not scored:
+        least = min(sliced.slices, key=lambda each: each.agreement)
+        share = f"the same answer to {least.agreement:.1%} of {counted(len(least.places), 'text')}"
+        return f"The models agree least on the texts of the slice {least.name}: {share}."
+    clear = [(each, score) for each, score in scored if score.low > 0 or score.high < 0]
+    if not clear:
+        return "No slice shows that one model is more accurate there: every interval contains 0, or texts are too few."
+    most, score = max(clear, key=lambda each: abs(each[1].difference))
+    better = "second" if score.difference > 0 else "first"
+    return (
+        f"The clearest difference is in the slice {most.name}: accuracy {score.first:.1%} → {score.second:.1%} over "
+        f"{counted(most.compared, 'text')}. The {better} model is more accurate there."
+    )
 
 
 def listed_texts(compared: AnswerComparison, part: str) -> list[int]:

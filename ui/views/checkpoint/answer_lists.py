@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from bertviz_core.predictions.probing.reading import EXAMPLE_SET, LABEL_COLUMNS, example_set, gold_column
-from bertviz_core.predictions.probing.results import AnswerComparison
+from bertviz_core.predictions.probing.results import AnswerComparison, TextSlice
 from bertviz_core.questions.tables.compared_answers import LISTED, listed_texts
 from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.sentences.results import SentenceTable
@@ -19,7 +19,7 @@ FILE, BOX = ListFile("answers"), 480
 TYPED, OPENED, TABLE = "answered_texts", "answers_opened", "answers_table"
 """Session keys: the typed texts, the index of the open text, the table of texts."""
 NO_GOLD, NO_SECOND = "none: no gold labels", "none: single texts"
-ANY = "any label"
+ANY, ALL = "any label", "all slices"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +36,8 @@ class AnsweredTexts:
     """The second text of each; None for single texts."""
     notices: tuple[str, ...] = ()
     """Notices from reading them."""
+    table: SentenceTable | None = None
+    """The uploaded table, whose columns may divide the texts; None for other texts."""
 
 
 def answered_texts() -> AnsweredTexts | None:
@@ -87,16 +89,21 @@ def _of_table(table: SentenceTable) -> AnsweredTexts:
     gold = column_select("Gold labels", "answers_gold", names, usual, NO_GOLD) if names else ""
     second = column_select("Second text", "answers_second", names, "", NO_SECOND) if names else ""
     labels, pairs = (gold_column(table, name) if name else None for name in (gold, second))
-    return AnsweredTexts(f"of {table.name}", table.sentences, labels, pairs, table.notices)
+    return AnsweredTexts(f"of {table.name}", table.sentences, labels, pairs, table.notices, table)
 
 
-def listed_select(compared: AnswerComparison) -> list[int]:
-    """Indices of the listed texts, by their kind and label."""
+def listed_select(compared: AnswerComparison, slices: Sequence[TextSlice]) -> list[int]:
+    """Indices of the listed texts, by their kind, label and slice."""
     kinds = {"changed", "all", *compared.kinds}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         part = choice(param("answers_listed"), "Texts listed", [each for each in LISTED if each in kinds])
         label = select(param("answers_label"), "Label", [ANY, *compared.labels], width=200)
+        names = [ALL, *(each.name for each in slices)]
+        chosen = select(param("answers_slice"), "Slice", names, width=240) if slices else ALL
     listed = listed_texts(compared, part)
+    if chosen != ALL:
+        places = set(slices[names.index(chosen) - 1].places.tolist())
+        listed = [place for place in listed if place in places]
     if label == ANY:
         return listed
     columns = [*compared.answers, *(() if compared.gold is None else (compared.gold.first.gold,))]

@@ -1,5 +1,7 @@
 """Answers of two models to many texts: scores with the interval of their difference, and texts mended and broken."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
@@ -10,7 +12,7 @@ from bertviz_core.figures.checkpoints.compared_answers import (
     interval_words,
     scores_compared_figure,
 )
-from bertviz_core.predictions.probing.results import AnswerComparison, GoldComparison
+from bertviz_core.predictions.probing.results import AnswerComparison, GoldComparison, TextSlice
 from bertviz_core.questions.predictions.compared_answers import compared_answers, compared_options
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.tables.compared_answers import answer_comparison_frame, p_value_text, score_frame
@@ -18,6 +20,7 @@ from bertviz_core.text import counted
 from ui.cache.shared_model import SharedModel
 from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
 from ui.views.checkpoint import answer_lists
+from ui.views.checkpoint.slices import slices_block
 from ui.views.checkpoint.texts import ANSWERS, NO_HEAD, NO_LABELS, NO_TEXTS
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
@@ -66,7 +69,8 @@ def answers_view(name: str, other: str, given: answer_lists.AnsweredTexts | None
         pd.DataFrame(compared.confusion, columns=list(compared.labels)).assign(first=list(compared.labels)),
         models=_models(compared),
     )
-    _texts(compared, name, None if other in COPIES else other)
+    slices = slices_block(opened, other, compared, given)
+    _texts(compared, slices, name, None if other in COPIES else other)
     explained(KEY, ANSWERS, library_lines(compared_answers, opened, options))
 
 
@@ -100,13 +104,13 @@ def _agreement(compared: AnswerComparison) -> None:
         st.metric("Changed", f"{len(compared.changed):,}", help="Texts with different answers.")
 
 
-def _texts(compared: AnswerComparison, first: str, second: str | None) -> None:
+def _texts(compared: AnswerComparison, slices: Sequence[TextSlice], first: str, second: str | None) -> None:
     """The listed texts, and one of them with both answers and links that explain them."""
-    listed, frame = answer_lists.listed_select(compared), answer_comparison_frame(compared)
+    listed, frame = answer_lists.listed_select(compared, slices), answer_comparison_frame(compared)
     part = frame.iloc[listed]
     table_files(lambda: frame, KEY, f"answers {compared.first} {compared.second}")
     if not listed:
-        st.caption("No text is of this kind and label.")
+        st.caption("No text is of this kind, label and slice.")
         return
     numbers_table(
         part,

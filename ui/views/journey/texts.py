@@ -16,6 +16,10 @@ The model runs the text once. For each layer and token:
 * turn: `1 − cosine` of the token's vector before and after the layer;
 * length: Euclidean length of the vector after the layer;
 * entropy: `−Σ p ln p` of the token's row of attention `p`, mean over the heads, in nats.
+
+A weight of a head is the softmax, over all keys, of the scaled product of query and key; "every number of this cell"
+on the page Heads lists the scores of all keys. The strongest head and key in the table are those of all keys; the
+sentence below the drawing names another word than the token itself.
 """
 CHANGED = """
 With a change the model runs once more. A head that is switched off has its output, before the output projection,

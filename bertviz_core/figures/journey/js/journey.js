@@ -1,5 +1,6 @@
 // The drawing as a whole: what is chosen and open, what is asked of the server. Called again with every message and
 // every change of theme, on the same element. Opening draws at once; the server is told for the address and the parts.
+const MARGIN = 12; // at the sides of a saved drawing
 const PAPER = matchMedia("print"), PAPER_WIDTH = 1100;
 const ACCENT = { light: "#0072B2", dark: "#4FA3D6", print: "#0072B2" };
 
@@ -107,6 +108,7 @@ function draw(view) {
     view.controls.colour.disabled = Boolean(view.back && header.ending); // the cells then show the effects
     view.controls.lanes.closest("label").hidden = !header.words.length || Boolean(header.change?.origin) || width < TALL_BELOW; // no lanes on a phone
   }
+  if (view.hint) view.hint.hidden = !many(view) || width < TALL_BELOW;
   const banner = bannerOf(view, width);
   view.rows = lanesIn(view, width);
   view.laneOf = view.rows.flatMap(({ pieces }, at) => Array(pieces).fill(at));
@@ -159,10 +161,11 @@ function sentence(view) {
     const part = openPart(view);
     if (part) {
       const { keys: [{ key, share }] } = laneRibbons(view, rowOf(part, path.head, view.ribbon === "weighted"));
-      const who = path.head === null ? "Its heads together look" : `Head ${path.head} looks`;
-      words.push(`${who} at “${wordAt(view, key)}” most (${fixed(share)}).`);
+      const weighted = view.ribbon === "weighted", s = path.head === null ? "" : "s", does = weighted ? "takes up most from" : "looks most at";
+      const who = path.head === null ? "Its heads together" : `Head ${path.head}`, named = `“${wordAt(view, key)}”`;
+      words.push(`${who} ${weighted ? `take${s} up most from ${named}` : `look${s} at ${named} most`} (${fixed(share)}).`);
       const best = header.heads > 1 && strongestHead(view, part);
-      if (best && best.head !== path.head) words.push(`Of its heads, head ${best.head} looks most at another word: “${header.labels[best.key]}” (${fixed(best.share)}).`);
+      if (best && best.head !== path.head) words.push(`Of its heads, head ${best.head} ${does} another word: “${header.labels[best.key]}” (${fixed(best.share)}).`);
     }
   } else words.push(meaning, barWords(view), "Choose a layer to open it, or another token to follow it.");
   return words.filter(Boolean).join(" ");
@@ -271,6 +274,8 @@ function buildBar(view) {
     return node;
   });
   view.bar.append(make("label", {}, make("span", { textContent: "Cells show" }), colour), make("label", {}, make("span", { textContent: "Ribbons show" }), ribbon), make("label", {}, make("span", { textContent: "A lane is a" }), lanes), make("span", { className: "buttons" }, large, ...saves));
+  view.hint = make("p", { textContent: "The text is long: point at a lane for its word and numbers, click it to follow that word." });
+  view.bar.append(view.hint);
   view.controls = { colour, ribbon, lanes };
 }
 
@@ -304,14 +309,16 @@ function keepWidth(node, width) {
 function addCaption(view, svg, about) {
   const { x, y, width, height } = svg.viewBox.baseVal, lines = wrapped(about, width - 24, 4), added = 20 * lines.length + 10;
   svg.setAttribute("height", (svg.getAttribute("height") * (height + added)) / height);
-  svg.setAttribute("viewBox", `${x} ${y} ${width} ${height + added}`);
-  svg.append(el("rect", { x, y: y + height, width, height: added, fill: view.look.paper }), ...lines.map((line, at) => keepWidth(label(view, line, x + 2, y + height + 16 + 20 * at, { fill: view.look.muted, className: "label caption" }), textWidth(line))));
+  svg.setAttribute("width", (svg.getAttribute("width") * (width + 2 * MARGIN)) / width);
+  svg.setAttribute("viewBox", `${x - MARGIN} ${y} ${width + 2 * MARGIN} ${height + added}`);
+  svg.prepend(el("rect", { x: x - MARGIN, y, width: width + 2 * MARGIN, height: height + added, fill: view.look.paper }));
+  svg.append( ...lines.map((line, at) => keepWidth(label(view, line, x + 2, y + height + 16 + 20 * at, { fill: view.look.muted, className: "label caption" }), textWidth(line))));
 }
 
 function download(blob, name) {
   const node = document.createElement("a");
   node.href = URL.createObjectURL(blob);
-  node.download = name.replace(/[\\/:*?"<>|]/g, "-");
+  node.download = name.replace(/[\\/:*?"<>| ]/g, "-");
   node.click();
   setTimeout(() => URL.revokeObjectURL(node.href), 60000);
 }

@@ -110,7 +110,7 @@ function drawRibbons(view, svg, part) {
   const left = ribbons.x, right = ribbons.x + ribbons.w - 10, tall = 64, colour = look.parts.attention;
   const highest = plan.inside.heads.y + 4, lowest = plan.top + plan.body; // between the title and what stands below
   const between = (key, thick, words = 0) => clamp(laneAt(view, key).mid, highest + thick / 2, lowest - words - thick / 2), to = between(path.token, tall, 24);
-  const title = `${who}where “${header.labels[path.token]}” looks`;
+  const word = `“${header.labels[path.token]}”`, title = view.ribbon === "weighted" ? `${who}what ${word} takes up` : `${who}where ${word} looks`;
   const start = plan.inside.heads.x + textWidth(`${header.heads} heads`) + 16;
   svg.append(label(view, cut(title, right - start, SIZE, 600), right, plan.inside.heads.y - 4, { weight: 600, anchor: "end" }));
   let at = to - tall / 2;

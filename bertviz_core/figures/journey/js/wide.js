@@ -186,11 +186,12 @@ function stageWords(view, stage) {
 function drawBehind(view, svg, column, stage) {
   const { plan, look } = view, middle = plan.top + Math.min(plan.body / 2, 220);
   const part = { pooler: "pooler", "task head": "task head", norm: "layer_norm", decoder: "decoder" }[stage.kind];
-  const run = isRun(view, stage), words = stageWords(view, stage);
+  const run = isRun(view, stage), aside = stage.kind === "pooler" && !view.header.ending; // nothing that is drawn is read off it
+  const words = aside ? `${stageWords(view, stage)}: reads the first token` : stageWords(view, stage), filled = run && !aside;
   const node = el("g", {},
-    el("rect", { x: column.x, y: plan.top, width: column.w, height: plan.body, rx: 5, fill: run ? look.parts[part] : look.paper,
+    el("rect", { x: column.x, y: plan.top, width: column.w, height: plan.body, rx: 5, fill: filled ? look.parts[part] : look.paper,
       stroke: look.parts[part], "stroke-width": 1.5, "stroke-dasharray": run ? null : "4 3" }),
-    label(view, cut(words, Math.min(plan.body, 440) - 12), column.x + column.w / 2 + 5, middle, { anchor: "middle", rotate: -90, fill: run ? inkOn(channels(look.parts[part])) : look.text }),
+    label(view, cut(words, Math.min(plan.body, 440) - 12), column.x + column.w / 2 + 5, middle, { anchor: "middle", rotate: -90, fill: filled ? inkOn(channels(look.parts[part])) : look.text }),
     el("title", {}));
   node.lastChild.textContent = `${stage.name}: ${stage.numel.toLocaleString("en-US")} parameters. ${stage.note}`;
   svg.append(node);
