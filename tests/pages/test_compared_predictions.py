@@ -98,6 +98,7 @@ def test_what_cannot_be_compared_is_one_sentence_below_the_whole_first_answer(
     assert not at.error
     (told,) = [said(each.value) for each in at.info]
     assert words in told
+    assert "hf download" not in told
     charts = [[each.proto.spec for each in page.get("plotly_chart")] for page in (at, alone)]
     assert charts[0] == charts[1]
 
