@@ -40,7 +40,7 @@ def second_select(page: str) -> None:
     names = names_with_weights(first)
     options = [NONE, *(name for name in names if name != first), *COPIES]
     _follow_address(options, free)
-    if COMPARING.get(page) is not None and current_view(page) == COMPARING[page]:
+    if current_view(page) == COMPARING.get(page):
         _begin_with(_default(page, first, names), first)
     st.selectbox(
         "Compare with",
