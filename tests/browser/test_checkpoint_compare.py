@@ -56,7 +56,8 @@ def test_a_classifier_in_a_folder_meets_its_base(page: Page, tuned_server: str) 
     expect(page.locator(".st-key-checkpoint_changes .gtitle", has_text=title)).to_be_visible()
     changed = "encoder.layer.4.intermediate.dense.weight — all-MiniLM-L6-v2 and tuned"
     expect(page.locator(".st-key-checkpoint_change .gtitle", has_text=changed)).to_be_visible()
-    page.get_by_text("behaviour with the text").click()
+    page.get_by_role("combobox", name="What is compared").click()
+    page.get_by_role("option", name="behaviour with the text").click()
     # The first run of a server imports torch and loads two models.
     expect(page.locator(".st-key-checkpoint_divergences .heatmaplayer image")).to_be_attached(timeout=3 * WAIT_MS)
     expect(page.get_by_text(re.compile("largest at layer 5, head"))).to_be_visible()

@@ -10,10 +10,15 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.models.catalog.bundled import SPLADE
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.models.sources import ModelSource
+from bertviz_core.predictions.loading import HeadModel
+from bertviz_core.settings import Settings
 from tests.helpers.two_tokenizers import save_byte_head
 from tests.pages.labels import CONTEXT, QUESTION, TEXT, save_heads
 from tests.pages.opened import opened, said
 from tests.pages.snippets import Printed, chart, check_view, close, folded
+from ui.cache import models
 
 CHART = "predictions_compared"
 ROUNDED = "itself, rounded to bfloat16"
@@ -98,6 +103,7 @@ def test_what_cannot_be_compared_is_one_sentence_below_the_whole_first_answer(
     assert not at.error
     (told,) = [said(each.value) for each in at.info]
     assert words in told
+    assert "hf download" not in told
     charts = [[each.proto.spec for each in page.get("plotly_chart")] for page in (at, alone)]
     assert charts[0] == charts[1]
 
@@ -106,6 +112,22 @@ def test_the_same_model_twice_is_zeros_and_says_so() -> None:
     at = opened("predictions", model=SPLADE, other=SPLADE, text=TEXT, predictions_compared_table="true")
     assert set(folded(at, CHART)["difference"]) == {0.0}
     assert any("The same model twice" in each.value for each in at.caption)
+
+
+def test_a_rounded_head_is_loaded_once_for_all_positions(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[str] = []
+    load = models.load_head
+
+    def noted(source: ModelSource, settings: Settings, task: str | None, base: LoadedModel) -> HeadModel:
+        loaded.append(base.name)
+        return load(source, settings, task, base)
+
+    monkeypatch.setattr(models, "load_head", noted)
+    for position in ("2", "3", "4"):
+        at = opened("predictions", model="words", other="itself, rounded to float16", position=position)
+        assert not at.exception
+        assert not at.error
+    assert loaded.count("words in float16") == 1
 
 
 def test_surprise_of_a_text_with_a_mask_offers_its_likeliest_words(monkeypatch: pytest.MonkeyPatch) -> None:

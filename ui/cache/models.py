@@ -1,11 +1,13 @@
 """Models, tokenizers and traces that all sessions share, each kind within its budget of bytes."""
 
 import gc
+from collections.abc import Callable, Hashable
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from bertviz_core.checkpoints.rounding import Rounding, round_weights
+from bertviz_core.checkpoints.rounding import Rounding, round_parameters, round_weights
 from bertviz_core.errors import BertvizError
 from bertviz_core.models.loading import LoadedModel, load_model, needed_nbytes
 from bertviz_core.models.local_files import tokenizer_folder
@@ -58,18 +60,39 @@ def with_head(name: str, task: str) -> HeadModel:
     Raises:
         BertvizError: the checkpoint has no such head, or cannot be loaded.
     """
-    origin, base, cache = source(name), loaded(name), loaded_models()
-    key = (origin.name, origin.kind, origin.revision, task)
+    origin, base = source(name), loaded(name)
 
     def load() -> HeadModel:
         with st.spinner("Loading the head"):
             return load_head(origin, settings(), task, base)
 
+    head = _cached_head((origin.name, origin.kind, origin.revision, task), base, load)
+    loaded(name)  # marks the base as used last, so that the head, which refers to it, is dropped first
+    return head
+
+
+def rounded_head(name: str, task: str, rounding: Rounding) -> HeadModel:
+    """A rounded copy of a model with the head of a task; errors are those of `with_head`."""
+    origin, base = source(name), rounded(name, rounding)
+
+    def load() -> HeadModel:
+        with st.spinner("Loading the head, and rounding its weights"):
+            head = load_head(origin, settings(), task, base)
+            round_parameters(head.model, rounding)
+            return replace(head, name=base.name)
+
+    head = _cached_head((origin.name, origin.kind, origin.revision, task, rounding), base, load)
+    rounded(name, rounding)  # as above
+    return head
+
+
+def _cached_head(key: Hashable, base: LoadedModel, load: Callable[[], HeadModel]) -> HeadModel:
+    """Return the cached head of a base model; it is loaded again where the base was dropped and loaded again."""
+    cache = loaded_models()
     head = cache.made(key, load, _head_nbytes)
-    if head.base is not base:  # the base was dropped and loaded again
+    if head.base is not base:
         cache.pop(key)
         head = cache.made(key, load, _head_nbytes)
-    loaded(name)  # marks the base as used last, so that the head, which refers to it, is dropped first
     return head
 
 

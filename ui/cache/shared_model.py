@@ -143,6 +143,10 @@ class SharedModel(Opened):
         """Return the model with the head of a task; None for the head it was saved with."""
         return models.with_head(self.name, task or stored_task(self.source))
 
+    def rounded_head(self, task: str | None, rounding: Rounding) -> HeadModel:
+        """A rounded copy with the head of a task, cached for all sessions."""
+        return models.rounded_head(self.name, task or stored_task(self.source), rounding)
+
     def probe(self, argument: str) -> tuple[Probe, str]:
         """Return the session's probe by its digest, and the class named after it.
 

@@ -48,7 +48,7 @@ def shared_spans(first: Tokens, second: Tokens) -> tuple[SharedSpan, ...]:
         second: the same text as the second model reads it.
 
     Raises:
-        TextError: a tokenizer does not tell which characters its tokens cover.
+        TextError: a tokenizer does not return the characters of its tokens.
     """
     return _joined(first, second, [*_tokens(first, 0), *_tokens(second, 1)])
 
@@ -96,8 +96,8 @@ def _joined(first: Tokens, second: Tokens, items: Sequence[_Item]) -> tuple[Shar
         raise ValueError("the two models read different texts")
     if first.offsets is None or second.offsets is None:
         raise TextError(
-            "The tokens of two models meet by their characters, and one of these tokenizers does not tell which "
-            "characters its tokens cover; choose a model with a fast tokenizer."
+            "The tokens of two models are matched by their characters, and one of these tokenizers does not return the "
+            "characters of its tokens; choose a model with a fast tokenizer."
         )
     parts: list[list[_Item]] = []
     end = (0, 0)

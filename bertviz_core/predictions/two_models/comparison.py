@@ -79,7 +79,7 @@ def compared_tags(first: TagPrediction, second: TagPrediction) -> PredictionComp
     the models cut the text into different words, these are joined until both have them.
 
     Raises:
-        TextError: a tokenizer does not tell which characters its tokens cover.
+        TextError: a tokenizer does not return the characters of its tokens.
     """
     spelling = label_spelling(first.labels, second.labels)
     read = shared_words(first.tokens, second.tokens)
@@ -142,7 +142,7 @@ def compared_surprise(first: PseudoLikelihood, second: PseudoLikelihood) -> Pred
     """Surprise of every part of a text that both models cut into whole tokens: the sum over its tokens, in nats.
 
     Raises:
-        TextError: a tokenizer does not tell which characters its tokens cover.
+        TextError: a tokenizer does not return the characters of its tokens.
     """
     parts = shared_spans(first.tokens, second.tokens)
     numbers = [

@@ -101,5 +101,5 @@ def test_what_only_one_model_reads_has_no_partner() -> None:
 def test_tokens_of_unknown_characters_are_refused_in_one_sentence() -> None:
     tokens = read(tiny_tokenizer(), TEXT)
     blind = Tokens(**{name: getattr(tokens, name) for name in Tokens.__slots__} | {"offsets": None})
-    with pytest.raises(TextError, match="does not tell which characters"):
+    with pytest.raises(TextError, match="does not return the characters"):
         shared_spans(tokens, blind)

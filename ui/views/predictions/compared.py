@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from bertviz_core.errors import BertvizError
+from bertviz_core.errors import BertvizError, MissingFilesError
 from bertviz_core.figures.predictions.two_models import predictions_compared_figure
 from bertviz_core.predictions.two_models.results import PredictionComparison
 from bertviz_core.questions.models.checkpoints import OTHER
@@ -48,6 +48,14 @@ def compared_block(opened: SharedModel, options: Options, view: str = "") -> Non
         st.markdown(f"**Compared with {escape_markdown(shortened(escape_controls(other), NAMED))}**")
         try:
             made = answer(compared_predictions, opened, whole) if view == LONG else compared_predictions(opened, whole)
+        except MissingFilesError as error:
+            are = "are" if error.what == "weights" else "is"
+            st.info(
+                f"The {error.what} of {escape_markdown(repr(error.model))} {are} not on this machine, so it answers "
+                "nothing yet. Choose it as the first model to see what can be done.",
+                icon=":material/cloud_off:",
+            )
+            return
         except BertvizError as error:
             st.info(escape_markdown(str(error)), icon=":material/info:")
             return

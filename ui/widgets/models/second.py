@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from bertviz_core.checkpoints.rounding import COPIES
+from bertviz_core.errors import BertvizError
 from bertviz_core.models.catalog.bundled import FINE_TUNED
 from bertviz_core.models.sources import ModelSource, offers, resolve
 from bertviz_core.questions.models.checkpoints import OTHER
@@ -20,8 +21,8 @@ COMPARING = {"checkpoint": "Two checkpoints", "sentences": "Two models"}
 """Page -> its view that always compares two models, with a default where none is chosen."""
 BEGAN, BESIDE = "other_began", "other_beside"
 """Session keys: the default that such a view has selected; the first model when the list was shown last."""
-SIMILAR_SIZES = 4
-"""Number of sizes in which a model must agree to be the default for a comparison."""
+SIZES = ("hidden_size", "num_hidden_layers", "vocab_size", "num_attention_heads")
+"""Sizes in which a model must agree to be the default for a comparison."""
 HELP = (
     "A second model beside the first: pages that compare show both, all others show the first. Choose one whose "
     "weights are on this machine, or the first rounded to a smaller number format; or type a folder below the models "
@@ -39,7 +40,7 @@ def second_select(page: str) -> None:
     names = names_with_weights(first)
     options = [NONE, *(name for name in names if name != first), *COPIES]
     _follow_address(options, free)
-    if COMPARING.get(page) is not None and current_view(page) == COMPARING[page]:
+    if current_view(page) == COMPARING.get(page):
         _begin_with(_default(page, first, names), first)
     st.selectbox(
         "Compare with",
@@ -68,10 +69,17 @@ def names_with_weights(first: str) -> list[str]:
 
 def likest(first: str, names: Sequence[str]) -> str:
     """Another model of the same type and sizes, but not the bundled example; "" where there is none."""
-    own = resolve(first, settings())
+    own = _source(first)
     others = [name for name in names if name not in (first, FINE_TUNED)]
-    likeness = {name: _likeness(own, resolve(name, settings())) for name in others}
-    return next((name for name, alike in likeness.items() if alike == (True, SIMILAR_SIZES)), "")
+    return next((name for name in others if _are_alike(own, _source(name))), "")
+
+
+def _source(name: str) -> ModelSource | None:
+    """The files of a model; None where its name or its files are wrong, which the page of that model says."""
+    try:
+        return resolve(name, settings())
+    except BertvizError:
+        return None
 
 
 def _default(page: str, first: str, names: Sequence[str]) -> str:
@@ -116,7 +124,8 @@ def _name_in_address() -> None:
     write(OTHER.key, second_name() or None, None)
 
 
-def _likeness(first: ModelSource, second: ModelSource) -> tuple[bool, int]:
-    sizes = ("hidden_size", "num_hidden_layers", "vocab_size", "num_attention_heads")
-    same = sum(first.config.get(size) == second.config.get(size) for size in sizes)
-    return first.model_type == second.model_type, same
+def _are_alike(first: ModelSource | None, second: ModelSource | None) -> bool:
+    """Whether two models agree in type and sizes."""
+    if first is None or second is None or first.model_type != second.model_type:
+        return False
+    return all(first.config.get(size) == second.config.get(size) for size in SIZES)

@@ -68,6 +68,18 @@ def test_a_view_that_compares_selects_its_default_and_it_stays(
     assert at.sidebar.selectbox(key="other").value == default
 
 
+def test_a_first_model_that_cannot_be_read_leaves_the_sidebar_whole(models_dir: Path) -> None:  # noqa: F811
+    (models_dir / "broken").mkdir()
+    (models_dir / "broken" / "config.json").write_text("{")
+    (models_dir / "broken" / "model.safetensors").write_bytes(b"")
+    for first in ("no-such-model", DEFAULT_MODEL):
+        at = opened("checkpoint", view="Two checkpoints", compared="behaviour with the text", model=first)
+        assert not at.exception
+        assert not at.sidebar.error
+        assert at.sidebar.selectbox(key="other").value == COPY
+        assert at.sidebar.text_area(key="text").value
+
+
 def test_each_view_has_its_own_default_until_the_reader_chooses(models_dir: Path) -> None:  # noqa: F811
     at = opened("checkpoint", view="Two checkpoints")
     at.switch_page("../pages/sentences.py")
