@@ -1,7 +1,9 @@
-"""Results about a training run: the trainer's log, and the movement of the weights from checkpoint to checkpoint."""
+"""Results about a training run: the trainer's log, the movement of the weights, and what each checkpoint computes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
+from operator import ne
 from typing import Literal
 
 import msgspec
@@ -130,5 +132,96 @@ class TrainingMovement:
     """Tensors with NaN or infinity, or that blew up (see BLOWN_UP), by step."""
     unread: tuple[str, ...]
     """Names of the tensors in formats that cannot be decoded."""
+    notices: tuple[str, ...]
+    """Remarks, one sentence each."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FollowedText:
+    """What every checkpoint of a training run that can be run computes for a text or a pair."""
+
+    run: str
+    """Name of the folder."""
+    text: str
+    """The text."""
+    pair: str | None
+    """The second text; None for a single text."""
+    task: str
+    """Task of the head; "" for a model without one."""
+    checkpoints: tuple[str, ...]
+    """Names of the checkpoints."""
+    steps: Int[np.ndarray, " checkpoints"]
+    """Step of each checkpoint, ascending."""
+    answers: tuple[str, ...]
+    """Answer of the head at each checkpoint: a class, tagged words, a span, or words at masks; "" where it has none."""
+    scores: Float[np.ndarray, " checkpoints"]
+    """Probability of each answer, or the number that a regression head returns; NaN where there is none."""
+    labels: tuple[str, ...]
+    """Classes of the head; () for heads that do not choose one class."""
+    probabilities: Float[np.ndarray, "checkpoints labels"] | None
+    """Probability of each class; None without classes."""
+    surprise: Float[np.ndarray, " checkpoints"] | None
+    """Mean surprise of the tokens when each is masked, in nats; None without a masked-LM head, or with a mask."""
+    cosine: Float[np.ndarray, " checkpoints"] | None
+    """Cosine of the two texts, each embedded by itself as the checkpoint specifies; None for a single text."""
+    notices: tuple[str, ...]
+    """Remarks, one sentence each."""
+
+    @property
+    def changes(self) -> tuple[int, ...]:
+        """Indices of the checkpoints whose answer differs from that of the checkpoint before."""
+        pairs = enumerate(pairwise(self.answers), start=1)
+        return tuple(place for place, (before, now) in pairs if before != now)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FollowedLabels:
+    """Answers of every checkpoint of a training run that can be run to texts with gold labels, and their scores."""
+
+    run: str
+    """Name of the folder."""
+    checkpoints: tuple[str, ...]
+    """Names of the checkpoints."""
+    steps: Int[np.ndarray, " checkpoints"]
+    """Step of each checkpoint, ascending."""
+    texts: tuple[str, ...]
+    """The texts."""
+    pairs: tuple[str, ...] | None
+    """Second text of each; None for single texts."""
+    gold: tuple[str, ...]
+    """Gold label of each text, in the spelling of the head; "" for none."""
+    answers: tuple[tuple[str, ...], ...]
+    """Answers of each checkpoint to the texts."""
+    accuracy: Float[np.ndarray, " checkpoints"]
+    """Share of the texts with a gold label whose answer is this label."""
+    macro_f1: Float[np.ndarray, " checkpoints"]
+    """Mean F1 of the classes that occur among gold labels or answers."""
+    notices: tuple[str, ...]
+    """Remarks, one sentence each."""
+
+    @property
+    def changed(self) -> tuple[int, ...]:
+        """Number of texts whose answer differs from that of the checkpoint before; 0 for the first."""
+        counts = [sum(map(ne, before, now)) for before, now in pairwise(self.answers)]
+        return (0, *counts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FollowedStates:
+    """Hidden states and attention of every checkpoint of a training run that can be run, over a list of texts."""
+
+    run: str
+    """Name of the folder."""
+    texts: int
+    """Number of texts."""
+    checkpoints: tuple[str, ...]
+    """Names of the checkpoints; CKA is computed with the first of them."""
+    steps: Int[np.ndarray, " checkpoints"]
+    """Step of each checkpoint, ascending."""
+    cka: Float[np.ndarray, "checkpoints states"]
+    """CKA of each hidden state with the same one of the first checkpoint; entry 0 is the output of the embeddings."""
+    entropy: Float[np.ndarray, "checkpoints layers heads"] | None
+    """Mean entropy of the attention of each head, over all tokens and then over all texts, in nats; None for a model
+    whose attention cannot be recorded."""
     notices: tuple[str, ...]
     """Remarks, one sentence each."""

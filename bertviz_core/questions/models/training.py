@@ -66,6 +66,7 @@ class OpenedTraining(TrainingSubject):
         Raises:
             CheckpointError: there is no such folder, no checkpoint in it, or they are of different models.
         """
+        folder = folder.expanduser()
         self._folder, self._settings = folder.absolute(), settings
         if not folder.is_dir():
             raise CheckpointError(f"No folder {quoted(str(folder))} found; give the folder that a trainer writes to.")

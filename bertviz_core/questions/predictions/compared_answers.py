@@ -1,6 +1,7 @@
 """The question how two models answer the same texts, and which answers better where gold labels are known."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.errors import TextError
@@ -47,15 +48,32 @@ def compared_options(
         pairs: second text of each; None for single texts.
         task: task of both heads; None for those that the checkpoints were saved with.
     """
+    labelled = labelled_columns(texts, gold, pairs, task)
+    return replace(labelled, values={OTHER.key: other, **labelled.values})
+
+
+def labelled_columns(
+    texts: Sequence[str],
+    gold: Sequence[str] | None = None,
+    pairs: Sequence[str] | None = None,
+    task: str | None = None,
+) -> Options:
+    """Options for answers to texts, each followed by its second text and its gold label.
+
+    Args:
+        texts: the texts.
+        gold: gold label of each, "" for none; None without labels.
+        pairs: second text of each; None for single texts.
+        task: task of the head; None for that of the checkpoint.
+    """
     columns = [each for each in (texts, pairs, gold) if each is not None]
-    values = {OTHER.key: other}
-    values |= {PAIRED.key: "true"} if pairs is not None else {}
+    values = {PAIRED.key: "true"} if pairs is not None else {}
     values |= {WITH_GOLD.key: "true"} if gold is not None else {}
     return Options(tuple(cell for row in zip(*columns, strict=True) for cell in row), task=task, values=values)
 
 
 def _cost(opened: Opened, options: Options) -> AnswerCost:
-    texts, other = _columns(options)[0], other_name(options)
+    texts, other = answered_columns(options)[0], other_name(options)
     _ = opened.head(_task(opened, options))  # load before the work begins
     if other not in COPIES:
         second = opened.other(other)
@@ -68,7 +86,7 @@ def compared_answers(
     opened: Opened, options: Options, job: AnswerJob[Answer[AnswerComparison]]
 ) -> Answer[AnswerComparison]:
     """Answers of two models to the same texts: agreement, and with gold labels the scores and their difference."""
-    texts, pairs, gold = _columns(options)
+    texts, pairs, gold = answered_columns(options)
     other, total = other_name(options), 2 * len(texts)
     second = opened if other in COPIES else opened.other(other)
     first = _answers(opened, options, texts, pairs, after(job, 0, total))
@@ -106,7 +124,7 @@ def _task(opened: Opened, options: Options) -> str:
     return task
 
 
-def _columns(options: Options) -> tuple[tuple[str, ...], tuple[str, ...] | None, tuple[str, ...] | None]:
+def answered_columns(options: Options) -> tuple[tuple[str, ...], tuple[str, ...] | None, tuple[str, ...] | None]:
     """Texts, second texts and gold labels; by default the texts and labels of the example set."""
     if not options.texts:
         examples = example_set()

@@ -17,7 +17,12 @@ from bertviz_core.questions.models.training import FROM, PART, training_log, tra
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.questions.tables.training import broken_frame, frozen_frame, log_frame, movement_frame
+from bertviz_core.questions.tables.training.log_and_movement import (
+    broken_frame,
+    frozen_frame,
+    log_frame,
+    movement_frame,
+)
 from bertviz_core.text import counted
 from ui.address.registry import param
 from ui.address.widgets import choice, select

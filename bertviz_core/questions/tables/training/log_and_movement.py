@@ -1,4 +1,4 @@
-"""Format a training run as tables, JSON and text."""
+"""Format the log of a training run and the movement of its weights as tables, JSON and text."""
 
 import math
 from typing import Any
