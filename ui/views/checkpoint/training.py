@@ -31,6 +31,7 @@ from ui.components.step_links import Link, address, step_links
 from ui.session import settings as server_settings
 from ui.views.checkpoint.comparison import number
 from ui.views.checkpoint.controls import scale_choice
+from ui.views.checkpoint.followed import followed_view
 from ui.views.checkpoint.texts import LOG, MOVED, NO_RUN
 from ui.widgets.figure_block import figure_block, folded, numbers_table
 from ui.widgets.formatting import escape_markdown
@@ -68,11 +69,12 @@ def view(name: str, run: str, moved_from: str, part: str, logarithmic: bool) -> 
     if len(opened.run.checkpoints) >= LEAST_CHECKPOINTS:
         _movement(opened, Options(values=values), logarithmic)
         _two(opened)
-        return
-    try:
-        training_movement(opened, Options())
-    except CheckpointError as error:
-        st.info(escape_markdown(str(error)), icon=":material/info:")
+    else:
+        try:
+            training_movement(opened, Options())
+        except CheckpointError as error:
+            st.info(escape_markdown(str(error)), icon=":material/info:")
+    followed_view(opened)
 
 
 def _log(opened: SharedTraining) -> None:
