@@ -65,23 +65,23 @@ class TrainingMovementResult(Result[TrainingMovement]):
 
     @property
     def broken(self) -> tuple[BrokenTensor, ...]:
-        """Tensors with NaN or infinity, or that blew up, each with the first step where this is so.
+        """Broken tensors: with NaN or infinity, or that blew up, each with the first step where this is so.
 
-        A tensor blew up where the root mean square of its values is more than 10 times that at the start; a start below
-        the spread of new weights counts as that spread.
+        A tensor blew up where the root mean square of its values is more than 10 times that at the first checkpoint; a
+        first value below the spread of new weights counts as that spread.
         """
         return self.data.broken
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row per checkpoint, place and part: movement from the start, and from the step before."""
+        """One row per checkpoint, place and part: movement from the first checkpoint, and from the previous one."""
         return movement_frame(self.data)
 
     def tensors(self) -> pd.DataFrame:
         """One row per tensor: name, place, shape, whether it is frozen, and its movement at the last checkpoint."""
         return tensors_frame(self.data)
 
-    def faults(self) -> pd.DataFrame:
-        """One row per entry of `broken`; a tensor with NaN and infinity has two."""
+    def broken_tensors(self) -> pd.DataFrame:
+        """One row per entry of `broken`; a tensor with both NaN and infinity has two."""
         return broken_frame(self.data)
 
     def _json(self) -> dict[str, Any]:
@@ -191,7 +191,7 @@ class Training:
         return FollowedLabelsResult(followed, FigureSource(self._opened, options))
 
     @checked
-    def layers(self, texts: Sequence[str] = ()) -> FollowedStatesResult:
+    def layers(self, texts: Sequence[str] | None = None) -> FollowedStatesResult:
         """Run every checkpoint on a list of texts: CKA of each layer with the first, attention entropy of each head.
 
         Args:
@@ -200,7 +200,7 @@ class Training:
         Raises:
             BertvizError: no checkpoint can be run, or there are too few or too many texts.
         """
-        options = Options(tuple(texts))
+        options = Options(() if texts is None else tuple(answered_texts(texts, None, None)[0]))
         with quietly():
             followed = followed_states(self._opened, options).result
         return FollowedStatesResult(followed, FigureSource(self._opened, options))

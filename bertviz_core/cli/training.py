@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from bertviz_core.checkpoints.training.results import BLOWN_UP, TrainingMovement
+from bertviz_core.checkpoints.training.results import BROKEN, TrainingMovement
 from bertviz_core.cli.options import JsonOption, app, file_or_input, typed_text
 from bertviz_core.cli.output import print_json, print_lines, print_notices
 from bertviz_core.errors import CheckpointError, TextError
@@ -95,7 +95,7 @@ def training(
     if as_json:
         print_json({**training_json(log.result, movement), **followed_json(results)})
     else:
-        about = [] if movement is None else ["", *movement_lines(movement), "", BLOWN_UP]
+        about = [] if movement is None else ["", *movement_lines(movement), "", BROKEN]
         print_lines([*log_lines(log.result), *about, *followed_lines(results)])
 
 

@@ -19,6 +19,9 @@ from bertviz_core.questions.question import Answer, figure_questions
 from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls, quoted
 
+MOST_LISTED = 800
+"""Maximum length of the names in an error message."""
+
 
 @cache
 def all_figures() -> Mapping[str, DeclaredFigure[...]]:
@@ -41,11 +44,12 @@ def no_figure(name: str, known: Iterable[str], place: str = "") -> TextError:
         place: what they belong to, such as " of this result".
     """
     names = list(known)
+    listed = ", ".join(names)
+    if len(listed) > MOST_LISTED:
+        listed = f"{listed[:MOST_LISTED].rpartition(', ')[0]}, ... ({len(names)} in all)"
     near = get_close_matches(name, names, 1)
     meant = f" Did you mean {near[0]!r}?" if near else ""
-    return TextError(
-        f"There is no figure {quoted(escape_controls(name), 40)}{place}.{meant} Choose {', '.join(names)}."
-    )
+    return TextError(f"There is no figure {quoted(escape_controls(name), 40)}{place}.{meant} Choose {listed}.")
 
 
 def settings_of(name: str) -> tuple[str, ...]:

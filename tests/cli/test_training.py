@@ -32,7 +32,7 @@ from tests.helpers.training_runs import CUT_OFF, FROZEN_LAYER, SAVED, STEPS, sav
 
 CASES = (
     "training-log",
-    "training-movement --set 'moved_from=the step before' --set moved_part=attention --set scale=even",
+    "training-movement --set 'moved_from=the previous checkpoint' --set moved_part=attention --set scale=even",
 )
 
 
@@ -54,7 +54,7 @@ def test_json_has_the_log_and_the_movement(command: Command, folder: Path) -> No
     assert all(f".layer.{FROZEN_LAYER}." in name for name in found["frozen"])
     assert found["broken"] == []
     first, last = weights(folder / "checkpoint-2"), weights(folder)
-    rows = {each["name"]: each["from_start"][-1] for each in found["tensors"]}
+    rows = {each["name"]: each["from_first"][-1] for each in found["tensors"]}
     for name, then in first.items():
         assert rows[name] == pytest.approx(np.linalg.norm(last[name] - then) / np.linalg.norm(then), rel=1e-9)
     assert f"'checkpoint-{CUT_OFF}' is left out until it can be read" in done.stderr
@@ -70,8 +70,8 @@ def test_text_has_the_same_numbers_and_says_the_rule(command: Command, folder: P
     assert (row[1], float(row[2])) == ("8", pytest.approx(loss, rel=1e-3))
     found = open_training(folder).movement().data
     row = next(line.split() for line in lines if line.startswith("checkpoint-6"))
-    assert float(row[2]) == pytest.approx(found.whole_from_start[2], rel=0.01)
-    assert "more than 10 times that at the start" in lines[-1]
+    assert float(row[2]) == pytest.approx(found.whole_from_first[2], rel=0.01)
+    assert "A tensor is broken where" in lines[-1]
 
 
 def test_a_broken_tensor_is_named_with_its_step(command: Command, folder: Path) -> None:
@@ -82,13 +82,13 @@ def test_a_broken_tensor_is_named_with_its_step(command: Command, folder: Path) 
     lines = command("training", str(folder)).stdout.splitlines()
     assert "  classifier.weight: NaN first at step 6" in lines
     assert "  classifier.bias: NaN first at step 6, infinity first at step 6" in lines
-    assert "NaN, infinite or blown up: 2 tensors" in lines  # three faults
+    assert "broken: 2 tensors" in lines  # one of them in two ways
     rows = json.loads(command("training", str(folder), "--json").stdout)["broken"]
     assert ("classifier.weight", 6, "NaN") in [(row["tensor"], row["step"], row["what"]) for row in rows]
     result = open_training(folder).movement()
-    assert result.faults().to_dict("records") == rows
+    assert result.broken_tensors().to_dict("records") == rows
     assert len(rows) == 3
-    assert result.to_json()["movement"]["from_start"][2][-1][0] is None
+    assert result.to_json()["movement"]["from_first"][2][-1][0] is None
 
 
 def test_the_movement_is_shown_where_no_log_can_be_read(command: Command, folder: Path) -> None:
@@ -98,7 +98,7 @@ def test_the_movement_is_shown_where_no_log_can_be_read(command: Command, folder
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["log"] == []
-    assert len(found["movement"]["from_start"]) == len(SAVED) + 1
+    assert len(found["movement"]["from_first"]) == len(SAVED) + 1
     assert "the log is empty" in done.stderr
     assert open_training(folder).log().to_pandas().empty
 
@@ -146,7 +146,7 @@ def test_the_library_has_tables_of_log_movement_and_tensors(folder: Path) -> Non
     rows = moved.to_pandas()
     one = rows[(rows["checkpoint"] == "checkpoint-6") & (rows["place"] == "layer 2") & (rows["part"] == "attention")]
     data = moved.data
-    assert one["from start"].item() == data.from_start[2, data.places.index("layer 2"), 1]
+    assert one["from the first checkpoint"].item() == data.from_first[2, data.places.index("layer 2"), 1]
     assert moved.broken == ()
     assert repr(log).startswith("run: 5 checkpoints")
     assert moved.figure().data[0].type == "heatmap"
@@ -175,7 +175,7 @@ def test_a_folder_that_grows_is_followed_and_only_what_is_new_is_read(
     second = run.movement().data
     assert read[5:] == [f"checkpoint-{CUT_OFF}", "run"]
     assert second.checkpoints[-2] == f"checkpoint-{CUT_OFF}"
-    assert np.array_equal(second.from_start[:4], first.from_start[:4], equal_nan=True)
+    assert np.array_equal(second.from_first[:4], first.from_first[:4], equal_nan=True)
 
 
 def test_what_is_done_before_a_cancellation_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,4 +245,4 @@ def test_a_figure_of_the_command_has_the_numbers_of_the_library(
         assert list(trace.y) == [row["loss"] for row in state_of(folder)["log_history"] if "loss" in row]
     else:
         data = open_training(folder).movement().data
-        assert np.asarray(trace.z) == pytest.approx(data.from_before[:, 1:4, 1].T, rel=1e-5)
+        assert np.asarray(trace.z) == pytest.approx(data.from_previous[:, 1:4, 1].T, rel=1e-5)

@@ -112,7 +112,7 @@ CASES: Mapping[str, Asked] = {
     "term-score": Asked(pair=SECOND),
     "text-answers": Asked("classes", (TEXT, SECOND, TEXT, "the river"), values={"paired": "true"}),
     "training-log": Asked(texts=()),
-    "training-movement": Asked(texts=(), values={"moved_from": "the step before", "moved_part": "attention"}),
+    "training-movement": Asked(texts=(), values={"moved_from": "the previous checkpoint", "moved_part": "attention"}),
     "values": Asked(texts=(), values={"tensor": "bert.embeddings.LayerNorm.bias"}),
     "word": Asked(texts=(TEXT, "the pet bank"), values={"word": "pet"}),
     "word-classes": Asked("classes", values={"classes": '"neutral","entailment"', "units": "tokens"}),

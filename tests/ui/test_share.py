@@ -99,7 +99,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
         {
             "view": "Training run",
             "training": "my-run",
-            "moved_from": "the step before",
+            "moved_from": "the previous checkpoint",
             "moved_part": "attention",
             "first_checkpoint": "checkpoint-4",
             "second_checkpoint": "checkpoint-6",

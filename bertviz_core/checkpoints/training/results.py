@@ -12,17 +12,18 @@ from jaxtyping import Float, Int
 
 from bertviz_core.checkpoints.results import TensorLocation
 
-Fault = Literal["NaN", "infinity", "blew up"]
+Broken = Literal["NaN", "infinity", "blew up"]
 FINAL = "final model"
 """Name of the model in the run's own folder."""
 ALL_PARTS = "all"
 MOVED_PARTS = (ALL_PARTS, "attention", "feed-forward", "layer norm")
 """Parts of a layer whose movement is computed; the first is the whole layer."""
 GROWTH = 10
-"""A tensor blew up where the root mean square of its values is more than this many times that at the start."""
-BLOWN_UP = (
-    f"A tensor blew up at the first step where the root mean square of its values is more than {GROWTH} times that at "
-    "the start; a start below the spread of new weights (initializer_range in the config) counts as that spread."
+"""A tensor blew up where its root mean square is more than this many times that at the first checkpoint."""
+BROKEN = (
+    "A tensor is broken where it holds NaN or infinity, or blew up: where the root mean square of its values is more "
+    f"than {GROWTH} times that at the first checkpoint. A first value below the spread of new weights "
+    "(initializer_range in the config) counts as that spread."
 )
 
 
@@ -61,10 +62,10 @@ class TrainingLog:
 class CheckpointSums:
     """Sums over the values of each parameter tensor of one checkpoint, in the order of the data flow."""
 
-    from_start: Float[np.ndarray, " tensors"]
+    from_first: Float[np.ndarray, " tensors"]
     """Sum of the squared differences to the first checkpoint."""
-    from_before: Float[np.ndarray, " tensors"]
-    """Sum of the squared differences to the checkpoint before."""
+    from_previous: Float[np.ndarray, " tensors"]
+    """Sum of the squared differences to the previous checkpoint."""
     squares: Float[np.ndarray, " tensors"]
     """Sum of squares."""
     nan: Int[np.ndarray, " tensors"]
@@ -74,7 +75,7 @@ class CheckpointSums:
 
 
 class BrokenTensor(msgspec.Struct, frozen=True):
-    """A tensor that holds NaN or infinity, or whose values blew up, and where this was first so."""
+    """A broken tensor, which holds NaN or infinity or blew up, and where this was first so."""
 
     checkpoint: str
     """Name of the first such checkpoint."""
@@ -84,8 +85,8 @@ class BrokenTensor(msgspec.Struct, frozen=True):
     """Name in the checkpoint file."""
     place: str
     """Layer or component of the model."""
-    what: Fault
-    """The fault."""
+    what: Broken
+    """What is wrong with it."""
     numel: int
     """Number of values with NaN or infinity; all values of a tensor that blew up."""
 
@@ -108,28 +109,28 @@ class TrainingMovement:
     """Layers and components of the model, in the order of the data flow: "embeddings", "layer 0", ..."""
     parts: tuple[str, ...]
     """MOVED_PARTS."""
-    from_start: Float[np.ndarray, "checkpoints places parts"]
+    from_first: Float[np.ndarray, "checkpoints places parts"]
     """Movement from the first checkpoint; NaN also where a place has no such part."""
-    from_before: Float[np.ndarray, "checkpoints places parts"]
-    """Movement from the checkpoint before; 0 for the first."""
-    whole_from_start: Float[np.ndarray, " checkpoints"]
+    from_previous: Float[np.ndarray, "checkpoints places parts"]
+    """Movement from the previous checkpoint; 0 for the first."""
+    whole_from_first: Float[np.ndarray, " checkpoints"]
     """Movement of all parameters from the first checkpoint."""
-    whole_from_before: Float[np.ndarray, " checkpoints"]
-    """Movement of all parameters from the checkpoint before."""
+    whole_from_previous: Float[np.ndarray, " checkpoints"]
+    """Movement of all parameters from the previous checkpoint."""
     tensors: tuple[TensorLocation, ...]
     """Parameter tensors, in the order of the data flow."""
     shapes: tuple[tuple[int, ...], ...]
     """Shape of each tensor."""
     tensor_places: tuple[str, ...]
     """Place of each tensor."""
-    tensor_from_start: Float[np.ndarray, "checkpoints tensors"]
+    tensor_from_first: Float[np.ndarray, "checkpoints tensors"]
     """Movement of each tensor from the first checkpoint."""
-    tensor_from_before: Float[np.ndarray, "checkpoints tensors"]
-    """Movement of each tensor from the checkpoint before."""
+    tensor_from_previous: Float[np.ndarray, "checkpoints tensors"]
+    """Movement of each tensor from the previous checkpoint."""
     frozen: tuple[str, ...]
     """Names of the tensors that have the same values in all checkpoints."""
     broken: tuple[BrokenTensor, ...]
-    """Tensors with NaN or infinity, or that blew up (see BLOWN_UP), by step."""
+    """Tensors with NaN or infinity, or that blew up (see BROKEN), by step."""
     unread: tuple[str, ...]
     """Names of the tensors in formats that cannot be decoded."""
     notices: tuple[str, ...]
@@ -169,7 +170,7 @@ class FollowedText:
 
     @property
     def changes(self) -> tuple[int, ...]:
-        """Indices of the checkpoints whose answer differs from that of the checkpoint before."""
+        """Indices of the checkpoints whose answer differs from that of the previous checkpoint."""
         pairs = enumerate(pairwise(self.answers), start=1)
         return tuple(place for place, (before, now) in pairs if before != now)
 
@@ -201,7 +202,7 @@ class FollowedLabels:
 
     @property
     def changed(self) -> tuple[int, ...]:
-        """Number of texts whose answer differs from that of the checkpoint before; 0 for the first."""
+        """Number of texts whose answer differs from that of the previous checkpoint; 0 for the first."""
         counts = [sum(map(ne, before, now)) for before, now in pairwise(self.answers)]
         return (0, *counts)
 

@@ -143,8 +143,9 @@ def _range(steps: Int[np.ndarray, " checkpoints"]) -> tuple[float, float]:
 
 def _whole_ticks(largest: float) -> int:
     """Distance of the ticks of counts: 1, 2 or 5 times a power of ten, at most six ticks."""
-    power = 10 ** max(len(str(int(largest))) - 2, 0)
-    return next(each * power for each in (1, 2, 5, 10, 20, 50) if largest <= 5 * each * power)
+    power: int = 10 ** max(len(str(int(largest))) - 2, 0)
+    ticks = [each * power for each in (1, 2, 5, 10, 20, 50)]
+    return next(tick for tick in ticks if largest <= 5 * tick)
 
 
 def _bar_width(steps: Int[np.ndarray, " checkpoints"]) -> float:

@@ -92,7 +92,7 @@ PRINTED: Mapping[str, str] = {
     "text-answers": "print(result.answers, result.scores)",
     "training-log": "for entry in result.entries:\n    print(entry.step, entry.values)",
     "training-movement": (
-        "print(result.from_start[:, :, 0])   # (checkpoints, layers and components)\n"
+        "print(result.from_first[:, :, 0])   # (checkpoints, layers and components)\n"
         "print(result.frozen, result.broken)"
     ),
     "word-classes": (

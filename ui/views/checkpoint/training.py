@@ -4,7 +4,7 @@ import streamlit as st
 
 from bertviz_core.checkpoints.training.folder import run_names
 from bertviz_core.checkpoints.training.movement import LEAST_CHECKPOINTS
-from bertviz_core.checkpoints.training.results import BLOWN_UP, TrainingMovement
+from bertviz_core.checkpoints.training.results import BROKEN, TrainingMovement
 from bertviz_core.errors import CheckpointError
 from bertviz_core.figures.checkpoints.training import (
     log_panels,
@@ -106,7 +106,7 @@ def _movement(opened: SharedTraining, options: Options, logarithmic: bool) -> No
             f"movement from {options.choice(FROM)} {opened.name}",
             movement_frame(found.result),
             models=[each for each, _ in found.models],
-            explanation=(MOVED.format(rule=BLOWN_UP), library_lines(training_movement, opened, options)),
+            explanation=(MOVED.format(rule=BROKEN), library_lines(training_movement, opened, options)),
         )
 
     found = answer(training_movement, opened, Options(), draw)
@@ -119,13 +119,17 @@ def _numbers(movement: TrainingMovement) -> None:
     with st.container(horizontal=True):
         st.metric("Checkpoints", f"{len(movement.checkpoints):,}")
         st.metric("Last step", f"{int(movement.steps[-1]):,}")
-        st.metric("Moved from the start", number(float(movement.whole_from_start[-1])), help="All parameters.")
+        st.metric(
+            "Moved from the first",
+            number(float(movement.whole_from_first[-1])),
+            help="Movement of all parameters from the first checkpoint to the last.",
+        )
         st.metric("Never moved", f"{len(movement.frozen):,}", help=f"Of {len(movement.tensors):,} tensors.")
-        st.metric("NaN, infinite, blown up", f"{_broken_count(movement):,}", help=BLOWN_UP)
+        st.metric("Broken tensors", f"{_broken_count(movement):,}", help=BROKEN)
 
 
 def _broken_count(movement: TrainingMovement) -> int:
-    """Number of tensors with faults; one may have several."""
+    """Number of broken tensors; one may be so in several ways."""
     return len({each.name for each in movement.broken})
 
 
@@ -138,7 +142,7 @@ def _tables(movement: TrainingMovement) -> None:
         more = f"; {others:,} more {'is' if others == 1 else 'are'} in the table" if others else ""
         text = f"{escape_markdown(first.name)} {what}, first at step {first.step:,}{more}."
         st.warning(text, icon=":material/warning:")
-        numbers_table(broken_frame(movement), "Tensors with NaN or infinity, or that blew up")
+        numbers_table(broken_frame(movement), "Broken tensors")
     else:
         st.success("No tensor holds NaN or infinity, and none blew up.", icon=":material/check_circle:")
     if movement.unread:
