@@ -33,7 +33,12 @@ from tests.helpers.training_runs import CUT_OFF, FROZEN_LAYER, SAVED, STEPS, sav
 CASES = (
     "training-log",
     "training-movement --set 'moved_from=the previous checkpoint' --set moved_part=attention --set scale=even",
+    "training-text 'love bank' --pair 'my language'",
+    "training-scores 'love bank' LABEL_0 'my my' LABEL_1 --set with_gold=true",
+    "training-cka 'love bank' 'my my' 'a river' pet",
+    "training-entropy 'love bank' 'my my' 'a river' pet",
 )
+LISTED = ("love bank", "my my", "a river", "pet")
 
 
 @pytest.fixture
@@ -101,6 +106,52 @@ def test_the_movement_is_shown_where_no_log_can_be_read(command: Command, folder
     assert len(found["movement"]["from_first"]) == len(SAVED) + 1
     assert "the log is empty" in done.stderr
     assert open_training(folder).log().to_pandas().empty
+
+
+def test_the_command_follows_a_text_labelled_texts_and_layers(command: Command, folder: Path, tmp_path: Path) -> None:
+    table = tmp_path / "texts.csv"
+    table.write_text("text,label\nlove bank,LABEL_0\nmy my,LABEL_1\na river,\npet,LABEL_0\n")
+    options = ("--text", "love bank", "--pair", "my language", "--file", str(table), "--column", "text")
+    done = command("training", str(folder), *options, "--gold", "label", "--layers", "--json")
+    assert done.returncode == 0, done.stderr
+    found, run = json.loads(done.stdout), open_training(folder)
+    text = run.follow("love bank", "my language")
+    assert found["text"]["answers"] == text.to_json()["answers"]
+    assert found["text"]["changes"] == [int(text.data.steps[at]) for at in text.data.changes]
+    assert [row["answer"] for row in found["answers"]] == list(text.data.answers)
+    assert [row["cosine"] for row in found["answers"]] == pytest.approx(text.to_json()["cosine"], abs=1e-6)
+    scores = run.scores(["love bank", "my my", "a river", "pet"], ["LABEL_0", "LABEL_1", "", "LABEL_0"]).data
+    assert found["scores"]["accuracy"] == pytest.approx(scores.accuracy.tolist())
+    assert found["scores"]["changed"] == list(scores.changed)
+    assert np.array(found["layers"]["cka"]) == pytest.approx(run.layers(LISTED).data.cka, abs=1e-6)
+    assert done.stderr.count(f"'checkpoint-{CUT_OFF}' is left out") == 1
+    lines = command("training", str(folder), *options, "--gold", "label").stdout.splitlines()
+    assert lines[lines.index("love bank") + 1] == text.sentences[0]
+    rows = [line.split() for line in lines if line.startswith("checkpoint-6 ")]
+    assert rows[-1][-1] == str(scores.changed[2])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--pair", "a"), "give the first with --text"),
+        (("--gold", "label"), "give it with --file"),
+        (("--file", "texts.csv"), "with --gold, or --layers"),
+        (("--file", "texts.csv", "--layers", "--pair-column", "b"), "give --gold, too"),
+        (("--text", ""), "The text is empty"),
+    ],
+)
+def test_options_without_effect_are_refused(
+    options: tuple[str, ...], message: str, command: Command, folder: Path
+) -> None:
+    done = command("training", str(folder), *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr.splitlines()[-1]
+
+
+def test_a_tilde_is_the_home_folder(command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(folder.parent))
+    assert open_training(f"~/{folder.name}").checkpoints == open_training(folder).checkpoints
 
 
 def test_a_single_checkpoint_has_its_log_and_says_why_no_more(command: Command, folder: Path) -> None:
@@ -240,9 +291,21 @@ def test_a_figure_of_the_command_has_the_numbers_of_the_library(
     name, *options = shlex.split(words)
     done = command("figure", name, str(folder), *options, "-o", str(tmp_path / "a.svg"))
     assert done.returncode == 0, done.stderr
-    trace = specs[0].drawn(LIGHT).data[0]
+    trace, run = specs[0].drawn(LIGHT).data[0], open_training(folder)
     if name == "training-log":
         assert list(trace.y) == [row["loss"] for row in state_of(folder)["log_history"] if "loss" in row]
+    elif name == "training-text":
+        probabilities = run.follow("love bank", "my language").data.probabilities
+        assert probabilities is not None
+        assert list(trace.y) == pytest.approx(probabilities[:, 0].tolist(), rel=1e-5)
+    elif name == "training-scores":
+        accuracy = run.scores(["love bank", "my my"], ["LABEL_0", "LABEL_1"]).data.accuracy
+        assert list(trace.y) == pytest.approx((100 * accuracy).tolist())
+    elif name == "training-cka":
+        assert np.asarray(trace.z) == pytest.approx(run.layers(LISTED).data.cka.T, rel=1e-5)
+    elif name == "training-entropy":
+        entropy = run.layers(LISTED).entropy()["entropy"].to_numpy().reshape(len(SAVED) + 1, -1)
+        assert np.asarray(trace.z) == pytest.approx(entropy.T, rel=1e-5)
     else:
         data = open_training(folder).movement().data
         assert np.asarray(trace.z) == pytest.approx(data.from_previous[:, 1:4, 1].T, rel=1e-5)

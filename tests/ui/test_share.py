@@ -106,6 +106,23 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
         },
         {},
     ),
+    ("checkpoint", {"view": "Training run", "training": "my-run", "followed": "the text"}, PAIR),
+    (
+        "checkpoint",
+        {"view": "Training run", "training": "my-run", "followed": "labelled texts", "answers_from": "my own list"},
+        {"answered_texts": "LABEL_0\tA cat.\nLABEL_1\tA dog.\nLABEL_1\tA river."},
+    ),
+    (
+        "checkpoint",
+        {
+            "view": "Training run",
+            "training": "my-run",
+            "followed": "a list of texts",
+            "compared_list": "my own list",
+            "entropy_drawn": "change from the first checkpoint",
+        },
+        {"compared_texts": "A cat.\nA dog.\nA river.\nA bank.\nA tree."},
+    ),
     ("journey", {"rests_on": "true", "target": "cosine"}, PAIR),
     (
         "journey",
