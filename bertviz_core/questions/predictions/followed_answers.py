@@ -66,14 +66,14 @@ def followed_text(
     if not text.strip():
         raise TextError("The text is empty; write one.")
 
-    def answer(found: Followed[_TextAnswer]) -> Answer[FollowedText]:
-        followed = _followed_text(opened.run.name, text, pair, found)
+    def answer(series: Followed[_TextAnswer]) -> Answer[FollowedText]:
+        followed = _followed_text(opened.run.name, text, pair, series)
         return Answer(followed, model_of(opened), (text, pair), followed.notices, {"followed_text": followed})
 
     def compute(model: OpenedModel, progress: Progress) -> _TextAnswer:
         return _text_answer(model, text, pair, options.task)
 
-    show = (lambda found: job.show(answer(found))) if shows_answers(job) else None
+    show = (lambda series: job.show(answer(series))) if shows_answers(job) else None
     return answer(follow(opened, (__name__, "text", *options.key()), compute, job, 1, show))
 
 
@@ -113,9 +113,9 @@ def _own_task(model: OpenedModel) -> str:
         return ""
 
 
-def _followed_text(run: str, text: str, pair: str | None, found: Followed[_TextAnswer]) -> FollowedText:
-    first = found.values[0]
-    answered = [each.predictions for each in found.values]
+def _followed_text(run: str, text: str, pair: str | None, series: Followed[_TextAnswer]) -> FollowedText:
+    first = series.values[0]
+    answered = [each.predictions for each in series.values]
     labels = () if first.predictions is None else first.predictions.labels
     is_number = _is_number(first.predictions)
     return FollowedText(
@@ -123,15 +123,15 @@ def _followed_text(run: str, text: str, pair: str | None, found: Followed[_TextA
         text=text,
         pair=pair,
         task=first.task,
-        checkpoints=found.checkpoints,
-        steps=found.steps,
+        checkpoints=series.checkpoints,
+        steps=series.steps,
         answers=tuple("" if each is None or is_number else each.answers[0] for each in answered),
         scores=np.array([_score(each, is_number) for each in answered]),
         labels=labels,
         probabilities=_probabilities(answered) if labels else None,
-        surprise=_numbers([each.surprise for each in found.values]),
-        cosine=_numbers([each.cosine for each in found.values]),
-        notices=_once(found.notices, *(each.notices for each in found.values)),
+        surprise=_numbers([each.surprise for each in series.values]),
+        cosine=_numbers([each.cosine for each in series.values]),
+        notices=_once(series.notices, *(each.notices for each in series.values)),
     )
 
 
@@ -170,8 +170,8 @@ def followed_labels(
     if gold is None:
         raise TextError("Scores need gold labels; give each text with its own.")
 
-    def answer(found: Followed[_ScoredAnswers]) -> Answer[FollowedLabels]:
-        followed = _followed_labels(opened.run.name, texts, pairs, found)
+    def answer(series: Followed[_ScoredAnswers]) -> Answer[FollowedLabels]:
+        followed = _followed_labels(opened.run.name, texts, pairs, series)
         return Answer(followed, model_of(opened), (), followed.notices, {"followed_labels": followed})
 
     def compute(model: OpenedModel, progress: Progress) -> _ScoredAnswers:
@@ -179,7 +179,7 @@ def followed_labels(
         predictions = text_predictions(head, model.tokenizer, texts, pairs, progress=progress)
         return _scored(predictions, gold)
 
-    show = (lambda found: job.show(answer(found))) if shows_answers(job) else None
+    show = (lambda series: job.show(answer(series))) if shows_answers(job) else None
     return answer(follow(opened, (__name__, "labels", *options.key()), compute, job, len(texts), show))
 
 
@@ -198,19 +198,19 @@ def _scored(predictions: TextPredictions, gold: Sequence[str]) -> _ScoredAnswers
 
 
 def _followed_labels(
-    run: str, texts: tuple[str, ...], pairs: tuple[str, ...] | None, found: Followed[_ScoredAnswers]
+    run: str, texts: tuple[str, ...], pairs: tuple[str, ...] | None, series: Followed[_ScoredAnswers]
 ) -> FollowedLabels:
     return FollowedLabels(
         run=run,
-        checkpoints=found.checkpoints,
-        steps=found.steps,
+        checkpoints=series.checkpoints,
+        steps=series.steps,
         texts=texts,
         pairs=pairs,
-        gold=found.values[0].gold,
-        answers=tuple(each.answers for each in found.values),
-        accuracy=np.array([each.accuracy for each in found.values]),
-        macro_f1=np.array([each.macro_f1 for each in found.values]),
-        notices=_once(found.notices, *(each.notices for each in found.values)),
+        gold=series.values[0].gold,
+        answers=tuple(each.answers for each in series.values),
+        accuracy=np.array([each.accuracy for each in series.values]),
+        macro_f1=np.array([each.macro_f1 for each in series.values]),
+        notices=_once(series.notices, *(each.notices for each in series.values)),
     )
 
 

@@ -64,8 +64,8 @@ def followed_states(
     count = 2 * len(texts)
     first = _first(opened, texts, after(job, 0, count * len(opened.run.checkpoints)))
 
-    def answer(found: Followed[_States]) -> Answer[FollowedStates]:
-        followed = _followed_states(opened.run.name, len(texts), found)
+    def answer(series: Followed[_States]) -> Answer[FollowedStates]:
+        followed = _followed_states(opened.run.name, len(texts), series)
         return Answer(followed, model_of(opened), (), followed.notices, {"followed_states": followed})
 
     def compute(model: OpenedModel, progress: Progress) -> _States:
@@ -77,7 +77,7 @@ def followed_states(
         notices = (*model.loaded.notices, *(() if entropy is not None else (NO_ENTROPY,)), *similarity.notices)
         return _States(similarity.cka.diagonal().copy(), entropy, notices)
 
-    show = (lambda found: job.show(answer(found))) if shows_answers(job) else None
+    show = (lambda series: job.show(answer(series))) if shows_answers(job) else None
     key = (__name__, texts, None if first is None else first.key)
     return answer(follow(opened, key, compute, job, count, show))
 
@@ -138,15 +138,15 @@ def _mean_entropy(
     return None if sums is None else sums / len(texts)
 
 
-def _followed_states(run: str, texts: int, found: Followed[_States]) -> FollowedStates:
-    entropies = [each.entropy for each in found.values if each.entropy is not None]
-    is_whole = len(entropies) == len(found.values) and len({each.shape for each in entropies}) == 1
+def _followed_states(run: str, texts: int, series: Followed[_States]) -> FollowedStates:
+    entropies = [each.entropy for each in series.values if each.entropy is not None]
+    is_whole = len(entropies) == len(series.values) and len({each.shape for each in entropies}) == 1
     return FollowedStates(
         run=run,
         texts=texts,
-        checkpoints=found.checkpoints,
-        steps=found.steps,
-        cka=np.stack([each.cka for each in found.values]),
+        checkpoints=series.checkpoints,
+        steps=series.steps,
+        cka=np.stack([each.cka for each in series.values]),
         entropy=np.stack(entropies) if is_whole else None,
-        notices=tuple(dict.fromkeys((*found.notices, *(note for each in found.values for note in each.notices)))),
+        notices=tuple(dict.fromkeys((*series.notices, *(note for each in series.values for note in each.notices)))),
     )

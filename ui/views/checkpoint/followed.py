@@ -60,22 +60,22 @@ def _text(opened: SharedTraining) -> None:
     text, pair = controls.text(), controls.pair()
     options = Options((text,), pair)
 
-    def draw(found: Answer[FollowedText]) -> None:
-        followed = found.result
+    def draw(answered: Answer[FollowedText]) -> None:
+        followed = answered.result
         with figure_block(
             training_text_figure(followed),
             f"text through {opened.name}",
             text_frame(followed),
             texts=(text, pair),
-            models=[each for each, _ in found.models],
+            models=[each for each, _ in answered.models],
             explanation=(FOLLOWED_TEXT, library_lines(followed_text, opened, options)),
         ):
             for sentence in text_sentences(followed):
                 st.markdown(escape_markdown(sentence))
 
-    found = answer(followed_text, opened, options, draw)
-    _notices(opened, found.notices)
-    draw(found)
+    answered = answer(followed_text, opened, options, draw)
+    _notices(opened, answered.notices)
+    draw(answered)
 
 
 def _labels(opened: SharedTraining) -> None:
@@ -92,13 +92,13 @@ def _labels(opened: SharedTraining) -> None:
         return
     options = labelled_columns(given.texts, given.gold, given.pairs) if given.texts else Options()
 
-    def draw(found: Answer[FollowedLabels]) -> None:
-        followed = found.result
+    def draw(answered: Answer[FollowedLabels]) -> None:
+        followed = answered.result
         with figure_block(
             training_scores_figure(followed),
             f"scores through {opened.name}",
             labels_frame(followed),
-            models=[each for each, _ in found.models],
+            models=[each for each, _ in answered.models],
             explanation=(FOLLOWED_SCORES, library_lines(followed_labels, opened, options)),
             formats={"accuracy": "percent"},
         ):
@@ -106,13 +106,13 @@ def _labels(opened: SharedTraining) -> None:
             st.caption(escape_markdown(f"{counted(len(followed.texts), 'text')} {given.name}."))
 
     try:
-        found = answer(followed_labels, opened, options, draw)
+        answered = answer(followed_labels, opened, options, draw)
     except TextError as error:
         st.info(f"{escape_markdown(str(error))} {NO_GOLD_TEXTS}", icon=":material/info:")
         return
-    _notices(opened, (*given.notices, *found.notices))
-    draw(found)
-    _answers(found.result, given)
+    _notices(opened, (*given.notices, *answered.notices))
+    draw(answered)
+    _answers(answered.result, given)
 
 
 def _answers(followed: FollowedLabels, given: AnsweredTexts) -> None:
@@ -133,35 +133,35 @@ def _layers(opened: SharedTraining) -> None:
     options = Options(() if typed is None else (typed,))
     source = f"the example set {EXAMPLE_SET}" if is_example else "your own list"
 
-    def draw(found: Answer[FollowedStates]) -> None:
-        followed = found.result
+    def draw(answered: Answer[FollowedStates]) -> None:
+        followed = answered.result
         with figure_block(
             training_cka_figure(followed),
             f"CKA through {opened.name}",
             cka_frame(followed),
-            models=[each for each, _ in found.models],
+            models=[each for each, _ in answered.models],
             explanation=(FOLLOWED_LAYERS, library_lines(followed_states, opened, options)),
         ):
             st.markdown(escape_markdown(states_sentence(followed)))
             st.caption(f"{counted(followed.texts, 'text')} of {source}; each is the mean of its tokens' vectors.")
 
-    found = answer(followed_states, opened, options, draw)
-    _notices(opened, found.notices)
-    draw(found)
-    _entropy(opened, found, options)
+    answered = answer(followed_states, opened, options, draw)
+    _notices(opened, answered.notices)
+    draw(answered)
+    _entropy(opened, answered, options)
 
 
-def _entropy(opened: SharedTraining, found: Answer[FollowedStates], options: Options) -> None:
+def _entropy(opened: SharedTraining, answered: Answer[FollowedStates], options: Options) -> None:
     """The map of the heads; nothing for a model whose attention is not known."""
-    if found.result.entropy is None:
+    if answered.result.entropy is None:
         return
     drawn = choice(ENTROPY_DRAWN, "Attention entropy", width="content")
     shown = Options(options.texts, values={ENTROPY_DRAWN.key: drawn})
     figure_block(
-        training_entropy_figure(found.result, drawn),
+        training_entropy_figure(answered.result, drawn),
         f"attention entropy through {opened.name}",
-        entropy_frame(found.result),
-        models=[each for each, _ in found.models],
+        entropy_frame(answered.result),
+        models=[each for each, _ in answered.models],
         explanation=(FOLLOWED_LAYERS, library_lines(followed_entropy, opened, shown)),
     )
 
