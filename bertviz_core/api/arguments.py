@@ -83,10 +83,28 @@ def answered_texts(
     return list(texts), None if gold is None else list(gold), None if seconds is None else list(seconds)
 
 
+def written(texts: Sequence[str | float], with_numbers: bool) -> tuple[str, ...]:
+    """The texts of a figure, with numbers among them written out.
+
+    Args:
+        texts: texts and numbers.
+        with_numbers: whether numbers are expected.
+
+    Raises:
+        TextError: there is an unexpected number.
+    """
+    for place, each in enumerate(texts):
+        if not (with_numbers or isinstance(each, str)):
+            raise TextError(f"texts[{place}] is {_described(each)}; {_wanted(str)} is needed.")
+    return tuple(each if isinstance(each, str) else repr(float(each)) for each in texts)
+
+
 def _plain(value: Any, parameter: inspect.Parameter) -> Any:
     """Convert NumPy and pandas values to Python's own."""
     if parameter.kind is inspect.Parameter.VAR_KEYWORD:
         return {key: each.tolist() if hasattr(each, "tolist") else each for key, each in value.items()}
+    if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+        return tuple(each.tolist() if hasattr(each, "tolist") else each for each in value)
     return value.tolist() if hasattr(value, "tolist") else value
 
 

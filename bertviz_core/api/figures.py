@@ -4,10 +4,13 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from bertviz_core.api.arguments import checked
+from bertviz_core.api.arguments import checked, written
 from bertviz_core.api.drawing import FigureSource, Option
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
+
+WITH_NUMBERS = ("gold-cosines",)
+"""Figures with numbers among their texts."""
 
 
 class ModelFigures:
@@ -20,7 +23,7 @@ class ModelFigures:
     def figure(
         self,
         name: str,
-        *texts: str,
+        *texts: str | float,
         pair: str | None = None,
         theme: str = "light",
         width: int | None = None,
@@ -31,7 +34,8 @@ class ModelFigures:
 
         Args:
             name: one of `python -m bertviz_core figure --list`.
-            *texts: the input: a text, or sentences; for "models" the names of other models.
+            *texts: the input: a text, or sentences; for "models" the names of other models, and for "gold-cosines"
+                two sentences and their similarity, a number, one after the other.
             pair: a second text of the same input.
             theme: "light", "dark" or "print".
             width: pixels; defaults to the available width.
@@ -41,11 +45,11 @@ class ModelFigures:
         Raises:
             BertvizError: there is no such figure, option or theme, or the inputs are invalid.
         """
-        source = FigureSource(self._opened, Options(texts, pair, self.task))
+        source = FigureSource(self._opened, Options(written(texts, name in WITH_NUMBERS), pair, self.task))
         return source.figure(name, options, theme, width, height)
 
     @checked
-    def compute(self, name: str, *texts: str, pair: str | None = None, **options: Option) -> Any:
+    def compute(self, name: str, *texts: str | float, pair: str | None = None, **options: Option) -> Any:
         """Compute the data of a figure of the dashboard: a frozen object with documented fields.
 
         Args:
@@ -57,4 +61,5 @@ class ModelFigures:
         Raises:
             BertvizError: there is no such name or option, or the inputs are invalid.
         """
-        return FigureSource(self._opened, Options(texts, pair, self.task)).compute(name, options)
+        source = FigureSource(self._opened, Options(written(texts, name in WITH_NUMBERS), pair, self.task))
+        return source.compute(name, options)

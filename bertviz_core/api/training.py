@@ -1,4 +1,4 @@
-"""Open a training run: the trainer's log, and how far the weights moved from checkpoint to checkpoint."""
+"""Open a training run: the trainer's log, how far the weights moved, and what every checkpoint computes."""
 
 from collections.abc import Sequence
 from os import PathLike, fspath
@@ -7,14 +7,18 @@ from typing import Any
 
 import pandas as pd
 
-from bertviz_core.api.arguments import checked
+from bertviz_core.api.arguments import Texts, answered_texts, checked
 from bertviz_core.api.drawing import FigureSource, Option
 from bertviz_core.api.results.base import Result
+from bertviz_core.api.results.followed import FollowedLabelsResult, FollowedStatesResult, FollowedTextResult
 from bertviz_core.checkpoints.training.results import BrokenTensor, TrainingLog, TrainingMovement
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.models.training import OpenedTraining, training_log, training_movement
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.tables.training import (
+from bertviz_core.questions.predictions.compared_answers import labelled_columns
+from bertviz_core.questions.predictions.followed_answers import followed_labels, followed_text
+from bertviz_core.questions.predictions.followed_states import followed_states
+from bertviz_core.questions.tables.training.log_and_movement import (
     broken_frame,
     log_frame,
     log_json,
@@ -61,23 +65,23 @@ class TrainingMovementResult(Result[TrainingMovement]):
 
     @property
     def broken(self) -> tuple[BrokenTensor, ...]:
-        """Tensors with NaN or infinity, or that blew up, each with the first step where this is so.
+        """Broken tensors: with NaN or infinity, or that blew up, each with the first step where this is so.
 
-        A tensor blew up where the root mean square of its values is more than 10 times that at the start; a start below
-        the spread of new weights counts as that spread.
+        A tensor blew up where the root mean square of its values is more than 10 times that at the first checkpoint; a
+        first value below the spread of new weights counts as that spread.
         """
         return self.data.broken
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row per checkpoint, place and part: movement from the start, and from the step before."""
+        """One row per checkpoint, place and part: movement from the first checkpoint, and from the previous one."""
         return movement_frame(self.data)
 
     def tensors(self) -> pd.DataFrame:
         """One row per tensor: name, place, shape, whether it is frozen, and its movement at the last checkpoint."""
         return tensors_frame(self.data)
 
-    def faults(self) -> pd.DataFrame:
-        """One row per entry of `broken`; a tensor with NaN and infinity has two."""
+    def broken_tensors(self) -> pd.DataFrame:
+        """One row per entry of `broken`; a tensor with both NaN and infinity has two."""
         return broken_frame(self.data)
 
     def _json(self) -> dict[str, Any]:
@@ -142,17 +146,79 @@ class Training:
         return TrainingMovementResult(movement, FigureSource(self._opened))
 
     @checked
-    def compute(self, name: str, **options: Option) -> Any:
+    def follow(self, text: str, pair: str | None = None, task: str | None = None) -> FollowedTextResult:
+        """Run every checkpoint on a text or a pair: the answer of its head, surprise, and the cosine of a pair.
+
+        One model is in memory at a time. A checkpoint that cannot be run is left out with a notice. What was computed
+        is kept, so that the next call runs new checkpoints alone.
+
+        Args:
+            text: the text.
+            pair: a second text; the head reads both as one input, and their cosine is that of both by themselves.
+            task: task of the head; that of the checkpoints by default.
+
+        Raises:
+            BertvizError: no checkpoint can be run, or the text is invalid.
+        """
+        options = Options((text,), pair, task)
+        with quietly():
+            followed = followed_text(self._opened, options).result
+        return FollowedTextResult(followed, FigureSource(self._opened, options))
+
+    @checked
+    def scores(
+        self,
+        texts: Sequence[str],
+        gold: Sequence[str],
+        pair: str | Texts | None = None,
+        task: str | None = None,
+    ) -> FollowedLabelsResult:
+        """Run every checkpoint on texts with gold labels: accuracy, macro-F1, and how many answers changed.
+
+        Args:
+            texts: texts, at least one.
+            gold: the right label of each text, "" for none.
+            pair: a second text for all, or one for each.
+            task: task of the head; that of the checkpoints by default.
+
+        Raises:
+            BertvizError: no checkpoint can be run, the numbers of texts and labels differ, or no label is a class of
+                the head.
+        """
+        options = labelled_columns(*answered_texts(texts, gold, pair), task)
+        with quietly():
+            followed = followed_labels(self._opened, options).result
+        return FollowedLabelsResult(followed, FigureSource(self._opened, options))
+
+    @checked
+    def layers(self, texts: Sequence[str] | None = None) -> FollowedStatesResult:
+        """Run every checkpoint on a list of texts: CKA of each layer with the first, attention entropy of each head.
+
+        Args:
+            texts: the texts, at least 4; the example set of the dashboard by default.
+
+        Raises:
+            BertvizError: no checkpoint can be run, or there are too few or too many texts.
+        """
+        options = Options(() if texts is None else tuple(answered_texts(texts, None, None)[0]))
+        with quietly():
+            followed = followed_states(self._opened, options).result
+        return FollowedStatesResult(followed, FigureSource(self._opened, options))
+
+    @checked
+    def compute(self, name: str, *texts: str, pair: str | None = None, **options: Option) -> Any:
         """Compute the data of a figure of the run: a frozen object with documented fields.
 
         Args:
-            name: "training-log" or "training-movement".
+            name: name of a figure of the run, such as "training-movement".
+            *texts: texts that every checkpoint reads.
+            pair: a second text.
             **options: options of the `figure` command.
 
         Raises:
             BertvizError: there is no such name or option, or the inputs are invalid.
         """
-        return FigureSource(self._opened).compute(name, options)
+        return FigureSource(self._opened, Options(texts, pair)).compute(name, options)
 
 
 @checked

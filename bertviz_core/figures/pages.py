@@ -42,7 +42,7 @@ _ENTRIES = (
         "Did it really load, and for which task?",
         IS,
         "fact_check",
-        ("", "Load report", "Weights", "Training run"),
+        ("", "Load report", "Weights"),
     ),
     PageEntry("tokens", "Tokens", "What does the model read?", READS, "text_fields", ()),
     PageEntry(

@@ -39,8 +39,8 @@ class Store(Protocol):
         ...
 
 
-class Opened(ABC):
-    """A model as the subject of questions."""
+class OpenedSubject(ABC):
+    """What every subject of questions has: a name, settings, and a cache of values."""
 
     @property
     @abstractmethod
@@ -51,6 +51,14 @@ class Opened(ABC):
     @abstractmethod
     def settings(self) -> Settings:
         """Settings and limits."""
+
+    @abstractmethod
+    def made(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return a cached value of the subject in its present state, or compute it."""
+
+
+class Opened(OpenedSubject):
+    """A model as the subject of questions."""
 
     @property
     @abstractmethod
@@ -96,10 +104,6 @@ class Opened(ABC):
     @abstractmethod
     def other(self, name: str) -> "Opened":
         """Open another model with the same settings."""
-
-    @abstractmethod
-    def made(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return a cached value of this model, or compute it."""
 
 
 def answered(opened: Opened, result: T, notices: tuple[str, ...] = (), /, **drawn: object) -> Answer[T]:
@@ -232,18 +236,8 @@ class OpenedModel(Opened):
         return self._store.made(key, make)
 
 
-class CorpusSubject(ABC):
-    """A corpus as the subject of questions, with the model that computed its vectors."""
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """Name of the folder."""
-
-    @property
-    @abstractmethod
-    def settings(self) -> Settings:
-        """Settings and limits."""
+class CorpusSubject(OpenedSubject):
+    """A corpus as the subject of questions, with the model that computed its vectors; its name is the folder's."""
 
     @property
     @abstractmethod
@@ -259,10 +253,6 @@ class CorpusSubject(ABC):
     @abstractmethod
     def index(self) -> SearchIndex | None:
         """Search index; None for an exhaustive search."""
-
-    @abstractmethod
-    def made(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return a cached value of this corpus, or compute it."""
 
 
 class OpenedFolder(CorpusSubject):

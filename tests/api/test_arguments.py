@@ -20,15 +20,17 @@ import pytest
 from bertviz_core import BertvizError, Model, Result, open_model
 from bertviz_core.api.corpus import OpenedCorpus, SearchResult, opened_corpus
 from bertviz_core.api.results.answers import AnswerComparisonResult, PredictionResult, SlicedAnswersResult
+from bertviz_core.api.results.followed import FollowedLabelsResult, FollowedStatesResult, FollowedTextResult
 from bertviz_core.api.results.interventions import EffectsResult, WordsResult
 from bertviz_core.api.results.predictions import PredictionComparisonResult
 from bertviz_core.api.results.runs import TraceResult
 from bertviz_core.api.results.sentences import NearestResult, SentencesResult
 from bertviz_core.api.results.weights import ArchitectureResult, HeadsResult, LoadReportResult, ParametersResult
+from bertviz_core.api.training import Training, TrainingLogResult, TrainingMovementResult, opened_training
 from bertviz_core.models.sources import bundled_folder
 from bertviz_core.questions.parameters import COMMON
 
-MODEL, TEXT, ROUNDED = "all-MiniLM-L6-v2", "a b", "itself, rounded to float8_e4m3fn"
+MODEL, TEXT, ROUNDED, RUN = "all-MiniLM-L6-v2", "a b", "itself, rounded to float8_e4m3fn", "runs/my-run"
 WRONG: tuple[Any, ...] = (
     None, True, 0, -1, 10**30, 1.5, float("nan"), 1j, b"bytes", "", "\0", "\ud800", "no such thing", "x" * 10_000,
     [], [None], ["a", 1], ("a",), {}, {"a": 1}, {1, 2}, range(3), np.array([1, 2]), np.float32(1), np.zeros((2, 2)),
@@ -37,6 +39,7 @@ WRONG: tuple[Any, ...] = (
 """Thirty values, some of which are valid for some arguments."""
 FIRST: Mapping[str, tuple[Any, ...]] = {
     "heads": (0,), "sentences": ([TEXT],), "attention": (0,), "compare": (ROUNDED, [TEXT]),
+    "scores": ([TEXT], ["LABEL_0"]),
 }  # fmt: skip
 """Required arguments of methods that are not texts."""
 OF_ONE_TEXT = {
@@ -56,6 +59,9 @@ ANSWERS: Mapping[type, Callable[[Model], Any]] = {
     SlicedAnswersResult: lambda model: model.compare(ROUNDED, [TEXT, "c"]).by("length"),
     ArchitectureResult: lambda model: model.architecture(),
     EffectsResult: lambda model: model.effects(TEXT, target="class:neutral", kind="gradient"),
+    FollowedLabelsResult: lambda _: opened_training(RUN).scores([TEXT], ["LABEL_0"]),
+    FollowedStatesResult: lambda _: opened_training(RUN).layers([TEXT, "c", "d", "e"]),
+    FollowedTextResult: lambda _: opened_training(RUN).follow(TEXT),
     HeadsResult: lambda model: model.heads(0),
     LoadReportResult: lambda model: model.load_report(),
     NearestResult: lambda model: model.sentences([TEXT, "c"]).nearest("d"),
@@ -65,9 +71,12 @@ ANSWERS: Mapping[type, Callable[[Model], Any]] = {
     SearchResult: lambda _: opened_corpus("corpora/news").search("money", k=2),
     SentencesResult: lambda model: model.sentences([TEXT, "c"]),
     TraceResult: lambda model: model.trace(TEXT),
+    TrainingLogResult: lambda _: opened_training(RUN).log(),
+    TrainingMovementResult: lambda _: opened_training(RUN).movement(),
     WordsResult: lambda model: model.words(TEXT, target="class:neutral"),
 }
 """An example result of each type."""
+OPENED: Mapping[type, Callable[[Model], Any]] = {Model: lambda model: model, Training: lambda _: opened_training(RUN)}
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +91,7 @@ def answers(workplace: Path) -> dict[type, Any]:
     os.chdir(workplace)
     try:
         classifier = open_model("models/my-classifier")
-        return {Model: classifier, **{kind: ask(classifier) for kind, ask in ANSWERS.items()}}
+        return {kind: ask(classifier) for kind, ask in {**OPENED, **ANSWERS}.items()}
     finally:
         os.chdir(here)
 
@@ -115,7 +124,7 @@ def refusal(call: Callable[[], Any]) -> str:
     return said
 
 
-CASES = [(owner, name) for owner in (Model, *ANSWERS) for name in methods(owner)]
+CASES = [(owner, name) for owner in (*OPENED, *ANSWERS) for name in methods(owner)]
 
 
 def test_each_kind_of_answer_is_among_them() -> None:

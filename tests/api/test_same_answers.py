@@ -30,7 +30,7 @@ from bertviz_core.questions.predictions.head import predictions
 from bertviz_core.questions.tables.checkpoints import compare_json
 from bertviz_core.questions.tables.interventions import pairs_json
 from bertviz_core.questions.tables.lines import json_object
-from bertviz_core.questions.tables.training import training_json
+from bertviz_core.questions.tables.training.log_and_movement import training_json
 from bertviz_core.questions.texts.heads import head_matrices
 from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.questions.texts.sentences import sentence_vectors

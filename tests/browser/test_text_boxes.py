@@ -48,6 +48,8 @@ PAGE_TEXTS: dict[str, tuple[str, ...]] = {
     "gold-cosines": tuple(
         cell for place, text in enumerate(SENTENCES) for cell in (text, SENTENCES[place - 1], str(place))
     ),
+    **dict.fromkeys(("training-cka", "training-entropy"), ("One river.", "Two rivers.", "A bank.", "My pet.")),
+    "training-scores": ("I love my pet.", "LABEL_0", "The bank.", "LABEL_1", "My language.", "LABEL_1"),
     "probe": ("river\tOne river.", "bank\tOne bank.", "river\tTwo rivers.", "bank\tTwo banks."),
     "confusion": ("sport\tHe ran in the rain.", "weather\tA storm is near.", "a label with a long name\tWater boils."),
 }
@@ -71,6 +73,7 @@ VARIANTS = (
     ("layer-similarity", "layer_measure", "nearest texts shared"),
     ("training-movement", "scale", "even"),
     ("training-movement", "moved_part", "feed-forward"),
+    ("training-entropy", "entropy_drawn", "change from the first checkpoint"),
     ("corpus-map", "coloured", "topic"),
     ("corpus-clusters", "clustering", "HDBSCAN"),
 )
@@ -91,9 +94,13 @@ NEEDED = {
     "word": ("word", WORD),
     "removal": ("count", "2"),
     "corpus-probe": ("probe_labels", "topic"),
+    "training-scores": ("with_gold", "true"),
 }
 """Figure -> required setting."""
-PAIRED = ("term-score", "effects", "effect-spread", "removal", "word-shares", "word-bars", "word-curves", "word-pairs")
+PAIRED = (
+    *("term-score", "effects", "effect-spread", "removal", "training-text"),
+    *("word-shares", "word-bars", "word-curves", "word-pairs"),
+)
 """Figures of two texts."""
 WORD_HEAD = ("masked-text", "masked-words", "surprise", "lens", "terms", "term-score", "predictions-compared")
 LABEL_HEADS = {

@@ -1,7 +1,7 @@
 """`training FOLDER`, its figures, and `open_training`: the log and the movement of a run, in text, JSON and tables.
 
 Covers `bertviz_core/cli/training.py`, `bertviz_core/questions/models/training.py`,
-`bertviz_core/questions/tables/training.py`, `bertviz_core/api/training.py`.
+`bertviz_core/questions/tables/training/*.py`, `bertviz_core/api/training.py`.
 """
 
 import json
@@ -32,8 +32,13 @@ from tests.helpers.training_runs import CUT_OFF, FROZEN_LAYER, SAVED, STEPS, sav
 
 CASES = (
     "training-log",
-    "training-movement --set 'moved_from=the step before' --set moved_part=attention --set scale=even",
+    "training-movement --set 'moved_from=the previous checkpoint' --set moved_part=attention --set scale=even",
+    "training-text 'love bank' --pair 'my language'",
+    "training-scores 'love bank' LABEL_0 'my my' LABEL_1 --set with_gold=true",
+    "training-cka 'love bank' 'my my' 'a river' pet",
+    "training-entropy 'love bank' 'my my' 'a river' pet",
 )
+LISTED = ("love bank", "my my", "a river", "pet")
 
 
 @pytest.fixture
@@ -54,7 +59,7 @@ def test_json_has_the_log_and_the_movement(command: Command, folder: Path) -> No
     assert all(f".layer.{FROZEN_LAYER}." in name for name in found["frozen"])
     assert found["broken"] == []
     first, last = weights(folder / "checkpoint-2"), weights(folder)
-    rows = {each["name"]: each["from_start"][-1] for each in found["tensors"]}
+    rows = {each["name"]: each["from_first"][-1] for each in found["tensors"]}
     for name, then in first.items():
         assert rows[name] == pytest.approx(np.linalg.norm(last[name] - then) / np.linalg.norm(then), rel=1e-9)
     assert f"'checkpoint-{CUT_OFF}' is left out until it can be read" in done.stderr
@@ -70,8 +75,8 @@ def test_text_has_the_same_numbers_and_says_the_rule(command: Command, folder: P
     assert (row[1], float(row[2])) == ("8", pytest.approx(loss, rel=1e-3))
     found = open_training(folder).movement().data
     row = next(line.split() for line in lines if line.startswith("checkpoint-6"))
-    assert float(row[2]) == pytest.approx(found.whole_from_start[2], rel=0.01)
-    assert "more than 10 times that at the start" in lines[-1]
+    assert float(row[2]) == pytest.approx(found.whole_from_first[2], rel=0.01)
+    assert "A tensor is broken where" in lines[-1]
 
 
 def test_a_broken_tensor_is_named_with_its_step(command: Command, folder: Path) -> None:
@@ -82,13 +87,13 @@ def test_a_broken_tensor_is_named_with_its_step(command: Command, folder: Path) 
     lines = command("training", str(folder)).stdout.splitlines()
     assert "  classifier.weight: NaN first at step 6" in lines
     assert "  classifier.bias: NaN first at step 6, infinity first at step 6" in lines
-    assert "NaN, infinite or blown up: 2 tensors" in lines  # three faults
+    assert "broken: 2 tensors" in lines  # one of them in two ways
     rows = json.loads(command("training", str(folder), "--json").stdout)["broken"]
     assert ("classifier.weight", 6, "NaN") in [(row["tensor"], row["step"], row["what"]) for row in rows]
     result = open_training(folder).movement()
-    assert result.faults().to_dict("records") == rows
+    assert result.broken_tensors().to_dict("records") == rows
     assert len(rows) == 3
-    assert result.to_json()["movement"]["from_start"][2][-1][0] is None
+    assert result.to_json()["movement"]["from_first"][2][-1][0] is None
 
 
 def test_the_movement_is_shown_where_no_log_can_be_read(command: Command, folder: Path) -> None:
@@ -98,9 +103,55 @@ def test_the_movement_is_shown_where_no_log_can_be_read(command: Command, folder
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["log"] == []
-    assert len(found["movement"]["from_start"]) == len(SAVED) + 1
+    assert len(found["movement"]["from_first"]) == len(SAVED) + 1
     assert "the log is empty" in done.stderr
     assert open_training(folder).log().to_pandas().empty
+
+
+def test_the_command_follows_a_text_labelled_texts_and_layers(command: Command, folder: Path, tmp_path: Path) -> None:
+    table = tmp_path / "texts.csv"
+    table.write_text("text,label\nlove bank,LABEL_0\nmy my,LABEL_1\na river,\npet,LABEL_0\n")
+    options = ("--text", "love bank", "--pair", "my language", "--file", str(table), "--column", "text")
+    done = command("training", str(folder), *options, "--gold", "label", "--layers", "--json")
+    assert done.returncode == 0, done.stderr
+    found, run = json.loads(done.stdout), open_training(folder)
+    text = run.follow("love bank", "my language")
+    assert found["text"]["answers"] == text.to_json()["answers"]
+    assert found["text"]["changes"] == [int(text.data.steps[at]) for at in text.data.changes]
+    assert [row["answer"] for row in found["answers"]] == list(text.data.answers)
+    assert [row["cosine"] for row in found["answers"]] == pytest.approx(text.to_json()["cosine"], abs=1e-6)
+    scores = run.scores(["love bank", "my my", "a river", "pet"], ["LABEL_0", "LABEL_1", "", "LABEL_0"]).data
+    assert found["scores"]["accuracy"] == pytest.approx(scores.accuracy.tolist())
+    assert found["scores"]["changed"] == list(scores.changed)
+    assert np.array(found["layers"]["cka"]) == pytest.approx(run.layers(LISTED).data.cka, abs=1e-6)
+    assert done.stderr.count(f"'checkpoint-{CUT_OFF}' is left out") == 1
+    lines = command("training", str(folder), *options, "--gold", "label").stdout.splitlines()
+    assert lines[lines.index("love bank") + 1] == text.sentences[0]
+    rows = [line.split() for line in lines if line.startswith("checkpoint-6 ")]
+    assert rows[-1][-1] == str(scores.changed[2])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--pair", "a"), "give the first with --text"),
+        (("--gold", "label"), "give it with --file"),
+        (("--file", "texts.csv"), "with --gold, or --layers"),
+        (("--file", "texts.csv", "--layers", "--pair-column", "b"), "give --gold, too"),
+        (("--text", ""), "The text is empty"),
+    ],
+)
+def test_options_without_effect_are_refused(
+    options: tuple[str, ...], message: str, command: Command, folder: Path
+) -> None:
+    done = command("training", str(folder), *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr.splitlines()[-1]
+
+
+def test_a_tilde_is_the_home_folder(command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(folder.parent))
+    assert open_training(f"~/{folder.name}").checkpoints == open_training(folder).checkpoints
 
 
 def test_a_single_checkpoint_has_its_log_and_says_why_no_more(command: Command, folder: Path) -> None:
@@ -146,7 +197,7 @@ def test_the_library_has_tables_of_log_movement_and_tensors(folder: Path) -> Non
     rows = moved.to_pandas()
     one = rows[(rows["checkpoint"] == "checkpoint-6") & (rows["place"] == "layer 2") & (rows["part"] == "attention")]
     data = moved.data
-    assert one["from start"].item() == data.from_start[2, data.places.index("layer 2"), 1]
+    assert one["from the first checkpoint"].item() == data.from_first[2, data.places.index("layer 2"), 1]
     assert moved.broken == ()
     assert repr(log).startswith("run: 5 checkpoints")
     assert moved.figure().data[0].type == "heatmap"
@@ -175,7 +226,7 @@ def test_a_folder_that_grows_is_followed_and_only_what_is_new_is_read(
     second = run.movement().data
     assert read[5:] == [f"checkpoint-{CUT_OFF}", "run"]
     assert second.checkpoints[-2] == f"checkpoint-{CUT_OFF}"
-    assert np.array_equal(second.from_start[:4], first.from_start[:4], equal_nan=True)
+    assert np.array_equal(second.from_first[:4], first.from_first[:4], equal_nan=True)
 
 
 def test_what_is_done_before_a_cancellation_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,9 +291,21 @@ def test_a_figure_of_the_command_has_the_numbers_of_the_library(
     name, *options = shlex.split(words)
     done = command("figure", name, str(folder), *options, "-o", str(tmp_path / "a.svg"))
     assert done.returncode == 0, done.stderr
-    trace = specs[0].drawn(LIGHT).data[0]
+    trace, run = specs[0].drawn(LIGHT).data[0], open_training(folder)
     if name == "training-log":
         assert list(trace.y) == [row["loss"] for row in state_of(folder)["log_history"] if "loss" in row]
+    elif name == "training-text":
+        probabilities = run.follow("love bank", "my language").data.probabilities
+        assert probabilities is not None
+        assert list(trace.y) == pytest.approx(probabilities[:, 0].tolist(), rel=1e-5)
+    elif name == "training-scores":
+        accuracy = run.scores(["love bank", "my my"], ["LABEL_0", "LABEL_1"]).data.accuracy
+        assert list(trace.y) == pytest.approx((100 * accuracy).tolist())
+    elif name == "training-cka":
+        assert np.asarray(trace.z) == pytest.approx(run.layers(LISTED).data.cka.T, rel=1e-5)
+    elif name == "training-entropy":
+        entropy = run.layers(LISTED).entropy()["entropy"].to_numpy().reshape(len(SAVED) + 1, -1)
+        assert np.asarray(trace.z) == pytest.approx(entropy.T, rel=1e-5)
     else:
         data = open_training(folder).movement().data
-        assert np.asarray(trace.z) == pytest.approx(data.from_before[:, 1:4, 1].T, rel=1e-5)
+        assert np.asarray(trace.z) == pytest.approx(data.from_previous[:, 1:4, 1].T, rel=1e-5)

@@ -24,8 +24,15 @@ from tests.pages.snippets import (
     folded,
 )
 from ui.cache import ledgers
+from ui.widgets.lists import progress
 
 pytestmark = pytest.mark.usefixtures("saved_models")
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page waits for its answer."""
+    monkeypatch.setattr(progress, "PATIENCE_S", 60)
 
 
 def number(at: AppTest, label: str) -> int:
@@ -155,6 +162,31 @@ def training_movement(at: AppTest, values: Printed) -> None:
     assert values[2] == ()
 
 
+def training_text(at: AppTest, values: Printed) -> None:
+    lines = chart(at, "checkpoint_training_text")
+    close(values[2].T, [line["y"] for line in lines])
+    assert values[3:] == [None, None]
+
+
+def training_scores(at: AppTest, values: Printed) -> None:
+    accuracy, macro_f1, changed = chart(at, "checkpoint_training_scores")
+    close(100 * values[0], accuracy["y"])
+    close(100 * values[1], macro_f1["y"])
+    close(values[2], changed["y"])
+
+
+def training_cka(at: AppTest, values: Printed) -> None:
+    close(values[0].T, chart(at, "checkpoint_training_cka")[0]["z"])
+
+
+def training_entropy(at: AppTest, values: Printed) -> None:
+    close(values[0].reshape(len(values[0]), -1).T, chart(at, "checkpoint_training_entropy")[0]["z"])
+
+
+TRAINING: Mapping[str, Check] = {
+    "checkpoint_training_log": training_log,
+    "checkpoint_training_movement": training_movement,
+}
 VIEWS: Mapping[str, Mapping[tuple[str, tuple[tuple[str, Any], ...]], Mapping[str, Check]]] = {
     "overview": {("", ()): {"overview_stack": stack}},
     "architecture": {
@@ -175,10 +207,29 @@ VIEWS: Mapping[str, Mapping[tuple[str, tuple[tuple[str, Any], ...]], Mapping[str
         ("Two checkpoints", ()): {"checkpoint_changes": change},
         ("Two checkpoints", (("compared", "behaviour with the text"),)): {"checkpoint_behaviour": behaviour},
         ("Two checkpoints", (("compared", "layers over many texts"),)): {"checkpoint_text_cosines": layers_over_texts},
-        ("Training run", (("scale", "even"),)): {
-            "checkpoint_training_log": training_log,
-            "checkpoint_training_movement": training_movement,
+        ("Training run", (("scale", "even"),)): TRAINING,
+        ("Training run", (("scale", "even"), ("followed", "the text"))): {
+            **TRAINING,
+            "checkpoint_training_text": training_text,
         },
+        (
+            "Training run",
+            (
+                ("scale", "even"),
+                ("followed", "labelled texts"),
+                ("answers_from", "my own list"),
+                ("answered_texts", "LABEL_0\tmy pet\nLABEL_1\tlove bank"),
+            ),
+        ): {**TRAINING, "checkpoint_training_scores": training_scores},
+        (
+            "Training run",
+            (
+                ("scale", "even"),
+                ("followed", "a list of texts"),
+                ("compared_list", "my own list"),
+                ("compared_texts", "my pet\na river\nthe bank\nlove bank"),
+            ),
+        ): {**TRAINING, "checkpoint_training_cka": training_cka, "checkpoint_training_entropy": training_entropy},
     },
 }
 

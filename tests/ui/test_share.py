@@ -102,12 +102,29 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
         {
             "view": "Training run",
             "training": "my-run",
-            "moved_from": "the step before",
+            "moved_from": "the previous checkpoint",
             "moved_part": "attention",
             "first_checkpoint": "checkpoint-4",
             "second_checkpoint": "checkpoint-6",
         },
         {},
+    ),
+    ("checkpoint", {"view": "Training run", "training": "my-run", "followed": "the text"}, PAIR),
+    (
+        "checkpoint",
+        {"view": "Training run", "training": "my-run", "followed": "labelled texts", "answers_from": "my own list"},
+        {"answered_texts": "LABEL_0\tA cat.\nLABEL_1\tA dog.\nLABEL_1\tA river."},
+    ),
+    (
+        "checkpoint",
+        {
+            "view": "Training run",
+            "training": "my-run",
+            "followed": "a list of texts",
+            "compared_list": "my own list",
+            "entropy_drawn": "change from the first checkpoint",
+        },
+        {"compared_texts": "A cat.\nA dog.\nA river.\nA bank.\nA tree."},
     ),
     ("journey", {"rests_on": "true", "target": "cosine"}, PAIR),
     (

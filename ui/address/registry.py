@@ -14,7 +14,7 @@ from bertviz_core.questions.interventions import journey_change, many_texts, tar
 from bertviz_core.questions.interventions import single_text as interventions
 from bertviz_core.questions.models import architecture, checkpoints, layer_similarity, parameters, training
 from bertviz_core.questions.parameters import Param, flag
-from bertviz_core.questions.predictions import labelled_texts, labels, masked_lm
+from bertviz_core.questions.predictions import followed_states, labelled_texts, labels, masked_lm
 from bertviz_core.questions.tables.compared_answers import LISTED
 from bertviz_core.questions.texts import attention, heads, hidden_states, journey, sentences, tokens
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
@@ -54,6 +54,8 @@ def _whole(key: str, help_text: str) -> Param:
 
 COMPARED = ("weights", "behaviour with the text", "layers over many texts", "answers to many texts")
 """What is compared of two checkpoints."""
+FOLLOWED = ("nothing", "the text", "labelled texts", "a list of texts")
+"""What the checkpoints of a training run are run on."""
 STATE = Param("layer", "layer", "the layer after which hidden states are read, from 0, or embeddings")
 """Commands and the library count the entries of hidden_states instead: 0 for the embeddings, 1 after layer 0."""
 TASK = _words("task", "the task whose class is counted")
@@ -104,12 +106,14 @@ ROWS: tuple[AddressName, ...] = (
     *_on("checkpoint", _words("answered_texts", "texts, one on each line, after a label and a tab"), linked="asked"),
     *_on("checkpoint", layer_similarity.LAYER_MEASURE),
     *_on("checkpoint", _words("training", "the folder of the training run"), linked="always"),
-    *_on("checkpoint", training.FROM, training.PART),
+    *_on("checkpoint", training.FROM, training.PART, followed_states.ENTROPY_DRAWN),
     *_on(
         "checkpoint",
         _words("first_checkpoint", "the first of two checkpoints to compare"),
         _words("second_checkpoint", "the second of them"),
         flag("checkpoint_frozen", "whether the list of tensors that never moved is open"),
+        _words("followed", "what every checkpoint of the run is run on", *FOLLOWED),
+        flag("checkpoint_answers_by_step", "whether the table of the answers of every checkpoint is open"),
     ),
     *_on("tokens", tokens.BELOW_TOKENS, tokens.TOKEN, tokens.TOKENIZER),
     *_on("representations sentences predictions words", STATE),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from bertviz_core.checkpoints.training.folder import TrainingRun, files_stamp, run_folder, training_run
 from bertviz_core.corpus.corpora_folder import corpus_folder, stamp
@@ -12,13 +12,13 @@ from bertviz_core.questions.models.training import TrainingSubject
 from bertviz_core.questions.opened import CorpusSubject
 from bertviz_core.settings import Settings
 from ui.cache.memoize import cached_by_bytes, results
-from ui.cache.shared_model import SharedModel, spinning, value_nbytes
+from ui.cache.shared_model import SharedModel, SharedSubject
 from ui.session import settings
 
 T = TypeVar("T")
 
 
-class SharedCorpus(CorpusSubject):
+class SharedCorpus(SharedSubject, CorpusSubject):
     """A corpus of this instance; results about it are cached by its fingerprint for all sessions."""
 
     def __init__(self, name: str, folder: Path | None = None) -> None:
@@ -33,16 +33,6 @@ class SharedCorpus(CorpusSubject):
         """
         folder = folder or corpus_folder(name, settings())
         self._name, self._corpus = name, _opened(str(folder), stamp(folder))
-
-    @property
-    def name(self) -> str:
-        """The name of the corpus."""
-        return self._name
-
-    @property
-    def settings(self) -> Settings:
-        """The settings of this server."""
-        return settings()
 
     @property
     def corpus(self) -> Corpus:
@@ -63,22 +53,8 @@ class SharedCorpus(CorpusSubject):
         """The cache key of a value: the state of the corpus' files, and the key itself."""
         return self.corpus.fingerprint, self.name, key
 
-    def cached(self, key: Hashable) -> Any:
-        """The cached value of a key; None where there is none."""
-        return results().get(self.key(key))
 
-    def made(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the cached value of a key, or compute it."""
-
-        def computed() -> T:
-            with spinning(key):
-                return make()
-
-        value: T = results().made(self.key(key), computed, value_nbytes)
-        return value
-
-
-class SharedTraining(TrainingSubject):
+class SharedTraining(SharedSubject, TrainingSubject):
     """A training run of this instance; results about it are cached by its files for all sessions."""
 
     def __init__(self, name: str) -> None:
@@ -95,16 +71,6 @@ class SharedTraining(TrainingSubject):
         self._run = _found(name, str(folder), self._stamp, settings())
 
     @property
-    def name(self) -> str:
-        """The name of the folder."""
-        return self._name
-
-    @property
-    def settings(self) -> Settings:
-        """The settings of this server."""
-        return settings()
-
-    @property
     def run(self) -> TrainingRun:
         """Its checkpoints when it was opened."""
         return self._run
@@ -112,15 +78,6 @@ class SharedTraining(TrainingSubject):
     def key(self, key: Hashable) -> Hashable:
         """The cache key of a value: the state of the run's files, and the key itself."""
         return self._name, self._stamp, key
-
-    def cached(self, key: Hashable) -> Any:
-        """The cached value of a key; None where there is none."""
-        return results().get(self.key(key))
-
-    def made(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the cached value of a key, or compute it."""
-        value: T = results().made(self.key(key), make, value_nbytes)
-        return value
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the cached value of a key that names the files it depends on, or compute it."""

@@ -1,5 +1,6 @@
 """Open the models of this instance for questions: loaded once, with answers cached for all sessions."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from bertviz_core.models.sources import ModelSource
 from bertviz_core.predictions.loading import HeadModel, stored_task
 from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.questions.byte_cache import retained_nbytes
-from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.opened import Opened, OpenedSubject
 from bertviz_core.questions.question import Answer
 from bertviz_core.settings import Settings
 from bertviz_core.trace.results import Tokens, Trace
@@ -86,7 +87,41 @@ class _Kept:
             return False  # recomputing the value raises the error
 
 
-class SharedModel(Opened):
+class SharedSubject(OpenedSubject):
+    """A subject of this instance, whose values are cached for all sessions by the state of its files."""
+
+    _name: str
+
+    @property
+    def name(self) -> str:
+        """The name under which it was opened."""
+        return self._name
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of this server."""
+        return settings()
+
+    @abstractmethod
+    def key(self, key: Hashable) -> Hashable:
+        """The cache key of a value: the state of the subject's files, and the key itself."""
+
+    def cached(self, key: Hashable) -> Any:
+        """Return the cached value of a key; None if there is none."""
+        return results().get(self.key(key))
+
+    def made(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the cached value of a key, or compute it."""
+
+        def computed() -> T:
+            with spinning(key):
+                return make()
+
+        value: T = results().made(self.key(key), computed, value_nbytes)
+        return value
+
+
+class SharedModel(SharedSubject, Opened):
     """An `Opened` model of this instance, loaded once, with answers cached for all sessions."""
 
     def __init__(self, name: str, *runs: Trace) -> None:
@@ -105,16 +140,6 @@ class SharedModel(Opened):
         other = SharedModel(self.name, *self._runs)
         other._probe = probe
         return other
-
-    @property
-    def name(self) -> str:
-        """The name under which the model was opened."""
-        return self._name
-
-    @property
-    def settings(self) -> Settings:
-        """The settings of this server."""
-        return settings()
 
     @property
     def source(self) -> ModelSource:

@@ -100,8 +100,8 @@ class JourneyResult(Result[Journey]):
         page = self.html(theme=theme, change=change, mean=mean, edited=edited)
         try:
             Path(path).write_text(page, encoding="utf-8")
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
+        except (OSError, ValueError) as error:  # a path cannot hold a NUL
+            reason = error.strerror if isinstance(error, OSError) else "its name is not valid"
             raise TextError(f"{quoted(escape_controls(path))} cannot be written: {reason}.") from error
 
     def _with(self, change: str, mean: bool, edited: str) -> Options:

@@ -1,1 +1,1 @@
-"""Training runs: the checkpoints of a folder, the log of the trainer, and the movement of the weights."""
+"""Training runs: the checkpoints of a folder, their log, how their weights moved, and what they compute."""

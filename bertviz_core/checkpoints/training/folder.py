@@ -315,7 +315,8 @@ def _missing_steps(checkpoints: Sequence[RunCheckpoint]) -> list[str]:
         return []
     named = ", ".join(f"{step:,}" for step in missing[:5]) + (", ..." if len(missing) > 5 else "")
     every = f"others are saved every {distance:,} steps"
-    return [f"Checkpoints of the steps {named} are missing ({every}), so the movement from the step before spans more."]
+    spans = "so the movement from the previous checkpoint spans more"
+    return [f"Checkpoints of the steps {named} are missing ({every}), {spans}."]
 
 
 def _distance(numbered: Sequence[RunCheckpoint], steps: Sequence[int]) -> int:

@@ -13,9 +13,9 @@ from bertviz_core.checkpoints.training.results import (
     ALL_PARTS,
     GROWTH,
     MOVED_PARTS,
+    Broken,
     BrokenTensor,
     CheckpointSums,
-    Fault,
     TrainingMovement,
 )
 from bertviz_core.checkpoints.values import Checkpoint, TensorSlice, is_readable, numbers, raw_pieces, tensor_slices
@@ -57,11 +57,11 @@ def moved_tensors(start: Checkpoint) -> tuple[tuple[TensorLocation, ...], tuple[
 def checkpoint_sums(
     start: Checkpoint, before: Checkpoint, now: Checkpoint, progress: Callable[[], None] | None = None
 ) -> CheckpointSums:
-    """Sum the squared differences of one checkpoint to the first and to the one before, tensor by tensor.
+    """Sum the squared differences of one checkpoint to the first and to the previous one, tensor by tensor.
 
     Args:
         start: the first checkpoint of the run.
-        before: the checkpoint before; `start` for the second, and for the first itself.
+        before: the previous checkpoint; `start` for the second, and for the first itself.
         now: the checkpoint.
         progress: called for each piece; may raise to cancel.
 
@@ -83,7 +83,7 @@ def checkpoint_sums(
 def _tensor_sums(
     places: Sequence[TensorSlice], progress: Callable[[], None] | None
 ) -> tuple[Float[np.ndarray, " 3"], tuple[int, int]]:
-    """Sums of squares: to the start, to the checkpoint before, of the values; and the numbers of NaN and infinity."""
+    """Sums of squares: to the first checkpoint, to the previous one, of the values; numbers of NaN and infinity."""
     sums, nan, infinite = np.zeros(3), 0, 0
     same_formats = [place.tensor.dtype == places[2].tensor.dtype for place in places]
     is_second = places[1] == places[0]
@@ -118,8 +118,8 @@ def training_movement(run: TrainingRun, sums: Sequence[CheckpointSums]) -> Train
     first = checkpoints[0].checkpoint
     tensors, unread = moved_tensors(first)
     places = _places(tensors)
-    from_start, from_before, squares = (
-        np.stack([getattr(each, name) for each in sums]) for name in ("from_start", "from_before", "squares")
+    from_first, from_previous, squares = (
+        np.stack([getattr(each, name) for each in sums]) for name in ("from_first", "from_previous", "squares")
     )
     before = np.concatenate([squares[:1], squares[:-1]])
     start = np.broadcast_to(squares[0], squares.shape)
@@ -127,25 +127,27 @@ def training_movement(run: TrainingRun, sums: Sequence[CheckpointSums]) -> Train
     groups = [indices_by_place(tensors, places, part) for part in MOVED_PARTS]
     by_place = [
         np.stack([_grouped(moved, then, group, names) for group in groups], axis=-1)
-        for moved, then in ((from_start, start), (from_before, before))
+        for moved, then in ((from_first, start), (from_previous, before))
     ]
-    whole = [_ratio(each.sum(axis=1), then.sum(axis=1)) for each, then in ((from_start, start), (from_before, before))]
+    whole = [
+        _ratio(each.sum(axis=1), then.sum(axis=1)) for each, then in ((from_first, start), (from_previous, before))
+    ]
     return TrainingMovement(
         run=run.name,
         checkpoints=tuple(each.name for each in checkpoints),
         steps=np.array([each.step for each in checkpoints], dtype=np.int64),
         places=names,
         parts=MOVED_PARTS,
-        from_start=by_place[0],
-        from_before=by_place[1],
-        whole_from_start=whole[0],
-        whole_from_before=whole[1],
+        from_first=by_place[0],
+        from_previous=by_place[1],
+        whole_from_first=whole[0],
+        whole_from_previous=whole[1],
         tensors=tensors,
         shapes=_shapes(first, tensors),
         tensor_places=places,
-        tensor_from_start=_ratio(from_start, start),
-        tensor_from_before=_ratio(from_before, before),
-        frozen=tuple(each.name for each, moved in zip(tensors, from_before.T, strict=True) if not moved.any()),
+        tensor_from_first=_ratio(from_first, start),
+        tensor_from_previous=_ratio(from_previous, before),
+        frozen=tuple(each.name for each, moved in zip(tensors, from_previous.T, strict=True) if not moved.any()),
         broken=tuple(_broken(checkpoints, tensors, places, sums)),
         unread=unread,
         notices=run.notices,
@@ -221,16 +223,16 @@ def _broken(
     spread = max(standard_deviations(first.config))
     usual = np.maximum(np.sqrt(sums[0].squares / counts), spread)
     usual[~np.isfinite(usual)] = spread
-    found: dict[tuple[int, Fault], BrokenTensor] = {}
+    found: dict[tuple[int, Broken], BrokenTensor] = {}
     for each, own in zip(checkpoints, sums, strict=True):
         with np.errstate(invalid="ignore"):
             grown = np.isfinite(own.squares) & (np.sqrt(own.squares / counts) > GROWTH * usual)
-        faults: tuple[tuple[Fault, np.ndarray], ...] = (
+        kinds: tuple[tuple[Broken, np.ndarray], ...] = (
             ("NaN", own.nan),
             ("infinity", own.infinite),
             ("blew up", np.where(grown, counts, 0)),
         )
-        for what, numel in faults:
+        for what, numel in kinds:
             for index in np.flatnonzero(numel).tolist():
                 row = BrokenTensor(each.name, each.step, tensors[index].name, places[index], what, int(numel[index]))
                 found.setdefault((index, what), row)

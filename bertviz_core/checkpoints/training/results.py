@@ -1,7 +1,9 @@
-"""Results about a training run: the trainer's log, and the movement of the weights from checkpoint to checkpoint."""
+"""Results about a training run: the trainer's log, the movement of the weights, and what each checkpoint computes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
+from operator import ne
 from typing import Literal
 
 import msgspec
@@ -10,17 +12,18 @@ from jaxtyping import Float, Int
 
 from bertviz_core.checkpoints.results import TensorLocation
 
-Fault = Literal["NaN", "infinity", "blew up"]
+Broken = Literal["NaN", "infinity", "blew up"]
 FINAL = "final model"
 """Name of the model in the run's own folder."""
 ALL_PARTS = "all"
 MOVED_PARTS = (ALL_PARTS, "attention", "feed-forward", "layer norm")
 """Parts of a layer whose movement is computed; the first is the whole layer."""
 GROWTH = 10
-"""A tensor blew up where the root mean square of its values is more than this many times that at the start."""
-BLOWN_UP = (
-    f"A tensor blew up at the first step where the root mean square of its values is more than {GROWTH} times that at "
-    "the start; a start below the spread of new weights (initializer_range in the config) counts as that spread."
+"""A tensor blew up where its root mean square is more than this many times that at the first checkpoint."""
+BROKEN = (
+    "A tensor is broken where it holds NaN or infinity, or blew up: where the root mean square of its values is more "
+    f"than {GROWTH} times that at the first checkpoint. A first value below the spread of new weights "
+    "(initializer_range in the config) counts as that spread."
 )
 
 
@@ -59,10 +62,10 @@ class TrainingLog:
 class CheckpointSums:
     """Sums over the values of each parameter tensor of one checkpoint, in the order of the data flow."""
 
-    from_start: Float[np.ndarray, " tensors"]
+    from_first: Float[np.ndarray, " tensors"]
     """Sum of the squared differences to the first checkpoint."""
-    from_before: Float[np.ndarray, " tensors"]
-    """Sum of the squared differences to the checkpoint before."""
+    from_previous: Float[np.ndarray, " tensors"]
+    """Sum of the squared differences to the previous checkpoint."""
     squares: Float[np.ndarray, " tensors"]
     """Sum of squares."""
     nan: Int[np.ndarray, " tensors"]
@@ -72,7 +75,7 @@ class CheckpointSums:
 
 
 class BrokenTensor(msgspec.Struct, frozen=True):
-    """A tensor that holds NaN or infinity, or whose values blew up, and where this was first so."""
+    """A broken tensor, which holds NaN or infinity or blew up, and where this was first so."""
 
     checkpoint: str
     """Name of the first such checkpoint."""
@@ -82,8 +85,8 @@ class BrokenTensor(msgspec.Struct, frozen=True):
     """Name in the checkpoint file."""
     place: str
     """Layer or component of the model."""
-    what: Fault
-    """The fault."""
+    what: Broken
+    """What is wrong with it."""
     numel: int
     """Number of values with NaN or infinity; all values of a tensor that blew up."""
 
@@ -106,29 +109,120 @@ class TrainingMovement:
     """Layers and components of the model, in the order of the data flow: "embeddings", "layer 0", ..."""
     parts: tuple[str, ...]
     """MOVED_PARTS."""
-    from_start: Float[np.ndarray, "checkpoints places parts"]
+    from_first: Float[np.ndarray, "checkpoints places parts"]
     """Movement from the first checkpoint; NaN also where a place has no such part."""
-    from_before: Float[np.ndarray, "checkpoints places parts"]
-    """Movement from the checkpoint before; 0 for the first."""
-    whole_from_start: Float[np.ndarray, " checkpoints"]
+    from_previous: Float[np.ndarray, "checkpoints places parts"]
+    """Movement from the previous checkpoint; 0 for the first."""
+    whole_from_first: Float[np.ndarray, " checkpoints"]
     """Movement of all parameters from the first checkpoint."""
-    whole_from_before: Float[np.ndarray, " checkpoints"]
-    """Movement of all parameters from the checkpoint before."""
+    whole_from_previous: Float[np.ndarray, " checkpoints"]
+    """Movement of all parameters from the previous checkpoint."""
     tensors: tuple[TensorLocation, ...]
     """Parameter tensors, in the order of the data flow."""
     shapes: tuple[tuple[int, ...], ...]
     """Shape of each tensor."""
     tensor_places: tuple[str, ...]
     """Place of each tensor."""
-    tensor_from_start: Float[np.ndarray, "checkpoints tensors"]
+    tensor_from_first: Float[np.ndarray, "checkpoints tensors"]
     """Movement of each tensor from the first checkpoint."""
-    tensor_from_before: Float[np.ndarray, "checkpoints tensors"]
-    """Movement of each tensor from the checkpoint before."""
+    tensor_from_previous: Float[np.ndarray, "checkpoints tensors"]
+    """Movement of each tensor from the previous checkpoint."""
     frozen: tuple[str, ...]
     """Names of the tensors that have the same values in all checkpoints."""
     broken: tuple[BrokenTensor, ...]
-    """Tensors with NaN or infinity, or that blew up (see BLOWN_UP), by step."""
+    """Tensors with NaN or infinity, or that blew up (see BROKEN), by step."""
     unread: tuple[str, ...]
     """Names of the tensors in formats that cannot be decoded."""
+    notices: tuple[str, ...]
+    """Remarks, one sentence each."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FollowedText:
+    """What every checkpoint of a training run that can be run computes for a text or a pair."""
+
+    run: str
+    """Name of the folder."""
+    text: str
+    """The text."""
+    pair: str | None
+    """The second text; None for a single text."""
+    task: str
+    """Task of the head; "" for a model without one."""
+    checkpoints: tuple[str, ...]
+    """Names of the checkpoints."""
+    steps: Int[np.ndarray, " checkpoints"]
+    """Step of each checkpoint, ascending."""
+    answers: tuple[str, ...]
+    """Answer of the head at each checkpoint: a class, tagged words, a span, or words at masks; "" where it has none."""
+    scores: Float[np.ndarray, " checkpoints"]
+    """Probability of each answer, or the number that a regression head returns; NaN where there is none."""
+    labels: tuple[str, ...]
+    """Classes of the head; () for heads that do not choose one class."""
+    probabilities: Float[np.ndarray, "checkpoints labels"] | None
+    """Probability of each class; None without classes."""
+    surprise: Float[np.ndarray, " checkpoints"] | None
+    """Mean surprise of the tokens when each is masked, in nats; None without a masked-LM head, or with a mask."""
+    cosine: Float[np.ndarray, " checkpoints"] | None
+    """Cosine of the two texts, each embedded by itself as the checkpoint specifies; None for a single text."""
+    notices: tuple[str, ...]
+    """Remarks, one sentence each."""
+
+    @property
+    def changes(self) -> tuple[int, ...]:
+        """Indices of the checkpoints whose answer differs from that of the previous checkpoint."""
+        pairs = enumerate(pairwise(self.answers), start=1)
+        return tuple(place for place, (before, now) in pairs if before != now)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FollowedLabels:
+    """Answers of every checkpoint of a training run that can be run to texts with gold labels, and their scores."""
+
+    run: str
+    """Name of the folder."""
+    checkpoints: tuple[str, ...]
+    """Names of the checkpoints."""
+    steps: Int[np.ndarray, " checkpoints"]
+    """Step of each checkpoint, ascending."""
+    texts: tuple[str, ...]
+    """The texts."""
+    pairs: tuple[str, ...] | None
+    """Second text of each; None for single texts."""
+    gold: tuple[str, ...]
+    """Gold label of each text, in the spelling of the head; "" for none."""
+    answers: tuple[tuple[str, ...], ...]
+    """Answers of each checkpoint to the texts."""
+    accuracy: Float[np.ndarray, " checkpoints"]
+    """Share of the texts with a gold label whose answer is this label."""
+    macro_f1: Float[np.ndarray, " checkpoints"]
+    """Mean F1 of the classes that occur among gold labels or answers."""
+    notices: tuple[str, ...]
+    """Remarks, one sentence each."""
+
+    @property
+    def changed(self) -> tuple[int, ...]:
+        """Number of texts whose answer differs from that of the previous checkpoint; 0 for the first."""
+        counts = [sum(map(ne, before, now)) for before, now in pairwise(self.answers)]
+        return (0, *counts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FollowedStates:
+    """Hidden states and attention of every checkpoint of a training run that can be run, over a list of texts."""
+
+    run: str
+    """Name of the folder."""
+    texts: int
+    """Number of texts."""
+    checkpoints: tuple[str, ...]
+    """Names of the checkpoints; CKA is computed with the first of them."""
+    steps: Int[np.ndarray, " checkpoints"]
+    """Step of each checkpoint, ascending."""
+    cka: Float[np.ndarray, "checkpoints states"]
+    """CKA of each hidden state with the same one of the first checkpoint; entry 0 is the output of the embeddings."""
+    entropy: Float[np.ndarray, "checkpoints layers heads"] | None
+    """Mean entropy of the attention of each head, over all tokens and then over all texts, in nats; None for a model
+    whose attention cannot be recorded."""
     notices: tuple[str, ...]
     """Remarks, one sentence each."""

@@ -17,8 +17,8 @@ from bertviz_core.figures.checkpoints.scales import number_scale
 from bertviz_core.figures.checkpoints.weights import number_word
 from bertviz_core.text import counted, digits
 
-START, BEFORE = "the start", "the step before"
-MOVED_FROM = (START, BEFORE)
+FIRST, PREVIOUS = "the first checkpoint", "the previous checkpoint"
+MOVED_FROM = (FIRST, PREVIOUS)
 """What a movement is measured from."""
 NOT_DRAWN = ("runtime", "per_second", "flos", "samples", "time", "tokens", "memory")
 """Ends of the names of logged numbers about the machine, which are in the table alone."""
@@ -204,9 +204,9 @@ def training_log_figure(training_log: TrainingLog) -> FigureSpec:
 def training_movement_figure(
     training_movement: TrainingMovement, moved_from: str, moved_part: str, movement_logarithmic: bool
 ) -> FigureSpec:
-    """Plot the movement of layers and components, from the start or from the step before."""
+    """Plot the movement of layers and components, from the first checkpoint or from the previous one."""
     movement = training_movement
-    whole = movement.from_start if moved_from == START else movement.from_before
+    whole = movement.from_first if moved_from == FIRST else movement.from_previous
     values = whole[:, :, movement.parts.index(moved_part)].T
     has_part = [index for index in range(len(values)) if moved_part == ALL_PARTS or "layer" in movement.places[index]]
     places = [movement.places[index] for index in has_part]

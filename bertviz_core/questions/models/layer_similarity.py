@@ -12,11 +12,12 @@ from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, choice
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question
 from bertviz_core.sentences.reading.lists import read_sentences
+from bertviz_core.settings import Settings
 
 LAYER_MEASURE = choice("layer_measure", LAYER_MEASURES, "the number of two layers that is drawn")
 
 
-def compared_texts(opened: Opened, options: Options) -> tuple[str, ...]:
+def compared_texts(settings: Settings, options: Options) -> tuple[str, ...]:
     """The given texts, one on each line; by default the example set.
 
     Raises:
@@ -24,14 +25,14 @@ def compared_texts(opened: Opened, options: Options) -> tuple[str, ...]:
     """
     if not options.texts:
         return example_set().texts
-    texts = read_sentences("The list", "\n".join(options.texts), opened.settings).sentences
+    texts = read_sentences("The list", "\n".join(options.texts), settings).sentences
     if len(texts) > MAX_TEXTS:
         raise TextError(f"The list has {len(texts):,} texts; at most {MAX_TEXTS:,} are compared. Give some of it.")
     return tuple(texts)
 
 
 def _cost(opened: Opened, options: Options) -> AnswerCost:
-    return AnswerCost(2 * len(compared_texts(opened, options)))
+    return AnswerCost(2 * len(compared_texts(opened.settings, options)))
 
 
 @long_question(_cost, figures=("layer-similarity", "text-cosines"), params=(OTHER, LAYER_MEASURE), noun="texts")
@@ -39,7 +40,7 @@ def layer_similarity(
     opened: Opened, options: Options, job: AnswerJob[Answer[LayerSimilarity]]
 ) -> Answer[LayerSimilarity]:
     """CKA and shared neighbours of all layers of two models over many texts, and the mean cosine of the texts."""
-    texts, other = compared_texts(opened, options), other_name(options)
+    texts, other = compared_texts(opened.settings, options), other_name(options)
     measure, total = options.choice(LAYER_MEASURE), 2 * len(texts)
     second = opened if other in COPIES else opened.other(other)
     sides = []

@@ -1,6 +1,6 @@
 """Questions about a training run: the trainer's log, and how far the weights moved from checkpoint to checkpoint."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Hashable
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from bertviz_core.errors import CheckpointError, Progress
 from bertviz_core.figures.checkpoints.training import MOVED_FROM
 from bertviz_core.questions.byte_cache import ByteCache
 from bertviz_core.questions.models.checkpoints import SCALE, SCALES
-from bertviz_core.questions.opened import ANSWERS_NBYTES, Store
+from bertviz_core.questions.opened import ANSWERS_NBYTES, OpenedSubject, Store
 from bertviz_core.questions.parameters import Options, choice
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question, shows_answers
 from bertviz_core.settings import Settings
@@ -26,18 +26,8 @@ FROM = choice("moved_from", MOVED_FROM, "what the movement is measured from")
 PART = choice("moved_part", MOVED_PARTS, "the part of each layer whose movement is drawn")
 
 
-class TrainingSubject(ABC):
-    """A training run as the subject of questions."""
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """Name of the folder."""
-
-    @property
-    @abstractmethod
-    def settings(self) -> Settings:
-        """Settings and limits."""
+class TrainingSubject(OpenedSubject):
+    """A training run as the subject of questions; its name is that of the folder."""
 
     @property
     @abstractmethod
@@ -47,10 +37,6 @@ class TrainingSubject(ABC):
         Raises:
             CheckpointError: there are none that can be read, or they are of different models.
         """
-
-    @abstractmethod
-    def made(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return a cached value of the present state of the folder, or compute it."""
 
     @abstractmethod
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
@@ -66,6 +52,7 @@ class OpenedTraining(TrainingSubject):
         Raises:
             CheckpointError: there is no such folder, no checkpoint in it, or they are of different models.
         """
+        folder = folder.expanduser()
         self._folder, self._settings = folder.absolute(), settings
         if not folder.is_dir():
             raise CheckpointError(f"No folder {quoted(str(folder))} found; give the folder that a trainer writes to.")

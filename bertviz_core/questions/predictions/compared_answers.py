@@ -1,6 +1,7 @@
 """The question how two models answer the same texts, and which answers better where gold labels are known."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from bertviz_core.checkpoints.rounding import COPIES
@@ -59,16 +60,35 @@ def compared_options(
     """
     if slices is not None:
         check_division(slices, len(texts), values)
+    labelled = labelled_columns(texts, gold, pairs, task, values)
+    divided = {} if slices is None else {SLICES.key: slices}
+    return replace(labelled, values={OTHER.key: other, **labelled.values, **divided})
+
+
+def labelled_columns(
+    texts: Sequence[str],
+    gold: Sequence[str] | None = None,
+    pairs: Sequence[str] | None = None,
+    task: str | None = None,
+    values: Sequence[str] | None = None,
+) -> Options:
+    """Options for answers to texts, each followed by its second text, its gold label and its value.
+
+    Args:
+        texts: the texts.
+        gold: gold label of each, "" for none; None without labels.
+        pairs: second text of each; None for single texts.
+        task: task of the head; None for that of the checkpoint.
+        values: value of each, for slices by a column; None without.
+    """
     columns = [each for each in (texts, pairs, gold, values) if each is not None]
-    settings = {OTHER.key: other}
-    settings |= {PAIRED.key: "true"} if pairs is not None else {}
-    settings |= {WITH_GOLD.key: "true"} if gold is not None else {}
-    settings |= {SLICES.key: slices} if slices is not None else {}
-    return Options(tuple(cell for row in zip(*columns, strict=True) for cell in row), task=task, values=settings)
+    present = {PAIRED.key: "true"} if pairs is not None else {}
+    present |= {WITH_GOLD.key: "true"} if gold is not None else {}
+    return Options(tuple(cell for row in zip(*columns, strict=True) for cell in row), task=task, values=present)
 
 
 def _cost(opened: Opened, options: Options) -> AnswerCost:
-    texts, other = _columns(options).texts, other_name(options)
+    texts, other = answered_columns(options).texts, other_name(options)
     _ = opened.head(_task(opened, options))  # load before the work begins
     if other not in COPIES:
         second = opened.other(other)
@@ -81,7 +101,7 @@ def compared_answers(
     opened: Opened, options: Options, job: AnswerJob[Answer[AnswerComparison]]
 ) -> Answer[AnswerComparison]:
     """Answers of two models to the same texts: agreement, and with gold labels the scores and their difference."""
-    texts, pairs, gold, _ = _columns(options)
+    texts, pairs, gold, _ = answered_columns(options)
     other, total = other_name(options), 2 * len(texts)
     second = opened if other in COPIES else opened.other(other)
     first = _answers(opened, options, texts, pairs, after(job, 0, total))
@@ -108,7 +128,7 @@ def score_difference(opened: Opened, options: Options) -> Answer[AnswerCompariso
 @question(figures=("slices-compared",), params=(*PARAMS, SLICES))
 def answers_by_slice(opened: Opened, options: Options) -> Answer[SlicedAnswers]:
     """The agreement, or with gold labels the accuracies, of two models on parts of the texts."""
-    rows = _columns(options)
+    rows = answered_columns(options)
     if options.texts:
         whole = compared_options(other_name(options), rows.texts, rows.gold, rows.pairs, options.task)
     else:
@@ -132,7 +152,7 @@ def _task(opened: Opened, options: Options) -> str:
     return task
 
 
-class _TextColumns(NamedTuple):
+class TextColumns(NamedTuple):
     """The columns of a table of texts; those that it lacks are None."""
 
     texts: tuple[str, ...]
@@ -141,11 +161,11 @@ class _TextColumns(NamedTuple):
     values: tuple[str, ...] | None
 
 
-def _columns(options: Options) -> _TextColumns:
+def answered_columns(options: Options) -> TextColumns:
     """Texts, second texts, gold labels and values; by default the texts and labels of the example set."""
     if not options.texts:
         examples = example_set()
-        return _TextColumns(examples.texts, None, examples.labels, None)
+        return TextColumns(examples.texts, None, examples.labels, None)
     present = (True, options.flag(PAIRED), options.flag(WITH_GOLD), options.get(SLICES.key) == COLUMN)
     step = sum(present)
     if len(options.texts) % step:
@@ -158,4 +178,4 @@ def _columns(options: Options) -> _TextColumns:
     texts = options.texts[::step]
     if second is None and options.pair is not None:
         second = (options.pair,) * len(texts)
-    return _TextColumns(texts, second, gold, value)
+    return TextColumns(texts, second, gold, value)

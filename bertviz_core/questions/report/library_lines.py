@@ -96,10 +96,17 @@ PRINTED: Mapping[str, str] = {
     "slices-compared": "for each in result.slices:\n    print(each.name, each.accuracy, each.agreement)",
     "tags": "for entity in result.to_json()['entities']:\n    print(entity['label'], entity['text'], entity['score'])",
     "text-answers": "print(result.answers, result.scores)",
+    "training-cka": "print(result.cka)   # (checkpoints, hidden states)",
+    "training-entropy": "print(result.entropy)   # (checkpoints, layers, heads)",
     "training-log": "for entry in result.entries:\n    print(entry.step, entry.values)",
     "training-movement": (
-        "print(result.from_start[:, :, 0])   # (checkpoints, layers and components)\n"
+        "print(result.from_first[:, :, 0])   # (checkpoints, layers and components)\n"
         "print(result.frozen, result.broken)"
+    ),
+    "training-scores": "print(result.accuracy, result.macro_f1, result.changed)",
+    "training-text": (
+        "print(result.answers, result.scores, result.probabilities)\n"
+        "print(result.surprise, result.cosine)   # None where there is none"
     ),
     "word-classes": (
         "print(result.labels, result.clean)\n"

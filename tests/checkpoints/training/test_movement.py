@@ -72,8 +72,8 @@ def test_movement_is_the_relative_change_of_numpy_by_place_and_part(folder: Path
     assert names == set(values[0])
     for row, now in enumerate(values):
         for then, whole, by_place, by_tensor in (
-            (values[0], found.whole_from_start, found.from_start, found.tensor_from_start),
-            (values[max(row - 1, 0)], found.whole_from_before, found.from_before, found.tensor_from_before),
+            (values[0], found.whole_from_first, found.from_first, found.tensor_from_first),
+            (values[max(row - 1, 0)], found.whole_from_previous, found.from_previous, found.tensor_from_previous),
         ):
             assert whole[row] == pytest.approx(ratio(list(now.values()), [then[name] for name in now]), rel=1e-9)
             for column, place in enumerate(found.places):
@@ -97,9 +97,9 @@ def test_movement_is_the_relative_change_of_numpy_by_place_and_part(folder: Path
 def test_movement_between_two_checkpoints_is_that_of_their_comparison(folder: Path, settings: Settings) -> None:
     found, run = moved(folder, settings), training_run(folder.name, folder, settings)
     compared = compare_checkpoints(run.checkpoints[0].checkpoint, run.checkpoints[2].checkpoint)
-    assert found.whole_from_start[2] == pytest.approx(compared.relative_change, rel=1e-12)
+    assert found.whole_from_first[2] == pytest.approx(compared.relative_change, rel=1e-12)
     changes = {each.name: each.relative_change for each in compared.tensors}
-    assert found.tensor_from_start[2].tolist() == pytest.approx(
+    assert found.tensor_from_first[2].tolist() == pytest.approx(
         [changes[each.name] for each in found.tensors], rel=1e-12
     )
 
@@ -110,8 +110,8 @@ def test_the_frozen_layer_never_moves_and_all_else_does(folder: Path, settings: 
     assert inside <= set(found.frozen)
     assert set(found.frozen) - inside <= {"bert.embeddings.token_type_embeddings.weight"}
     column = found.places.index(f"layer {FROZEN_LAYER}")
-    assert not np.nan_to_num(found.from_start[:, column]).any()
-    assert found.from_start[1:-1, found.places.index("layer 2"), 0].all()
+    assert not np.nan_to_num(found.from_first[:, column]).any()
+    assert found.from_first[1:-1, found.places.index("layer 2"), 0].all()
     assert found.broken == ()
 
 
@@ -120,7 +120,7 @@ def test_buffers_are_no_part_of_the_norm(folder: Path, settings: Settings) -> No
     for place in (folder, *(folder / f"checkpoint-{step}" for step in SAVED)):
         change(place, **{IDS: np.arange(10_000)[None]})
     found = moved(folder, settings)
-    assert found.whole_from_start == pytest.approx(expected.whole_from_start, rel=1e-6)
+    assert found.whole_from_first == pytest.approx(expected.whole_from_first, rel=1e-6)
     assert IDS not in {each.name for each in found.tensors}
     assert IDS not in found.frozen
 
@@ -143,11 +143,11 @@ def test_nan_infinity_and_a_tensor_that_blew_up_are_named_with_their_first_step(
         (QUERY, "NaN"): (6, "checkpoint-6", 3, "layer 2"),
         ("classifier.bias", "infinity"): (6, "checkpoint-6", 2, "task head"),
     }
-    assert np.isnan(found.from_start[2, found.places.index("layer 2"), MOVED_PARTS.index("attention")])
-    assert np.isfinite(found.from_start[1, found.places.index("layer 2"), 0])
+    assert np.isnan(found.from_first[2, found.places.index("layer 2"), MOVED_PARTS.index("attention")])
+    assert np.isfinite(found.from_first[1, found.places.index("layer 2"), 0])
 
 
-def test_growth_up_to_ten_times_the_spread_of_new_weights_is_no_fault(folder: Path, settings: Settings) -> None:
+def test_growth_up_to_ten_times_the_spread_of_new_weights_breaks_nothing(folder: Path, settings: Settings) -> None:
     bias = weights(folder / "checkpoint-2")["classifier.bias"]
     for place in (folder, *(folder / f"checkpoint-{step}" for step in SAVED)):
         change(place, **{"classifier.bias": np.zeros(bias.shape, np.float32)})
@@ -155,7 +155,7 @@ def test_growth_up_to_ten_times_the_spread_of_new_weights_is_no_fault(folder: Pa
     change(folder / "checkpoint-6", **{"classifier.bias": np.full(bias.shape, 3.1, np.float32)})
     found = moved(folder, settings)
     assert [(each.step, each.what) for each in found.broken] == [(6, "blew up")]
-    assert found.tensor_from_start[1, [each.name for each in found.tensors].index("classifier.bias")] == np.inf
+    assert found.tensor_from_first[1, [each.name for each in found.tensors].index("classifier.bias")] == np.inf
 
 
 def test_other_number_formats_are_compared_by_their_values(folder: Path, settings: Settings) -> None:
@@ -165,7 +165,7 @@ def test_other_number_formats_are_compared_by_their_values(folder: Path, setting
     last = {name: value.astype(np.float16).astype(np.float64) for name, value in own.items()}
     before = weights(folder / "checkpoint-8")
     expected = ratio(list(last.values()), [before[name] for name in last])
-    assert found.whole_from_before[-1] == pytest.approx(expected, rel=1e-9)
+    assert found.whole_from_previous[-1] == pytest.approx(expected, rel=1e-9)
 
 
 def test_tensors_are_grouped_in_one_pass_however_many_layers_there_are() -> None:
@@ -191,7 +191,7 @@ def test_tensors_are_grouped_in_one_pass_however_many_layers_there_are() -> None
 def test_a_partial_result_is_the_beginning_of_the_whole(folder: Path, settings: Settings) -> None:
     part, whole = moved(folder, settings, 3), moved(folder, settings)
     assert part.checkpoints == whole.checkpoints[:3]
-    assert np.array_equal(part.from_start, whole.from_start[:3], equal_nan=True)
+    assert np.array_equal(part.from_first, whole.from_first[:3], equal_nan=True)
 
 
 def test_a_single_checkpoint_is_one_sentence(folder: Path, settings: Settings) -> None:

@@ -9,9 +9,9 @@ from bertviz_core.checkpoints.results import TensorLocation
 from bertviz_core.checkpoints.training.results import FINAL, MOVED_PARTS, LogEntry, TrainingLog, TrainingMovement
 from bertviz_core.figures.base.style import DARK, LIGHT, Theme
 from bertviz_core.figures.checkpoints.training import (
-    BEFORE,
+    FIRST,
     MOST_MARKS,
-    START,
+    PREVIOUS,
     log_panels,
     training_log_figure,
     training_movement_figure,
@@ -34,25 +34,25 @@ RANDOM = np.random.default_rng(0)
 
 def movement(count: int = 3) -> TrainingMovement:
     """A movement of three places with made-up numbers; layer 1 has one cell that is not finite."""
-    from_start, from_before = RANDOM.random((2, count, len(PLACES), len(MOVED_PARTS)))
-    from_start[0] = from_before[0] = 0
-    from_start[:, 0, 1:] = from_before[:, 0, 1:] = np.nan
-    from_start[-1, 2, 0] = np.nan
+    from_first, from_previous = RANDOM.random((2, count, len(PLACES), len(MOVED_PARTS)))
+    from_first[0] = from_previous[0] = 0
+    from_first[:, 0, 1:] = from_previous[:, 0, 1:] = np.nan
+    from_first[-1, 2, 0] = np.nan
     return TrainingMovement(
         run=ACTIVE,
         checkpoints=tuple(f"checkpoint-{step}" for step in range(count - 1)) + (FINAL,),
         steps=np.arange(count) * 1_000,
         places=PLACES,
         parts=MOVED_PARTS,
-        from_start=from_start,
-        from_before=from_before,
-        whole_from_start=np.zeros(count),
-        whole_from_before=np.zeros(count),
+        from_first=from_first,
+        from_previous=from_previous,
+        whole_from_first=np.zeros(count),
+        whole_from_previous=np.zeros(count),
         tensors=(TensorLocation("a", "a", "embeddings", None, "a", "other"),),
         shapes=((2, 3),),
         tensor_places=("embeddings",),
-        tensor_from_start=np.zeros((count, 1)),
-        tensor_from_before=np.zeros((count, 1)),
+        tensor_from_first=np.zeros((count, 1)),
+        tensor_from_previous=np.zeros((count, 1)),
         frozen=("a",),
         broken=(),
         unread=(),
@@ -116,7 +116,7 @@ def test_many_checkpoints_have_no_lines_and_no_log_is_their_row_alone() -> None:
 
 def test_a_row_is_a_place_and_a_column_a_checkpoint() -> None:
     moved = movement()
-    for moved_from, values in ((START, moved.from_start), (BEFORE, moved.from_before)):
+    for moved_from, values in ((FIRST, moved.from_first), (PREVIOUS, moved.from_previous)):
         figure = training_movement_figure(moved, moved_from, "all", False).drawn(LIGHT)
         cells = figure.data[0]
         assert np.asarray(cells.z) == pytest.approx(values[:, :, 0].T, rel=1e-6, nan_ok=True)
@@ -129,20 +129,20 @@ def test_a_row_is_a_place_and_a_column_a_checkpoint() -> None:
 
 def test_a_part_has_the_layers_alone_and_its_scale_is_named() -> None:
     moved = movement()
-    figure = training_movement_figure(moved, START, "attention", True).drawn(LIGHT)
+    figure = training_movement_figure(moved, FIRST, "attention", True).drawn(LIGHT)
     assert list(figure.layout.yaxis.ticktext) == ["layer 0", "layer 1"]
     shown = [[float(cell[1]) for cell in row] for row in figure.data[0].customdata]
-    assert np.array(shown) == pytest.approx(moved.from_start[:, 1:, 1].T, rel=1e-4)
+    assert np.array(shown) == pytest.approx(moved.from_first[:, 1:, 1].T, rel=1e-4)
     assert "logarithmic" in figure.layout.coloraxis.colorbar.title.text
 
 
 def test_a_cell_that_is_not_finite_stays_empty() -> None:
-    figure = training_movement_figure(movement(), START, "all", True).draw(LIGHT)
+    figure = training_movement_figure(movement(), FIRST, "all", True).draw(LIGHT)
     assert np.isnan(np.asarray(figure.data[0].z)[2, 2])
 
 
 def test_hundreds_of_checkpoints_are_cells_without_numbers() -> None:
-    figure = training_movement_figure(movement(400), START, "all", True).drawn(LIGHT)
+    figure = training_movement_figure(movement(400), FIRST, "all", True).drawn(LIGHT)
     (cells,) = figure.data
     assert np.asarray(cells.z).shape == (3, 400)
     assert len(figure.layout.xaxis.ticktext) < 60

@@ -96,6 +96,17 @@ def test_what_cannot_be_correlated_is_refused_in_one_sentence() -> None:
             model.compute("gold-cosines", *texts)
 
 
+def test_the_library_takes_similarities_as_numbers_or_texts() -> None:
+    model = open_model("all-MiniLM-L6-v2")
+    pairs = (("A cat.", "A dog.", 3.5), ("A cat.", "A bank.", 1), ("A river.", "A bank.", np.float64(2.25)))
+    numbers = [cell for pair in pairs for cell in pair]
+    found = model.compute("gold-cosines", *numbers)
+    assert found.gold.tolist() == [3.5, 1.0, 2.25]
+    expected = model.compute("gold-cosines", *map(str, numbers))
+    assert found.models[0].cosines.tolist() == expected.models[0].cosines.tolist()
+    assert model.figure("gold-cosines", *numbers).data
+
+
 @pytest.mark.network
 def test_the_bundled_model_has_its_published_correlations_on_the_sts_benchmark() -> None:
     """Of the test split; both numbers were computed with sentence-transformers and SciPy."""

@@ -30,7 +30,7 @@ def layers_view(name: str, other: str) -> None:
         lists = param("compared_list")
         is_example = choice(lists, "Texts", width="content") == lists.options[0]
         measure = choice(LAYER_MEASURE, "Of two layers", width="content")
-    typed = None if is_example else _typed_texts()
+    typed = None if is_example else listed_texts()
     if not is_example and typed is None:
         st.info(WRITE_TEXTS, icon=":material/info:")
         return
@@ -55,7 +55,7 @@ def layers_view(name: str, other: str) -> None:
     )
 
 
-def _typed_texts() -> str | None:
+def listed_texts() -> str | None:
     """The reader's own texts; None if empty.
 
     Raises:

@@ -86,11 +86,36 @@ LOG = (
 )
 MOVED = (
     "The movement of a layer is `||W2 - W1|| / ||W1||` over all its numbers, as in *Two checkpoints*: Frobenius norms "
-    "in double precision, buffers left out. W1 is the first checkpoint in the folder, or the one before; what was "
+    "in double precision, buffers left out. W1 is the first checkpoint in the folder, or the previous one; what was "
     "trained before the first checkpoint is not seen. Tensors are read from the safetensors files in pieces, without "
     "loading a model. A tensor is frozen where all its numbers are the same in every checkpoint. {rule} A layer that "
     "moves far is not by itself an important one: the learning rate, its schedule and the norm of the weights decide, "
     "too."
+)
+FOLLOWED_TEXT = (
+    "Every checkpoint is loaded as a model, one after another, and reads the text as on the page *Predictions*: the "
+    "probabilities are the softmax of the head's logits. The surprise of a masked-LM head is the mean of "
+    "`-log p(token | all others)` over the tokens, each masked in turn (Salazar et al. 2020). The cosine is that of "
+    "the two texts, each embedded by itself as the checkpoint specifies. A dotted line marks a checkpoint whose answer "
+    "differs from that of the previous checkpoint; when between the two it changed is not known."
+)
+FOLLOWED_SCORES = (
+    "Every checkpoint answers every text. Accuracy is the share of the texts with a gold label whose answer is that "
+    "label, macro-F1 the mean F1 of the classes that occur among gold labels or answers. A bar counts the texts whose "
+    "answer differs from that of the previous checkpoint, whether right or wrong: an accuracy that stays the same may "
+    "hide many of them."
+)
+FOLLOWED_LAYERS = (
+    "Every text is run in every checkpoint, and the vectors of its tokens are averaged at every hidden state. CKA "
+    "(Kornblith et al. 2019, linear kernel, the estimate of Song et al. 2012 without bias) compares a state with the "
+    "same state of the first checkpoint by the products of all pairs of texts: 1 where it was only turned, scaled or "
+    "shifted. The entropy of a head is `-sum(p log p)` of the attention of each token, averaged over all tokens and "
+    "then over the texts: 0 where each token looks at a single one, the logarithm of the number of tokens where it "
+    "looks at all alike."
+)
+NO_GOLD_TEXTS = (
+    "Give texts with gold labels that are classes of the head: under **Texts**, write a label, a tab and a text on "
+    "each line, or choose a file and its column."
 )
 WEIGHTS = (
     "Every tensor is read from its safetensors file in pieces of 262,144 numbers, whatever its format, and added up in "

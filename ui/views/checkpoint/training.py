@@ -4,7 +4,7 @@ import streamlit as st
 
 from bertviz_core.checkpoints.training.folder import run_names
 from bertviz_core.checkpoints.training.movement import LEAST_CHECKPOINTS
-from bertviz_core.checkpoints.training.results import BLOWN_UP, TrainingMovement
+from bertviz_core.checkpoints.training.results import BROKEN, TrainingMovement
 from bertviz_core.errors import CheckpointError
 from bertviz_core.figures.checkpoints.training import (
     log_panels,
@@ -17,7 +17,12 @@ from bertviz_core.questions.models.training import FROM, PART, training_log, tra
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.questions.tables.training import broken_frame, frozen_frame, log_frame, movement_frame
+from bertviz_core.questions.tables.training.log_and_movement import (
+    broken_frame,
+    frozen_frame,
+    log_frame,
+    movement_frame,
+)
 from bertviz_core.text import counted
 from ui.address.registry import param
 from ui.address.widgets import choice, select
@@ -26,6 +31,7 @@ from ui.components.step_links import Link, address, step_links
 from ui.session import settings as server_settings
 from ui.views.checkpoint.comparison import number
 from ui.views.checkpoint.controls import scale_choice
+from ui.views.checkpoint.followed import followed_view
 from ui.views.checkpoint.texts import LOG, MOVED, NO_RUN
 from ui.widgets.figure_block import figure_block, folded, numbers_table
 from ui.widgets.formatting import escape_markdown
@@ -63,11 +69,12 @@ def view(name: str, run: str, moved_from: str, part: str, logarithmic: bool) -> 
     if len(opened.run.checkpoints) >= LEAST_CHECKPOINTS:
         _movement(opened, Options(values=values), logarithmic)
         _two(opened)
-        return
-    try:
-        training_movement(opened, Options())
-    except CheckpointError as error:
-        st.info(escape_markdown(str(error)), icon=":material/info:")
+    else:
+        try:
+            training_movement(opened, Options())
+        except CheckpointError as error:
+            st.info(escape_markdown(str(error)), icon=":material/info:")
+    followed_view(opened)
 
 
 def _log(opened: SharedTraining) -> None:
@@ -99,7 +106,7 @@ def _movement(opened: SharedTraining, options: Options, logarithmic: bool) -> No
             f"movement from {options.choice(FROM)} {opened.name}",
             movement_frame(found.result),
             models=[each for each, _ in found.models],
-            explanation=(MOVED.format(rule=BLOWN_UP), library_lines(training_movement, opened, options)),
+            explanation=(MOVED.format(rule=BROKEN), library_lines(training_movement, opened, options)),
         )
 
     found = answer(training_movement, opened, Options(), draw)
@@ -112,13 +119,17 @@ def _numbers(movement: TrainingMovement) -> None:
     with st.container(horizontal=True):
         st.metric("Checkpoints", f"{len(movement.checkpoints):,}")
         st.metric("Last step", f"{int(movement.steps[-1]):,}")
-        st.metric("Moved from the start", number(float(movement.whole_from_start[-1])), help="All parameters.")
+        st.metric(
+            "Moved from the first",
+            number(float(movement.whole_from_first[-1])),
+            help="Movement of all parameters from the first checkpoint to the last.",
+        )
         st.metric("Never moved", f"{len(movement.frozen):,}", help=f"Of {len(movement.tensors):,} tensors.")
-        st.metric("NaN, infinite, blown up", f"{_broken_count(movement):,}", help=BLOWN_UP)
+        st.metric("Broken tensors", f"{_broken_count(movement):,}", help=BROKEN)
 
 
 def _broken_count(movement: TrainingMovement) -> int:
-    """Number of tensors with faults; one may have several."""
+    """Number of broken tensors; one may be so in several ways."""
     return len({each.name for each in movement.broken})
 
 
@@ -131,7 +142,7 @@ def _tables(movement: TrainingMovement) -> None:
         more = f"; {others:,} more {'is' if others == 1 else 'are'} in the table" if others else ""
         text = f"{escape_markdown(first.name)} {what}, first at step {first.step:,}{more}."
         st.warning(text, icon=":material/warning:")
-        numbers_table(broken_frame(movement), "Tensors with NaN or infinity, or that blew up")
+        numbers_table(broken_frame(movement), "Broken tensors")
     else:
         st.success("No tensor holds NaN or infinity, and none blew up.", icon=":material/check_circle:")
     if movement.unread:

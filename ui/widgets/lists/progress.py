@@ -10,10 +10,9 @@ import streamlit as st
 
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer, Question
-from ui.cache.folders import SharedCorpus, SharedTraining
 from ui.cache.jobs import Job, JobBoard, board
 from ui.cache.readers import this_reader
-from ui.cache.shared_model import SharedModel
+from ui.cache.shared_model import SharedModel, SharedSubject
 from ui.widgets.formatting import duration
 from ui.widgets.run_model import agreed_cost, agreed_work
 
@@ -26,7 +25,7 @@ Resume = Callable[[Any], None]
 
 def answer(
     question: Question[Any, T],
-    opened: SharedModel | SharedCorpus | SharedTraining,
+    opened: SharedSubject,
     options: Options,
     draw: Callable[[Answer[T]], None] | None = None,
 ) -> Answer[T]:

@@ -1,4 +1,4 @@
-"""Format a training run as tables, JSON and text."""
+"""Format the log of a training run and the movement of its weights as tables, JSON and text."""
 
 import math
 from typing import Any
@@ -10,7 +10,7 @@ from bertviz_core.questions.tables.lines import aligned
 from bertviz_core.text import counted, digits, escape_controls, shortened
 
 MAX_ROWS, MAX_NAME_CHARACTERS = 30, 90
-BROKEN = {"tensor": str, "place": str, "what": str, "step": int, "checkpoint": str, "values": int}
+BROKEN_COLUMNS = {"tensor": str, "place": str, "what": str, "step": int, "checkpoint": str, "values": int}
 """Columns of the table of broken tensors."""
 
 
@@ -22,7 +22,7 @@ def log_frame(log: TrainingLog) -> pd.DataFrame:
 
 
 def movement_frame(movement: TrainingMovement) -> pd.DataFrame:
-    """One row per checkpoint, place and part: movement from the start, and from the step before."""
+    """One row per checkpoint, place and part: movement from the first checkpoint, and from the previous one."""
     rows = [
         (checkpoint, int(movement.steps[at]), place, part, *(float(each[at, row, of]) for each in _both(movement)))
         for at, checkpoint in enumerate(movement.checkpoints)
@@ -30,7 +30,10 @@ def movement_frame(movement: TrainingMovement) -> pd.DataFrame:
         for of, part in enumerate(movement.parts)
         if of == 0 or "layer" in place
     ]
-    return pd.DataFrame(rows, columns=["checkpoint", "step", "place", "part", "from start", "from step before"])
+    return pd.DataFrame(
+        rows,
+        columns=["checkpoint", "step", "place", "part", "from the first checkpoint", "from the previous checkpoint"],
+    )
 
 
 def tensors_frame(movement: TrainingMovement) -> pd.DataFrame:
@@ -42,8 +45,8 @@ def tensors_frame(movement: TrainingMovement) -> pd.DataFrame:
         "place": movement.tensor_places,
         "shape": [str(shape) for shape in movement.shapes],
         "frozen": [name in frozen for name in names],
-        "from start": movement.tensor_from_start[-1],
-        "from step before": movement.tensor_from_before[-1],
+        "from the first checkpoint": movement.tensor_from_first[-1],
+        "from the previous checkpoint": movement.tensor_from_previous[-1],
     }
     return pd.DataFrame(columns)
 
@@ -55,9 +58,9 @@ def frozen_frame(movement: TrainingMovement) -> pd.DataFrame:
 
 
 def broken_frame(movement: TrainingMovement) -> pd.DataFrame:
-    """One row per tensor and fault (NaN, infinity, blew up), and the first checkpoint where this is so."""
+    """One row per broken tensor and what is wrong (NaN, infinity, blew up), with the first such checkpoint."""
     rows = [(each.name, each.place, each.what, each.step, each.checkpoint, each.numel) for each in movement.broken]
-    return pd.DataFrame(rows, columns=list(BROKEN)).astype(BROKEN)
+    return pd.DataFrame(rows, columns=list(BROKEN_COLUMNS)).astype(BROKEN_COLUMNS)
 
 
 def log_json(log: TrainingLog) -> dict[str, Any]:
@@ -74,18 +77,18 @@ def movement_json(movement: TrainingMovement) -> dict[str, Any]:
         "places": movement.places,
         "parts": movement.parts,
         "movement": {
-            "from_start": movement.from_start,
-            "from_step_before": movement.from_before,
-            "whole_from_start": movement.whole_from_start,
-            "whole_from_step_before": movement.whole_from_before,
+            "from_first": movement.from_first,
+            "from_previous": movement.from_previous,
+            "whole_from_first": movement.whole_from_first,
+            "whole_from_previous": movement.whole_from_previous,
         },
         "tensors": [
             {
                 "name": each.name,
                 "place": place,
                 "shape": shape,
-                "from_start": movement.tensor_from_start[:, at],
-                "from_step_before": movement.tensor_from_before[:, at],
+                "from_first": movement.tensor_from_first[:, at],
+                "from_previous": movement.tensor_from_previous[:, at],
             }
             for at, (each, place, shape) in enumerate(
                 zip(movement.tensors, movement.tensor_places, movement.shapes, strict=True)
@@ -128,8 +131,8 @@ def movement_lines(movement: TrainingMovement) -> list[str]:
     header = ("checkpoint", "step", "all", *movement.places)
     lines = [f"{_name(movement.run)}: relative change of all parameters and of each layer and component"]
     for title, whole, values in (
-        ("from the start", movement.whole_from_start, movement.from_start),
-        ("from the step before", movement.whole_from_before, movement.from_before),
+        ("from the first checkpoint", movement.whole_from_first, movement.from_first),
+        ("from the previous checkpoint", movement.whole_from_previous, movement.from_previous),
     ):
         rows = [
             (_name(name), f"{step:,}", *(f"{value:.2e}" for value in (whole[at], *values[at, :, 0])))
@@ -143,17 +146,17 @@ def movement_lines(movement: TrainingMovement) -> list[str]:
 
 
 def _broken_lines(movement: TrainingMovement) -> list[str]:
-    """One line per tensor with NaN or infinity or that blew up, with the first step of each fault."""
-    faults: dict[str, list[str]] = {}
+    """One line per broken tensor, with the first step at which each was so."""
+    broken: dict[str, list[str]] = {}
     for each in movement.broken:
-        faults.setdefault(each.name, []).append(f"{each.what} first at step {each.step:,}")
-    lines = ["", f"NaN, infinite or blown up: {counted(len(faults), 'tensor')}"]
-    lines += [f"  {_name(name)}: {', '.join(found)}" for name, found in list(faults.items())[:MAX_ROWS]]
-    return [*lines, f"  ... and {len(faults) - MAX_ROWS:,} more"] if len(faults) > MAX_ROWS else lines
+        broken.setdefault(each.name, []).append(f"{each.what} first at step {each.step:,}")
+    lines = ["", f"broken: {counted(len(broken), 'tensor')}"]
+    lines += [f"  {_name(name)}: {', '.join(found)}" for name, found in list(broken.items())[:MAX_ROWS]]
+    return [*lines, f"  ... and {len(broken) - MAX_ROWS:,} more"] if len(broken) > MAX_ROWS else lines
 
 
 def _both(movement: TrainingMovement) -> tuple[Any, Any]:
-    return movement.from_start, movement.from_before
+    return movement.from_first, movement.from_previous
 
 
 def _number(value: float | None) -> float:

@@ -1,0 +1,1 @@
+"""Format a training run as tables, JSON and text."""

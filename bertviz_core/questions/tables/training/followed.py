@@ -1,0 +1,263 @@
+"""Format what the checkpoints of a training run compute as sentences, tables, JSON and text."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bertviz_core.checkpoints.training.results import FINAL, FollowedLabels, FollowedStates, FollowedText
+from bertviz_core.hidden_states.results import state_name
+from bertviz_core.questions.tables.lines import aligned
+from bertviz_core.text import counted, decimals, digits, escape_controls, shortened
+
+MOST_CHANGES = 3
+"""Maximum number of changes that a sentence names."""
+MOST_CHARACTERS = 60
+"""Maximum length of an answer or name in a sentence or line."""
+MOST_LAYERS = 14
+"""Maximum number of hidden states with a column in a terminal."""
+
+
+def text_sentences(followed: FollowedText) -> list[str]:
+    """What the figure of a followed text shows: when the answer changes, and from what to what the numbers go."""
+    sentences = [_answer_sentence(followed)] if any(followed.answers) else []
+    if not any(followed.answers) and np.isfinite(followed.scores).any():
+        sentences.append(_course("The number of the head", "", followed.scores, followed))
+    if followed.surprise is not None:
+        sentences.append(_course("The mean surprise of a token", " nats", followed.surprise, followed))
+    if followed.cosine is not None:
+        sentences.append(_course("The cosine of the two texts", "", followed.cosine, followed))
+    return sentences
+
+
+def _answer_sentence(followed: FollowedText) -> str:
+    answers, changes = followed.answers, followed.changes
+    first = _short(answers[0])
+    if not changes:
+        return f"The answer is {first} at {_all(followed.checkpoints)}."
+    named = [
+        f"from {_short(answers[at - 1])} to {_short(answers[at])} at {_at(followed, at)}"
+        for at in changes[:MOST_CHANGES]
+    ]
+    more = len(changes) - len(named)
+    rest = f", and {counted(more, 'more time')}" if more else ""
+    return f"The answer changes {', '.join(named)}{rest}; at the last checkpoint it is {_short(answers[-1])}."
+
+
+def _all(checkpoints: tuple[str, ...]) -> str:
+    return f"all {len(checkpoints):,} checkpoints" if len(checkpoints) > 1 else "the only checkpoint"
+
+
+def _course(what: str, unit: str, values: np.ndarray, followed: FollowedText | FollowedLabels) -> str:
+    """A sentence about the first and the last of some numbers."""
+    first, last = (f"{decimals(float(values[at]), 3)}{unit}" for at in (0, -1))
+    if len(values) == 1:
+        return f"{what} is {first}."
+    verb = "stays" if first == last else "rises" if values[-1] > values[0] else "falls"
+    if verb == "stays":
+        return f"{what} is {first} at both {_at(followed, 0)} and {_at(followed, -1)}."
+    return f"{what} {verb} from {first} at {_at(followed, 0)} to {last} at {_at(followed, -1)}."
+
+
+def _at(followed: FollowedText | FollowedLabels | FollowedStates, place: int) -> str:
+    """Step of a checkpoint; "the final model" for the model in the run's own folder."""
+    step = f"step {int(followed.steps[place]):,}"
+    return f"{step} (final model)" if followed.checkpoints[place] == FINAL else step
+
+
+def labels_sentence(followed: FollowedLabels) -> str:
+    """Accuracy at the first and last checkpoint, and where it is best."""
+    accuracy = followed.accuracy
+    best = int(np.argmax(accuracy))
+    percent = [f"{100 * float(value):.1f} %" for value in accuracy]
+    if len(accuracy) == 1:
+        return f"The accuracy is {percent[0]}."
+    highest = f"; it is highest at {_at(followed, best)} ({percent[best]})" if accuracy[best] > accuracy[-1] else ""
+    return f"The accuracy is {percent[0]} at {_at(followed, 0)} and {percent[-1]} at {_at(followed, -1)}{highest}."
+
+
+def states_sentence(followed: FollowedStates) -> str:
+    """The hidden state that is least like that of the first checkpoint, and the head whose entropy changed most."""
+    last = followed.cka[-1]
+    if len(followed.checkpoints) < 2 or not np.isfinite(last).any():
+        return "With a single checkpoint there is nothing to compare."
+    least = int(np.nanargmin(last))
+    place = state_name(least) if least else f"at the {state_name(0)}"
+    lowest = decimals(float(last[least]), 3)
+    sentence = f"At the last checkpoint, CKA with the first is lowest {place}: {lowest}."
+    if followed.entropy is None:
+        return sentence
+    change = followed.entropy[-1] - followed.entropy[0]
+    layer, head = np.unravel_index(int(np.argmax(np.abs(change))), change.shape)
+    before, after = (decimals(float(followed.entropy[at, layer, head]), 3) for at in (0, -1))
+    return f"{sentence} The entropy of layer {layer}, head {head} changed most: from {before} to {after} nats."
+
+
+def text_frame(followed: FollowedText) -> pd.DataFrame:
+    """One row per checkpoint: name, step, answer, its probability, those of all classes, surprise, cosine."""
+    columns: dict[str, Any] = {"checkpoint": followed.checkpoints, "step": followed.steps}
+    if any(followed.answers):
+        columns |= {"answer": followed.answers, "probability": followed.scores}
+    elif np.isfinite(followed.scores).any():
+        columns["number"] = followed.scores
+    if followed.probabilities is not None:
+        rows = zip(followed.labels, followed.probabilities.T, strict=True)
+        columns |= {f"probability of {label}": values for label, values in rows}
+    if followed.surprise is not None:
+        columns["surprise"] = followed.surprise
+    if followed.cosine is not None:
+        columns["cosine"] = followed.cosine
+    return pd.DataFrame(columns)
+
+
+def labels_frame(followed: FollowedLabels) -> pd.DataFrame:
+    """One row per checkpoint: name, step, accuracy, macro-F1, and the number of texts whose answer changed."""
+    columns = {"checkpoint": followed.checkpoints, "step": followed.steps, "accuracy": followed.accuracy}
+    return pd.DataFrame({**columns, "macro-F1": followed.macro_f1, "changed": followed.changed})
+
+
+def answers_frame(followed: FollowedLabels) -> pd.DataFrame:
+    """One row per text: text, second text, gold label, and the answer of each checkpoint."""
+    columns: dict[str, Any] = {"text": followed.texts}
+    if followed.pairs is not None:
+        columns["second text"] = followed.pairs
+    columns["gold label"] = followed.gold
+    named = zip(followed.checkpoints, followed.answers, strict=True)
+    return pd.DataFrame({**columns, **{f"answer of {name}": answers for name, answers in named}})
+
+
+def cka_frame(followed: FollowedStates) -> pd.DataFrame:
+    """One row per checkpoint: name, step, and the CKA of every hidden state with that of the first checkpoint."""
+    frame = pd.DataFrame({"checkpoint": followed.checkpoints, "step": followed.steps})
+    states = {state_name(place): values for place, values in enumerate(followed.cka.T)}
+    return pd.concat([frame, pd.DataFrame(states)], axis=1)
+
+
+def entropy_frame(followed: FollowedStates) -> pd.DataFrame:
+    """One row per checkpoint, layer and head: name, step, layer, head and mean entropy in nats; empty if unknown."""
+    rows = [] if followed.entropy is None else [
+        (name, int(followed.steps[at]), layer, head, float(value))
+        for at, name in enumerate(followed.checkpoints)
+        for (layer, head), value in np.ndenumerate(followed.entropy[at])
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=["checkpoint", "step", "layer", "head", "entropy"])
+
+
+def followed_json(results: Sequence[FollowedText | FollowedLabels | FollowedStates]) -> dict[str, Any]:
+    """The part of the JSON object of the `training` command about what the checkpoints compute.
+
+    Keys: `text` and `answers` (a row for each checkpoint) of a followed text, `scores` of labelled texts, `layers`.
+    """
+    parts: dict[str, Any] = {}
+    for each in results:
+        if isinstance(each, FollowedText):
+            parts |= {"text": text_json(each), "answers": text_frame(each).to_dict("records")}
+        elif isinstance(each, FollowedLabels):
+            parts["scores"] = labels_json(each)
+        else:
+            parts["layers"] = states_json(each)
+    return parts
+
+
+def followed_lines(results: Sequence[FollowedText | FollowedLabels | FollowedStates]) -> list[str]:
+    """What the checkpoints compute, for a terminal."""
+    lines: list[str] = []
+    for each in results:
+        if isinstance(each, FollowedText):
+            lines += ["", *text_lines(each)]
+        elif isinstance(each, FollowedLabels):
+            lines += ["", *labels_lines(each)]
+        else:
+            lines += ["", *states_lines(each)]
+    return lines
+
+
+def text_json(followed: FollowedText) -> dict[str, Any]:
+    """The JSON object of a followed text; what is not known is null."""
+    by_class = None
+    if followed.probabilities is not None:
+        by_class = {label: followed.probabilities[:, at] for at, label in enumerate(followed.labels)}
+    has_answers = any(followed.answers)
+    return {
+        "text": followed.text,
+        "pair": followed.pair,
+        "task": followed.task or None,
+        "checkpoints": followed.checkpoints,
+        "steps": followed.steps,
+        "answers": followed.answers if has_answers else None,
+        "scores": followed.scores if np.isfinite(followed.scores).any() else None,
+        "probabilities": by_class,
+        "surprise": followed.surprise,
+        "cosine": followed.cosine,
+        "changes": [int(followed.steps[at]) for at in followed.changes],
+        "notices": followed.notices,
+    }
+
+
+def labels_json(followed: FollowedLabels) -> dict[str, Any]:
+    """The JSON object of the scores by checkpoint, with the answers to every text."""
+    return {
+        "checkpoints": followed.checkpoints,
+        "steps": followed.steps,
+        "accuracy": followed.accuracy,
+        "macro_f1": followed.macro_f1,
+        "changed": followed.changed,
+        "texts": followed.texts,
+        "pairs": followed.pairs,
+        "gold": followed.gold,
+        "answers": followed.answers,
+        "notices": followed.notices,
+    }
+
+
+def states_json(followed: FollowedStates) -> dict[str, Any]:
+    """The JSON object of CKA and entropy by checkpoint; entropy is null where attention cannot be recorded."""
+    return {
+        "texts": followed.texts,
+        "checkpoints": followed.checkpoints,
+        "steps": followed.steps,
+        "cka": followed.cka,
+        "entropy": followed.entropy,
+        "notices": followed.notices,
+    }
+
+
+def text_lines(followed: FollowedText) -> list[str]:
+    """The sentences and a row for each checkpoint."""
+    frame = text_frame(followed)
+    columns = [name for name in frame if not str(name).startswith("probability of")]
+    return [_short(followed.text), *text_sentences(followed), "", *_table(frame[columns])]
+
+
+def labels_lines(followed: FollowedLabels) -> list[str]:
+    """The sentence and a row for each checkpoint."""
+    count = counted(sum(map(bool, followed.gold)), "text")
+    return [f"{count} with gold labels", labels_sentence(followed), "", *_table(labels_frame(followed))]
+
+
+def states_lines(followed: FollowedStates) -> list[str]:
+    """The sentence, and the CKA of the hidden states by checkpoint; entropies are in the JSON object alone."""
+    count = counted(followed.texts, "text")
+    lines = [f"CKA with the first checkpoint over {count}", states_sentence(followed), ""]
+    frame = cka_frame(followed)
+    more = len(frame.columns) - 2 - MOST_LAYERS
+    table = _table(frame[list(frame.columns)[: MOST_LAYERS + 2]])
+    return [*lines, *table, *([f"... and {more:,} more layers; --json prints all"] if more > 0 else [])]
+
+
+def _table(frame: pd.DataFrame) -> list[str]:
+    rows = [[_cell(value) for value in row] for row in frame.itertuples(index=False)]
+    align = "".join("l" if name in ("checkpoint", "answer") else "r" for name in frame)
+    return aligned([[_short(str(name)) for name in frame], *rows], align)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, str):
+        return _short(value)
+    return f"{value:,}" if isinstance(value, int | np.integer) else digits(float(value), 4)
+
+
+def _short(text: str) -> str:
+    """An answer or name, escaped for a terminal and cut."""
+    return shortened(escape_controls(text), MOST_CHARACTERS)
