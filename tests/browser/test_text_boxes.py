@@ -81,7 +81,7 @@ COMPARED = tuple(cell for line in LABELLED for cell in line.split("\t"))
 OTHER = dict.fromkeys(
     (
         *("changes", "change", "cosines", "divergences", "layer-similarity", "text-cosines"),
-        *("sentences-compared", "pair-cosines", "gold-cosines", "predictions-compared"),
+        *("sentences-compared", "pair-cosines", "gold-cosines", "predictions-compared", "words-compared"),
     ),
     ("other", ROUNDED),
 )
@@ -93,7 +93,10 @@ NEEDED = {
     "corpus-probe": ("probe_labels", "topic"),
 }
 """Figure -> required setting."""
-PAIRED = ("term-score", "effects", "effect-spread", "removal", "word-shares", "word-bars", "word-curves", "word-pairs")
+PAIRED = (
+    *("term-score", "effects", "effect-spread", "removal"),
+    *("word-shares", "word-bars", "word-curves", "word-pairs", "words-compared"),
+)
 """Figures of two texts."""
 WORD_HEAD = ("masked-text", "masked-words", "surprise", "lens", "terms", "term-score", "predictions-compared")
 LABEL_HEADS = {

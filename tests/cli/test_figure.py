@@ -211,6 +211,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         (TEXT,),
         ("words", {"method": "integrated gradients", "pair": SECOND}),
     ),
+    f"words-compared --set 'other={COPY}' --pair '{SECOND}'": ((TEXT,), ("words", {"pair": SECOND, "other": COPY})),
     f"word-curves --pair '{SECOND}'": ((TEXT,), ("words", {"view": "Curves", "pair": SECOND})),
     f"word-pairs --pair '{SECOND}' --layer 3": ((TEXT,), ("words", {"view": "Pairs", "pair": SECOND, "layer": "2"})),
     "terms --set shown=4": ((TEXT,), ("predictions", {"model": SPLADE, "view": "Expanded terms", "shown": "4"})),

@@ -125,6 +125,7 @@ CASES: Mapping[str, Asked] = {
     "word-curves": OF_COSINE,
     "word-pairs": Asked(pair=SECOND, values={"layer": "1"}),
     "word-shares": OF_COSINE._replace(values={"target": "cosine", "method": "integrated gradients"}),
+    "words-compared": OF_COSINE._replace(values={"target": "cosine", "other": ROUNDED, "units": "tokens"}),
     "words-change": Asked(values={"edited": EDITED, "guess": "4"}),
     **dict.fromkeys(("sentences", "blocks", "poolings", "vectors", "sentence-vectors"), Asked(texts=LISTED)),
 }

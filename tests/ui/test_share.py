@@ -168,6 +168,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("causes", {"view": "Many sentences", "effect_count": "25"}, PAIR),
     ("words", {"units": "tokens", "in_place": "nothing"}, PAIR),
     ("words", {"method": "integrated gradients"}, PAIR),
+    ("words", {"other": "itself, rounded to bfloat16"}, PAIR),
     ("words", {"model": "tags", "target_at": 2, "target_class": "LABEL_1", "measure": "margin"}, {}),
     ("causes", {"model": "tags", "target": "cosine"}, PAIR),
     ("words", {"model": "splade-tiny", "target": "word", "target_at": 2}, {"target_word": "snake"}),

@@ -117,6 +117,7 @@ PRINTED: Mapping[str, str] = {
         "print(result.shares.sum(), result.reference_terms, result.cosine)"
     ),
     "word-shares": "print(result.words, result.shares)\nprint(result.clean, result.reference, result.error)",
+    "words-compared": "print(result.parts)\nprint(result.first_shares, result.second_shares, result.difference)",
     "words-change": "print(result.words, result.before, result.after, result.divergence)",
 }
 """Question -> lines that print what its view shows; other results are printed completely."""
