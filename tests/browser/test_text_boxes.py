@@ -81,7 +81,14 @@ COMPARED = tuple(cell for line in LABELLED for cell in line.split("\t"))
 OTHER = dict.fromkeys(
     (
         *("changes", "change", "cosines", "divergences", "layer-similarity", "text-cosines"),
-        *("sentences-compared", "pair-cosines", "gold-cosines", "predictions-compared", "words-compared"),
+        *(
+            "sentences-compared",
+            "pair-cosines",
+            "gold-cosines",
+            "predictions-compared",
+            "words-compared",
+            "effects-compared",
+        ),
     ),
     ("other", ROUNDED),
 )
@@ -94,7 +101,7 @@ NEEDED = {
 }
 """Figure -> required setting."""
 PAIRED = (
-    *("term-score", "effects", "effect-spread", "removal"),
+    *("term-score", "effects", "effects-compared", "effect-spread", "removal"),
     *("word-shares", "word-bars", "word-curves", "word-pairs", "words-compared"),
 )
 """Figures of two texts."""

@@ -188,6 +188,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     "surprise": ((TEXT,), ("predictions", {"model": SPLADE, "view": "Surprise"})),
     "lens --set lens=entropy": ((TEXT,), ("predictions", {"model": SPLADE, "view": "Lens", "lens": "entropy"})),
     f"effects --pair '{SECOND}'": ((TEXT,), ("causes", {"pair": SECOND})),
+    f"effects-compared --set 'other={COPY}' --pair '{SECOND}'": ((TEXT,), ("causes", {"pair": SECOND, "other": COPY})),
     f"removal --set count=2 --pair '{SECOND}'": (
         (TEXT,),
         ("causes", {"view": "Several heads", "count": "2", "pair": SECOND}),

@@ -1,12 +1,13 @@
-"""The second model on Words that matter: numbers as the lines of Python have them, refusals that leave the first.
+"""The second model on Words and Heads that matter: numbers as the lines of Python have them, refusals are one sentence.
 
-Covers `ui/views/words/compared.py`, `ui/widgets/models/beside.py`.
+Covers `ui/views/words/compared.py`, `ui/views/causes/compared.py`, `ui/widgets/models/beside.py`.
 """
 
 from pathlib import Path
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from tests.helpers.two_tokenizers import save_byte_head
 from tests.pages.labels import save_heads
@@ -36,7 +37,7 @@ def heads(head_folder: Path, models_dir: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("other", [ROUNDED, FINE_TUNED])
 def test_the_shares_of_both_words_are_those_of_the_lines(other: str) -> None:
-    def compared(at: object, values: Printed) -> None:
+    def compared(_: AppTest, values: Printed) -> None:
         table = folded(page, "words_compared")
         assert tuple(table["word"]) == values[-4]
         for column, numbers in zip(("first", "second", "difference"), values[-3:], strict=True):
@@ -52,12 +53,27 @@ def test_the_shares_of_both_words_are_those_of_the_lines(other: str) -> None:
     np.testing.assert_allclose(folded(page, "words_compared")["first"], folded(at, "words_shares")["share"], atol=1e-6)
 
 
+def test_the_effects_of_both_models_are_those_of_the_lines() -> None:
+    def compared(at: AppTest, values: Printed) -> None:
+        first, second, difference = values[:3]
+        shown = np.asarray(chart(at, "causes_compared")[0]["z"], dtype=float)
+        layers, heads = first.shape
+        for number, each in enumerate((first, second, difference)):
+            start = number * (heads + 1)
+            close(shown[:layers, start : start + heads], each)
+
+    checks = {"causes_effects": lambda *_: None, "causes_compared": compared}
+    at = check_view("causes", "classes", checks, other=ROUNDED)
+    assert not at.error
+
+
 @pytest.mark.parametrize(
     ("page", "model", "other", "words"),
     [
         ("words", "classes", "tags", "has no head for sequence-classification"),
         ("words", "classes", "no-such-model", "No model 'no-such-model' found"),
         ("words", "tags", "bert-base-NER", "not on this machine"),
+        ("causes", "classes", "words", "has no head for sequence-classification"),
     ],
 )
 def test_what_cannot_be_compared_is_one_sentence_below_the_whole_first_answer(

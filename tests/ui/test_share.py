@@ -150,6 +150,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("predictions", {"model": "splade-tiny", "view": "Lens", "lens": "entropy", "layer": "embeddings"}, {}),
     ("predictions", {"model": "splade-tiny", "view": "Expanded terms", "terms": "the first text", "shown": 3}, PAIR),
     ("causes", {"changed_head": "layer 2, head 7"}, PAIR),
+    ("causes", {"other": "itself, rounded to bfloat16"}, PAIR),
     ("causes", {"model": "splade-tiny", "target": "word", "target_at": 2}, {"target_word": "snake"}),
     ("causes", {"target": "state", "target_layer": "after layer 2", "target_at": 3, "target_dimension": 7}, {}),
     ("causes", {"target": "direction", "target_at": 3}, {"direction_from": "Bad.", "direction_to": "Good."}),

@@ -1,4 +1,4 @@
-"""Draw what two models have for the same target: shares of words on one scale, with their differences."""
+"""Draw two models' answers for one target: shares of words, effects of heads, each on one scale."""
 
 from functools import partial
 
@@ -6,11 +6,15 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.attribution.results import AttributionComparison
+from bertviz_core.figures.base.colour_bars import round_limit
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import Theme
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape
+from bertviz_core.figures.base.text_width import shortened_label
+from bertviz_core.figures.interventions.effect_maps import BESIDE, map_blocks
 from bertviz_core.figures.interventions.words import METHOD_WORDS
 from bertviz_core.figures.predictions.classes import MOST
 from bertviz_core.figures.predictions.two_models import ABSENT, signed_difference, two_model_bars
+from bertviz_core.interventions.results import TwoModelEffects
 from bertviz_core.text import decimals, escape_controls
 
 
@@ -54,6 +58,49 @@ def words_compared_figure(attribution_comparison: AttributionComparison) -> Figu
     cleans = f"clean {decimals(first.clean)} and {decimals(second.clean)} {first.unit}"
     caption = f"{title}. Grey: the first model; in brackets: second − first; {cleans}."
     return FigureSpec(title, f"{title}: {listed}", partial(compared_shares, compared, title), caption)
+
+
+@figure(
+    "effects-compared",
+    "causes_compared",
+    "change of the same target with each head taken away in two models (TEXT --pair TEXT, --set other=, target=)",
+)
+def effects_compared_figure(effects_of_two: TwoModelEffects) -> FigureSpec:
+    """Plot the effect of every head in two models and the difference, all on one scale."""
+    compared, change = effects_of_two, effects_of_two.difference
+    first, second = compared.first, compared.second
+    models = first.model if compared.same_model else f"{first.model} and {second.model}"
+    title = f"Change of the {first.title} without each head — {models}"
+    alt, third = f"{title}: two maps on one scale", ""
+    if change is not None:
+        layer, head = np.unravel_index(int(np.nanargmax(np.abs(change))), change.shape)
+        most = signed_difference(float(change[layer, head]))
+        alt = f"{title}: largest difference for layer {layer}, head {head}: {most}"
+        third = "; third map: second − first"
+    cleans = f"clean {decimals(first.clean)} and {decimals(second.clean)} {first.unit}"
+    return FigureSpec(title, alt, partial(compared_effects_map, compared, title), f"{title}{third}; {cleans}.")
+
+
+def compared_effects_map(compared: TwoModelEffects, title: str, theme: Theme) -> go.Figure:
+    """Draw the heads of both models and their difference, on one scale that ends at the largest number."""
+    maps = [(f"first: {compared.first.model}", compared.first.heads)]
+    maps.append((f"second: {compared.second.model}", compared.second.heads))
+    if compared.difference is not None:
+        maps.append(("second − first", compared.difference))
+    width = (theme.pixels - BESIDE) / (1 if theme.slim else len(maps))
+    heads = max(values.shape[1] for _, values in maps)
+    blocks = [
+        (
+            shortened_label(escape(name), width, TEXT_SIZE),
+            values,
+            [f"head {head}, {escape(name)}" for head in range(heads)][: values.shape[1]],
+        )
+        for name, values in maps
+    ]
+    limit = round_limit(max(float(np.nanmax(np.abs(values), initial=0)) for _, values in maps))
+    names = [str(head) for head in range(heads)]
+    figure, _ = map_blocks(blocks, names, limit, compared.first.unit, title, theme)
+    return figure.update_xaxes(title="head")
 
 
 def _beside(compared: AttributionComparison, row: int, side: int) -> str:

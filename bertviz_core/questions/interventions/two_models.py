@@ -1,11 +1,14 @@
-"""Questions about the same target in two models: attributions to words."""
+"""Questions about the same target in two models: attributions to words, effects of heads."""
 
 from typing import Any, TypeVar
 
 from bertviz_core.attribution.results import AttributionComparison
 from bertviz_core.attribution.two_models import compared_attributions
+from bertviz_core.interventions.results import TwoModelEffects
+from bertviz_core.predictions.two_models.comparison import comparison_notices
 from bertviz_core.questions.interventions.attributions import IN_PLACE, METHOD, UNITS, word_attributions
 from bertviz_core.questions.interventions.same_target import first_options, second_options
+from bertviz_core.questions.interventions.single_text import zero_effects
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.models.rounded_copy import second_model
@@ -63,3 +66,21 @@ def compared_words(
     whole_words = options.choice(UNITS) == UNITS.options[0]
     compared = compared_attributions(both[0].result, both[1].result, whole_words)
     return _compared(compared, both, compared.notices, attribution_comparison=compared)
+
+
+def _effects_cost(opened: Opened, options: Options) -> AnswerCost:
+    return _cost(zero_effects, opened, options)
+
+
+@long_question(_effects_cost, figures=("effects-compared",), params=(OTHER, TARGET, MEASURE))
+def compared_effects(
+    opened: Opened, options: Options, job: AnswerJob[Answer[TwoModelEffects]]
+) -> Answer[TwoModelEffects]:
+    """Effect of taking away each head on the same target in two models, with the difference."""
+    both = _both(zero_effects, opened, options, job)
+    first, other = (each.result for each in both)
+    sizes = [f"{each.heads.shape[0]} layers of {each.heads.shape[1]} heads" for each in (first, other)]
+    uneven = [f"{first.model} has {sizes[0]} and {other.model} {sizes[1]}, so their heads have no difference."]
+    about = [*([] if sizes[0] == sizes[1] else uneven), *first.notices, *other.notices]
+    compared = TwoModelEffects(first, other, comparison_notices(first.model, other.model, about))
+    return _compared(compared, both, compared.notices, effects_of_two=compared)
