@@ -27,6 +27,9 @@ def compared_shares(comparison: AttributionComparison, title: str, theme: Theme)
     """Draw two bars per part of the text, one for each model; beside the second stands the difference."""
     rows = drawn_parts(comparison)
     beside = [[_beside(comparison, row, side) for row in rows] for side in (0, 1)]
+    if theme.narrow:  # to the left of a bar there is no room for the difference beside the words
+        lower = comparison.second_shares[rows] < 0
+        beside[1] = [each.partition(" ")[0] if low else each for each, low in zip(beside[1], lower, strict=True)]
     figure = two_model_bars(
         (comparison.first.model, comparison.second.model),
         [comparison.parts[row] for row in rows],
