@@ -1,7 +1,7 @@
 """Attributions of two models: each side is the answer about that model alone, words meet by their characters.
 
 Covers `bertviz_core/questions/interventions/two_models.py`, `bertviz_core/questions/interventions/same_target.py`,
-`bertviz_core/questions/tables/two_models/attributions.py`.
+`bertviz_core/questions/tables/two_models/interventions.py`.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ from bertviz_core.questions.interventions.same_target import second_options
 from bertviz_core.questions.interventions.targets import target_of
 from bertviz_core.questions.interventions.two_models import compared_words
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.tables.two_models.attributions import attribution_comparison_frame, shares_that_changed
+from bertviz_core.questions.tables.two_models.interventions import attribution_comparison_frame, shares_that_changed
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import TEXT
 from tests.helpers.two_tokenizers import MIXED, opened_model, save_byte_head

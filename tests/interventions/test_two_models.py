@@ -1,6 +1,6 @@
 """Effects of heads in two models: each side is the answer about that model alone, the difference is exact.
 
-Covers `bertviz_core/questions/tables/two_models/effects.py`.
+Covers `bertviz_core/questions/tables/two_models/interventions.py`.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ from bertviz_core.predictions.two_models.comparison import SAME_MODEL
 from bertviz_core.questions.interventions.single_text import zero_effects
 from bertviz_core.questions.interventions.two_models import compared_effects
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.tables.two_models.effects import effect_comparison_frame, effects_that_changed
+from bertviz_core.questions.tables.two_models.interventions import effect_comparison_frame, effects_that_changed
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import TEXT
 from tests.helpers.two_tokenizers import opened_model, save_byte_head
