@@ -75,6 +75,39 @@ class WordAttributions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class AttributionComparison:
+    """Contribution of each part of a text to the same target in two models; parts are words, or tokens, of both."""
+
+    first: WordAttributions
+    """Attributions of the first model."""
+    second: WordAttributions
+    """Attributions of the second model."""
+    parts: tuple[str, ...]
+    """The smallest parts of the text that are whole words, or tokens, of both models, in the order of the text."""
+    first_shares: Float[np.ndarray, " parts"]
+    """Share of each part in the first model, the sum over its words; NaN where the model reads none."""
+    second_shares: Float[np.ndarray, " parts"]
+    """Share of each part in the second model."""
+    notices: tuple[str, ...]
+    """Notices, one sentence each."""
+
+    @property
+    def difference(self) -> Float[np.ndarray, " parts"]:
+        """Second minus first, in the unit of the target; NaN where a model reads no word."""
+        return np.asarray(self.second_shares - self.first_shares, dtype=np.float32)
+
+    @property
+    def same_model(self) -> bool:
+        """Whether both models have one name."""
+        return self.first.model == self.second.model
+
+    def ranked(self) -> tuple[int, ...]:
+        """Indices of the parts by descending size of the difference; last those without one."""
+        size = np.nan_to_num(np.abs(self.difference), nan=-1.0)
+        return tuple(np.argsort(-size, kind="stable").tolist())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ClassAttributions:
     """Contribution of each word, or token, of a text to several classes, measured by leaving it out."""
 

@@ -82,6 +82,30 @@ class AblationEffects:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class TwoModelEffects:
+    """Effects of ablating every head on the same target in two models."""
+
+    first: AblationEffects
+    """Effects in the first model."""
+    second: AblationEffects
+    """Effects in the second model."""
+    notices: tuple[str, ...]
+    """Notices, one sentence each."""
+
+    @property
+    def difference(self) -> Float[np.ndarray, "layers heads"] | None:
+        """Second minus first, in the unit of the target; None where the models differ in layers or heads."""
+        if self.first.heads.shape != self.second.heads.shape:
+            return None
+        return np.asarray(self.second.heads - self.first.heads, dtype=np.float32)
+
+    @property
+    def same_model(self) -> bool:
+        """Whether both models have one name."""
+        return self.first.model == self.second.model
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class EffectComparison:
     """Effects of several kinds on one target."""
 

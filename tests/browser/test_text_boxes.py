@@ -84,7 +84,14 @@ COMPARED = tuple(cell for line in LABELLED for cell in line.split("\t"))
 OTHER = dict.fromkeys(
     (
         *("changes", "change", "cosines", "divergences", "layer-similarity", "text-cosines"),
-        *("sentences-compared", "pair-cosines", "gold-cosines", "predictions-compared"),
+        *(
+            "sentences-compared",
+            "pair-cosines",
+            "gold-cosines",
+            "predictions-compared",
+            "words-compared",
+            "effects-compared",
+        ),
     ),
     ("other", ROUNDED),
 )
@@ -98,8 +105,8 @@ NEEDED = {
 }
 """Figure -> required setting."""
 PAIRED = (
-    *("term-score", "effects", "effect-spread", "removal", "training-text"),
-    *("word-shares", "word-bars", "word-curves", "word-pairs"),
+    *("term-score", "effects", "effects-compared", "effect-spread", "removal", "training-text"),
+    *("word-shares", "word-bars", "word-curves", "word-pairs", "words-compared"),
 )
 """Figures of two texts."""
 WORD_HEAD = ("masked-text", "masked-words", "surprise", "lens", "terms", "term-score", "predictions-compared")

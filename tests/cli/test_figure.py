@@ -188,6 +188,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     "surprise": ((TEXT,), ("predictions", {"model": SPLADE, "view": "Surprise"})),
     "lens --set lens=entropy": ((TEXT,), ("predictions", {"model": SPLADE, "view": "Lens", "lens": "entropy"})),
     f"effects --pair '{SECOND}'": ((TEXT,), ("causes", {"pair": SECOND})),
+    f"effects-compared --set 'other={COPY}' --pair '{SECOND}'": ((TEXT,), ("causes", {"pair": SECOND, "other": COPY})),
     f"removal --set count=2 --pair '{SECOND}'": (
         (TEXT,),
         ("causes", {"view": "Several heads", "count": "2", "pair": SECOND}),
@@ -211,6 +212,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         (TEXT,),
         ("words", {"method": "integrated gradients", "pair": SECOND}),
     ),
+    f"words-compared --set 'other={COPY}' --pair '{SECOND}'": ((TEXT,), ("words", {"pair": SECOND, "other": COPY})),
     f"word-curves --pair '{SECOND}'": ((TEXT,), ("words", {"view": "Curves", "pair": SECOND})),
     f"word-pairs --pair '{SECOND}' --layer 3": ((TEXT,), ("words", {"view": "Pairs", "pair": SECOND, "layer": "2"})),
     "terms --set shown=4": ((TEXT,), ("predictions", {"model": SPLADE, "view": "Expanded terms", "shown": "4"})),

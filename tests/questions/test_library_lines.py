@@ -92,6 +92,7 @@ CASES: Mapping[str, Asked] = {
     "corpus-heads": Asked(texts=(), values={"sample": "3"}),
     "corpus-probe": Asked(texts=(), values={"probe_labels": "kind", "probe_sample": "24"}),
     "effects": OF_COSINE,
+    "effects-compared": OF_COSINE._replace(values={"target": "cosine", "other": ROUNDED}),
     "effect-spread": OF_COSINE._replace(texts=LISTED[1:], values={"target": "cosine", "removed_for": "its mean"}),
     "fitted-probes": Asked(texts=TYPED, values={"seed": "5"}),
     "heads": Asked(texts=()),
@@ -129,6 +130,7 @@ CASES: Mapping[str, Asked] = {
     "word-curves": OF_COSINE,
     "word-pairs": Asked(pair=SECOND, values={"layer": "1"}),
     "word-shares": OF_COSINE._replace(values={"target": "cosine", "method": "integrated gradients"}),
+    "words-compared": OF_COSINE._replace(values={"target": "cosine", "other": ROUNDED, "units": "tokens"}),
     "words-change": Asked(values={"edited": EDITED, "guess": "4"}),
     **dict.fromkeys(("sentences", "blocks", "poolings", "vectors", "sentence-vectors"), Asked(texts=LISTED)),
 }

@@ -11,8 +11,7 @@ from bertviz_core.figures.base.colour_bars import round_limit
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape, layout
 from bertviz_core.figures.checkpoints.compared_answers import interval_words
-from bertviz_core.predictions.probing.results import SlicedAnswers, TextSlice
-from bertviz_core.predictions.probing.slices import LEAST
+from bertviz_core.predictions.probing.results import LEAST, SlicedAnswers, TextSlice
 from bertviz_core.text import counted, shortened
 
 ROW_HEIGHT, MARGINS = 34, 150

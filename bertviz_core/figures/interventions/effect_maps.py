@@ -1,5 +1,6 @@
 """Draw ablation effects and patching results of heads, blocks and layers as maps."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -72,50 +73,71 @@ def effect_columns(effects: AblationEffects) -> tuple[Float[np.ndarray, "layers 
 
 def effects_map(comparison: EffectComparison, place: tuple[int, int], title: str, theme: Theme) -> go.Figure:
     """Draw the kinds side by side, stacked on a narrow page: layers from top to bottom, heads from left to right."""
-    values, names = effect_columns(comparison.effects[0])
-    (layers, columns), kinds = values.shape, len(comparison.effects)
-    offsets = [(kind * (layers + 2), 0) if theme.slim else (0, kind * (columns + 1)) for kind in range(kinds)]
-    cells = np.full((offsets[-1][0] + layers, offsets[-1][1] + columns), np.nan, dtype=np.float32)
-    for (down, across), each in zip(offsets, comparison.effects, strict=True):
-        cells[down : down + layers, across : across + columns] = effect_columns(each)[0]
-    figure = _signed_map(cells, effects_limit(comparison), comparison.effects[0].unit, title, theme, offsets[-1][0])
+    names = effect_columns(comparison.effects[0])[1]
     words = [
         "feed-forward block" if name == "FF" else "whole layer" if name == "all" else f"head {name}" for name in names
     ]
-    hovered = np.full(cells.shape, "", dtype=object)
+    blocks = [
+        (KIND_WORDS[each.kind], effect_columns(each)[0], [f"{word} {KIND_WORDS[each.kind]}" for word in words])
+        for each in comparison.effects
+    ]
+    unit = comparison.effects[0].unit
+    figure, offsets = map_blocks(blocks, names, effects_limit(comparison), unit, title, theme)
+    line = {"color": theme.text, "width": 2}
     for (down, across), each in zip(offsets, comparison.effects, strict=True):
-        for layer in range(layers):
-            hovered[down + layer, across : across + columns] = [
-                f"layer {layer}, {word} {KIND_WORDS[each.kind]}" for word in words
-            ]
-        figure.add_annotation(
-            x=across + (columns - 1) / 2, y=down - 0.6, text=KIND_WORDS[each.kind], showarrow=False, yanchor="bottom"
-        )
-        line = {"color": theme.text, "width": 2}
         x, y = across + place[1], down + place[0]
         if not np.isnan(each.heads[place]):
             figure.add_shape(type="rect", x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5, line=line, name=SELECTION)
+    return figure.update_xaxes(title="head, then the feed-forward block (FF) and the whole layer (all)")
+
+
+def map_blocks(
+    blocks: Sequence[tuple[str, Float[np.ndarray, "_ _"], Sequence[str]]],
+    names: Sequence[str],
+    limit: float,
+    unit: str,
+    title: str,
+    theme: Theme,
+) -> tuple[go.Figure, list[tuple[int, int]]]:
+    """Draw maps of layers on one scale around 0, side by side or stacked on a narrow page.
+
+    Args:
+        blocks: heading of each map in HTML, its numbers, and the text of each column under the pointer.
+        names: labels of the columns of the widest map.
+        limit: number with the last colour.
+        unit: unit of the numbers.
+        title: title of the figure.
+        theme: theme of the figure.
+
+    Returns:
+        The figure, and the row and column at which each map begins.
+    """
+    sizes = [values.shape for _, values, _ in blocks]
+    downs, acrosses = (np.cumsum([0, *(size[axis] + 2 - axis for size in sizes)]).tolist() for axis in (0, 1))
+    offsets = [(down, 0) if theme.slim else (0, across) for down, across in zip(downs, acrosses, strict=True)][:-1]
+    places = list(zip(offsets, sizes, strict=True))
+    whole = tuple(max(place[axis] + size[axis] for place, size in places) for axis in (0, 1))
+    cells, hovered = np.full(whole, np.nan, dtype=np.float32), np.full(whole, "", dtype=object)
+    for ((down, across), (layers, columns)), (_, values, words) in zip(places, blocks, strict=True):
+        cells[down : down + layers, across : across + columns] = values
+        for layer in range(layers):
+            hovered[down + layer, across : across + columns] = [f"layer {layer}, {word}" for word in words]
+    figure = _signed_map(cells, limit, unit, title, theme, offsets[-1][0])
+    for ((down, across), (_, columns)), (heading, _, _) in zip(places, blocks, strict=True):
+        middle = across + (columns - 1) / 2
+        figure.add_annotation(x=middle, y=down - 0.6, text=heading, showarrow=False, yanchor="bottom")
     figure.update_traces(
         selector={"type": "heatmap"},
         customdata=hovered.tolist(),
         hovertemplate="%{customdata}: %{z:.4f}<extra></extra>",
         hoverongaps=False,
     )
-    across = sorted({each for _, each in offsets})
-    figure.update_xaxes(
-        title="head, then the feed-forward block (FF) and the whole layer (all)",
-        tickvals=[start + column for start in across for column in range(columns)],
-        ticktext=names * len(across),
-        showgrid=False,
-    )
-    down = sorted({each for each, _ in offsets})
-    step = max(1, -(-layers * 16 // (ROW * layers)))
-    figure.update_yaxes(
-        tickvals=[start + layer for start in down for layer in range(0, layers, step)],
-        ticktext=[str(layer) for _ in down for layer in range(0, layers, step)],
-        range=[len(cells) - 0.5, -1.6],
-    )
-    return even_axes(figure, theme).update_yaxes(showline=False).update_xaxes(showline=False)
+    named = {across + column: names[column] for (_, across), size in places for column in range(size[1])}
+    figure.update_xaxes(tickvals=list(named), ticktext=list(named.values()), showgrid=False)
+    step = max(1, -(-max(size[0] for size in sizes) * 16 // (ROW * max(size[0] for size in sizes))))
+    layered = {down + layer: str(layer) for (down, _), size in places for layer in range(0, size[0], step)}
+    figure.update_yaxes(tickvals=list(layered), ticktext=list(layered.values()), range=[len(cells) - 0.5, -1.6])
+    return even_axes(figure, theme).update_yaxes(showline=False).update_xaxes(showline=False), offsets
 
 
 @figure(

@@ -65,23 +65,49 @@ def compared_bars(comparison: PredictionComparison, title: str, theme: Theme) ->
     """Draw two bars per row, one for each model; beside the second stands the difference."""
     rows = drawn_rows(comparison)
     scoring: Scoring = "softmax" if comparison.unit in ("probability", "score") else "number"
-    whole = comparison.kind in ("classes", "tags")
-    figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + LEGEND + PAIR_ROW * max(len(rows), 1)))
-    words, values = [], []
-    colours = (HUES[6], theme.colours["task head"])
-    models = (("first", comparison.first), ("second", comparison.second))
-    for side, (place, model) in enumerate(models):
-        numbers = (comparison.first_numbers, comparison.second_numbers)[side][rows]
-        beside = [_beside(comparison, row, side, scoring) for row in rows]
-        name = shortened_label(escape(f"{place}: {model}"), LEGEND_NAME * theme.pixels, TEXT_SIZE)
-        lengths = np.nan_to_num(numbers)
-        add_lying_bars(figure, lengths, [escape(each) for each in beside], colours[side], name, theme)
-        words += beside
-        values.append(lengths)
-    figure.update_layout(barmode="group", legend={"traceorder": "normal"})
-    names = [comparison.names[row] for row in rows]
-    name_bars(figure, names, np.concatenate(values), words, scoring, theme, whole)
+    beside = [[_beside(comparison, row, side, scoring) for row in rows] for side in (0, 1)]
+    figure = two_model_bars(
+        (comparison.first, comparison.second),
+        [comparison.names[row] for row in rows],
+        (comparison.first_numbers[rows], comparison.second_numbers[rows]),
+        (beside[0], beside[1]),
+        title,
+        theme,
+        scoring,
+        comparison.kind in ("classes", "tags"),
+    )
     return figure.update_xaxes(title={"text": "value" if comparison.unit == "value" else AXES[comparison.kind]})
+
+
+def two_model_bars(
+    models: tuple[str, str],
+    names: list[str],
+    numbers: tuple[Float[np.ndarray, " rows"], Float[np.ndarray, " rows"]],
+    beside: tuple[list[str], list[str]],
+    title: str,
+    theme: Theme,
+    scoring: Scoring = "number",
+    whole: bool = False,
+) -> go.Figure:
+    """Draw two bars per row, one for each model, in grey and in the colour of task heads.
+
+    Args:
+        models: names of the models.
+        names: labels of the rows, from top to bottom.
+        numbers: lengths of the bars of each model; NaN for none.
+        beside: text after each bar.
+        title: title of the figure.
+        theme: theme of the figure.
+        scoring: meaning of the numbers.
+        whole: whether the axis of probabilities extends to 1.
+    """
+    figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + LEGEND + PAIR_ROW * max(len(names), 1)))
+    colours, lengths = (HUES[6], theme.colours["task head"]), [np.nan_to_num(each) for each in numbers]
+    for side, place in enumerate(("first", "second")):
+        name = shortened_label(escape(f"{place}: {models[side]}"), LEGEND_NAME * theme.pixels, TEXT_SIZE)
+        add_lying_bars(figure, lengths[side], [escape(each) for each in beside[side]], colours[side], name, theme)
+    figure.update_layout(barmode="group", legend={"traceorder": "normal"})
+    return name_bars(figure, names, np.concatenate(lengths), [*beside[0], *beside[1]], scoring, theme, whole)
 
 
 def signed_difference(change: float) -> str:

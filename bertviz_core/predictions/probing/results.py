@@ -8,6 +8,9 @@ from jaxtyping import Float, Int
 
 from bertviz_core.sentences.results import Pooling
 
+LEAST = 10
+"""Fewest compared texts of a slice with an interval: samples of fewer hardly differ from one another."""
+
 
 @dataclass(frozen=True, slots=True)
 class LabelledTexts:

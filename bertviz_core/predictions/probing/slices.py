@@ -11,7 +11,13 @@ from jaxtyping import Int
 
 from bertviz_core.errors import Named, TextError
 from bertviz_core.predictions.probing.comparison import COVERED, RESAMPLES
-from bertviz_core.predictions.probing.results import AnswerComparison, ScorePair, SlicedAnswers, TextSlice
+from bertviz_core.predictions.probing.results import (
+    LEAST,
+    AnswerComparison,
+    ScorePair,
+    SlicedAnswers,
+    TextSlice,
+)
 from bertviz_core.text import escape_controls, quoted
 
 LENGTH, WORD, COLUMN = "length", "word:", "column"
@@ -20,8 +26,6 @@ LONGEST = (5, 10, 20, 40)
 """Largest number of words of each slice by length but the last."""
 MOST_SLICES, MOST_NAMED = 20, 60
 """Maximum number of values with a slice of their own, and of characters of a word in a name."""
-LEAST = 10
-"""Fewest compared texts of a slice with an interval: samples of fewer hardly differ from one another."""
 EMPTY, OTHERS = "(empty)", "other values"
 
 

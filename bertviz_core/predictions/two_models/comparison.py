@@ -99,7 +99,7 @@ def compared_tags(first: TagPrediction, second: TagPrediction) -> PredictionComp
         first_numbers=_numbers([number for _, number in ones]),
         second_numbers=_numbers([number for _, number in others]),
         answers=(_tagged([label for label, _ in ones]), _tagged(renamed)),
-        notices=_notices(first, second, [*notices, *_unread(first.model, second.model, read)]),
+        notices=_notices(first, second, [*notices, *unread_parts(first.model, second.model, read)]),
     )
 
 
@@ -154,7 +154,7 @@ def compared_surprise(first: PseudoLikelihood, second: PseudoLikelihood) -> Pred
     ]
     both = ~np.isnan(numbers[0]) & ~np.isnan(numbers[1])
     totals = [f"{decimals(float(each[both].astype(np.float64).sum()), 3)} nats" for each in numbers]
-    notices = list(_unread(first.model, second.model, parts))
+    notices = list(unread_parts(first.model, second.model, parts))
     if any(len(part.first) != len(part.second) for part in parts):
         notices.append("Where one model has several tokens for the same characters, their surprise is added up.")
     return PredictionComparison(
@@ -256,8 +256,8 @@ def _place(answer: AnswerSpan, prediction: AnswerPrediction) -> tuple[int, int]:
     return answer.start + len(text) - len(text.lstrip()), answer.end - len(text) + len(text.rstrip())
 
 
-def _unread(first: str, second: str, parts: Sequence[SharedSpan]) -> list[str]:
-    """Notices about parts of the text that only one of the models reads."""
+def unread_parts(first: str, second: str, parts: Sequence[SharedSpan]) -> list[str]:
+    """Notices about parts of the text that only one of two models reads, whose names are given."""
     notices = []
     for model, only in ((first, [not part.second for part in parts]), (second, [not part.first for part in parts])):
         if any(only):

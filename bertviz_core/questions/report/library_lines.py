@@ -50,6 +50,10 @@ PRINTED: Mapping[str, str] = {
         "    print(effects.kind, effects.heads, effects.feed_forward, effects.layers)\n"
         "print(effects.clean)"
     ),
+    "effects-compared": (
+        "print(result.first.heads, result.second.heads)   # (layers, heads)\n"
+        "print(result.difference, result.first.clean, result.second.clean)"
+    ),
     "fitted-probes": (
         "scores = result.scores   # a row for each layer, a column for each fold\n"
         "print(scores.accuracy.mean(axis=1), scores.accuracy.std(axis=1))\n"
@@ -124,6 +128,7 @@ PRINTED: Mapping[str, str] = {
         "print(result.shares.sum(), result.reference_terms, result.cosine)"
     ),
     "word-shares": "print(result.words, result.shares)\nprint(result.clean, result.reference, result.error)",
+    "words-compared": "print(result.parts)\nprint(result.first_shares, result.second_shares, result.difference)",
     "words-change": "print(result.words, result.before, result.after, result.divergence)",
 }
 """Question -> lines that print what its view shows; other results are printed completely."""

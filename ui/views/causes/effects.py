@@ -25,6 +25,7 @@ from ui.components.cell_click import cell_click
 from ui.components.navigation import PageLink, page_links
 from ui.session import store, stored
 from ui.views.causes import controls, texts
+from ui.views.causes.compared import compared_block
 from ui.widgets.figure_block import chart, figure_block, numbers_table
 from ui.widgets.formatting import bytes_text, escape_markdown
 from ui.widgets.lists.progress import answer
@@ -79,6 +80,7 @@ def effects_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
         )
         for notice in first.notices:
             st.caption(escape_markdown(notice))
+    compared_block(opened, options, first.notices)
 
 
 def _so_far(known: Answer[EffectComparison]) -> None:

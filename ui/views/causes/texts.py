@@ -50,3 +50,8 @@ NO_ACCURACY = (
     "probe on them on the page Predictions, view Train a head, and choose **probe** as the target here."
 )
 WRITE = "Write at least two sentences above, one a line."
+COMPARED = (
+    "Each head is taken away in turn, in both models, and the same target is measured: a class by its name, a place of "
+    "the text by its characters. All maps have one colour scale. A head of one model is compared with the head of the "
+    "same layer and number in the other: for two models that were trained apart that is a mere coincidence of numbers."
+)

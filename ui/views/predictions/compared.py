@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import streamlit as st
 
-from bertviz_core.errors import BertvizError, MissingFilesError
 from bertviz_core.figures.predictions.two_models import predictions_compared_figure
 from bertviz_core.predictions.two_models.results import PredictionComparison
 from bertviz_core.questions.models.checkpoints import OTHER
@@ -14,16 +13,13 @@ from bertviz_core.questions.predictions.two_models import VIEW, compared_predict
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.tables.two_models.predictions import prediction_comparison_frame, what_changed
-from bertviz_core.text import escape_controls, shortened
 from ui.cache.shared_model import SharedModel
 from ui.views.predictions.texts import COMPARED
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
-from ui.widgets.models.second import second_name
+from ui.widgets.models.beside import beside
 
-NAMED = 80
-"""Most characters of a model's name in a heading."""
 LONG = "surprise"
 """The view whose answer may take long."""
 NO_VALUES: Mapping[str, str] = {}
@@ -39,27 +35,14 @@ def compared_block(opened: SharedModel, options: Options, view: str = "") -> Non
         options: text, pair, task and parameters of the first model's answer.
         view: what masked-LM heads are asked for: "words", "surprise" or "lens"; "" for other heads.
     """
-    other = second_name()
-    if not other:
-        return
-    values = {OTHER.key: other, **({VIEW.key: view} if view else NO_VALUES), **options.values}
-    whole = replace(options, values=values)
-    with st.container(key="predictions_beside"):
-        st.markdown(f"**Compared with {escape_markdown(shortened(escape_controls(other), NAMED))}**")
-        try:
-            made = answer(compared_predictions, opened, whole) if view == LONG else compared_predictions(opened, whole)
-        except MissingFilesError as error:
-            are = "are" if error.what == "weights" else "is"
-            st.info(
-                f"The {error.what} of {escape_markdown(repr(error.model))} {are} not on this machine, so it answers "
-                "nothing yet. Choose it as the first model to see what can be done.",
-                icon=":material/cloud_off:",
-            )
-            return
-        except BertvizError as error:
-            st.info(escape_markdown(str(error)), icon=":material/info:")
-            return
+
+    def show(other: str) -> None:
+        values = {OTHER.key: other, **({VIEW.key: view} if view else NO_VALUES), **options.values}
+        whole = replace(options, values=values)
+        made = answer(compared_predictions, opened, whole) if view == LONG else compared_predictions(opened, whole)
         _comparison(opened, whole, made)
+
+    beside("predictions_beside", show)
 
 
 def _comparison(opened: SharedModel, options: Options, made: Answer[PredictionComparison]) -> None:

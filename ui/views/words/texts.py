@@ -66,6 +66,11 @@ CLASSES_READ = (
     "beside a class is that of the whole text. Logits of all classes can rise at once; under a softmax, probability "
     "that one class gains is lost by the others."
 )
+COMPARED = (
+    "The same question is asked of both models, for the same target: a class by its name, a place of the text by its "
+    "characters. Words meet by their characters, too: a bar is for the smallest part of the text that both models cut "
+    "into whole words, with the sum of the shares of its words. The difference is the second minus the first."
+)
 NO_MASK = (
     "starts from the same text with a mask in every word's place, and the tokenizer of this model has no mask token: "
     "the view Words takes words away without one."

@@ -42,6 +42,7 @@ from bertviz_core.trace.subwords.pieces import text_pieces
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.views.words import controls, texts
+from ui.views.words.compared import compared_block
 from ui.widgets.controls import model_name
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
@@ -81,6 +82,7 @@ def words_view() -> None:
         for notice in result.notices:
             st.caption(escape_markdown(notice))
     figure_block(word_bars_figure(result), f"word bars {method} {name}", frame, texts=result.tokens)
+    compared_block(opened, options, result.notices)
 
 
 def _totals(result: WordAttributions) -> None:
