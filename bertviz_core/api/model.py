@@ -1,18 +1,17 @@
 """The public model class, with a method for each kind of analysis."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from os import PathLike, fspath
-from typing import TypeVar, overload
+from typing import overload
 
-from bertviz_core.api.arguments import Texts, answered_texts, checked, paired
+from bertviz_core.api.arguments import Texts, checked, paired
 from bertviz_core.api.drawing import FigureSource
-from bertviz_core.api.figures import ModelFigures
+from bertviz_core.api.lists import ModelOfLists
 from bertviz_core.api.own_model import Saveable, library_model, saved_copy
-from bertviz_core.api.results.answers import AnswerComparisonResult, PredictionResult
+from bertviz_core.api.results.answers import PredictionResult
 from bertviz_core.api.results.interventions import EffectsResult, WordsResult
 from bertviz_core.api.results.journey import JourneyResult
 from bertviz_core.api.results.runs import TokensResult, TraceResult
-from bertviz_core.api.results.sentences import SentencesResult
 from bertviz_core.api.results.weights import ArchitectureResult, HeadsResult, LoadReportResult, ParametersResult
 from bertviz_core.errors import TextError
 from bertviz_core.models.skeleton import TASKS, quietly
@@ -20,23 +19,16 @@ from bertviz_core.questions.interventions.attributions import share_values, word
 from bertviz_core.questions.interventions.single_text import ablation_effects
 from bertviz_core.questions.models.checkpoints import load_report_of
 from bertviz_core.questions.models.parameters import architecture, parameters
-from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, numbered
-from bertviz_core.questions.predictions.compared_answers import compared_answers, compared_options
 from bertviz_core.questions.predictions.head import fitting_head, predictions
-from bertviz_core.questions.question import Question
 from bertviz_core.questions.texts.heads import head_matrices
 from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.questions.texts.journey import journey
-from bertviz_core.questions.texts.sentences import sentence_vectors
 from bertviz_core.questions.texts.tokens import tokens as tokens_of
 from bertviz_core.text import escape_controls, quoted
 
-T = TypeVar("T")
-U = TypeVar("U")
 
-
-class Model(ModelFigures):
+class Model(ModelOfLists):
     """A BERT-family model; its weights are loaded by the first method that needs them, and then cached.
 
     `parameters`, `architecture` and `load_report` read only the config and the header of the weights. `name` is the
@@ -152,26 +144,6 @@ class Model(ModelFigures):
         number = numbered("layer", str(layer), self._opened.loaded.num_hidden_layers, self.name)
         return self._ask(head_matrices, HeadsResult, Options(task=self.task, values={"layer": str(number)}))
 
-    @checked
-    def sentences(
-        self, sentences: Sequence[str], *, pooling: str | None = None, layer: int | None = None
-    ) -> SentencesResult:
-        """Embed sentences [sentences, dimensions], with the cosine similarity of every pair.
-
-        Args:
-            sentences: texts, at least one.
-            pooling: "mean", "cls", "max", "pooler" or "lasttoken"; defaults to that of the checkpoint.
-            layer: index of the hidden states to pool, 0 for the embedding output; defaults to the last.
-
-        Raises:
-            BertvizError: the weights are not on this machine, there is no such pooling or layer, or the list is empty.
-        """
-        if not sentences:
-            raise TextError("sentences is an empty list; give at least one text.")
-        values = {} if pooling is None else {"pooling": pooling}
-        values |= {} if layer is None else {"layer": str(layer)}
-        return self._ask(sentence_vectors, SentencesResult, Options(tuple(sentences), None, self.task, values))
-
     @overload
     def predict(
         self,
@@ -236,30 +208,6 @@ class Model(ModelFigures):
             for answer, (one, other) in zip(answers, texts, strict=True)
         ]
         return results[0] if isinstance(text, str) else results
-
-    @checked
-    def compare(
-        self,
-        other: str | PathLike[str],
-        texts: Sequence[str],
-        gold: Sequence[str] | None = None,
-        pair: str | Texts | None = None,
-        task: str | None = None,
-    ) -> AnswerComparisonResult:
-        """Compare the answers of two classifiers: agreement, and with gold labels which is better, and where.
-
-        Args:
-            other: name or folder of the second model.
-            texts: texts, at least one.
-            gold: the right label of each text, "" for none.
-            pair: a second text for all, or one for each.
-            task: task of both heads; defaults to that of the model, or to those that the checkpoints were saved with.
-
-        Raises:
-            BertvizError: a head gives no single class per text, or the numbers of texts and labels differ.
-        """
-        options = compared_options(fspath(other), *answered_texts(texts, gold, pair), task or self.task)
-        return self._ask(compared_answers, AnswerComparisonResult, options)
 
     @overload
     def effects(
@@ -336,6 +284,3 @@ class Model(ModelFigures):
         named = {} if target is None else {"target": target}
         values = {"measure": measure, **named, **share_values(method, instead, tokens)}
         return self._ask(word_attributions, WordsResult, Options((text,), pair, self.task, values))
-
-    def _ask(self, question: Question[Opened, T], result: Callable[[T, FigureSource], U], options: Options) -> U:
-        return result(question(self._opened, options).result, FigureSource(self._opened, options))
