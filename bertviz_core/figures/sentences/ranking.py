@@ -15,12 +15,11 @@ from bertviz_core.text import counted, decimals, shortened
 
 ROW, ROWS = 34, 20
 """Pixels of a row, and maximum number of texts."""
-BARS = 0.6
-"""Share of the plot for the bars; lines and places are right of them."""
-NARROW_BARS = 0.55
-BESIDE = (0.0, 0.36, 1.0, 1.42)
-"""Places across the right part: left edge, start and end of a line, right edge."""
-LONGEST_QUERY = 50
+BARS, SLIM_BARS = 0.66, 0.55
+"""Share of the plot for the bars, and where the figure is slim; lines and places are right of them."""
+SCORE, RISE, COSINE = 56, 48, 46
+"""Pixels of a score after its bar, of the places gained before a line, and of a cosine after it."""
+MARGIN, LONGEST_QUERY = 8, 50
 
 
 def rise_text(rise: int) -> str:
@@ -48,17 +47,27 @@ def ranking_bars(ranking: Ranking, title: str, theme: Theme) -> go.Figure:
     hover = [f"{sentence_text(text, HOVERED)}<br>score" for text in texts]
     add_score_bars(figure, ranking.scores[order], hover, HUES[0], theme)
     names = sentence_names([int(index) + 1 for index in order], texts, theme, ROW)
-    name_rows(figure, names, plot)
-    share = NARROW_BARS if theme.slim else BARS
-    low, high = figure.layout.xaxis.range
-    figure.update_xaxes(title=escape(score_label(ranking)), domain=[0, share], range=[low, high])
-    figure.update_layout(margin={"b": 60, "r": 8})
-    _add_places(figure, ranking, theme, share)
+    room = theme.pixels - name_rows(figure, names, plot) - MARGIN
+    share = SLIM_BARS if theme.slim else BARS
+    values = ranking.scores[order]
+    low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
+    longest = (high - low or 1.0) * share * room / (share * room - SCORE)
+    figure.update_xaxes(title=escape(score_label(ranking)), domain=[0, share], range=[low, low + longest])
+    figure.update_layout(margin={"b": 60, "r": MARGIN})
+    _add_places(figure, ranking, theme, share, (1 - share) * room)
     return figure
 
 
-def _add_places(figure: go.Figure, ranking: Ranking, theme: Theme, share: float) -> None:
-    """Draw the lines from the places by the score to those by the cosine, the changes, and the cosines."""
+def _add_places(figure: go.Figure, ranking: Ranking, theme: Theme, share: float, width: float) -> None:
+    """Draw the lines from the places by the score to those by the cosine, the changes, and the cosines.
+
+    Args:
+        figure: figure with the bars.
+        ranking: the ranking.
+        theme: theme of the figure.
+        share: share of the plot for the bars.
+        width: pixels of the part right of them.
+    """
     order, ranks, rises = ranking.order[:ROWS], ranking.cosine_rank, ranking.rise
     count, ends = len(order), []
     colours = {1: theme.colours["task head"], -1: theme.colours["embeddings"], 0: theme.muted}
@@ -66,9 +75,9 @@ def _add_places(figure: go.Figure, ranking: Ranking, theme: Theme, share: float)
         rise, place = int(rises[index]), int(ranks[index])
         colour, drawn = colours[int(np.sign(rise))], place <= count
         end = place - 1 if drawn else count - 0.5
-        ends.append((end, f"{decimals(float(ranking.cosines[index]), 2)}" if drawn else "", colour))
+        ends.append((end, f"{float(ranking.cosines[index]):.2f}" if drawn else "", colour))
         figure.add_scatter(
-            x=[BESIDE[1], BESIDE[2]],
+            x=[RISE, width - COSINE],
             y=[row, end],
             xaxis="x2",
             mode="lines",
@@ -77,7 +86,7 @@ def _add_places(figure: go.Figure, ranking: Ranking, theme: Theme, share: float)
             showlegend=False,
         )
         figure.add_scatter(
-            x=[BESIDE[1]],
+            x=[RISE],
             y=[row],
             xaxis="x2",
             mode="markers+text",
@@ -90,7 +99,7 @@ def _add_places(figure: go.Figure, ranking: Ranking, theme: Theme, share: float)
             showlegend=False,
         )
     figure.add_scatter(
-        x=[BESIDE[2]] * count,
+        x=[width - COSINE] * count,
         y=[end for end, _, _ in ends],
         xaxis="x2",
         mode="markers+text",
@@ -105,9 +114,9 @@ def _add_places(figure: go.Figure, ranking: Ranking, theme: Theme, share: float)
         xaxis2={
             "domain": [share, 1],
             "anchor": "y",
-            "range": [BESIDE[0], BESIDE[3]],
+            "range": [0, width],
             "tickmode": "array",
-            "tickvals": [(BESIDE[1] + BESIDE[2]) / 2],
+            "tickvals": [(RISE + width - COSINE) / 2],
             "ticktext": ["by cosine" if theme.slim else "place by the cosine"],
             "tickfont": {"size": TEXT_SIZE, "color": theme.text},
             "showgrid": False,
