@@ -89,6 +89,9 @@ def _query_and_texts(options: Options) -> tuple[str, tuple[str, ...]]:
         raise TextError("The query is empty; write what the texts are ranked for.")
     if not options.texts:
         raise TextError("There are no texts to rank; give at least one.")
+    blank = next((place for place, text in enumerate(options.texts, start=1) if not text.strip()), 0)
+    if blank:
+        raise TextError(f"Text {blank:,} is blank; leave it out, or write what is ranked.")
     return query, tuple(map(repair_surrogates, options.texts))
 
 
