@@ -61,7 +61,7 @@ def test_page_library_code_and_figure_show_one_ranking(model: str, label: str | 
     ends = [list(trace["y"]) for trace in traces if trace.get("mode") == "lines"]
     assert ends == [[row, expected.data.cosine_rank[index] - 1] for row, index in enumerate(order)]
     assert any(moved_words(expected.data) in said(each.value) for each in at.markdown)
-    values = printed(at)
+    values = printed(at.code[-1].value)
     np.testing.assert_array_equal(values[0], order)
     np.testing.assert_allclose(values[1], expected.scores, atol=1e-6)
 
