@@ -20,7 +20,7 @@ from bertviz_core.predictions.scoring.results import Ranking
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.labels import NAMES, named
 from tests.pages.opened import opened, said
-from tests.pages.snippets import chart, printed
+from tests.pages.snippets import Printed, chart, check_view, close, printed
 from ui.widgets.lists import progress
 
 QUERY = "the river bank"
@@ -64,6 +64,15 @@ def test_page_library_code_and_figure_show_one_ranking(model: str, label: str | 
     values = printed(at.code[-1].value)
     np.testing.assert_array_equal(values[0], order)
     np.testing.assert_allclose(values[1], expected.scores, atol=1e-6)
+
+
+def test_the_code_of_the_view_gives_its_numbers() -> None:
+    def ranking(at: AppTest, values: Printed) -> None:
+        frame = at.dataframe[-1].value
+        assert [each + 1 for each in values[0]] == frame["number"].tolist()
+        close(values[1][values[0]], frame["score"])
+
+    check_view("sentences", "nli", {"sentences_ranking": ranking}, view="Rank")
 
 
 def test_the_open_text_has_links_to_words_and_pairs() -> None:

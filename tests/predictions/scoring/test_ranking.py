@@ -35,7 +35,8 @@ def scored(folder: Path, label: str = "") -> PairScores:
 
 def cross_encoder(folder: Path) -> CrossEncoder:
     """sentence-transformers' own, which reads more positions of RoBERTa than it has unless its length is given."""
-    return CrossEncoder(str(folder), device="cpu", max_length=opened_head(folder, CLASS)[1].limit.tokens)
+    own: CrossEncoder = CrossEncoder(str(folder), device="cpu", max_length=opened_head(folder, CLASS)[1].limit.tokens)
+    return own
 
 
 def changed(folder: Path, **values: Any) -> Path:

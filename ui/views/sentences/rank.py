@@ -74,8 +74,13 @@ def rank_view(asked: SentenceQuery) -> None:
         st.caption(f"The first {ROWS} of {len(frame):,} texts are drawn; the table has all.")
     for notice in made.notices:
         st.caption(escape_markdown(notice))
-    height = "auto" if len(frame) <= FEW else HEIGHT
-    numbers_table(frame, "The texts by descending score", height, key=TABLE, on_row=_take_row)
+    numbers_table(
+        frame,
+        "The texts by descending score",
+        "auto" if len(frame) <= FEW else HEIGHT,
+        key=TABLE,
+        on_row=_take_row,
+    )
     _opened_text(ranking)
     explained(KEY, EXPLANATION, library_lines(ranked, opened, options))
 
