@@ -7,6 +7,7 @@ from ui.views.sentences.controls import VIEWS
 from ui.views.sentences.input import sentence_input, vector_options
 from ui.views.sentences.map import map_view
 from ui.views.sentences.poolings import pooling_view
+from ui.views.sentences.rank import rank_view
 from ui.views.sentences.similarity import SentenceQuery, query_view, similarity_view
 from ui.views.sentences.token_pairs import pair_view
 from ui.views.sentences.two_models.lists import two_models_view
@@ -22,6 +23,7 @@ views = {
     "Poolings": pooling_view,
     "Token contributions": pair_view,
     "Query": query_view,
+    "Rank": rank_view,
     "Map": map_view,
     "Vectors": vectors_view,
 }

@@ -5,14 +5,13 @@ from os import PathLike, fspath
 from typing import overload
 
 from bertviz_core.api.arguments import Texts, checked, paired
-from bertviz_core.api.comparisons import ModelComparisons
 from bertviz_core.api.drawing import FigureSource
+from bertviz_core.api.lists import ModelOfLists
 from bertviz_core.api.own_model import Saveable, library_model, saved_copy
 from bertviz_core.api.results.answers import PredictionResult
 from bertviz_core.api.results.interventions import EffectsResult, WordsResult
 from bertviz_core.api.results.journey import JourneyResult
 from bertviz_core.api.results.runs import TokensResult, TraceResult
-from bertviz_core.api.results.sentences import SentencesResult
 from bertviz_core.api.results.weights import ArchitectureResult, HeadsResult, LoadReportResult, ParametersResult
 from bertviz_core.errors import TextError
 from bertviz_core.models.skeleton import TASKS, quietly
@@ -25,12 +24,11 @@ from bertviz_core.questions.predictions.head import fitting_head, predictions
 from bertviz_core.questions.texts.heads import head_matrices
 from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.questions.texts.journey import journey
-from bertviz_core.questions.texts.sentences import sentence_vectors
 from bertviz_core.questions.texts.tokens import tokens as tokens_of
 from bertviz_core.text import escape_controls, quoted
 
 
-class Model(ModelComparisons):
+class Model(ModelOfLists):
     """A BERT-family model; its weights are loaded by the first method that needs them, and then cached.
 
     `parameters`, `architecture` and `load_report` read only the config and the header of the weights. `name` is the
@@ -145,26 +143,6 @@ class Model(ModelComparisons):
         """
         number = numbered("layer", str(layer), self._opened.loaded.num_hidden_layers, self.name)
         return self._ask(head_matrices, HeadsResult, Options(task=self.task, values={"layer": str(number)}))
-
-    @checked
-    def sentences(
-        self, sentences: Sequence[str], *, pooling: str | None = None, layer: int | None = None
-    ) -> SentencesResult:
-        """Embed sentences [sentences, dimensions], with the cosine similarity of every pair.
-
-        Args:
-            sentences: texts, at least one.
-            pooling: "mean", "cls", "max", "pooler" or "lasttoken"; defaults to that of the checkpoint.
-            layer: index of the hidden states to pool, 0 for the embedding output; defaults to the last.
-
-        Raises:
-            BertvizError: the weights are not on this machine, there is no such pooling or layer, or the list is empty.
-        """
-        if not sentences:
-            raise TextError("sentences is an empty list; give at least one text.")
-        values = {} if pooling is None else {"pooling": pooling}
-        values |= {} if layer is None else {"layer": str(layer)}
-        return self._ask(sentence_vectors, SentencesResult, Options(tuple(sentences), None, self.task, values))
 
     @overload
     def predict(

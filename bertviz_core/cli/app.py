@@ -24,6 +24,7 @@ COMMANDS = {
     "compare": "checkpoints",
     "training": "training",
     "predict": "predictions.predict",
+    "rank": "predictions.rank",
     "causes": "predictions.interventions",
     "words": "predictions.attributions",
     "word-pairs": "predictions.attributions",

@@ -45,6 +45,7 @@ PAGE_TEXTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("blocks", "map", "pooling-maps", "poolings", "query", "sentences", "vectors"), SENTENCES),
     **dict.fromkeys(("layer-similarity", "text-cosines"), SENTENCES),
     **dict.fromkeys(("sentences-compared", "pair-cosines"), SENTENCES),
+    "ranking": SENTENCES,
     "gold-cosines": tuple(
         cell for place, text in enumerate(SENTENCES) for cell in (text, SENTENCES[place - 1], str(place))
     ),
@@ -97,7 +98,7 @@ OTHER = dict.fromkeys(
 )
 NEEDED = {
     **OTHER,
-    "query": ("query_sentence", "What is attention?"),
+    **dict.fromkeys(("query", "ranking"), ("query_sentence", "What is attention?")),
     "word": ("word", WORD),
     "removal": ("count", "2"),
     "corpus-probe": ("probe_labels", "topic"),
@@ -119,6 +120,7 @@ LABEL_HEADS = {
     "classes": "classes",
     "classes-change": "classes",
     "next-sentence": "pretraining",
+    "ranking": "classes",
     "scores-compared": "classes",
     "slices-compared": "classes",
     "tags": "tags",

@@ -19,7 +19,7 @@ from bertviz_core.models.sources import folder_source, resolve
 from bertviz_core.predictions.loading import load_head
 from bertviz_core.predictions.logit_lens import logit_lens
 from bertviz_core.predictions.masked_lm import predicted_words, word_shift
-from bertviz_core.predictions.surprise import pseudo_likelihood
+from bertviz_core.predictions.scoring.surprise import pseudo_likelihood
 from bertviz_core.predictions.terms import term_weights
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.plan import recommended

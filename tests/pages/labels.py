@@ -70,6 +70,16 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
         (TEXT,),
         {"view": "Next sentence", "pair": CONTEXT},
     ),
+    "ranking --set 'query_sentence=the pet' --set label=neutral": (
+        "classes",
+        (TEXT, EDITED, CONTEXT),
+        {
+            "view": "Rank",
+            "sentences": "\n".join((TEXT, EDITED, CONTEXT)),
+            "query_sentence": "the pet",
+            "label": "neutral",
+        },
+    ),
     "accuracy --set count=2": (
         "classes",
         LABELLED,

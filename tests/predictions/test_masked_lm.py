@@ -1,6 +1,6 @@
 """Words at masks and elsewhere against transformers' fill-mask pipeline and simple loops; refusals with one message.
 
-Covers `bertviz_core/predictions/logit_lens.py`, `bertviz_core/predictions/surprise.py`,
+Covers `bertviz_core/predictions/logit_lens.py`, `bertviz_core/predictions/scoring/surprise.py`,
 `bertviz_core/predictions/terms.py`, `bertviz_core/trace/subwords/words_in_context.py`.
 """
 
@@ -24,7 +24,7 @@ from bertviz_core.predictions.masked_lm import (
     word_shift,
     words_of,
 )
-from bertviz_core.predictions.surprise import pseudo_likelihood
+from bertviz_core.predictions.scoring.surprise import pseudo_likelihood
 from bertviz_core.predictions.terms import term_ledger, term_weights
 from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize

@@ -110,6 +110,7 @@ CASES: Mapping[str, Asked] = {
     "probe": Asked(texts=TYPED, values={"pooling": "max"}),
     "probe-answer": Asked(values={"target": "probe:probe.zip"}),
     "query": Asked(texts=LISTED, values={"query_sentence": "a pet"}),
+    "ranking": Asked("classes", LISTED, values={"query_sentence": "a pet", "label": "neutral", "beside": "own"}),
     "removal": OF_COSINE._replace(values={"target": "cosine", "count": "2", "removed_for": "its mean"}),
     "gold-cosines": Asked(texts=GOLD, values={"other": ROUNDED}),
     "sentences-compared": Asked(texts=(*LISTED, "a bank"), values={"other": ROUNDED}),

@@ -14,7 +14,7 @@ from bertviz_core.questions.interventions import journey_change, many_texts, tar
 from bertviz_core.questions.interventions import single_text as interventions
 from bertviz_core.questions.models import architecture, checkpoints, layer_similarity, parameters, training
 from bertviz_core.questions.parameters import Param, flag
-from bertviz_core.questions.predictions import followed_states, labelled_texts, labels, masked_lm
+from bertviz_core.questions.predictions import followed_states, labelled_texts, labels, masked_lm, ranking
 from bertviz_core.questions.tables.compared_answers import LISTED
 from bertviz_core.questions.texts import attention, heads, hidden_states, journey, sentences, tokens
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
@@ -156,6 +156,8 @@ ROWS: tuple[AddressName, ...] = (
         _words("gold_from", "where the pairs come from", "my own list", "file"),
     ),
     *_on("sentences", FIRST_SENTENCE, SECOND_SENTENCE, linked="placed"),
+    *_on("sentences", ranking.LABEL, ranking.BESIDE),
+    *_on("sentences", _whole("ranked_text", "the open ranked text by its place, from 1"), linked="placed"),
     *_on(
         "sentences",
         _words("sentence_column", "the column of a file with the sentences"),

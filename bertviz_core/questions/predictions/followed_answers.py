@@ -13,7 +13,7 @@ from bertviz_core.predictions.masked_lm import mask_id
 from bertviz_core.predictions.probing.results import TextPredictions
 from bertviz_core.predictions.probing.scores import gold_scores
 from bertviz_core.predictions.probing.table import text_predictions
-from bertviz_core.predictions.surprise import pseudo_likelihood
+from bertviz_core.predictions.scoring.surprise import pseudo_likelihood
 from bertviz_core.questions.byte_cache import retained_nbytes
 from bertviz_core.questions.models.training import TrainingSubject
 from bertviz_core.questions.opened import OpenedModel

@@ -21,7 +21,7 @@ from bertviz_core.predictions.results import (
     TermWeights,
     WordPrediction,
 )
-from bertviz_core.predictions.surprise import pseudo_likelihood
+from bertviz_core.predictions.scoring.surprise import pseudo_likelihood
 from bertviz_core.predictions.tags import entities, tag_predictions
 from bertviz_core.predictions.terms import term_ledger, term_weights
 from bertviz_core.questions.opened import Opened

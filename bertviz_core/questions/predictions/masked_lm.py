@@ -25,7 +25,7 @@ from bertviz_core.predictions.results import (
     WordPrediction,
     WordShift,
 )
-from bertviz_core.predictions.surprise import pseudo_likelihood
+from bertviz_core.predictions.scoring.surprise import pseudo_likelihood
 from bertviz_core.predictions.terms import term_ledger as ledger_of
 from bertviz_core.predictions.terms import term_weights as weights_of
 from bertviz_core.questions.opened import Opened

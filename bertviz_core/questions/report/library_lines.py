@@ -85,6 +85,10 @@ PRINTED: Mapping[str, str] = {
         "print(result.first_numbers, result.second_numbers, result.difference)"
     ),
     "probe-answer": "print(result.labels, result.probabilities)",
+    "ranking": (
+        "print(result.order)   # the places in the list, from 0, by descending score\n"
+        "print(result.scores, result.cosines, result.rise)   # in the order of the list"
+    ),
     "removal": (
         "for curve in result.curves:\n"
         "    print(curve.order, curve.values.mean(axis=0))\n"

@@ -17,6 +17,7 @@ from bertviz_core.predictions.results import (
     TermWeights,
     WordPrediction,
 )
+from bertviz_core.predictions.scoring.results import Ranking
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
 from bertviz_core.text import escape_controls
@@ -283,3 +284,61 @@ def _(result: ClassPrediction, answer: Answer[Any]) -> Rows:
 def _class_frame(shown: dict[str, Any]) -> pd.DataFrame:
     columns = {name: shown[name] for name in ("logits", "probabilities") if shown[name] is not None}
     return pd.DataFrame(columns, index=pd.Index(shown["labels"], name="label"), dtype=np.float32)
+
+
+def ranking_json(ranking: Ranking) -> dict[str, Any]:
+    """The JSON object of the `rank` command: the texts by descending score; `row` is the place in the list, from 0."""
+    rank, cosine_rank = ranking.rank, ranking.cosine_rank
+    return {
+        "model": ranking.model,
+        "sentence_model": ranking.sentence_model,
+        "query": ranking.query,
+        "label": ranking.label or None,
+        "score_name": ranking.score_name,
+        "scores": [
+            {
+                "row": index,
+                "text": ranking.texts[index],
+                "score": ranking.scores[index],
+                "logit": ranking.logits[index],
+                "rank": rank[index],
+                "cosine": ranking.cosines[index],
+                "cosine_rank": cosine_rank[index],
+            }
+            for index in ranking.order.tolist()
+        ],
+    }
+
+
+def ranking_frame(ranking: Ranking) -> pd.DataFrame:
+    """One row per text by descending score; `number` is the place in the list, from 1, `rise` the places gained."""
+    order = ranking.order
+    return pd.DataFrame(
+        {
+            "rank": ranking.rank[order],
+            "score": ranking.scores[order],
+            "logit": ranking.logits[order],
+            "by cosine": ranking.cosine_rank[order],
+            "rise": ranking.rise[order],
+            "cosine": ranking.cosines[order],
+            "number": order + 1,
+            "text": [ranking.texts[index] for index in order.tolist()],
+        }
+    )
+
+
+def ranking_lines(ranking: Ranking) -> list[str]:
+    """The query, what the score is, and a table of the texts by descending score."""
+    of = f"probability of {printable_token(ranking.label)}" if ranking.label else f"score: {ranking.score_name}"
+    rows = [
+        (
+            f"{row['rank']:,}",
+            number_cell(row["score"]),
+            f"{row['cosine_rank']:,}",
+            number_cell(row["cosine"]),
+            printable_token(row["text"]),
+        )
+        for row in ranking_json(ranking)["scores"]
+    ]
+    first = f"{ranking.model}: texts for {printable_token(ranking.query)!r}, {of}; cosines of {ranking.sentence_model}"
+    return [first, "", *aligned([("rank", "score", "by cosine", "cosine", "text"), *rows], "rrrrl")]

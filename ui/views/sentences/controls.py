@@ -35,7 +35,7 @@ NARROW, BOX = 190, 480
 """Pixels of a widget, of the panel of the sentences, and of the second model."""
 AS_LIST = "as the list"
 MEASURE_WORDS = {"cosine": "cosine", "dot": "dot product", "euclidean": "Euclidean"}
-VIEWS = ("Similarity", "Two models", "Poolings", "Token contributions", "Query", "Map", "Vectors")
+VIEWS = ("Similarity", "Two models", "Poolings", "Token contributions", "Query", "Rank", "Map", "Vectors")
 
 
 def source_choice() -> str:

@@ -1,5 +1,6 @@
 """The source of the sentences: typed, pasted, a worked example, or a column of a file."""
 
+import dataclasses
 from dataclasses import dataclass
 
 import streamlit as st
@@ -75,6 +76,8 @@ LONG_LIST = 2_000
 """bfloat16 is offered for longer lists."""
 FOLDED = ("Token contributions", "Query", "Two models")
 """Views whose own widgets fill the row, so that pooling and layer are in the popover."""
+READ_TOGETHER = "The head reads the query together with each text."
+"""Description of the view Rank, in which the model computes no vectors."""
 MEASURED = ("Similarity", "Query")
 """Views that depend on the measure."""
 
@@ -116,6 +119,9 @@ def vector_options(view: str, name: str, count: int) -> VectorOptions:
     pooling, layer, measure, prompt, order, fast = own.pooling, None, MEASURES[0], own.prompt, False, False
     prompts = cache.prompts(own)
     long_list = count > LONG_LIST and fast_bfloat16(model.device)
+    if view == "Rank":
+        read_together = dataclasses.replace(own, reason=READ_TOGETHER, notices=())
+        return VectorOptions(read_together, measure, order, "float32", model.device)
     if view == "Poolings":
         return VectorOptions(own, measure, order, "float32", model.device)
     row = st.container(horizontal=True, vertical_alignment="bottom", width="stretch")

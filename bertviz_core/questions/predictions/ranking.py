@@ -1,0 +1,142 @@
+"""The question how a cross-encoder or an NLI head orders a list of texts for a query."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bertviz_core.errors import Named, TextError, UnsupportedModelError
+from bertviz_core.hidden_states.geometry import unit
+from bertviz_core.predictions.loading import HeadModel, stored_tasks
+from bertviz_core.predictions.scoring.ranking import TASK, pair_scores, ranking_class
+from bertviz_core.predictions.scoring.results import Ranking
+from bertviz_core.questions.byte_cache import retained_nbytes
+from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.parameters import Options, Param
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question
+from bertviz_core.questions.texts.sentences import QUERY, encoded_by, own_plan
+from bertviz_core.settings import DEFAULT_MODEL
+from bertviz_core.text import counted, quoted, repair_surrogates
+
+LABEL = Param("label", "text", "the class whose probability orders the texts, entailment by default")
+OWN_ENCODER = "own"
+"""Value that selects the model's own encoder for the cosines."""
+BESIDE = Param("beside", "text", "sentence model of the cosines, the bundled one by default; own for the model's own")
+
+
+def ranking_options(query: str, texts: Sequence[str], label: str, beside: str, task: str | None = None) -> Options:
+    """Options for a ranking.
+
+    Args:
+        query: the query.
+        texts: the texts.
+        label: the class that ranks; "" for the default.
+        beside: the sentence model of the cosines; "" for the default.
+        task: task of the head; None for that of the checkpoint.
+    """
+    values = {QUERY.key: query, LABEL.key: label, BESIDE.key: beside}
+    return Options(tuple(texts), task=task, values={key: value for key, value in values.items() if value})
+
+
+def ranking_head(opened: Opened, task: str | None = None) -> HeadModel:
+    """The head that ranks.
+
+    Raises:
+        UnsupportedModelError: the checkpoint has no head for sequence classification, or another task is requested.
+        CheckpointError: the head cannot be loaded.
+    """
+    stored: tuple[str, ...] = ()
+    if task is None:
+        try:
+            stored = stored_tasks(opened.source)
+        except UnsupportedModelError:
+            stored = ()
+    if TASK not in (stored if task is None else (task,)):
+        others = " or ".join(stored) if task is None else task
+        what = f"a head for {others}" if others else "no such head"
+        raise UnsupportedModelError(
+            f"Texts are ranked by a head for {TASK} that reads query and text together, and {quoted(opened.name)} has "
+            f"{what}; choose a cross-encoder or a model for natural language inference."
+        )
+    return opened.head(TASK)
+
+
+def sentence_model(opened: Opened, options: Options) -> Opened:
+    """The model of the cosines.
+
+    Raises:
+        BertvizError: there is no model of this name, or it may not be opened here.
+    """
+    name = options.get(BESIDE.key) or default_beside(opened)
+    return opened if name == OWN_ENCODER else opened.other(name)
+
+
+def default_beside(opened: Opened) -> str:
+    """The bundled sentence model, or the model's own encoder where that may not be opened."""
+    allowed = opened.settings.allowed_models
+    return OWN_ENCODER if allowed and DEFAULT_MODEL not in allowed else DEFAULT_MODEL
+
+
+def _query_and_texts(options: Options) -> tuple[str, tuple[str, ...]]:
+    """The query and the texts.
+
+    Raises:
+        TextError: one of them is missing, or there is a second text.
+    """
+    query = repair_surrogates(options.get(QUERY.key)).strip()
+    if options.pair is not None:
+        raise TextError("The second text of each pair is a text of the list; leave out ", Named("pair"), ".")
+    if not query:
+        raise TextError("The query is empty; write what the texts are ranked for.")
+    if not options.texts:
+        raise TextError("There are no texts to rank; give at least one.")
+    blank = next((place for place, text in enumerate(options.texts, start=1) if not text.strip()), 0)
+    if blank:
+        raise TextError(f"Text {blank:,} is blank; leave it out, or write what is ranked.")
+    return query, tuple(map(repair_surrogates, options.texts))
+
+
+def _cost(opened: Opened, options: Options) -> AnswerCost:
+    _, texts = _query_and_texts(options)
+    ranking_class(ranking_head(opened, options.task), options.get(LABEL.key))
+    _ = sentence_model(opened, options).loaded  # load before the work begins
+    return AnswerCost(2 * len(texts) + 1, nbytes=retained_nbytes(texts))
+
+
+@long_question(_cost, figures=("ranking",), params=(QUERY, LABEL, BESIDE), noun="texts")
+def ranked(opened: Opened, options: Options, job: AnswerJob[Answer[Ranking]]) -> Answer[Ranking]:
+    """Texts in the order of a cross-encoder or an NLI head for a query, beside the order by a sentence model."""
+    query, texts = _query_and_texts(options)
+    head, beside = ranking_head(opened, options.task), sentence_model(opened, options)
+    total = 2 * len(texts) + 1
+    scored = pair_scores(
+        head,
+        opened.tokenizer,
+        opened.source,
+        opened.settings,
+        query,
+        texts,
+        options.get(LABEL.key),
+        after(job, 0, total),
+    )
+    vectors = encoded_by(beside, own_plan(beside), (query, *texts), progress=after(job, len(texts), total)).result
+    directions = unit(vectors.vectors)
+    cosines = np.clip(directions[1:] @ directions[0], -1, 1).astype(np.float32)
+    cosines.setflags(write=False)
+    notices = [*scored.notices, *(f"{beside.source.name}: {each}" for each in vectors.notices)]
+    if scored.truncated:
+        notices.insert(0, f"{counted(scored.truncated, 'text')} cut to the length that the model reads.")
+    result = Ranking(
+        model=head.name,
+        sentence_model=beside.source.name,
+        query=query,
+        texts=texts,
+        label=scored.label,
+        score_name=scored.score_name,
+        logits=scored.logits,
+        scores=scored.scores,
+        cosines=cosines,
+        truncated=scored.truncated,
+        notices=tuple(dict.fromkeys(notices)),
+    )
+    models = dict.fromkeys((each.source.name, each.source.revision) for each in (opened, beside))
+    return Answer(result, tuple(models), (query, *texts), result.notices, {"ranking": result})
