@@ -139,4 +139,4 @@ def ranked(opened: Opened, options: Options, job: AnswerJob[Answer[Ranking]]) ->
         notices=tuple(dict.fromkeys(notices)),
     )
     models = dict.fromkeys((each.source.name, each.source.revision) for each in (opened, beside))
-    return Answer(result, tuple(models), (query, *texts), result.notices, {"ranking": result})
+    return Answer(result, tuple(models), tuple(texts), result.notices, {"ranking": result})
