@@ -27,6 +27,7 @@ from bertviz_core.questions.models.training import OpenedTraining, training_move
 from bertviz_core.questions.opened import OpenedFolder, OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.head import predictions
+from bertviz_core.questions.predictions.ranking import ranked, ranking_options
 from bertviz_core.questions.tables.checkpoints import compare_json
 from bertviz_core.questions.tables.interventions import pairs_json
 from bertviz_core.questions.tables.lines import json_object
@@ -141,6 +142,13 @@ FACES: Mapping[str, tuple[Face, ...]] = {
             (MODEL, TEXT, PAIR, "--pooling", "cls", "--layer", "2"),
             lambda: model().sentences([TEXT, PAIR], pooling="cls", layer=2),
             of_model(sentence_vectors, TEXT, PAIR, pooling="cls", layer="2"),
+        ),
+    ),
+    "rank": (
+        Face(
+            (CLASSIFIER, TEXT, PAIR, PET, "--label", "neutral"),
+            lambda: open_model(CLASSIFIER).rank(TEXT, [PAIR, PET], label="neutral"),
+            lambda opened: ranked(opened, ranking_options(TEXT, [PAIR, PET], "neutral", "", None)).result,
         ),
     ),
     "causes": (

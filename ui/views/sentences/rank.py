@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.figures.sentences.ranking import ROWS, moved_words, ranking_figure
 from bertviz_core.predictions.classes import output_names
 from bertviz_core.predictions.loading import HeadModel
@@ -49,7 +50,11 @@ EXPLANATION = (
 def rank_view(asked: SentenceQuery) -> None:
     """The texts by descending score, what moved, and links for one of them."""
     opened = cache.SentenceModel(asked.model)
-    head = ranking_head(opened)
+    try:
+        head = ranking_head(opened)
+    except UnsupportedModelError as error:
+        st.info(escape_markdown(str(error)), icon=":material/info:")
+        return
     with asked.row:
         query = controls.query_input()
         label = _label_select(head)
