@@ -15,7 +15,7 @@ from bertviz_core.text import counted, decimals, shortened
 
 ROW, ROWS = 34, 20
 """Pixels of a row, and maximum number of texts."""
-BARS, SLIM_BARS = 0.66, 0.55
+BARS, SLIM_BARS = 0.66, 0.42
 """Share of the plot for the bars, and where the figure is slim; lines and places are right of them."""
 SCORE, RISE, COSINE = 56, 48, 46
 """Pixels of a score after its bar, of the places gained before a line, and of a cosine after it."""
@@ -75,7 +75,7 @@ def _add_places(figure: go.Figure, ranking: Ranking, theme: Theme, share: float,
         rise, place = int(rises[index]), int(ranks[index])
         colour, drawn = colours[int(np.sign(rise))], place <= count
         end = place - 1 if drawn else count - 0.5
-        ends.append((end, f"{float(ranking.cosines[index]):.2f}" if drawn else "", colour))
+        ends.append((end, f"{float(ranking.cosines[index]):.2f}".replace("-", "−") if drawn else "", colour))
         figure.add_scatter(
             x=[RISE, width - COSINE],
             y=[row, end],
