@@ -1,5 +1,9 @@
-"""Run every benchmark and print one table: the work, our median, the alternative's median, the budget."""
+"""Run every benchmark and print one table: the work, our median, the alternative's median, the budget.
 
+With names (`python -m benchmarks pages.journey`) only those run, and the document stays as it is.
+"""
+
+import argparse
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -29,10 +33,17 @@ MEASUREMENTS: Sequence[Callable[[], list[Row]]] = (
 
 def main() -> None:
     """Print the table; exit code 1 if a budget is missed."""
+    measures = {measure.__module__.removeprefix("benchmarks."): measure for measure in MEASUREMENTS}
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(measures))
+    names = parser.parse_args().names
+    if unknown := [name for name in names if name not in measures]:
+        parser.error(f"no benchmark {unknown[0]!r}; choose from {', '.join(measures)}")
     print(report.machine())
-    rows = [row for measure in MEASUREMENTS for row in _measured(measure)]
+    rows = [row for name in names or measures for row in _measured(measures[name])]
     print(table(rows))
-    report.write("bench", rows)
+    if not names:
+        report.write("bench", rows)
     sys.exit(0 if all(row.met for row in rows) else 1)
 
 
