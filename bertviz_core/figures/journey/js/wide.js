@@ -143,6 +143,12 @@ function drawFirst(view, svg, column) {
   svg.append(button(group, "Open the embeddings", () => view.open("embeddings"), false));
 }
 
+// All lanes as one.
+function wholeLane({ lanes }) {
+  const { y } = lanes[0], h = lanes.at(-1).y + lanes.at(-1).h - y;
+  return { y, h, mid: y + h / 2 };
+}
+
 function drawLayer(view, svg, column, number) {
   const { header, plan, path, look } = view, group = el("g", {});
   const shading = shadingOf(view), lanes = plan.lanes.length, seq = header.labels.length, { kind, at: changed } = changedPlace(view);
@@ -155,12 +161,14 @@ function drawLayer(view, svg, column, number) {
     group.style.cursor = "pointer";
     tipped(group, (event) => laneWords(view, partAt(group, event, lanes, "y"), number));
   } else {
-    plan.lanes.forEach((lane, at) => {
-      const height = Math.min(lane.h - (lane.h > 20 ? 6 : 2), 34), rgb = rgbOf(at), chosen = at === path.token;
+    const whole = shading?.effects; // the change without a layer is one number for the whole text
+    (whole ? [wholeLane(plan)] : plan.lanes).forEach((lane, row) => {
+      const at = whole ? path.token : row, room = lane.h - (lane.h > 20 ? 6 : 2), height = whole ? room : Math.min(room, 34);
+      const rgb = rgbOf(at), chosen = !whole && at === path.token;
       const cell = el("g", { class: "cell", "data-layer": number, "data-token": at },
         el("rect", { x: column.x, y: lane.mid - height / 2, width: Math.max(column.w, 1), height, rx: Math.min(4, column.w / 4), fill: css(rgb),
           stroke: chosen ? view.accent : look.neutral, "stroke-width": chosen ? 1.5 : 0.75 }));
-      if (shading && column.w >= 46 && lane.h >= 18 && seq <= FEW && (!shading.effects || chosen)) {
+      if (shading && column.w >= 46 && lane.h >= 18 && seq <= FEW) {
         cell.append(label(view, shading.words(number * seq + at), column.x + column.w / 2, lane.mid + 5, { anchor: "middle", fill: inkOn(rgb), className: "label number" }));
       }
       cell.style.cursor = "pointer";
