@@ -1,6 +1,6 @@
 """Settings from environment variables.
 
-`python -m bertviz_core.settings` prints the table of the README ("Configuration").
+`python -m bertviz_core.settings` prints the table of docs/configuration.md.
 """
 
 import os
@@ -47,9 +47,9 @@ class Setting:
     """The default value, or a function that returns it."""
     kind: Kind
     help: str
-    """Its description in the README."""
+    """Its description in the table."""
     shown: str = ""
-    """The default in the README; empty to derive it from the value."""
+    """The default in the table; empty to derive it from the value."""
     name: str = ""
     """The variable; empty for INSIDE_BERT_ and the name of the field."""
 
@@ -73,7 +73,7 @@ class Setting:
         return self.default() if callable(self.default) else self.default
 
     def line(self, name: str) -> str:
-        """Its row in the table of the README."""
+        """Its row in the table of docs/configuration.md."""
         shown = self.shown or f"`{int(self.default) if isinstance(self.default, bool) else self.default}`"
         if name.endswith("_BYTES"):
             unit, word = (GIB, "GiB") if self.default >= GIB else (MIB, "MiB")
@@ -183,7 +183,7 @@ class Settings:
     corpora_dir: Path = setting(
         Path("corpora"),
         FOLDER,
-        "folder whose subfolders are offered as corpora ([docs/corpus.md](docs/corpus.md)); read only",
+        "folder whose subfolders are offered as corpora ([corpus.md](corpus.md)); read only",
         shown="`corpora` (image: `/corpora`)",
     )
     allow_hub: bool = setting(True, SWITCH, "whether the Hub may be asked", shown="`1` (image: `0`)")
@@ -194,7 +194,7 @@ class Settings:
         "auto",
         DEVICES,
         "where models run: `auto` (a GPU where PyTorch finds one, else the CPU), `cpu`, `cuda`, `cuda:1` for the "
-        "second GPU, `mps`; each page that runs a model names it ([docs/deployment.md](docs/deployment.md#gpu))",
+        "second GPU, `mps`; each page that runs a model names it ([deployment.md](deployment.md#gpu))",
     )
     max_model_bytes: int = setting(8 * GIB, COUNT, "bytes that the weights of one model may take in memory")
     max_tokens: int = setting(
@@ -226,13 +226,13 @@ class Settings:
         False,
         SWITCH,
         "whether only those who sign in get in; without a complete sign-in the server then does not start "
-        "([docs/deployment.md](docs/deployment.md))",
+        "([deployment.md](deployment.md))",
     )
     allowed_hosts: tuple[str, ...] = setting(
         (),
         HOSTS,
         "names under which the dashboard may be asked, without a port, `*.example.org` for all below; localhost "
-        "always may ([docs/deployment.md](docs/deployment.md#names-origins-and-frames))",
+        "always may ([deployment.md](deployment.md#names-origins-and-frames))",
         shown="empty: any",
     )
     allowed_origins: tuple[str, ...] = setting(
@@ -251,7 +251,7 @@ class Settings:
     lessons_dir: Path | None = setting(
         None,
         FOLDER,
-        "folder with lessons of your own, `*.yaml`, beside the shipped ones ([docs/lessons.md](docs/lessons.md))",
+        "folder with lessons of your own, `*.yaml`, beside the shipped ones ([lessons.md](lessons.md))",
         shown="none",
     )
     max_sentences: int = setting(50_000, COUNT, "sentences that a list may have")
@@ -311,7 +311,7 @@ class Settings:
 
     @classmethod
     def from_environment(cls, any_folder: bool = False) -> "Settings":
-        """Settings from the variables INSIDE_BERT_... (README, "Configuration") and HF_ENDPOINT.
+        """Settings from the variables INSIDE_BERT_... (docs/configuration.md) and HF_ENDPOINT.
 
         Raises:
             BertvizError: a variable is invalid.
@@ -328,7 +328,7 @@ ROWS = {name: (row.name or f"INSIDE_BERT_{name.upper()}", row) for name, row in 
 
 
 def table() -> str:
-    """The table of settings in the README."""
+    """The table of settings in docs/configuration.md."""
     lines = (row.line(variable) for variable, row in ROWS.values())
     return "\n".join(("| variable | default | meaning |", "| --- | --- | --- |", *lines))
 

@@ -7,7 +7,7 @@ import pytest
 from bertviz_core.errors import BertvizError
 from bertviz_core.settings import ROWS, Settings, table
 
-README = Path(__file__).parents[1] / "README.md"
+DOCUMENT = Path(__file__).parents[1] / "docs" / "configuration.md"
 FIELD_VALUES = {
     "INSIDE_BERT_ALLOWED_MODELS": ("allowed_models", "one, two", ("one", "two")),
     "INSIDE_BERT_MAX_QUEUED_RUNS": ("max_queued_runs", "7", 7),
@@ -26,8 +26,8 @@ def test_a_setting_is_what_its_variable_says(name: str, monkeypatch: pytest.Monk
 LIMITS = [name for name in ROWS if Settings.__annotations__[name] in (int, "int")]
 
 
-def test_the_readme_has_the_table_of_the_rows() -> None:
-    assert table() in README.read_text(encoding="utf-8"), "python -m bertviz_core.settings prints it"
+def test_the_document_has_the_table_of_the_rows() -> None:
+    assert table() in DOCUMENT.read_text(encoding="utf-8"), "python -m bertviz_core.settings prints it"
     assert len(table().splitlines()) == 2 + len(ROWS)
 
 

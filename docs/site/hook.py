@@ -1,4 +1,4 @@
-"""Makes the documentation site of the texts that are there: README by sections, the pages with pictures, the changelog.
+"""Makes the documentation site of the texts that are there: README, docs, the pages with pictures, the changelog.
 
 mkdocs calls the functions named on_...; nothing is written twice, and a link that works in the repository works here.
 """
@@ -24,26 +24,14 @@ from ui.server.logo import mark
 
 ROOT = Path(__file__).parents[2]
 START = "index.md"
-PARTS = {
-    "Pages": "pages.md",
-    "Command line": "command-line.md",
-    "Configuration": "configuration.md",
-    "Where things are": "where-things-are.md",
-}
-"""Section of README -> the page that it is; all others stand on the first page, in README's order."""
-OTHERS = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
-"""Documents beside README -> their pages."""
+OTHERS = {"README.md": START, "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+"""Documents outside docs/ -> their pages."""
+GALLERY = "pages.md"
 TYPEFACE = "bertviz_core/figures/base/fonts/source_sans.woff2"
 LINK = re.compile(r"\]\((?!https?:|mailto:)(?P<path>[^)#\s]+)(?P<fragment>#[^)\s]*)?\)")
 NAMED = re.compile(r"\[(?P<path>[\w./-]+\.md)\](?=\((?P=path)[#)])")
 """The words of a link that names a document by its path."""
 ROW = re.compile(r"^\| (?P<title>[^|]+?) \| (?P<question>[^|]+?) \| (?P<shows>.+?) \|$", re.MULTILINE)
-
-
-def sections(readme: str) -> dict[str, str]:
-    """Title -> text of README's sections without their headings; what stands before the first has no title."""
-    first, *rest = re.split(r"^## ", readme, flags=re.MULTILINE)
-    return {"": first} | {part.partition("\n")[0]: part.partition("\n")[2] for part in rest}
 
 
 def anchor(title: str) -> str:
@@ -53,9 +41,6 @@ def anchor(title: str) -> str:
 
 def place(path: str, fragment: str) -> str:
     """Where the site has a file of the repository; what is no document is carried along as it is."""
-    if path == "README.md":
-        page = {anchor(title): uri for title, uri in PARTS.items()}.get(fragment.removeprefix("#"))
-        return page or f"{START}{fragment}"
     known = OTHERS.get(path) or (path.removeprefix("docs/") if path.startswith("docs/") else f"files/{path}")
     return known + fragment
 
@@ -80,11 +65,11 @@ def carried(markdown: str, origin: str) -> Iterator[str]:
             yield whole
 
 
-def gallery(section: str) -> str:
-    """The pages of the dashboard: each row of README's table becomes a section with its picture."""
+def gallery(text: str) -> str:
+    """The pages of the dashboard: each row of the document's table becomes a section with its picture."""
     pictures: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docs/images/pictures.yaml").read_text("utf-8"))
     named = {picture["title"]: (name, picture) for name, picture in pictures.items()}
-    rows = [row.groupdict() for row in ROW.finditer(section)][2:]
+    rows = [row.groupdict() for row in ROW.finditer(text)][2:]
     contents, parts = [], []
     for row in rows:
         title, question = row["title"], row["question"]
@@ -93,21 +78,15 @@ def gallery(section: str) -> str:
         contents.append(f"* [{title}](#{anchor(title)}): {question}")
         parts.append(
             f"## {title}\n\n{question}\n{{ .question }}\n\n"
-            f"[![{picture['alt']}](docs/images/{name}.webp){{ loading=lazy }}](docs/images/{name}.webp)\n\n{points}\n"
+            f"[![{picture['alt']}](images/{name}.webp){{ loading=lazy }}](images/{name}.webp)\n\n{points}\n"
         )
-    rest = section[section.rindex("|\n") + 2 :].strip()
-    return "\n\n".join(["\n".join(contents), rest, *parts])
+    before, rest = text[: text.index("\n| ")].strip(), text[text.rindex("|\n") + 2 :].strip()
+    return "\n\n".join([before, "\n".join(contents), rest, *parts])
 
 
 def documents() -> dict[str, str]:
-    """Page of the site -> its text, of all that stands in the repository's own folder."""
-    readme = sections((ROOT / "README.md").read_text(encoding="utf-8"))
-    raised = {title: re.sub("^##", "#", text, flags=re.MULTILINE) for title, text in readme.items()}
-    pages = {uri: f"# {title}\n{raised[title]}" for title, uri in PARTS.items()}
-    pages[PARTS["Pages"]] = f"# Pages of the dashboard\n\n{gallery(readme['Pages'])}"
-    rest = (f"## {title}\n{text}" for title, text in readme.items() if title and title not in PARTS)
-    pages[START] = readme[""] + "\n".join(rest)
-    return pages | {uri: (ROOT / name).read_text(encoding="utf-8") for name, uri in OTHERS.items()}
+    """Page of the site -> its text, of all that stands outside docs/."""
+    return {uri: (ROOT / name).read_text(encoding="utf-8") for name, uri in OTHERS.items()}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -143,4 +122,6 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """The links of a document in docs/ as the site has them, and the entries of answers where it has a mark."""
     for name, lines in entries().items() if "<!-- " in markdown else ():
         markdown = markdown.replace(name, lines)
+    if page.file.src_uri == GALLERY:
+        markdown = gallery(markdown)
     return markdown if page.file.generated_by else linked(markdown, "docs")

@@ -109,7 +109,7 @@ def test_what_is_loaded_from_elsewhere_is_seen(name: str, text: str, address: st
     ("text", "origin", "expected"),
     [
         ("[docs/deployment.md](docs/deployment.md#gpu)", "", "[Deployment](deployment.md#gpu)"),
-        ("[settings](../README.md#configuration)", "docs", "[settings](configuration.md)"),
+        ("[settings](configuration.md#limits)", "docs", "[settings](configuration.md#limits)"),
         ("[run](../README.md#run-it)", "docs", "[run](index.md#run-it)"),
         ("[a](../ui/lessons/tokens.yaml)", "docs", "[a](files/ui/lessons/tokens.yaml)"),
         ("[![alt](docs/images/a.webp)](docs/images/a.webp)", "", "[![alt](images/a.webp)](images/a.webp)"),

@@ -1,4 +1,4 @@
-"""The list of pages has every file of `pages`, and README has the same titles and questions."""
+"""The list of pages has every file of `pages`, and docs/pages.md has the same titles and questions."""
 
 import re
 from pathlib import Path
@@ -13,8 +13,8 @@ def test_every_page_has_its_entry_and_every_entry_its_page() -> None:
     assert set(PAGES) == {path.stem for path in (ROOT / "pages").glob("[a-z]*.py")}
 
 
-def test_readme_has_title_and_question_of_each_in_this_order() -> None:
-    rows = ROW.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+def test_the_document_has_title_and_question_of_each_in_this_order() -> None:
+    rows = ROW.findall((ROOT / "docs" / "pages.md").read_text(encoding="utf-8"))
     assert rows == [(entry.title, entry.question) for entry in PAGES.values()]
 
 

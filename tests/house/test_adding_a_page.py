@@ -17,7 +17,7 @@ from tests.house.test_documents import missing
 
 ROOT = Path(__file__).parents[2]
 GUIDE = "docs/adding-a-page.md"
-COPIED = ("benchmarks", "bertviz_core", "ui", "pages", "docs", "tests", "README.md", "CHANGELOG.md", "pyproject.toml")
+COPIED = ("benchmarks", "bertviz_core", "ui", "pages", "docs", "tests", "CHANGELOG.md", "pyproject.toml")
 MOST_FOR_A_PAGE, MOST_FOR_A_VIEW = 20, 6
 
 NEW = {
@@ -284,7 +284,7 @@ AFTER = {
         r"\| `\.tokens\(.*\n",
         "| `.lengths(text, marks)` | characters of each token | `lengths` |\n",
     ),
-    "README.md": (r"\| Tokens \|.*\n", "| Lengths | How long is a token? | a bar for each token |\n"),
+    "docs/pages.md": (r"\| Tokens \|.*\n", "| Lengths | How long is a token? | a bar for each token |\n"),
     "CHANGELOG.md": (r"### Added\n", "- **Lengths**: how many characters each token has.\n"),
 }
 """Path -> (existing text, text inserted after it)."""
