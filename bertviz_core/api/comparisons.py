@@ -83,4 +83,5 @@ class ModelComparisons(ModelFigures):
         return self._ask(compared_predictions, PredictionComparisonResult, one)
 
     def _ask(self, question: Question[Opened, T], result: Callable[[T, FigureSource], U], options: Options) -> U:
-        return result(question(self._opened, options).result, FigureSource(self._opened, options))
+        opened = self._opened
+        return result(question(opened, options).result, FigureSource(opened, options))
