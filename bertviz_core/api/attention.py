@@ -30,7 +30,6 @@ class AttentionMaps:
     figures = ("attention", "atlas", "lines")
     """Names of its figures; the first is the default."""
 
-    @checked
     def __init__(self, attention: object, tokens: Sequence[str], key_tokens: Sequence[str] | None = None) -> None:
         """Check shapes, values and tokens; see `open_attention`."""
         self.weights: Float[np.ndarray, "layers heads queries keys"] = stacked(attention)

@@ -80,8 +80,10 @@ def labelled(name: str, tokens: Sequence[str], count: int) -> Axis:
     """An axis of tokens, one label for each.
 
     Raises:
-        TextError: there are more or fewer tokens than rows or columns.
+        TextError: they are no texts, or there are more or fewer of them than rows or columns.
     """
+    if isinstance(tokens, str) or not all(isinstance(token, str) for token in tokens):
+        raise TextError(f"{name} has no list of texts; give the text of every token.")
     if len(tokens) != count:
         raise TextError(f"{name} has {len(tokens):,} tokens, and the attention is over {count:,}; give one for each.")
     return Axis(tuple(tokens), tuple((at,) for at in range(count)))

@@ -64,5 +64,6 @@ def test_tokens_are_escaped_and_wrong_input_is_one_sentence() -> None:
             maps.figure(**wrong)
     with pytest.raises(BertvizError, match="figure"):
         maps.figure("nothing")
-    with pytest.raises(BertvizError, match="1 tokens"):
-        open_attention(np.full((2, 2), 0.5), ["a"])
+    for tokens, sentence in ((["a"], "1 tokens"), ("ab", "list of texts")):
+        with pytest.raises(BertvizError, match=sentence):
+            open_attention(np.full((2, 2), 0.5), tokens)
