@@ -6,7 +6,10 @@ from pathlib import Path
 import streamlit as st
 
 CELL = "cell"
-CHOOSING = ("checkpoint_weights", "checkpoint_changes", "predictions_lens", "predictions_confusion", "causes_effects")
+CHOOSING = (
+    *("checkpoint_weights", "checkpoint_changes", "predictions_lens", "predictions_confusion", "causes_effects"),
+    "attention_changed",
+)
 """Charts in which a click selects something that is in the address anyway; their cell is not."""
 _component = st.components.v2.component(
     "cell_click", html="<span></span>", js=Path(__file__).with_name("cell_click.js").read_text(encoding="utf-8")

@@ -9,8 +9,8 @@ from scipy.sparse.csgraph import connected_components
 from transformers import PreTrainedTokenizerFast
 
 from bertviz_core.errors import TextError
-from bertviz_core.predictions.two_models.alignment import SharedSpan, covered, shared_spans, shared_words
 from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.subwords.two_tokenizers import SharedSpan, covered, shared_spans, shared_words
 from bertviz_core.trace.tokenization import TextTokenizer, TokenLimit, tokenize
 from tests.helpers.tiny_models import PAIR, TEXT, tiny_tokenizer
 from tests.helpers.tiny_tokenizers import metaspace
