@@ -73,3 +73,21 @@ def test_both_models_the_text_and_its_button_are_in_sight(size: tuple[int, int],
     assert all(above[1] <= below[0] for above, below in zip(places, places[1:], strict=False))
     assert places[-1][1] <= size[1]
     assert max(right for *_, right in places) <= 300
+
+
+def test_a_click_on_the_map_of_changes_opens_that_head(page: Page, server: str) -> None:
+    page.goto(f"{server}/attention?other={SECOND}")
+    arrived(page, "Attention")
+    chart = page.locator(".st-key-attention_changed")
+    expect(chart.locator(".main-svg").first).to_be_visible()
+    plot = chart.locator(".nsewdrag").first
+    plot.scroll_into_view_if_needed()
+    settled(page)
+    box = plot.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] * 10.5 / 12, box["y"] + box["height"] * 4.5 / 6)
+    settled(page)
+    expect(page.get_by_role("spinbutton", name="Head")).to_have_value("10")
+    address = parse_qs(urlsplit(page.url).query)
+    assert (address["layer"], address["head"]) == (["4"], ["10"])
+    expect(page.locator(".st-key-attention_compared")).to_contain_text("layer 4, head 10")

@@ -121,7 +121,7 @@ def compared_title(comparison: AttentionComparison) -> str:
     names = comparison.models[0] if comparison.same_model else " and ".join(comparison.models)
     if places[0] == places[1]:
         return f"{KINDS[weights]} of {places[0]} — {names}"
-    return f"{KINDS[weights]} of {places[0]}, and {places[1]} of the second — {names}"
+    return f"{KINDS[weights]} — {comparison.models[0]}, {places[0]}, and {comparison.models[1]}, {places[1]}"
 
 
 @figure(

@@ -1,5 +1,7 @@
 """Questions about the runs of two models on one text: attention of a head, changes of all heads, hidden states."""
 
+from dataclasses import replace
+
 from bertviz_core.attention.results import OF_LAYERS, AttentionComparison, AttentionMap
 from bertviz_core.attention.two_models import compared_attention as compared_maps
 from bertviz_core.attention.two_models import relative_place
@@ -39,8 +41,9 @@ def compared_attention(opened: Opened, options: Options) -> Answer[AttentionComp
     names = runs[0].model, runs[1].model
     compared = compared_maps(names, (runs[0].tokens, runs[1].tokens), (one.result, other.result))
     about = [*compared.notices, *_place_notice(names, runs, compared), *one.notices, *other.notices]
+    compared = replace(compared, notices=comparison_notices(*names, about))
     models = tuple(dict.fromkeys((*one.models, *other.models)))
-    return Answer(compared, models, one.texts, comparison_notices(*names, about), {"attention_comparison": compared})
+    return Answer(compared, models, one.texts, compared.notices, {"attention_comparison": compared})
 
 
 def _second_place(
@@ -94,6 +97,7 @@ def _attending_runs(opened: Opened, options: Options) -> tuple[Trace, Trace]:
 
 
 def _answer(opened: Opened, options: Options, compared: Behaviour, notices: tuple[str, ...]) -> Answer[Behaviour]:
+    compared = replace(compared, notices=notices)
     both = opened, second_model(opened, options)
     models = tuple(dict.fromkeys((each.source.name, each.source.revision) for each in both))
     texts = compared.tokens.text, compared.tokens.pair

@@ -113,11 +113,11 @@ def _changed(opened: SharedModel, options: Options) -> None:
     )
     words.caption("Click a cell, or a row of the list below, to open that head above.")
     numbers_table(
-        frame, "Heads by how far their attention is apart", HEIGHT, key=TABLE, on_row=partial(_take_row, frame)
+        frame, "Heads by how far their attention is apart", HEIGHT, key=TABLE, on_row=partial(take_row, frame)
     )  # fmt: skip
 
 
-def _take_row(frame: pd.DataFrame) -> None:
+def take_row(frame: pd.DataFrame) -> None:
     """Open the head of the selected row."""
     event = st.session_state.get(TABLE)
     rows = event["selection"]["rows"] if event else []

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bertviz_core.figures.predictions.two_models import signed_difference
+from bertviz_core.predictions.two_models.entities import number_of_entities
 from bertviz_core.predictions.two_models.results import ComparedKind, PredictionComparison
 from bertviz_core.questions.tables.lines import aligned, printable_token
 from bertviz_core.text import counted, decimals, escape_controls, shortened
@@ -18,6 +19,7 @@ QUOTED = 80
 ROW_NAMES: Mapping[ComparedKind, str] = {
     "classes": "class",
     "tags": "word",
+    "entities": "entity",
     "answers": "answer",
     "words": "word",
     "surprise": "part of the text",
@@ -99,6 +101,8 @@ def what_changed(compared: PredictionComparison) -> str:
         changed = int(compared.changed.sum())
         differ = "No word has" if not changed else f"{changed:,} of {counted(len(compared.names), 'word')} have"
         return f"{differ} another tag. {names[0]}: {one}; {names[1]}: {other}."
+    if compared.kind == "entities":
+        return _entities_found(compared)
     if compared.kind == "surprise":
         return f"Surprise of the characters that both models read: {one} in {names[0]}, {other} in {names[1]}."
     if compared.kind == "lens":
@@ -120,8 +124,19 @@ def what_changed(compared: PredictionComparison) -> str:
     return f"{where}{sides[0]}, {sides[1]}."
 
 
+def _entities_found(compared: PredictionComparison) -> str:
+    found = [~np.isnan(each) for each in (compared.first_numbers, compared.second_numbers)]
+    both, first, second = (
+        int(each.sum()) for each in (found[0] & found[1], found[0] & ~found[1], ~found[0] & found[1])
+    )
+    if not both + first + second:
+        return "Neither model finds an entity."
+    shared = f"Both models find {number_of_entities(both)}" if both else "No entity is found by both models"
+    return f"{shared}; only {compared.first} finds {first}, only {compared.second} {second}."
+
+
 def _has_answers(compared: PredictionComparison) -> bool:
-    return compared.kind in ("tags", "lens")
+    return compared.kind in ("tags", "entities", "lens")
 
 
 def _at(values: np.ndarray, compared: PredictionComparison, answer: str) -> float:
