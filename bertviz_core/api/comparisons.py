@@ -19,6 +19,7 @@ from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.compared_answers import compared_answers, compared_options
+from bertviz_core.questions.predictions.labels import JOINED, JOINS
 from bertviz_core.questions.predictions.two_models import VIEW, VIEWS, compared_predictions
 from bertviz_core.questions.question import Question
 from bertviz_core.questions.texts.attention import WORDS
@@ -57,6 +58,7 @@ class ModelComparisons(ModelFigures):
         pair: str | None = ...,
         task: str | None = ...,
         view: str = ...,
+        join: str = ...,
     ) -> PredictionComparisonResult: ...
 
     @checked
@@ -70,6 +72,7 @@ class ModelComparisons(ModelFigures):
         *,
         text: str | None = None,
         view: str = VIEWS[0],
+        join: str = JOINS[0],
     ) -> AnswerComparisonResult | PredictionComparisonResult:
         """Compare the predictions of two models: for one text, or the answers of two classifiers to many texts.
 
@@ -80,7 +83,8 @@ class ModelComparisons(ModelFigures):
             pair: a second text; for many texts one for all, or one for each.
             task: task of both heads; defaults to that of the model, or to those that the checkpoints were saved with.
             text: one text, in place of texts, for heads of any task; for question answering the question.
-            view: what masked-LM heads are asked for: "words", "surprise" or "lens".
+            view: what masked-LM heads are asked for: "words", "surprise" or "lens"; "entities" of heads that tag.
+            join: aggregation strategy of entities: "simple", "none", "first", "average" or "max".
 
         Raises:
             BertvizError: a model has no head of the task, or the numbers of texts and labels differ.
@@ -92,7 +96,7 @@ class ModelComparisons(ModelFigures):
             return self._ask(compared_answers, AnswerComparisonResult, options)
         if gold is not None or not (pair is None or isinstance(pair, str)):
             raise TextError("gold and a list of second texts go with texts; one text has one pair and no gold labels.")
-        values = {OTHER.key: fspath(other), VIEW.key: view}
+        values = {OTHER.key: fspath(other), VIEW.key: view, JOINED.key: join}
         one = Options((text or "",), pair, task or self.task, values)
         return self._ask(compared_predictions, PredictionComparisonResult, one)
 

@@ -27,6 +27,7 @@ from bertviz_core.questions.models.parameters import parameters as ask
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.compared_answers import answers_by_slice, compared_answers, compared_options
+from bertviz_core.questions.predictions.labels import JOINED, JOINS
 from bertviz_core.questions.predictions.two_models import VIEW, VIEWS, compared_predictions
 from bertviz_core.questions.question import Answer, Question
 from bertviz_core.questions.tables.checkpoints import compare_json, compare_lines
@@ -106,10 +107,11 @@ RUNS: Mapping[str, tuple[Question[Opened, Any], Callable[[Any], dict[str, Any]],
 }
 """View of two runs -> its question, and how an answer is printed."""
 VIEW_HELP = (
-    f"With --text and --task, what masked-LM heads are asked for: {', '.join(VIEWS)}. With --text alone: attention (of "
-    "--layer and --head), heads (how far each is apart) or states (the cosine of each token's)."
+    f"With --text and --task: {', '.join(VIEWS)}, of masked-LM heads but for entities, of heads that tag. With --text "
+    "alone: attention (of --layer and --head), heads (how far each is apart) or states (the cosine of each token's)."
 )
 ViewOption = Annotated[str, typer.Option("--view", help=VIEW_HELP)]
+JoinOption = Annotated[str, typer.Option("--join", help=f"How tags become entities: {', '.join(JOINS)}.")]
 LayerOption = Annotated[str, typer.Option("--layer", metavar="L", help="Layer of --view attention, from 0.")]
 HeadNumberOption = Annotated[str, typer.Option("--head", metavar="H", help="Head of --view attention, from 0.")]
 
@@ -127,6 +129,7 @@ def compare(
     view: ViewOption = VIEWS[0],
     layer: LayerOption = "",
     head: HeadNumberOption = "",
+    join: JoinOption = JOINS[0],
     slices: SlicesOption = "",
     as_json: JsonOption = False,
 ) -> None:
@@ -142,7 +145,7 @@ def compare(
         listed, divided = _compared_texts(second, file, column, gold, pair, task, slices)
     predicted = None
     if is_predicted:
-        values = {**options.values, VIEW.key: view}
+        values = {**options.values, VIEW.key: view, JOINED.key: join}
         predicted = compared_predictions(opened, Options(options.texts, pair or None, task, values)).result
     ran = _compared_runs(opened, options, view, pair, {LAYER.key: layer, HEAD.key: head}) if is_run else None
     comparison = checkpoint_comparison(opened, Options(values=options.values)).result

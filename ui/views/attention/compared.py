@@ -75,7 +75,8 @@ def _maps(opened: SharedModel, options: Options, trace: Trace) -> None:
     made = compared_attention(opened, options)
     compared = made.result
     models = tuple(dict.fromkeys(compared.models))
-    st.markdown(escape_markdown(attention_that_changed(compared)))
+    if compared.same_entries:
+        st.markdown(escape_markdown(attention_that_changed(compared)))
     spec = attention_compared_figure(compared)
     words = figure_block(
         spec,

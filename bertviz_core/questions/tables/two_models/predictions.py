@@ -66,7 +66,10 @@ def prediction_comparison_json(compared: PredictionComparison) -> dict[str, Any]
 def prediction_comparison_frame(compared: PredictionComparison) -> pd.DataFrame:
     """One row per class, word, answer, part of the text or hidden state: both numbers and their difference."""
     columns: dict[str, Any] = {ROW_NAMES[compared.kind]: list(compared.names)}
-    if _has_answers(compared):
+    if compared.kind == "entities":
+        tags = zip(compared.first_answers, compared.second_answers, strict=True)
+        columns |= {"tag": [one or other for one, other in tags], "found by": _finders(compared)}
+    elif _has_answers(compared):
         columns |= {"first answer": compared.first_answers, "second answer": compared.second_answers}
     numbers = {"first": compared.first_numbers, "second": compared.second_numbers, "difference": compared.difference}
     return pd.DataFrame({**columns, **{name: values.astype(float) for name, values in numbers.items()}})
@@ -131,12 +134,20 @@ def _entities_found(compared: PredictionComparison) -> str:
     )
     if not both + first + second:
         return "Neither model finds an entity."
+    if not first + second:
+        return f"Both models find the same {number_of_entities(both)}."
     shared = f"Both models find {number_of_entities(both)}" if both else "No entity is found by both models"
     return f"{shared}; only {compared.first} finds {first}, only {compared.second} {second}."
 
 
+def _finders(compared: PredictionComparison) -> list[str]:
+    """Which model finds each entity."""
+    sides = zip(np.isnan(compared.first_numbers), np.isnan(compared.second_numbers), strict=True)
+    return ["only the second" if not_one else "only the first" if not_other else "both" for not_one, not_other in sides]
+
+
 def _has_answers(compared: PredictionComparison) -> bool:
-    return compared.kind in ("tags", "entities", "lens")
+    return compared.kind in ("tags", "lens")
 
 
 def _at(values: np.ndarray, compared: PredictionComparison, answer: str) -> float:
