@@ -146,7 +146,7 @@ def test_other_tokens_and_sizes_leave_both_maps_and_a_sentence_each() -> None:
 
 
 def test_a_row_of_the_list_opens_its_head(monkeypatch: pytest.MonkeyPatch) -> None:
-    session = {"attention_changed_heads": {"selection": {"rows": [1]}}}
+    session: dict[str, object] = {"attention_changed_heads": {"selection": {"rows": [1]}}}
     monkeypatch.setattr("streamlit.session_state", session)
     take_row(pd.DataFrame({"layer": [5, 4], "head": [0, 7], "divergence": [0.2, 0.1]}))
     assert (session["layer"], session["head"]) == ("4", 7)

@@ -61,10 +61,10 @@ def number_of_entities(count: int) -> str:
     return f"{count:,} {'entity' if count == 1 else 'entities'}"
 
 
-def _placed(tokens: Tokens, found: tuple[Entity, ...], spelling: Mapping[str, str]) -> dict[Place, float]:
+def _placed(tokens: Tokens, listed: tuple[Entity, ...], spelling: Mapping[str, str]) -> dict[Place, float]:
     """Place of each entity -> its score."""
     placed = {}
-    for each in found:
+    for each in listed:
         if each.start is None or each.end is None:
             raise TextError(
                 "The entities of two models are matched by their characters, and one of these tokenizers does not "

@@ -21,34 +21,19 @@ from bertviz_core.questions.texts.two_runs import changed_heads, compared_attent
 from bertviz_core.trace.results import Trace
 from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
-from ui.session import store, stored
 from ui.views.attention.reproduction import reading_values
 from ui.views.attention.texts import CHANGED, COMPARED, MERGE
+from ui.widgets.cell_controls import HEAD
 from ui.widgets.figure_block import figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
 from ui.widgets.models.beside import beside
-from ui.widgets.models.second import second_name
 from ui.widgets.view_and_layer import store_layer
 
 MAP, TABLE = "attention_changed", "attention_changed_heads"
 """Keys of the map of all heads, and of the list of heads."""
-SEEN = "attention_changed_seen"
-"""Key of the session: the cell of the map that was clicked last."""
 HEIGHT = 240
 """Pixels of the list."""
-
-
-def take_clicked_head(trace: Trace) -> None:
-    """Open the head of a newly clicked cell of the map of all heads; to be called before the widgets of the head."""
-    if not second_name():
-        return
-    cell = cell_click(MAP)
-    if cell == stored(SEEN):
-        return
-    store(SEEN, cell)
-    if cell is not None and cell[0] < trace.num_hidden_layers and cell[1] < trace.num_attention_heads:
-        _open(*cell)
 
 
 def compared_block(trace: Trace, layer: int, head: int, reading: MapOptions) -> None:
@@ -112,6 +97,8 @@ def _changed(opened: SharedModel, options: Options) -> None:
         models=tuple(dict.fromkeys((compared.first, compared.second))),
         explanation=(CHANGED, library_lines(changed_heads, opened, options)),
     )
+    with words:
+        cell_click(MAP, open_head)
     words.caption("Click a cell, or a row of the list below, to open that head above.")
     numbers_table(
         frame, "Heads by how far their attention is apart", HEIGHT, key=TABLE, on_row=partial(take_row, frame)
@@ -123,9 +110,10 @@ def take_row(frame: pd.DataFrame) -> None:
     event = st.session_state.get(TABLE)
     rows = event["selection"]["rows"] if event else []
     if rows and rows[0] < len(frame):
-        _open(int(frame["layer"].iloc[rows[0]]), int(frame["head"].iloc[rows[0]]))
+        open_head(int(frame["layer"].iloc[rows[0]]), int(frame["head"].iloc[rows[0]]))
 
 
-def _open(layer: int, head: int) -> None:
+def open_head(layer: int, head: int) -> None:
+    """Open a head above; a callback, so that its widgets, which are drawn before, write the address."""
     store_layer(layer)
-    st.session_state["head"] = head
+    st.session_state[HEAD] = head

@@ -27,7 +27,7 @@ from ui.components.attention.payload import identity
 from ui.components.attention.url import to_query
 from ui.components.attention.view import ViewState, attention_state, attention_view, last_serial, opened_head
 from ui.views.attention import cache
-from ui.views.attention.compared import compared_block, take_clicked_head
+from ui.views.attention.compared import compared_block
 from ui.views.attention.controls import (
     LOOK,
     position,
@@ -108,8 +108,6 @@ def heads_view(trace: Trace) -> None:
 @st.fragment
 def _heads(trace: Trace) -> None:
     long = cache.cells(trace) > cache.ATLAS_CELLS
-    if not long:
-        take_clicked_head(trace)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         weights = "attention" if long else weights_choice()
         layer = layer_select(trace.num_hidden_layers, width=SLIDER)

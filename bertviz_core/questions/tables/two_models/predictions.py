@@ -128,9 +128,9 @@ def what_changed(compared: PredictionComparison) -> str:
 
 
 def _entities_found(compared: PredictionComparison) -> str:
-    found = [~np.isnan(each) for each in (compared.first_numbers, compared.second_numbers)]
+    known = [~np.isnan(each) for each in (compared.first_numbers, compared.second_numbers)]
     both, first, second = (
-        int(each.sum()) for each in (found[0] & found[1], found[0] & ~found[1], ~found[0] & found[1])
+        int(each.sum()) for each in (known[0] & known[1], known[0] & ~known[1], ~known[0] & known[1])
     )
     if not both + first + second:
         return "Neither model finds an entity."
