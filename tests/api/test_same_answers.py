@@ -36,6 +36,7 @@ from bertviz_core.questions.texts.heads import head_matrices
 from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.questions.texts.sentences import sentence_vectors
 from bertviz_core.questions.texts.tokens import tokens
+from bertviz_core.questions.texts.two_runs import changed_heads, compared_attention, cosines_of_states
 from bertviz_core.settings import Settings
 from tests.api.conftest import Printed
 from tests.helpers.same_results import assert_same
@@ -84,6 +85,11 @@ def model() -> Model:
     return open_model(MODEL)
 
 
+def tensors() -> dict[str, Any]:
+    """What `compare` prints of the tensors of the model and its copy."""
+    return json_object(compare_json(model().compute("checkpoint-comparison", other=ROUNDED), None))
+
+
 BOTH = (MODEL, TEXT, "--pair", PAIR)
 FACES: Mapping[str, tuple[Face, ...]] = {
     "parameters": (Face((MODEL,), lambda: model().parameters(), of_model(parameters)),),
@@ -100,6 +106,24 @@ FACES: Mapping[str, tuple[Face, ...]] = {
             lambda: model().compute("checkpoint-comparison", other=ROUNDED),
             of_model(checkpoint_comparison, other=ROUNDED),
             lambda found: json_object(compare_json(found, None)),
+        ),
+        Face(
+            (MODEL, ROUNDED, "--text", TEXT, "--pair", PAIR, "--view", "attention", "--layer", "2", "--head", "3"),
+            lambda: model().compare_attention(ROUNDED, TEXT, PAIR, layer=2, head=3),
+            of_model(compared_attention, TEXT, pair=PAIR, other=ROUNDED, layer="2", head="3", words="false"),
+            lambda found: {**tensors(), "attention": found.to_json()},
+        ),
+        Face(
+            (MODEL, ROUNDED, "--text", TEXT, "--view", "heads"),
+            lambda: model().changed_heads(ROUNDED, TEXT),
+            of_model(changed_heads, TEXT, other=ROUNDED),
+            lambda found: {**tensors(), "heads": found.to_json()},
+        ),
+        Face(
+            (MODEL, ROUNDED, "--text", TEXT, "--view", "states"),
+            lambda: model().compare_states(ROUNDED, TEXT),
+            of_model(cosines_of_states, TEXT, other=ROUNDED),
+            lambda found: {**tensors(), "states": found.to_json()},
         ),
     ),
     "training": (

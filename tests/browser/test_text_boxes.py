@@ -92,6 +92,7 @@ OTHER = dict.fromkeys(
             "predictions-compared",
             "words-compared",
             "effects-compared",
+            *("attention-compared", "attention-changed", "states-compared"),
         ),
     ),
     ("other", ROUNDED),

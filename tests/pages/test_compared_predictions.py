@@ -17,7 +17,7 @@ from bertviz_core.settings import Settings
 from tests.helpers.two_tokenizers import save_byte_head
 from tests.pages.labels import CONTEXT, QUESTION, TEXT, save_heads
 from tests.pages.opened import opened, said
-from tests.pages.snippets import Printed, chart, check_view, close, folded
+from tests.pages.snippets import Check, Printed, chart, check_view, close, folded
 from ui.cache import models
 
 CHART = "predictions_compared"
@@ -60,6 +60,15 @@ def compared(at: AppTest, values: Printed) -> None:
     assert len(bars) == 2
 
 
+def same_entities(at: AppTest, values: Printed) -> None:
+    """The printed entities are those of the table below the tags."""
+    (table,) = [each.value for each in at.dataframe if "found by" in each.value]
+    names, first, second = values[-6], values[-3], values[-2]
+    assert tuple(table["entity"]) == names
+    close(table["first"], first)
+    close(table["second"], second)
+
+
 @pytest.mark.parametrize(
     ("model", "view", "more"),
     [
@@ -74,7 +83,10 @@ def compared(at: AppTest, values: Printed) -> None:
 )
 @pytest.mark.sample(3)
 def test_the_lines_give_the_numbers_of_the_page(model: str, view: str, more: dict[str, str]) -> None:
-    at = check_view("predictions", model, {OWN[view]: lambda *_: None, CHART: compared}, view=view, **more)
+    checks: dict[str, Check] = {OWN[view]: lambda *_: None, CHART: compared}
+    if view == "Tags":
+        checks["predictions_entities"] = same_entities
+    at = check_view("predictions", model, checks, view=view, **more)
     assert not at.error
     assert len(at.get("plotly_chart")) >= 2, "the first model's own figure stays"
 

@@ -71,6 +71,10 @@ CASES: Mapping[str, Asked] = {
         values={"other": ROUNDED, "with_gold": "true", "slices": "column"},
     ),
     "attention": Asked(values={"layer": "2", "head": "1", "words": "true", "weights": "rollout"}),
+    "attention-changed": Asked(values={"other": ROUNDED}),
+    "attention-compared": Asked(
+        values={"other": ROUNDED, "layer": "2", "head": "1", "other_layer": "1", "other_head": "0", "words": "true"}
+    ),
     "ablation-effects": OF_COSINE._replace(values={"kind": "gradient"}),
     "behaviours": Asked(values={"other": ROUNDED}),
     "change": Asked(texts=(), values={"other": ROUNDED}),
@@ -114,6 +118,7 @@ CASES: Mapping[str, Asked] = {
     "removal": OF_COSINE._replace(values={"target": "cosine", "count": "2", "removed_for": "its mean"}),
     "gold-cosines": Asked(texts=GOLD, values={"other": ROUNDED}),
     "sentences-compared": Asked(texts=(*LISTED, "a bank"), values={"other": ROUNDED}),
+    "states-compared": Asked(values={"other": ROUNDED}),
     "tags": Asked("tags", values={"joined": "none"}),
     "tagged-tokens": Asked("tags"),
     "tags-change": Asked("tags", values={"edited": EDITED}),

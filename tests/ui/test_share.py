@@ -135,6 +135,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("tokens", {"below": "position", "token": 3, "tokenizer": "bert-base-uncased"}, {}),
     ("representations", {"view": "Values", "layer": 2, "window": 32, "first": 64}, {}),
     ("representations", {"view": "Change", "map": "cosine to its own input"}, {}),
+    ("representations", {"view": "Change", "other": "itself, rounded to bfloat16"}, {}),
     ("representations", {"view": "Token similarity", "tokens": [3, 40]}, {"text": LONG}),
     ("heads", {"layer": 2, "head": 5, "matrix": "value", "cut": "one matrix"}, {}),
     ("heads", {"view": "One product or twelve", "product": "key"}, {}),
@@ -142,6 +143,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("attention", {"layer": 2, "head": 3, "words": "true", "hide_special": "true", "hide_punctuation": "true"}, {}),
     ("attention", {"weights": "value-weighted", "part": "A to B"}, PAIR),
     ("attention", {"weights": "rollout", "layer": 4}, {}),
+    ("attention", {"other": "itself, rounded to bfloat16", "layer": 3, "head": 2}, PAIR),
     (
         "sentences",
         {"example": "negation", "pooling": "[CLS]", "layer": 3, "measure": "dot product", "order": "clustered"},

@@ -52,6 +52,8 @@ SPINNERS = {
     "answers": "Asking the head",
     "word_shift": "Asking the head",
     "compared_predictions": "Asking both heads",
+    "compared_attention": "Running both models",
+    "cosines_of_states": "Running both models",
     "own_word": "Asking the head",
     "term_weights": "Asking the head",
     "reading": "Running the model",

@@ -33,6 +33,11 @@ PRINTED: Mapping[str, str] = {
         "print(result.kinds)"
     ),
     "attention": "print(result.weights, result.hidden_share)   # queries × keys, and what of each row is hidden",
+    "attention-changed": "print(result.divergences)   # (layers, heads), in nats",
+    "attention-compared": (
+        "print(result.first.weights, result.second.weights)   # queries × keys\n"
+        "print(result.difference)   # second − first; None where the models have different tokens"
+    ),
     "classes-change": (
         "for prediction in result:   # before and after the edit\n"
         "    has_probabilities = prediction.probabilities is not None\n"
@@ -102,6 +107,7 @@ PRINTED: Mapping[str, str] = {
         "print(result.neighbours, result.shared, result.cka)"
     ),
     "slices-compared": "for each in result.slices:\n    print(each.name, each.accuracy, each.agreement)",
+    "states-compared": "print(result.cosines)   # (hidden states, tokens)",
     "tags": "for entity in result.to_json()['entities']:\n    print(entity['label'], entity['text'], entity['score'])",
     "text-answers": "print(result.answers, result.scores)",
     "training-cka": "print(result.cka)   # (checkpoints, hidden states)",
