@@ -145,7 +145,7 @@ def test_on_another_page_the_bar_names_the_page_of_the_step() -> None:
         (
             "nonsense",
             "9" * 5_000,
-            "There is no lesson 'nonsense'; the lessons here are: attention-and-what-it-is-not, bert",
+            "There is no lesson 'nonsense'; the lessons here are: a-fine-tuning-that-collapsed, attention",
         ),
     ],
     ids=["path", "markup", "behind", "zero", "digit", "negative", "fraction", "word", "long", "long name", "both"],

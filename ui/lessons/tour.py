@@ -21,8 +21,8 @@ from ui.cache.memoize import cached_by_bytes
 from ui.components.lesson_card import Card, lesson_card
 from ui.components.step_links import Link, address, step_links
 from ui.examples import EXAMPLES
-from ui.lessons.own_texts import apply_texts, restore_texts
 from ui.lessons.reading import Lesson, Step, View, lesson_file, lesson_names, misnamed, read_lesson
+from ui.own_texts import apply_texts, restore_texts
 from ui.session import TOUR, settings
 from ui.widgets.formatting import escape_markdown
 
