@@ -52,8 +52,7 @@ class Checkpoint:
     folder: Path
     """Folder with its safetensors files."""
     header: CheckpointHeader
-    """Header of the safetensors files.
-    1031,1036|Format that values are rounded to when read."""
+    """Header of the safetensors files."""
     rounding: Rounding = ""
     """Format that its numbers are rounded to as they are read."""
 

@@ -24,11 +24,12 @@ from bertviz_core.predictions.probing.reading import gold_column
 from bertviz_core.predictions.probing.slices import COLUMN
 from bertviz_core.questions.models.checkpoints import OTHER, behaviours, checkpoint_comparison, load_report_of
 from bertviz_core.questions.models.parameters import parameters as ask
-from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.models.rounded_copy import second_model
+from bertviz_core.questions.opened import Opened, OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.compared_answers import answers_by_slice, compared_answers, compared_options
 from bertviz_core.questions.predictions.labels import JOINED, JOINS
-from bertviz_core.questions.predictions.two_models import VIEW, VIEWS, compared_predictions
+from bertviz_core.questions.predictions.two_models import VIEW, VIEWS, compared_predictions, shared_tasks
 from bertviz_core.questions.question import Answer, Question
 from bertviz_core.questions.tables.checkpoints import compare_json, compare_lines
 from bertviz_core.questions.tables.compared_answers import (
@@ -149,6 +150,8 @@ def compare(
         predicted = compared_predictions(opened, Options(options.texts, pair or None, task, values)).result
     ran = _compared_runs(opened, options, view, pair, {LAYER.key: layer, HEAD.key: head}) if is_run else None
     comparison = checkpoint_comparison(opened, Options(values=options.values)).result
+    if text is not None and task is None and file is None and not is_run:
+        print_notices(_answering(opened, second))
     behaviour = None if text is None or is_predicted or is_run else behaviours(opened, options).result
     answers = None if listed is None else compared_answers(opened, listed).result
     sliced = None if divided is None else answers_by_slice(opened, divided).result
@@ -175,6 +178,15 @@ def _compared_runs(opened: Opened, options: Options, view: str, pair: str, place
     """The runs of both models on one text, as a view of them needs them."""
     chosen = {key: value for key, value in place.items() if value}
     return RUNS[view][0](opened, Options(options.texts, pair or None, values={**options.values, **chosen}))
+
+
+def _answering(opened: OpenedModel, second: str) -> list[str]:
+    """A sentence about the tasks whose heads both models have, which would answer the text; empty for none."""
+    tasks = shared_tasks(opened, second_model(opened, Options(values={OTHER.key: second})))
+    if not tasks:
+        return []
+    ways = " or ".join(f"--task {task}" for task in tasks)
+    return [f"What both heads predict for the text is compared with {ways}."]
 
 
 def _compared_texts(

@@ -34,6 +34,7 @@ from bertviz_core.trace.tokenization import load_tokenizer, tokenize
 from tests.fuzz.cases import Brought, Case
 from tests.fuzz.corpora import indexes, manifests, nbytes_of, shards, vectors
 from tests.fuzz.mutations import changed_bytes, changed_json
+from tests.fuzz.training_runs import training_folders
 from tests.helpers import tiny
 from tests.helpers.hostile_addresses import HOSTILE, VIEWS, opened_by, parameters
 from tests.helpers.hostile_tables import written
@@ -268,7 +269,7 @@ TARGETS: Mapping[str, Callable[[Path], Case]] = {
     each.__name__: each
     for each in (
         *(headers, configs, tokenizers, addresses, uploads, lessons, probes, directions),
-        *(training_logs, manifests, shards, vectors, indexes),
+        *(training_logs, training_folders, manifests, shards, vectors, indexes),
     )
 }
 """Name -> function that creates the target with its own folder."""

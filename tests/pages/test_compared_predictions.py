@@ -3,8 +3,6 @@
 Covers `ui/views/predictions/compared.py`.
 """
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -14,11 +12,12 @@ from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.settings import Settings
-from tests.helpers.two_tokenizers import save_byte_head
-from tests.pages.labels import CONTEXT, QUESTION, TEXT, save_heads
+from tests.pages.labels import CONTEXT, QUESTION, TEXT
 from tests.pages.opened import opened, said
 from tests.pages.snippets import Check, Printed, chart, check_view, close, folded
 from ui.cache import models
+
+pytestmark = pytest.mark.usefixtures("heads")
 
 CHART = "predictions_compared"
 ROUNDED = "itself, rounded to bfloat16"
@@ -32,20 +31,6 @@ OWN = {
     "Lens": "predictions_lens",
 }
 """View -> chart of the first model alone, whose lines other tests check."""
-
-
-@pytest.fixture(scope="session")
-def head_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = save_heads(tmp_path_factory.mktemp("heads"))
-    save_byte_head("masked-lm", folder / "byte-words")
-    return folder
-
-
-@pytest.fixture(autouse=True)
-def heads(head_folder: Path, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """All models in the models folder of the test's dashboard."""
-    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(head_folder))
-    return head_folder
 
 
 def compared(at: AppTest, values: Printed) -> None:

@@ -4,38 +4,20 @@ Covers `ui/views/words/compared.py`, `ui/views/causes/compared.py`, `ui/views/at
 `ui/views/representations/compared.py`, `ui/widgets/models/beside.py`.
 """
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.helpers.two_tokenizers import save_byte_head
-from tests.pages.labels import save_heads
 from tests.pages.opened import opened, said
 from tests.pages.snippets import Printed, chart, check_view, close, folded
 from ui.session import SECOND_TEXT
 from ui.views.attention.compared import take_row
-from ui.widgets.lists import progress
+
+pytestmark = pytest.mark.usefixtures("heads", "patience")
 
 ROUNDED = "itself, rounded to bfloat16"
 BUNDLED, FINE_TUNED = "all-MiniLM-L6-v2", "sre-embedding-model"
-
-
-@pytest.fixture(scope="session")
-def head_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = save_heads(tmp_path_factory.mktemp("heads"))
-    save_byte_head("masked-lm", folder / "byte-words")
-    return folder
-
-
-@pytest.fixture(autouse=True)
-def heads(head_folder: Path, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """All models in the models folder of the test's dashboard, which waits for long work."""
-    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(head_folder))
-    monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
-    return head_folder
 
 
 @pytest.mark.parametrize("other", [ROUNDED, FINE_TUNED])

@@ -14,11 +14,12 @@ from tests.helpers.hostile_addresses import unknown_names
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.training_runs import save_run
-from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
 from tests.pages.opened import opened, said
 from ui import session, share
 from ui.address.registry import NUMBERS, ROWS
 from ui.widgets.lists import progress
+
+pytestmark = pytest.mark.usefixtures("models_dir")
 
 KINDS = (
     "selectbox",

@@ -75,6 +75,15 @@ def compared_task(opened: Opened, second: Opened, options: Options) -> str:
     return task
 
 
+def shared_tasks(opened: Opened, second: Opened) -> tuple[str, ...]:
+    """Tasks of the heads that both checkpoints were saved with and whose predictions can be compared."""
+    try:
+        both = [stored_tasks(each.source) for each in (opened, second)]
+    except UnsupportedModelError:
+        return ()
+    return tuple(task for task in both[0] if task in both[1] and task in TASKS)
+
+
 def _cost(opened: Opened, options: Options) -> AnswerCost:
     second = second_model(opened, options)
     task = compared_task(opened, second, options)

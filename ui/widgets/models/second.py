@@ -20,7 +20,8 @@ NONE = ""
 COMPARING = {"checkpoint": "Two checkpoints", "sentences": "Two models"}
 """Page -> its view that always compares two models, with a default where none is chosen."""
 BEGAN, BESIDE = "other_began", "other_beside"
-"""Session keys: the default that such a view has selected; the first model when the list was shown last."""
+"""Session keys: the default that such a view has selected, which is no choice of the reader and is not selected on
+other views; the first model when the list was shown last."""
 SIZES = ("hidden_size", "num_hidden_layers", "vocab_size", "num_attention_heads")
 """Sizes in which a model must agree to be the default for a comparison."""
 HELP = (
@@ -31,7 +32,9 @@ HELP = (
 
 
 def second_select(page: str) -> None:
-    """Show the list of second models in the sidebar. A view that always compares selects its default first.
+    """Show the list of second models in the sidebar.
+
+    A view that always compares selects its default first, where the reader has chosen none; other views leave it again.
 
     Args:
         page: name of the page.
@@ -42,6 +45,8 @@ def second_select(page: str) -> None:
     _follow_address(options, free)
     if current_view(page) == COMPARING.get(page):
         _begin_with(_default(page, first, names), first)
+    elif second_name() == stored(BEGAN):
+        store(OTHER.key, NONE)
     st.selectbox(
         "Compare with",
         list(dict.fromkeys((*options, second_name()))),
@@ -102,15 +107,12 @@ def _follow_address(options: Sequence[str], free: bool) -> None:
     named = st.query_params.get(OTHER.key)
     match source_of(OTHER.key, None):
         case "address" if named and (free or named in options):
-            _choose(named)
+            store(OTHER.key, named)
+            if named != stored(BEGAN):  # Back to a view leads to the default that it selected itself
+                store(BEGAN, None)
         case "default":
-            _choose(NONE)
-
-
-def _choose(name: str) -> None:
-    """Select a second model that no view has chosen by itself."""
-    store(OTHER.key, name)
-    store(BEGAN, None)
+            store(OTHER.key, NONE)
+            store(BEGAN, None)
 
 
 def _take_choice() -> None:
