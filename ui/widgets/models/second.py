@@ -7,7 +7,8 @@ import streamlit as st
 from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.errors import BertvizError
 from bertviz_core.models.catalog.bundled import FINE_TUNED
-from bertviz_core.models.sources import ModelSource, offers, resolve
+from bertviz_core.models.catalog.offers import offers
+from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.settings import DEFAULT_MODEL
 from ui.address.following import source_of, write
