@@ -110,6 +110,12 @@ class ModelSource:
         return str(self.config.get("model_type", ""))
 
     @property
+    def path(self) -> str:
+        """The folder of a local model; "" for others, and for an adapter on another base than the one it names."""
+        is_local = self.kind == "local" and (self.adapter is None or JOIN not in self.name)
+        return str(self.folder) if is_local and self.folder is not None else ""
+
+    @property
     def pretrained_name(self) -> str:
         """The argument for from_pretrained."""
         return self.hub_id or str(self.folder or self.name)

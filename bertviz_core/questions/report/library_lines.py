@@ -161,7 +161,7 @@ def opening_lines(
         return f"from bertviz_core import open_training\n\ntraining = open_training({str(opened.run.folder)!r})\n"
     with_task = "" if task is None else f", task={task!r}"
     source = opened.source
-    name = str(source.folder) if source.kind == "local" and source.folder and not by_name else source.name
+    name = source.name if by_name or not source.path else source.path
     return f"from bertviz_core import open_model\n\nmodel = open_model({name!r}{with_task})\n"
 
 

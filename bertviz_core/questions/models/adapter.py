@@ -1,0 +1,25 @@
+"""The question what an adapter adds to its base."""
+
+from bertviz_core.checkpoints.tensor_map import locations, tensor_grid
+from bertviz_core.checkpoints.values import open_checkpoint
+from bertviz_core.figures.checkpoints.adapter_updates import UPDATE_MEASURES, update_numbers
+from bertviz_core.parameters.adapter_updates import adapter_updates as measured_updates
+from bertviz_core.parameters.results import AdapterUpdates
+from bertviz_core.questions.opened import Opened, answered
+from bertviz_core.questions.parameters import Options, choice
+from bertviz_core.questions.question import Answer, question
+
+UPDATE_MEASURE = choice("update_measure", UPDATE_MEASURES, "the number of every update of an adapter that is drawn")
+
+
+@question(figures=("adapter-updates",), params=(UPDATE_MEASURE,))
+def adapter_updates(opened: Opened, options: Options) -> Answer[AdapterUpdates]:
+    """Norm, rank and singular values of what an adapter adds to each matrix of its base."""
+    measure = options.choice(UPDATE_MEASURE)
+    updates = opened.made((__name__, "updates"), lambda: measured_updates(opened.source, opened.settings))
+    places = opened.made((__name__, "places"), lambda: locations(open_checkpoint(opened.source, opened.settings)))
+    numbers = dict(zip((each.name for each in updates.updates), update_numbers(updates, measure), strict=True))
+    changed = [place for place in places if place.name in numbers]
+    grid = tensor_grid(changed, [numbers[place.name] for place in changed])
+    drawn = {"update_grid": grid, "adapter_updates": updates, "update_measure": measure}
+    return answered(opened, updates, **drawn)
