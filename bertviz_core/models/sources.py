@@ -257,7 +257,8 @@ def _part(
         _check_allowed(given, settings)
         source = _found(given, settings, whole_only=True)
     except BertvizError as error:
-        raise type(error)(f"The base of the adapter {quoted(name)} cannot be opened: {error}") from error
+        other = "" if base else f" Another base is named as {name}{JOIN}BASE."
+        raise type(error)(f"The base of the adapter {quoted(name)} cannot be opened: {error}{other}") from error
     facts = catalog.type_facts(source.model_type)
     config = merged_config(source.config, facts.base_class if facts else "", own, adapter, beside)
     check_entries(name, config, settings)

@@ -70,5 +70,5 @@ def _own_row(row: Parameter, update: LowRankUpdate, half: StoredTensor) -> Param
         tied_to=None,
         component=row.component,
         layer=row.layer,
-        part="other",
+        part=row.part,
     )

@@ -174,7 +174,8 @@ def adapter_ledger(source: ModelSource, part: AdapterPart, folder: Path, setting
     fit = fitted(adapter, part.base.name, header, facts.prefix if facts else "")
     whole = header_ledger(source.name, source.config, merged_header(header, fit))
     rows = adapter_rows(whole.parameters, fit)
-    stored = (whole.stored_tensors or 0, whole.stored_nbytes or 0)
+    own = [half for _, update in fit.updates for half in (update.first, update.second)]
+    stored = ((whole.stored_tensors or 0) + len(own), (whole.stored_nbytes or 0) + sum(each.nbytes for each in own))
     ledger = balanced_ledger(
         source.name, source.config, whole.architecture, "header", rows, list(whole.buffers), stored
     )

@@ -26,7 +26,13 @@ from bertviz_core.api.results.predictions import PredictionComparisonResult
 from bertviz_core.api.results.ranking import RankingResult
 from bertviz_core.api.results.runs import TraceResult
 from bertviz_core.api.results.sentences import NearestResult, SentencesResult
-from bertviz_core.api.results.weights import ArchitectureResult, HeadsResult, LoadReportResult, ParametersResult
+from bertviz_core.api.results.weights import (
+    AdapterResult,
+    ArchitectureResult,
+    HeadsResult,
+    LoadReportResult,
+    ParametersResult,
+)
 from bertviz_core.api.training import Training, TrainingLogResult, TrainingMovementResult, opened_training
 from bertviz_core.models.sources import bundled_folder
 from bertviz_core.questions.parameters import COMMON
@@ -58,6 +64,7 @@ ANSWERS: Mapping[type, Callable[[Model], Any]] = {
     AnswerComparisonResult: lambda model: model.compare(ROUNDED, [TEXT, "c"]),
     PredictionComparisonResult: lambda model: model.compare(ROUNDED, text=TEXT),
     SlicedAnswersResult: lambda model: model.compare(ROUNDED, [TEXT, "c"]).by("length"),
+    AdapterResult: lambda _: open_model("models/my-adapter").adapter(),
     ArchitectureResult: lambda model: model.architecture(),
     EffectsResult: lambda model: model.effects(TEXT, target="class:neutral", kind="gradient"),
     FollowedLabelsResult: lambda _: opened_training(RUN).scores([TEXT], ["LABEL_0"]),

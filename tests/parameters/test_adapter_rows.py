@@ -33,6 +33,7 @@ def test_counts_are_those_of_peft(settings: Settings, model_type: str, options: 
     ledger = source_ledger(resolve("adapter", settings), settings)
     assert (ledger.trainable, ledger.total) == merged.peft_counts
     assert sum(component.total for component in ledger.components) == ledger.total
+    assert ledger.stored_tensors == ledger.tensors + sum(buffer.stored for buffer in ledger.buffers)
     assert "adapter (LoRA)" in ledger.note
 
 

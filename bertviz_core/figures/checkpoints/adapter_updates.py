@@ -9,7 +9,11 @@ from bertviz_core.parameters.results import AdapterUpdates
 
 RELATIVE, STABLE = "norm of the update", "stable rank"
 UPDATE_MEASURES = (RELATIVE, STABLE)
-UNITS = {RELATIVE: "share of the norm of the matrix", STABLE: "stable rank"}
+TITLES = {
+    RELATIVE: ("Norm of the update over that of the matrix", "relative norm"),
+    STABLE: ("Stable rank of the update", "stable rank"),
+}
+"""Measure -> title of its figure, unit."""
 
 
 def update_numbers(updates: AdapterUpdates, measure: str) -> list[float]:
@@ -20,6 +24,7 @@ def update_numbers(updates: AdapterUpdates, measure: str) -> list[float]:
 @figure("adapter-updates", "checkpoint_adapter", "how much an adapter adds to each matrix of its base")
 def adapter_updates_figure(update_grid: TensorGrid, adapter_updates: AdapterUpdates, update_measure: str) -> FigureSpec:
     """Plot the norm or the stable rank of every update, by place and layer."""
-    title = f"{update_measure.capitalize()} — {adapter_updates.adapter} on {adapter_updates.base}"
-    draw = partial(tensor_map, update_grid, title, UNITS[update_measure])
-    return FigureSpec(title, f"{title}, of every matrix that the adapter changes: {PLACES}", draw)
+    words, unit = TITLES[update_measure]
+    title = f"{words} — {adapter_updates.adapter}"
+    alt = f"{title}, of every matrix of {adapter_updates.base} that the adapter changes: {PLACES}"
+    return FigureSpec(title, alt, partial(tensor_map, update_grid, title, unit))

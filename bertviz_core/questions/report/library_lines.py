@@ -21,6 +21,10 @@ METHODS: Mapping[str, tuple[str, Mapping[str, str]]] = {
 """Question -> its dedicated method, and the keywords of the method by parameter key."""
 PRINTED: Mapping[str, str] = {
     "accuracy": "for curve in result:\n    print(curve.order, curve.values.mean(axis=0))",
+    "adapter-updates": (
+        "for update in result.updates:\n"
+        "    print(update.name, update.relative_norm, update.stable_rank, update.singular_values)"
+    ),
     "answers": "for answer in result.answers:\n    print(answer.text, answer.score)",
     "answers-change": (
         "for prediction in result:   # before and after the edit\n"

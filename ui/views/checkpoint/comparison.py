@@ -162,6 +162,7 @@ def view(name: str, other: str, compared: str, logarithmic: bool, order: str, te
 @shown_to_user()
 def _adapter(name: str) -> None:
     """What an adapter adds to each matrix of its base: a map, and a list with the singular values."""
+    st.header("What the adapter did", anchor=False)
     values = {UPDATE_MEASURE.key: checkpoint_controls.update_measure_choice()}
     answer = adapter_updates(SharedModel(name), Options(values=values))
     updates, drawn = answer.result, answer.drawn
