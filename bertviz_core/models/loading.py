@@ -178,8 +178,9 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
     folder = weights_folder(source, settings)
     _check_size(source.name, needed_nbytes(source, settings, dtype), dtype, settings)
     device = chosen_device(settings.device)
-    if source.kind == "bundled":
-        verify_bundled(source.name)
+    base = source if source.adapter is None else source.adapter.base
+    if base.kind == "bundled":
+        verify_bundled(base.name)
     if source.config.get("quantization_config"):
         raise CheckpointError(
             f"The weights of {source.name!r} are quantized; give the checkpoint in float32 or bfloat16."

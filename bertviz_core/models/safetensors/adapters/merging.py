@@ -47,7 +47,7 @@ def product(update: LowRankUpdate, reader: TensorReader, fan_in_fan_out: bool) -
 
 
 def merged_folder(adapter: Adapter, base: str, base_folder: Path, prefix: str, state: str) -> Path:
-    """The folder of a merged model; it is written once and deleted when the process ends.
+    """The folder of a merged model; it is written once, and deleted when its files change or the process ends.
 
     Args:
         adapter: the adapter.
@@ -62,6 +62,8 @@ def merged_folder(adapter: Adapter, base: str, base_folder: Path, prefix: str, s
     key = (str(adapter.folder), str(base_folder), state)
     with _merging:
         if key not in _merged or not _merged[key].is_dir():
+            for old in [each for each in _merged if each[:2] == key[:2]]:
+                shutil.rmtree(_merged.pop(old), ignore_errors=True)
             _merged[key] = _write(fitted(adapter, base, read_header(base_folder), prefix), base_folder)
         return _merged[key]
 

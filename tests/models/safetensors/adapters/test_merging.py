@@ -152,6 +152,9 @@ def test_only_changed_tensors_are_written(settings: Settings, tmp_path: Path) ->
         path.name for path in folder.glob("*.safetensors")
     }
     assert weights_folder(resolve("adapter", settings), settings) == folder, "written again"
+    save_adapter(random_class(AutoModel, "bert"), "base", settings.models_dir / "adapter", r=5, **QV)
+    assert weights_folder(resolve("adapter", settings), settings) != folder
+    assert not folder.exists(), "the folder of the former state is still there"
     larger = dataclasses.replace(settings, max_model_bytes=10)
     with pytest.raises(Exception, match="INSIDE_BERT_MAX_MODEL_BYTES"):
         weights_folder(resolve("adapter", larger), larger)
