@@ -1,7 +1,5 @@
 """The page Checkpoint shows what an adapter adds to its base, and refuses a wrong adapter in one sentence."""
 
-import contextlib
-import io
 import json
 from pathlib import Path
 
@@ -12,7 +10,8 @@ from safetensors.numpy import load_file
 from tests.cli.conftest import Command, bundled_in_memory, command
 from tests.helpers.tiny_models import HIDDEN, LAYERS, save_tiny
 from tests.helpers.written_adapters import write_adapter
-from tests.pages.opened import metrics, opened
+from tests.pages.opened import metrics, opened, said
+from tests.pages.snippets import printed
 from tests.pages.test_checkpoint_weights import charts
 
 __all__ = ["bundled_in_memory", "command"]
@@ -39,20 +38,20 @@ def expected(place: Path) -> np.ndarray:
 
 
 def test_the_map_shows_every_update_beside_the_base(place: Path) -> None:
-    at = opened("checkpoint", view="Two checkpoints", model="mine")
+    at = opened("checkpoint", view="Two checkpoints", model="mine", checkpoint_adapter_explained="true")
     assert not at.exception
     assert at.selectbox(key="other").value == "base"
     (cells,) = (each for each in charts(at)[0]["data"] if each["type"] == "heatmap")
     np.testing.assert_allclose(np.array(cells["z"], float), expected(place), rtol=1e-5)
+
+
+def test_the_lines_of_python_give_the_singular_values(place: Path) -> None:
+    at = opened("checkpoint", view="Two checkpoints", model="mine", checkpoint_adapter_explained="true")
     code = next(each.value for each in at.code if "lora_A" in each.value)
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        exec(code, {})  # noqa: S102  # that it runs is what is tested
-    values, stable_rank = out.getvalue().splitlines()
-    wanted = [float(value) for value in code.split("print(values)   # ")[1].split(", ...")[0].split(", ")]
-    found = [float(value) for value in values.partition("[")[2].partition("]")[0].split(", ")]
-    np.testing.assert_allclose(found, wanted, rtol=1e-3)
-    assert float(stable_rank) == pytest.approx(float(code.rstrip().rpartition("# ")[2]), rel=1e-4)
+    values, stable_rank = printed(code)
+    shown = [float(value) for value in code.split("print(values)   # ")[1].split(", ...")[0].split(", ")]
+    np.testing.assert_allclose(values, shown, rtol=1e-5)
+    assert stable_rank == pytest.approx(float(code.rstrip().rpartition("# ")[2]), rel=1e-5)
 
 
 def test_the_ledger_counts_the_adapters_own_parameters(place: Path) -> None:
@@ -78,7 +77,7 @@ def test_a_wrong_adapter_is_one_sentence(
     path.write_text(json.dumps({**json.loads(path.read_text()), **changed}))
     at = opened("checkpoint", view="Two checkpoints", model="mine")
     assert not at.exception
-    assert any(message in each.value for each in at.error)
+    assert any(message in said(each.value) for each in at.error)
     if "base_model_name_or_path" in changed:
         return  # the command may open any folder
     done = command("adapter", str(place / "mine"))
