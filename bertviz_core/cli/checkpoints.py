@@ -72,7 +72,9 @@ def load_report_command(
 @app.command()
 def adapter(model: ModelArgument, as_json: JsonOption = False) -> None:
     """List what a LoRA adapter adds to each matrix of its base: rank, norm, singular values."""
-    updates = adapter_updates(opened_model(model), Options()).result
+    answer = adapter_updates(opened_model(model), Options())
+    updates = answer.result
+    print_notices(answer.notices)
     if as_json:
         print_json(adapter_json(updates))
     else:

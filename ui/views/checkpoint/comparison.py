@@ -166,6 +166,8 @@ def _adapter(name: str) -> None:
     values = {UPDATE_MEASURE.key: checkpoint_controls.update_measure_choice()}
     answer = adapter_updates(SharedModel(name), Options(values=values))
     updates, drawn = answer.result, answer.drawn
+    for notice in answer.notices:
+        st.warning(escape_markdown(notice))
     if not updates.updates:
         st.info("This adapter has no updates of low rank; it replaces whole tensors.", icon=":material/info:")
         return
