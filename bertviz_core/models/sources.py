@@ -309,6 +309,9 @@ def _hub_source(name: str, settings: Settings, base: str | None, whole_only: boo
         kind: Kind = "cache" if source.has_weights or not settings.allow_hub else "hub"
         state = cached.name if source.adapter is None else source.revision
         return replace(source, kind=kind, hub_id=hub_id, revision=state)
+    listed = hub.cached_folder(hub_id, revision or None, (ADAPTER_CONFIG,))
+    if listed is not None:
+        return _remote_adapter(name, read_json(listed, ADAPTER_CONFIG), listed.name, settings, base, whole_only)
     if not settings.allow_hub:
         raise not_found(name, settings, local_names(settings))
     try:
@@ -316,11 +319,19 @@ def _hub_source(name: str, settings: Settings, base: str | None, whole_only: boo
     except (ModelNotFoundError, HubError) as error:
         raise with_suggestion(error, name, local_names(settings)) from error
     if file == ADAPTER_CONFIG:
-        _check_whole(name, whole_only)
-        part, merged = _part(name, checked_settings(name, config), None, {}, settings, base)
-        return ModelSource(name, "hub", merged, None, hub_id, commit, has_weights=False, adapter=part)
+        return _remote_adapter(name, config, commit, settings, base, whole_only)
     check_config(name, config, settings)
     return ModelSource(name, "hub", _opened(config, settings), None, hub_id, commit, has_weights=False)
+
+
+def _remote_adapter(
+    name: str, config: Mapping[str, Any], commit: str, settings: Settings, base: str | None, whole_only: bool
+) -> ModelSource:
+    """An adapter on the Hub, of which only the settings are on this machine."""
+    _check_whole(name, whole_only)
+    part, merged = _part(name, checked_settings(name, config), None, {}, settings, base)
+    hub_id = name.partition("@")[0]
+    return ModelSource(name, "hub", merged, None, hub_id, commit, has_weights=False, adapter=part)
 
 
 def _digest(folder: Path) -> str:
