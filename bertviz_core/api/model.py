@@ -12,11 +12,18 @@ from bertviz_core.api.results.answers import PredictionResult
 from bertviz_core.api.results.interventions import EffectsResult, WordsResult
 from bertviz_core.api.results.journey import JourneyResult
 from bertviz_core.api.results.runs import TokensResult, TraceResult
-from bertviz_core.api.results.weights import ArchitectureResult, HeadsResult, LoadReportResult, ParametersResult
+from bertviz_core.api.results.weights import (
+    AdapterResult,
+    ArchitectureResult,
+    HeadsResult,
+    LoadReportResult,
+    ParametersResult,
+)
 from bertviz_core.errors import TextError
 from bertviz_core.models.skeleton import TASKS, quietly
 from bertviz_core.questions.interventions.attributions import share_values, word_attributions
 from bertviz_core.questions.interventions.single_text import ablation_effects
+from bertviz_core.questions.models.adapter import adapter_updates
 from bertviz_core.questions.models.checkpoints import load_report_of
 from bertviz_core.questions.models.parameters import architecture, parameters
 from bertviz_core.questions.parameters import Options, numbered
@@ -103,6 +110,14 @@ class Model(ModelOfLists):
         options = Options(task=chosen, values={} if labels is None else {"labels": str(labels)})
         opened = self._opened
         return LoadReportResult(load_report_of(opened, chosen, labels).result, FigureSource(opened, options))
+
+    def adapter(self) -> AdapterResult:
+        """Measure what a LoRA adapter adds to each matrix of its base: rank, norm, singular values.
+
+        Raises:
+            BertvizError: the model is no adapter, or the weights of its base are not on this machine.
+        """
+        return self._ask(adapter_updates, AdapterResult, Options(task=self.task))
 
     @checked
     def tokens(self, text: str, pair: str | None = None) -> TokensResult:

@@ -113,8 +113,7 @@ def tensor_slices(checkpoint: Checkpoint) -> dict[str, TensorSlice]:
         if tensor.file not in starts:
             starts[tensor.file] = 8 + int.from_bytes(_read(path, 0, 8), "little")
         rounding = checkpoint.rounding if "float" in tensor.dtype else ""
-        slices[tensor.name] = TensorSlice(tensor, path, starts[tensor.file], rounding)
-        starts[tensor.file] += tensor.nbytes
+        slices[tensor.name] = TensorSlice(tensor, path, starts[tensor.file] + tensor.begin, rounding)
     return slices
 
 

@@ -15,6 +15,7 @@ from bertviz_core.questions.parameters import COMMON
 COMMANDS = {
     "parameters": "checkpoints",
     "load-report": "checkpoints",
+    "adapter": "checkpoints",
     "tokens": "text",
     "hidden": "text",
     "attention": "attention",

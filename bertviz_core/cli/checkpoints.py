@@ -1,4 +1,4 @@
-"""Commands for checkpoints: parameters, load report, comparison."""
+"""Commands for checkpoints: parameters, load report, comparison, adapter."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +22,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.models.skeleton import TASKS
 from bertviz_core.predictions.probing.reading import gold_column
 from bertviz_core.predictions.probing.slices import COLUMN
+from bertviz_core.questions.models.adapter import adapter_updates
 from bertviz_core.questions.models.checkpoints import OTHER, behaviours, checkpoint_comparison, load_report_of
 from bertviz_core.questions.models.parameters import parameters as ask
 from bertviz_core.questions.models.rounded_copy import second_model
@@ -31,7 +32,7 @@ from bertviz_core.questions.predictions.compared_answers import answers_by_slice
 from bertviz_core.questions.predictions.labels import JOINED, JOINS
 from bertviz_core.questions.predictions.two_models import VIEW, VIEWS, compared_predictions, shared_tasks
 from bertviz_core.questions.question import Answer, Question
-from bertviz_core.questions.tables.checkpoints import compare_json, compare_lines
+from bertviz_core.questions.tables.checkpoints import adapter_json, adapter_lines, compare_json, compare_lines
 from bertviz_core.questions.tables.compared_answers import (
     answer_comparison_json,
     answer_comparison_lines,
@@ -81,6 +82,18 @@ def load_report_command(
         print_json(report_json(report))
     else:
         print_lines(report_lines(report))
+
+
+@app.command()
+def adapter(model: ModelArgument, as_json: JsonOption = False) -> None:
+    """List what a LoRA adapter adds to each matrix of its base: rank, norm, singular values."""
+    answer = adapter_updates(opened_model(model), Options())
+    updates = answer.result
+    print_notices(answer.notices)
+    if as_json:
+        print_json(adapter_json(updates))
+    else:
+        print_lines(adapter_lines(updates))
 
 
 TEXT_HELP = (

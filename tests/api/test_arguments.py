@@ -31,7 +31,13 @@ from bertviz_core.api.results.two_models import (
     PredictionComparisonResult,
     StateComparisonResult,
 )
-from bertviz_core.api.results.weights import ArchitectureResult, HeadsResult, LoadReportResult, ParametersResult
+from bertviz_core.api.results.weights import (
+    AdapterResult,
+    ArchitectureResult,
+    HeadsResult,
+    LoadReportResult,
+    ParametersResult,
+)
 from bertviz_core.api.training import Training, TrainingLogResult, TrainingMovementResult, opened_training
 from bertviz_core.models.sources import bundled_folder
 from bertviz_core.questions.parameters import COMMON
@@ -67,6 +73,7 @@ ANSWERS: Mapping[type, Callable[[Model], Any]] = {
     PredictionComparisonResult: lambda model: model.compare(ROUNDED, text=TEXT),
     StateComparisonResult: lambda model: model.compare_states(ROUNDED, TEXT),
     SlicedAnswersResult: lambda model: model.compare(ROUNDED, [TEXT, "c"]).by("length"),
+    AdapterResult: lambda _: open_model("models/my-adapter").adapter(),
     ArchitectureResult: lambda model: model.architecture(),
     EffectsResult: lambda model: model.effects(TEXT, target="class:neutral", kind="gradient"),
     FollowedLabelsResult: lambda _: opened_training(RUN).scores([TEXT], ["LABEL_0"]),

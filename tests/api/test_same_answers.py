@@ -21,6 +21,7 @@ from bertviz_core.cli.corpus.group import corpus_app
 from bertviz_core.questions.corpora import corpus_hits
 from bertviz_core.questions.interventions.attributions import pair_attributions, share_values, word_attributions
 from bertviz_core.questions.interventions.single_text import ablation_effects
+from bertviz_core.questions.models.adapter import adapter_updates
 from bertviz_core.questions.models.checkpoints import checkpoint_comparison, load_report_of
 from bertviz_core.questions.models.parameters import parameters
 from bertviz_core.questions.models.training import OpenedTraining, training_movement
@@ -43,6 +44,7 @@ from tests.helpers.same_results import assert_same
 
 MODEL, SPLADE, CLASSIFIER = "all-MiniLM-L6-v2", "splade-tiny", "models/my-classifier"
 TEXT, PAIR = "Sinan loves a beautiful day", "He likes the weather."
+ADAPTER = "models/my-adapter"
 RUN, NEWS, ROUNDED = "runs/my-run", "corpora/news", "itself, rounded to float8_e4m3fn"
 PET = "I love my pet python."
 HOSTILE = "<b onclick=alert(1)>x</b> $a$ *y*"
@@ -100,6 +102,7 @@ FACES: Mapping[str, tuple[Face, ...]] = {
             lambda opened: load_report_of(opened, "sequence-classification", None).result,
         ),
     ),
+    "adapter": (Face((ADAPTER,), lambda: open_model(ADAPTER).adapter(), of_model(adapter_updates)),),
     "compare": (
         Face(
             (MODEL, ROUNDED),

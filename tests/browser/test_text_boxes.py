@@ -59,6 +59,7 @@ VARIANTS = (
     ("weights", "statistic", "mean"),
     ("weights", "statistic", "largest"),
     ("weights", "weights_scale", "powers of ten"),
+    ("adapter-updates", "update_measure", "stable rank"),
     ("memory", "holding", "Training"),
     ("matrix", "cut", "pulled apart"),
     ("matrix", "matrix", "output"),
@@ -114,6 +115,7 @@ PAIRED = (
 WORD_HEAD = ("masked-text", "masked-words", "surprise", "lens", "terms", "term-score", "predictions-compared")
 LABEL_HEADS = {
     "accuracy": "classes",
+    "adapter-updates": "adapter",
     "answers-compared": "classes",
     "answer-map": "answers",
     "answers": "answers",

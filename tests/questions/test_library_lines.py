@@ -26,6 +26,7 @@ from tests.helpers.made_corpora import made_corpus
 from tests.helpers.same_results import assert_same
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.training_runs import save_run
+from tests.helpers.written_adapters import write_adapter
 from tests.pages.labels import CONTEXT, EDITED, LABELLED, NAMES, QUESTION, TAGS, TEXT, named
 
 MODEL = "all-MiniLM-L6-v2"
@@ -58,6 +59,7 @@ GOLD = (TEXT, SECOND, "4.0", TEXT, "the river", "1.0", SECOND, "a bank", "0.5", 
 OF_COSINE = Asked(pair=SECOND, values={"target": "cosine"})
 CASES: Mapping[str, Asked] = {
     "accuracy": Asked("classes", LABELLED, values={"count": "1", "removed_for": "nothing"}),
+    "adapter-updates": Asked("adapter", texts=(), values={"update_measure": "stable rank"}),
     "answers": Asked("answers", (QUESTION,), CONTEXT, {"longest": "4"}),
     "answer-map": Asked("answers", (QUESTION,), CONTEXT, {"window": "1"}),
     "answers-change": Asked("answers", (QUESTION,), CONTEXT, {"edited_pair": TEXT}),
@@ -150,6 +152,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
     for name, (task, changes) in FOLDERS.items():
         save_tiny_head("bert", task, folder / name, **changes)
+    write_adapter(folder / "adapter", "words", folder / "words")
     fit = fitted_probes(model_in(folder / "words"), Options(CASES["fitted-probes"].texts))
     (folder / "probe.zip").write_bytes(probe_bytes(fit.result.probes[-1]))
     return folder

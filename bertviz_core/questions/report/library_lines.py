@@ -21,6 +21,10 @@ METHODS: Mapping[str, tuple[str, Mapping[str, str]]] = {
 """Question -> its dedicated method, and the keywords of the method by parameter key."""
 PRINTED: Mapping[str, str] = {
     "accuracy": "for curve in result:\n    print(curve.order, curve.values.mean(axis=0))",
+    "adapter-updates": (
+        "for update in result.updates:\n"
+        "    print(update.name, update.relative_norm, update.stable_rank, update.singular_values)"
+    ),
     "answers": "for answer in result.answers:\n    print(answer.text, answer.score)",
     "answers-change": (
         "for prediction in result:   # before and after the edit\n"
@@ -167,7 +171,7 @@ def opening_lines(
         return f"from bertviz_core import open_training\n\ntraining = open_training({str(opened.run.folder)!r})\n"
     with_task = "" if task is None else f", task={task!r}"
     source = opened.source
-    name = str(source.folder) if source.kind == "local" and source.folder and not by_name else source.name
+    name = source.name if by_name or not source.path else source.path
     return f"from bertviz_core import open_model\n\nmodel = open_model({name!r}{with_task})\n"
 
 

@@ -7,7 +7,8 @@ import streamlit as st
 from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.errors import BertvizError
 from bertviz_core.models.catalog.bundled import FINE_TUNED
-from bertviz_core.models.sources import ModelSource, offers, resolve
+from bertviz_core.models.catalog.offers import offers
+from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.settings import DEFAULT_MODEL
 from ui.address.following import source_of, write
@@ -88,7 +89,13 @@ def _source(name: str) -> ModelSource | None:
 
 
 def _default(page: str, first: str, names: Sequence[str]) -> str:
-    """Default of a view that always compares: the likest model; else on Sentences a bundled one; else a copy."""
+    """Default of a view that always compares: the base of an adapter; else the likest model; else a bundled one.
+
+    Without these, and on the page Checkpoint without the likest, a rounded copy.
+    """
+    own = _source(first)
+    if own is not None and own.adapter is not None and own.adapter.base.has_weights:
+        return own.adapter.base.name
     bundled = [name for name in (FINE_TUNED, DEFAULT_MODEL) if name != first and name in names]
     return likest(first, names) or (bundled[0] if bundled and page == "sentences" else next(iter(COPIES)))
 
