@@ -20,9 +20,7 @@ ACTIVATIONS: Mapping[str, str] = {
 SENTENCE_OUTPUT = "sentence_embedding"
 
 
-def dense_layer(
-    folder: Path, module_folder: str, values: str = SENTENCE_OUTPUT
-) -> tuple[DenseLayer | None, str]:
+def dense_layer(folder: Path, module_folder: str, values: str = SENTENCE_OUTPUT) -> tuple[DenseLayer | None, str]:
     """Read a dense layer of a checkpoint; None and a reason if it is not supported.
 
     Args:

@@ -190,7 +190,9 @@ def _padded(row: SentenceRow, count: int, token_id: int) -> SentenceRow:
     return replace(
         row,
         input_ids=np.append(row.input_ids, np.full(count, token_id, dtype=np.int64)),
-        token_type_ids=None if row.token_type_ids is None else np.append(row.token_type_ids, np.zeros(count, dtype=int)),
+        token_type_ids=None
+        if row.token_type_ids is None
+        else np.append(row.token_type_ids, np.zeros(count, dtype=int)),
         other_inputs={name: np.append(each, np.zeros(count, dtype=int)) for name, each in row.other_inputs.items()},
     )
 

@@ -21,7 +21,7 @@ from bertviz_core.sentences.results import DenseLayer
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
-TOKEN_OUTPUT = "token_embeddings"
+TOKEN_OUTPUT = "token_embeddings"  # noqa: S105  # a name of vectors, no secret
 PYLATE_DENSE = "pylate.models.Dense.Dense"
 MASK_MODULE = "MultiVectorMask"
 STANFORD_PROJECTION = "linear.weight"
@@ -135,7 +135,9 @@ def _read_mask(read: TokenModules, folder: Path, module_folder: str) -> None:
         )
     tasks = config.get("skiplist_tasks")
     read.skiplist = string_list(config.get("skiplist_words"), "skiplist_words")
-    read.skipping = ("document",) if tasks is None else string_list([tasks] if isinstance(tasks, str) else tasks, "tasks")
+    read.skipping = (
+        ("document",) if tasks is None else string_list([tasks] if isinstance(tasks, str) else tasks, "tasks")
+    )
 
 
 def _has_config(folder: Path, module_folder: str) -> bool:

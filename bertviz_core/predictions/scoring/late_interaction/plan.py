@@ -1,7 +1,7 @@
 """Read how a checkpoint compares a query with a document token by token (ColBERT, Khattab and Zaharia 2020).
 
-Three formats are read: folders of sentence-transformers 6 (MultiVectorEncoder), of PyLate, and of Stanford's ColBERT. Any
-other encoder is compared by its last hidden states, with a notice.
+Three formats are read: folders of sentence-transformers 6 (MultiVectorEncoder), of PyLate, and of Stanford's ColBERT.
+Any other encoder is compared by its last hidden states, with a notice.
 """
 
 import string
@@ -159,10 +159,7 @@ def _library_plan(
         _complete(modules, saved)
     own = next((read_json(folder, name) for name in LENGTH_FILES if present(folder, name)), {})
     knobs = {**_older_knobs(saved), **{key: own[key] for key in KNOBS if key in own}}
-    sides = {
-        name: _side(name, saved, config.prompts or {}, name in modules.skipping)
-        for name in ("query", "document")
-    }
+    sides = {name: _side(name, saved, config.prompts or {}, name in modules.skipping) for name in ("query", "document")}
     expansion = _expansion(knobs.get("query_expansion"))
     lengths = {name: _count(knobs.get(f"{name}_length")) or config.max_seq_length for name in sides}
     return InteractionPlan(
@@ -208,8 +205,10 @@ def _stanford_plan(source: ModelSource, settings: Settings, folder: Path) -> Int
 
 
 def _older_knobs(saved: Mapping[str, Any]) -> dict[str, Any]:
-    """Lengths and expansion in the keys of PyLate, which expands queries to 32 tokens unless its files say otherwise."""
-    knobs = {key: saved[key] for key in KNOBS if saved.get(key) is not None or key == "query_expansion" and key in saved}
+    """Lengths and expansion in the keys of PyLate, which expands queries to 32 tokens if its files say nothing else."""
+    knobs = {
+        key: saved[key] for key in KNOBS if saved.get(key) is not None or (key == "query_expansion" and key in saved)
+    }
     if "query_expansion" in knobs or not any(key in saved for key in OLDER_KEYS):
         return knobs
     if saved.get("do_query_expansion") is False:

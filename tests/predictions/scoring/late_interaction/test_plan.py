@@ -70,7 +70,9 @@ def test_another_encoder_has_no_projection_and_says_so(tmp_path: Path) -> None:
 def listed(folder: Path, *kinds: str) -> None:
     """Write a list of modules, the encoder and others with their folders."""
     entries = [{"type": "sentence_transformers.models.Transformer", "path": ""}]
-    entries += [{"type": kind, "path": f"{place}_{kind.rpartition('.')[2]}"} for place, kind in enumerate(kinds, start=1)]
+    entries += [
+        {"type": kind, "path": f"{place}_{kind.rpartition('.')[2]}"} for place, kind in enumerate(kinds, start=1)
+    ]
     (folder / "modules.json").write_text(json.dumps(entries))
 
 

@@ -76,7 +76,11 @@ def test_queries_are_expanded_as_in_the_library(family: str, name: str, tmp_path
     [
         {"prompts": {}, "skiplist": []},
         {"skiplist": [*string.punctuation, "river"], "skipping": ["query", "document"]},
-        {"skiplist": ["my", "[UNK]", "nowhere"], "skipping": "query", "lengths": {"query_length": 17, "document_length": 19}},
+        {
+            "skiplist": ["my", "[UNK]", "nowhere"],
+            "skipping": "query",
+            "lengths": {"query_length": 17, "document_length": 19},
+        },
         {"lengths": {"document_length": 9, "query_length": 6}, "expansion": None},
         {"activation": torch.nn.Tanh(), "similarity": "meanmaxsim"},
         {"normalize": False},
@@ -116,7 +120,9 @@ def test_folders_of_pylate_are_read_as_the_library_reads_them(config: dict[str, 
 
 
 @pytest.mark.parametrize(
-    "metadata", [{}, {"mask_punctuation": False, "attend_to_mask_tokens": True}, {"query_token_id": "[unused1]"}], ids=str
+    "metadata",
+    [{}, {"mask_punctuation": False, "attend_to_mask_tokens": True}, {"query_token_id": "[unused1]"}],
+    ids=str,
 )
 def test_folders_of_stanford_are_read_as_the_library_reads_them(metadata: dict[str, Any], tmp_path: Path) -> None:
     own = check_equal(save_stanford(tmp_path / "tiny", **metadata))
