@@ -52,7 +52,7 @@ class ModelOfLists(ModelComparisons):
         Args:
             query: the query, which the head reads as the first text of each pair.
             texts: the texts, at least one.
-            ranked_by: "head" or "late-interaction"; defaults to the head, and to late interaction for a model without
+            ranked_by: "head" or "late interaction"; defaults to the head, and to late interaction for a model without
                 a head that was trained for it (ColBERT).
             label: the class whose probability orders the texts; defaults to "entailment". A head with one output, a
                 cross-encoder, needs none: its score is the activation of its settings, the sigmoid by default.

@@ -68,6 +68,11 @@ VARIANTS = (
     ("sentences", "measure", "euclidean"),
     ("sentences", "order", "clustered"),
     ("pair", "cells", "words"),
+    (
+        "late-interaction",
+        "query_sentence",
+        "What is attention in a text with many more tokens than there are rows of one height?",
+    ),
     ("lens", "lens", "rank of the original"),
     ("predictions-compared", "view", "surprise"),
     ("predictions-compared", "view", "lens"),
@@ -98,7 +103,7 @@ OTHER = dict.fromkeys(
 )
 NEEDED = {
     **OTHER,
-    **dict.fromkeys(("query", "ranking"), ("query_sentence", "What is attention?")),
+    **dict.fromkeys(("query", "ranking", "late-interaction"), ("query_sentence", "What is attention?")),
     "word": ("word", WORD),
     "removal": ("count", "2"),
     "corpus-probe": ("probe_labels", "topic"),

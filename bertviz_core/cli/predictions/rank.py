@@ -20,7 +20,7 @@ from bertviz_core.cli.options import (
 from bertviz_core.cli.output import print_json, print_lines, print_notices
 from bertviz_core.errors import TextError
 from bertviz_core.questions.predictions.late_interaction import interaction_options, late_interaction
-from bertviz_core.questions.predictions.ranking import OWN_ENCODER, RANKED_BY_OPTIONS, ranked, ranking_options
+from bertviz_core.questions.predictions.ranking import OWN_ENCODER, ranked, ranking_options
 from bertviz_core.questions.question import Silent
 from bertviz_core.questions.tables.predictions import ranking_json, ranking_lines
 from bertviz_core.questions.tables.texts import interaction_json, interaction_lines
@@ -39,7 +39,7 @@ DocumentArgument = Annotated[
     str, typer.Argument(metavar="DOCUMENT", help="The text that it is compared with.", callback=typed_text)
 ]
 RANKED_BY_HELP = (
-    f"What scores the texts: {' or '.join(RANKED_BY_OPTIONS)}; by default the head, or late interaction for a model "
+    "What scores the texts: head or late-interaction; by default the head, or late interaction for a model "
     "without one that was trained for it."
 )
 RankedByOption = Annotated[str, typer.Option("--ranked-by", metavar="HOW", help=RANKED_BY_HELP)]
@@ -86,7 +86,7 @@ def rank(
         listed = table.sentences
     hidden = not sys.stderr.isatty()
     with typer.progressbar(length=2 * len(listed) + 1, label="Texts", file=sys.stderr, hidden=hidden) as bar:
-        options = ranking_options(query, listed, label, beside, by=ranked_by)
+        options = ranking_options(query, listed, label, beside, by=ranked_by.replace("-", " "))
         answer = ranked(opened_model(model), options, _Moved(bar.update))
     print_notices(answer.notices)
     if as_json:

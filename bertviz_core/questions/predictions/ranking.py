@@ -23,7 +23,7 @@ LABEL = Param("label", "text", "the class whose probability orders the texts, en
 OWN_ENCODER = "own"
 """Value that selects the model's own encoder for the cosines."""
 BESIDE = Param("beside", "text", "sentence model of the cosines, the bundled one by default; own for the model's own")
-BY_HEAD, BY_TOKENS = RANKED_BY_OPTIONS = ("head", "late-interaction")
+BY_HEAD, BY_TOKENS = RANKED_BY_OPTIONS = ("head", "late interaction")
 RANKED_BY = Param(
     "ranked_by",
     "choice",
@@ -43,7 +43,7 @@ def ranking_options(
         label: the class that ranks; "" for the default.
         beside: the sentence model of the cosines; "" for the default.
         task: task of the head; None for that of the checkpoint.
-        by: "head" or "late-interaction"; "" for the default.
+        by: "head" or "late interaction"; "" for the default.
     """
     values = {QUERY.key: query, LABEL.key: label, BESIDE.key: beside, RANKED_BY.key: by}
     return Options(tuple(texts), task=task, values={key: value for key, value in values.items() if value})

@@ -48,9 +48,8 @@ def late_interaction_view(asked: SentenceQuery) -> None:
     block.markdown(_sum_words(result))
     if result.skipped:
         block.caption(f"Not scored: {escape_markdown(' '.join(result.skipped))}")
-    for notice in made.notices:
-        if notice != plan.reason:
-            block.caption(escape_markdown(notice))
+    if others := [notice for notice in made.notices if notice != plan.reason]:
+        block.caption(escape_markdown(" ".join(others)))
     numbers_table(frame, "The tokens of the query and their largest cosines", TABLE_HEIGHT)
     explained("sentences_late_interaction", EXPLANATION, library_lines(late_interaction, opened, options))
 

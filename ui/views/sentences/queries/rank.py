@@ -11,7 +11,6 @@ from bertviz_core.predictions.scoring.results import Ranking
 from bertviz_core.questions.predictions.ranking import (
     BESIDE,
     BY_HEAD,
-    BY_TOKENS,
     LABEL,
     OWN_ENCODER,
     RANKED_BY,
@@ -36,7 +35,6 @@ from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
 from ui.widgets.models.second import names_with_weights
 
-BY_WORDS = {BY_HEAD: "the head", BY_TOKENS: "late interaction"}
 KEY, TABLE, OPENED = "sentences_ranking", "ranking_table", "ranked_text"
 WIDTH, CLASS_WIDTH = 245, 190
 """Pixels of the choice of a sentence model, and of a class."""
@@ -117,7 +115,6 @@ def _by_select(default: str) -> str:
         "Ranked by",
         RANKED_BY_OPTIONS if default == BY_HEAD else RANKED_BY_OPTIONS[::-1],
         default,
-        format_func=BY_WORDS.__getitem__,
         help="A head reads query and text together; late interaction compares their tokens one by one.",
         width=CLASS_WIDTH,
     )
