@@ -175,6 +175,8 @@ def spec_of(name: str, model: str, options: Options) -> FigureSpec:
 def asked_of_head(name: str, text: str) -> Asked:
     """Model and options for figures of task heads; answers are searched in the text."""
     model, change = LABEL_HEADS[name], name.endswith("-change")
+    if name == "ranking":
+        return asked(SENTENCES, (NEEDED[name],), model)
     if name == "accuracy":
         return asked(LABELLED, (("count", "2"),), model)
     if name.endswith("-compared"):

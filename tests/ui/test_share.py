@@ -155,7 +155,6 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ),
     ("sentences", {"view": "Two models", "two_models_of": "pairs with gold similarity", "gold_from": "file"}, {}),
     ("sentences", {"view": "Two models", "other": "sre-embedding-model", "example": "negation"}, {}),
-    ("sentences", {"view": "Rank", "ranked_by": "late interaction", "beside": "own"}, {"query_sentence": "a pet"}),
     ("sentences", {"view": "Late interaction", "example": "negation"}, {"query_sentence": "a pet"}),
     ("sentences", {"view": "Map"}, {}),
     ("sentences", {"source": "file"}, {}),

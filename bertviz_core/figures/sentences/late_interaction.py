@@ -21,8 +21,10 @@ AROUND, ABOVE = 150, 60
 """Pixels above and below the rows together, and above."""
 BARS, SLIM_BARS = 0.26, 0.3
 """Share of the width for the bars, and where the figure is slim."""
-GAP, NUMBERED, NUMBER = 0.02, 15, 46
-"""Share between map and bars, least pixels of a row with a number, and pixels of the number."""
+GAP, SLIM_GAP = 0.02, 0.07
+"""Share between map and bars."""
+NUMBERED, NUMBER = 15, 46
+"""Least pixels of a row with a number, and pixels of the number."""
 LONGEST = 50
 
 
@@ -56,10 +58,10 @@ def interaction_map(result: LateInteraction, title: str, theme: Theme) -> go.Fig
         hovertemplate="%{customdata}: %{z:.4f}<extra></extra>",
     )
     plot, left = height - AROUND, max((label_width(name, TEXT_SIZE - 1) for name in rows), default=0.0) + 16
-    across = (theme.pixels - left - STANDING) * (1 - share - GAP)
+    ends = [0, 1 - share - (SLIM_GAP if theme.slim else GAP)]
+    across = (theme.pixels - left - STANDING) * ends[1]
     name_columns(figure, columns, int(across), theme)
     _add_bars(figure, result, rows, plot / len(rows), share, theme)
-    ends = [0, 1 - share - GAP]
     figure.update_layout(
         xaxis={"domain": ends, "title": "tokens of the document"},
         yaxis={**token_axis(rows, plot, theme=theme), "range": [len(rows) - 0.5, -0.5], "title": "query"},

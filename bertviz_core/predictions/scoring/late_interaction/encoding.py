@@ -143,13 +143,13 @@ class InteractionEncoder:
             )
         backend = self.tokenizer.tokenizer
         own = backend.mask_token_id if backend.mask_token_id is not None else backend.eos_token_id
-        found = self._ids.get(expansion.token) if expansion.token else own
-        if found is None:
+        filler = self._ids.get(expansion.token) if expansion.token else own
+        if filler is None:
             what = quoted(expansion.token, 30) if expansion.token else "a mask"
             raise CheckpointError(
                 f"The checkpoint fills queries up with {what}, which the vocabulary of {self.loaded.name!r} lacks."
             )
-        return int(found)
+        return int(filler)
 
     def _run(self, batch: Sequence[_Row]) -> list[Float[np.ndarray, "_ dimensions"]]:
         """Vectors of all tokens of a batch, projected and normalised."""
