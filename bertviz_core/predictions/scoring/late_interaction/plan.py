@@ -50,6 +50,8 @@ OLDER_KEYS = (
 )
 """Keys of PyLate in the settings of sentence-transformers."""
 STRATEGIES = ("fixed", "min")
+MOST_TOKENS = 1_000_000
+"""A length above this is no number of tokens."""
 MEAN = "meanmaxsim"
 UNTRAINED = (
     "This model was not trained for late interaction: the vectors of its last layer are compared as they are, without "
@@ -260,4 +262,4 @@ def _expansion(value: Any) -> QueryExpansion | None:
 
 def _count(value: Any) -> int | None:
     """A number of tokens above 0; None for anything else."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < MOST_TOKENS else None
