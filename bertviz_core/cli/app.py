@@ -26,6 +26,7 @@ COMMANDS = {
     "training": "training",
     "predict": "predictions.predict",
     "rank": "predictions.rank",
+    "late-interaction": "predictions.rank",
     "causes": "predictions.interventions",
     "words": "predictions.attributions",
     "word-pairs": "predictions.attributions",

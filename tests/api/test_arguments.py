@@ -22,7 +22,7 @@ from bertviz_core.api.corpus import OpenedCorpus, SearchResult, opened_corpus
 from bertviz_core.api.results.answers import AnswerComparisonResult, PredictionResult, SlicedAnswersResult
 from bertviz_core.api.results.followed import FollowedLabelsResult, FollowedStatesResult, FollowedTextResult
 from bertviz_core.api.results.interventions import EffectsResult, WordsResult
-from bertviz_core.api.results.ranking import RankingResult
+from bertviz_core.api.results.ranking import LateInteractionResult, RankingResult
 from bertviz_core.api.results.runs import TraceResult
 from bertviz_core.api.results.sentences import NearestResult, SentencesResult
 from bertviz_core.api.results.two_models import (
@@ -85,6 +85,7 @@ ANSWERS: Mapping[type, Callable[[Model], Any]] = {
     OpenedCorpus: lambda _: opened_corpus("corpora/news"),
     ParametersResult: lambda model: model.parameters(),
     PredictionResult: lambda model: model.predict(TEXT),
+    LateInteractionResult: lambda model: model.late_interaction(TEXT, "c"),
     RankingResult: lambda model: model.rank(TEXT, [TEXT, "c"], label="neutral"),
     SearchResult: lambda _: opened_corpus("corpora/news").search("money", k=2),
     SentencesResult: lambda model: model.sentences([TEXT, "c"]),

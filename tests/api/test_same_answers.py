@@ -28,6 +28,7 @@ from bertviz_core.questions.models.training import OpenedTraining, training_move
 from bertviz_core.questions.opened import OpenedFolder, OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.head import predictions
+from bertviz_core.questions.predictions.late_interaction import late_interaction
 from bertviz_core.questions.predictions.ranking import ranked, ranking_options
 from bertviz_core.questions.tables.checkpoints import compare_json
 from bertviz_core.questions.tables.interventions import pairs_json
@@ -176,6 +177,13 @@ FACES: Mapping[str, tuple[Face, ...]] = {
             (CLASSIFIER, TEXT, PAIR, PET, "--label", "neutral"),
             lambda: open_model(CLASSIFIER).rank(TEXT, [PAIR, PET], label="neutral"),
             lambda opened: ranked(opened, ranking_options(TEXT, [PAIR, PET], "neutral", "", None)).result,
+        ),
+    ),
+    "late-interaction": (
+        Face(
+            (MODEL, TEXT, PAIR),
+            lambda: model().late_interaction(TEXT, PAIR),
+            of_model(late_interaction, PAIR, query_sentence=TEXT),
         ),
     ),
     "causes": (

@@ -172,6 +172,10 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         ("sentences", {"view": "Token contributions", "layer": "2", "pooling": "max", "cells": "words"}),
     ),
     "query --set query_sentence=Water": (PAIRS, ("sentences", {"view": "Query", "query_sentence": "Water"})),
+    "late-interaction --set query_sentence=Water": (
+        PAIRS[:1],
+        ("sentences", {"view": "Late interaction", "query_sentence": "Water"}),
+    ),
     "map": (PAIRS, ("sentences", {"view": "Map"})),
     "vectors": (PAIRS, ("sentences", {"view": "Vectors"})),
     "masked-text --set mask=2,4 --set position=3": (

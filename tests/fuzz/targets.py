@@ -24,10 +24,14 @@ from bertviz_core.errors import TextError
 from bertviz_core.interventions.targets.hidden_states import file_direction
 from bertviz_core.interventions.targets.parsing import parse_target
 from bertviz_core.models.safetensors.folder import read_header
-from bertviz_core.models.sources import resolve
+from bertviz_core.models.sources import folder_source, resolve
 from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.predictions.probing.probe import ABOUT, introduction, probe_bytes, read_probe
 from bertviz_core.predictions.probing.results import Probe
+from bertviz_core.predictions.scoring.late_interaction.encoding import InteractionEncoder
+from bertviz_core.predictions.scoring.late_interaction.plan import interaction_plan
+from bertviz_core.predictions.scoring.late_interaction.scores import late_interaction
+from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.sentences.reading.lists import read_upload
 from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
@@ -38,6 +42,7 @@ from tests.fuzz.training_runs import training_folders
 from tests.helpers import tiny
 from tests.helpers.hostile_addresses import HOSTILE, VIEWS, opened_by, parameters
 from tests.helpers.hostile_tables import written
+from tests.helpers.multi_vector import save_pylate, save_stanford
 from tests.helpers.tiny_models import save_tiny
 from ui.address.navigation import left_query
 from ui.address.query import whole
@@ -107,6 +112,35 @@ def configs(folder: Path) -> Case:
         raw = json.dumps(config).encode()
         (model / "config.json").write_bytes(changed_bytes(rng, raw) if rng.random() < 0.2 else raw)
         return Brought(nbytes_of(model), read, CONFIG_S)
+
+    return case
+
+
+def interactions(folder: Path) -> Case:
+    """Files of late-interaction checkpoints of PyLate and of Stanford."""
+    models = [save_pylate(folder / "pylate"), save_stanford(folder / "stanford")]
+    names = ("modules.json", "1_Dense/config.json", "config_sentence_transformers.json", "sentence_bert_config.json")
+    files = [(models[0] / name) for name in names] + [models[1] / "artifact.metadata"]
+    right = {path: path.read_bytes() for path in files}
+    sources = [folder_source(model.name, model) for model in models]
+    settings = replace(local_settings(folder), isolate_models=False)  # their configs are those of the tests
+    opened = [OpenedModel(model.name, settings) for model in models]
+    loaded = [each.loaded for each in opened]
+
+    def case(rng: Random) -> Brought:
+        for path, raw in right.items():
+            kind = rng.random()
+            changed = json.dumps(changed_json(rng, json.loads(raw))).encode()
+            path.write_bytes(changed if kind < 0.4 else changed_bytes(rng, raw) if kind < 0.5 else raw)
+        place = rng.randrange(2)
+
+        def read() -> None:
+            plan = interaction_plan(sources[place], settings)
+            escape_markdown(plan.reason).encode()
+            encoder = InteractionEncoder(loaded[place], opened[place].tokenizer, plan)
+            assert np.isfinite(late_interaction(encoder, "my pet", "the river").score)
+
+        return Brought(nbytes_of(folder), read, CONFIG_S)
 
     return case
 
@@ -268,7 +302,7 @@ def directions(folder: Path) -> Case:
 TARGETS: Mapping[str, Callable[[Path], Case]] = {
     each.__name__: each
     for each in (
-        *(headers, configs, tokenizers, addresses, uploads, lessons, probes, directions),
+        *(headers, configs, interactions, tokenizers, addresses, uploads, lessons, probes, directions),
         *(training_logs, training_folders, manifests, shards, vectors, indexes),
     )
 }

@@ -102,6 +102,7 @@ CASES: Mapping[str, Asked] = {
     "effect-spread": OF_COSINE._replace(texts=LISTED[1:], values={"target": "cosine", "removed_for": "its mean"}),
     "fitted-probes": Asked(texts=TYPED, values={"seed": "5"}),
     "heads": Asked(texts=()),
+    "late-interaction": Asked(values={"query_sentence": "a pet"}),
     "layer-similarity": Asked(texts=(*LISTED, "a bank"), values={"other": ROUNDED}),
     "joint-ablation": OF_COSINE._replace(values={"removed_heads": "0.1,2.0"}),
     "lens": Asked(values={"mask": "2,3"}),

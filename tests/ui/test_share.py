@@ -158,6 +158,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ),
     ("sentences", {"view": "Two models", "two_models_of": "pairs with gold similarity", "gold_from": "file"}, {}),
     ("sentences", {"view": "Two models", "other": "sre-embedding-model", "example": "negation"}, {}),
+    ("sentences", {"view": "Late interaction", "example": "negation"}, {"query_sentence": "a pet"}),
     ("sentences", {"view": "Map"}, {}),
     ("sentences", {"source": "file"}, {}),
     ("predictions", {"model": "splade-tiny", "mask": "2,4", "position": 3}, {}),

@@ -157,7 +157,7 @@ ROWS: tuple[AddressName, ...] = (
         _words("gold_from", "where the pairs come from", "my own list", "file"),
     ),
     *_on("sentences", FIRST_SENTENCE, SECOND_SENTENCE, linked="placed"),
-    *_on("sentences", ranking.LABEL, ranking.BESIDE),
+    *_on("sentences", ranking.RANKED_BY, ranking.LABEL, ranking.BESIDE),
     *_on("sentences", _whole("ranked_text", "the open ranked text by its place, from 1"), linked="placed"),
     *_on(
         "sentences",

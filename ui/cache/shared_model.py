@@ -59,6 +59,7 @@ SPINNERS = {
     "reading": "Running the model",
     "lens": "Asking the head after every layer",
     "probe_answer": "Asking the probe",
+    "late_interaction": "Comparing the tokens",
     "poolings": "Comparing the poolings",
     "sentence_points": "Placing the sentences",
     "sentence_blocks": "Putting similar sentences together",

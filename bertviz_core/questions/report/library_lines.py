@@ -73,6 +73,10 @@ PRINTED: Mapping[str, str] = {
         "    print(each.model, each.spearman, each.pearson)\n"
         "    print(each.cosines, each.rank_errors)"
     ),
+    "late-interaction": (
+        "print(result.query_tokens, result.document_tokens)\n"
+        "print(result.cosines, result.largest, result.score)   # (tokens of the query, tokens of the text)"
+    ),
     "layer-similarity": (
         "print(result.cka, result.shared_neighbours)   # (hidden states of the first, of the second)\n"
         "print(result.first_cosine, result.second_cosine)"
