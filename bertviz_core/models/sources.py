@@ -247,12 +247,12 @@ def _part(
     base: str | None,
 ) -> tuple[AdapterPart, OpenedConfig]:
     """The part of an adapter, and the config of the merged model."""
-    given = base or _base_name(own, settings)
+    given = base or own.base
     if not given:
-        raise ModelNotFoundError(
-            f"The adapter {quoted(name)} does not name its base (base_model_name_or_path); give it as {name}{JOIN}BASE."
-        )
+        raise ModelNotFoundError(f"The adapter {quoted(name)} does not name its base; give it as {name}{JOIN}BASE.")
     try:
+        check_name(given)
+        given = base or _base_name(own, settings)
         check_name(given)
         _check_allowed(given, settings)
         source = _found(given, settings, whole_only=True)

@@ -47,6 +47,7 @@ def adapter_updates(source: ModelSource, settings: Settings) -> AdapterUpdates:
     return AdapterUpdates(source.name, base.name, updates, tuple(name for name, _ in fit.saved))
 
 
+@np.errstate(over="ignore")
 def singular_values(
     second: Float[np.ndarray, "outputs rank"], first: Float[np.ndarray, "rank inputs"], scale: float
 ) -> Float[np.ndarray, " _"]:

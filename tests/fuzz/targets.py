@@ -23,8 +23,10 @@ from bertviz_core.checkpoints.training.log import STATE_FILE, log_of
 from bertviz_core.errors import TextError
 from bertviz_core.interventions.targets.hidden_states import file_direction
 from bertviz_core.interventions.targets.parsing import parse_target
+from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.sources import folder_source, resolve
+from bertviz_core.parameters.adapter_updates import adapter_updates
 from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.predictions.probing.probe import ABOUT, introduction, probe_bytes, read_probe
 from bertviz_core.predictions.probing.results import Probe
@@ -44,6 +46,7 @@ from tests.helpers.hostile_addresses import HOSTILE, VIEWS, opened_by, parameter
 from tests.helpers.hostile_tables import written
 from tests.helpers.multi_vector import save_pylate, save_stanford
 from tests.helpers.tiny_models import save_tiny
+from tests.helpers.written_adapters import write_adapter
 from ui.address.navigation import left_query
 from ui.address.query import whole
 from ui.address.registry import TYPED
@@ -93,6 +96,29 @@ def headers(folder: Path) -> Case:
             shards = {"weight_map": dict.fromkeys(HEADER, "model.safetensors")}
             index.write_text(json.dumps(changed_json(rng, shards)))
         return Brought(nbytes_of(folder), lambda: read_header(folder))
+
+    return case
+
+
+def adapters(folder: Path) -> Case:
+    """Adapters of a tiny BERT: settings and tensors, merged into their base."""
+    settings = local_settings(folder)
+    base = save_tiny("bert", folder / "base")
+    mine = write_adapter(folder / "mine", "base", base, alpha_pattern={"query": 4}, rank_pattern={"value": 3})
+    good = {path.name: path.read_bytes() for path in mine.iterdir()}
+
+    def read() -> None:
+        source = resolve("mine", settings)
+        source_ledger(source, settings)
+        adapter_updates(source, settings)
+        weights_folder(source, settings)
+
+    def case(rng: Random) -> Brought:
+        for name, raw in good.items():
+            if name.endswith(".json") and rng.random() < 0.8:
+                raw = json.dumps(changed_json(rng, json.loads(raw))).encode()
+            (mine / name).write_bytes(changed_bytes(rng, raw) if rng.random() < 0.3 else raw)
+        return Brought(nbytes_of(mine), read, CONFIG_S)
 
     return case
 
@@ -302,7 +328,7 @@ def directions(folder: Path) -> Case:
 TARGETS: Mapping[str, Callable[[Path], Case]] = {
     each.__name__: each
     for each in (
-        *(headers, configs, interactions, tokenizers, addresses, uploads, lessons, probes, directions),
+        *(headers, adapters, configs, interactions, tokenizers, addresses, uploads, lessons, probes, directions),
         *(training_logs, training_folders, manifests, shards, vectors, indexes),
     )
 }

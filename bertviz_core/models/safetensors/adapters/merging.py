@@ -33,6 +33,7 @@ _merged: dict[tuple[str, ...], Path] = {}
 _merging = threading.Lock()
 
 
+@np.errstate(over="ignore", invalid="ignore")  # numbers that are not finite are named once the model is loaded
 def product(update: LowRankUpdate, reader: TensorReader, fan_in_fan_out: bool) -> Float[np.ndarray, "rows columns"]:
     """What an update adds to its matrix, in the orientation in which the matrix is stored.
 

@@ -88,6 +88,8 @@ SETTINGS_FAULTS: dict[str, tuple[dict[str, Any], str]] = {
         {"base_model_name_or_path": "nowhere"},
         "base of the adapter 'adapter' cannot be opened: No model",
     ),
+    "base with NUL": ({"base_model_name_or_path": "a\0b"}, "not a valid model name"),
+    "revision with NUL": ({"base_model_name_or_path": "org/a", "revision": "\0"}, "not a valid model name"),
     "base too long": ({"base_model_name_or_path": "a" * 5000}, "not a valid model name"),
     "loop": ({"base_model_name_or_path": "adapter"}, "is an adapter itself"),
 }
