@@ -19,6 +19,7 @@ from benchmarks.models import (
     ranking,
     sentences,
     trace,
+    two_models,
     words,
 )
 from benchmarks.pages import attention, journey, layers, server
@@ -29,6 +30,7 @@ MEASUREMENTS: Sequence[Callable[[], list[Row]]] = (
     ledger.rows,
     adapters.rows,
     compare.rows,
+    two_models.rows,
     load_report.rows,
     trace.rows,
     sentences.rows,
