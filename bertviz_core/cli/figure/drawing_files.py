@@ -13,9 +13,8 @@ MARGINS, PADDING = 24, 32
 """Pixels at both sides of a saved drawing, and of the page that it is drawn on."""
 DRAWN = """new Promise((done) => {
   const look = () => {
-    const journey = document.querySelector(".journey");
-    if (!journey.querySelector("svg")) return requestAnimationFrame(look);
-    const svg = journey.view.captioned();
+    if (!document.querySelector(".journey svg")) return requestAnimationFrame(look);
+    const svg = document.querySelector(".journey").view.captioned();
     Object.assign(document.body.style, { margin: 0, padding: 0, maxWidth: "none" });
     document.body.replaceChildren(svg);
     const { x, y, width, height } = svg.getBoundingClientRect();

@@ -23,7 +23,7 @@ function drawTall(view, svg) {
     const shaded = isLayer && shading, cell = layer * seq + path.token;
     const rgb = shaded ? shading.rgb(cell) : channels(look.neutral), value = shaded ? shading.words(cell) : "";
     const off = isLayer && (kind === "layer" || kind === "head") && layer === at;
-    const node = el("g", {}, el("rect", { x, y: y + 1, width: w, height: row.h - 2, rx: 6, fill: look.paper, stroke: off ? look.text : row.open ? view.accent : look.neutral, "stroke-width": row.open ? 2 : 1, "stroke-dasharray": off ? "5 3" : null }),
+    const node = el("g", {}, el("rect", { x, y: y + 1, width: w, height: row.h - 2, rx: 6, fill: look.paper, stroke: off ? look.text : row.open ? view.accent : look.neutral, "stroke-width": row.open ? 2 : 1, "stroke-dasharray": off || stage.kind === "shared" ? "5 3" : null }),
       label(view, cut(stageWords(view, stage), opens ? 100 : w - 20), x + 10, y + 28, { weight: 600 }));
     if (isLayer) node.append(el("rect", { x: x + 116, y: y + 8, width: 64, height: row.h - 16, rx: 4, fill: css(rgb), stroke: look.neutral }), label(view, value, x + 148, y + 28, { anchor: "middle", fill: inkOn(rgb) }));
     if (isLayer && otherwise.has(row.index)) node.append(buildMark(view, otherwise.get(row.index), layer, x + 17, y + 33));

@@ -190,6 +190,7 @@ function isRun({ header: { ending } }, { kind, run }) {
 }
 
 function stageWords(view, stage) {
+  if (stage.kind === "shared") return `${stage.name}, used inside the layers`;
   if (isRun(view, stage)) return stage.name;
   return `${stage.name} (${view.header.ending && stage.kind !== "decoder" ? "not used by this answer" : "not run here"})`;
 }
