@@ -14,7 +14,8 @@ from ui.session import DEFAULT_TEXT
 
 LAYOUT = """([width, tokens, layers, open, head, ends]) => {
   const stage = (kind, steps = 0) => ({ kind, steps: Array(steps) });
-  const stages = [stage("embeddings"), ...(tokens % 2 ? [stage("shared")] : []), ...Array(layers).fill(stage("layer", 7)), stage("norm"), stage("pooler")];
+  const between = [...(tokens % 2 ? [stage("shared")] : []), ...Array(layers).fill(stage("layer", 7))];
+  const stages = [stage("embeddings"), ...between, stage("norm"), stage("pooler")];
   const given = { bars: 9, acts: true, changed: true, ends };
   const plan = layoutOf({ width, tokens, stages, heads: 12, open, head, ...given });
   if (plan.mode === "tall") {
