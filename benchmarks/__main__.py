@@ -9,18 +9,31 @@ import traceback
 from collections.abc import Callable, Sequence
 
 from benchmarks import report
-from benchmarks.models import causes, compare, ledger, load_report, predictions, sentences, trace, words
+from benchmarks.models import (
+    adapters,
+    causes,
+    compare,
+    ledger,
+    load_report,
+    predictions,
+    ranking,
+    sentences,
+    trace,
+    words,
+)
 from benchmarks.pages import attention, journey, layers, server
 from benchmarks.pages import predictions as clicks
 from benchmarks.timing import Row, table
 
 MEASUREMENTS: Sequence[Callable[[], list[Row]]] = (
     ledger.rows,
+    adapters.rows,
     compare.rows,
     load_report.rows,
     trace.rows,
     sentences.rows,
     predictions.rows,
+    ranking.rows,
     causes.rows,
     words.rows,
     server.rows,

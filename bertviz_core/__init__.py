@@ -1,5 +1,6 @@
-"""Look inside BERT-family models: open_model, open_training, open_corpus and their results."""
+"""Look inside BERT-family models: open_model, open_training, open_corpus, open_attention and their results."""
 
+from collections.abc import Sequence
 from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING
@@ -8,15 +9,26 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.version import __version__
 
 if TYPE_CHECKING:
+    from bertviz_core.api.attention import AttentionMaps
     from bertviz_core.api.corpus import OpenedCorpus
     from bertviz_core.api.model import Model
     from bertviz_core.api.own_model import Saveable
     from bertviz_core.api.results.base import Result
     from bertviz_core.api.training import Training
 
-__all__ = ["BertvizError", "Model", "Result", "__version__", "open_corpus", "open_model", "open_training"]
+__all__ = [
+    "BertvizError",
+    "Model",
+    "Result",
+    "__version__",
+    "open_attention",
+    "open_corpus",
+    "open_model",
+    "open_training",
+]
 
 LATER = {
+    "AttentionMaps": "bertviz_core.api.attention",
     "Model": "bertviz_core.api.model",
     "OpenedCorpus": "bertviz_core.api.corpus",
     "Result": "bertviz_core.api.results.base",
@@ -35,17 +47,18 @@ def open_model(
 ) -> "Model":
     """Open a model; its weights are loaded when they are first needed.
 
-    A model object of transformers is copied into a temporary folder: it is never modified, and later changes to it have
-    no effect until it is opened again.
+    A model object of transformers or sentence-transformers is copied into a temporary folder: it is never modified. A
+    question after a change of its weights copies it again, so that the answer is that of its present weights.
 
     Args:
         name: a bundled model ("all-MiniLM-L6-v2"), the path of a folder, a name of the catalogue
-            ("bert-base-uncased"), a Hub id, or a model object of transformers.
+            ("bert-base-uncased"), a Hub id, or a model object of transformers or sentence-transformers.
         task: the task of the class to use: "base", "masked-lm", "next-sentence", "pretraining",
             "sequence-classification", "token-classification", "question-answering" or "multiple-choice"; by default
             that of the class named by the checkpoint.
-        device: "auto" (a GPU if there is one), "cpu", "cuda", "cuda:1" or "mps"; INSIDE_BERT_DEVICE by default.
-        tokenizer: the tokenizer of a model object.
+        device: "auto" (a GPU if there is one), "cpu", "cuda", "cuda:1" or "mps"; by default that of a model object on a
+            GPU, else INSIDE_BERT_DEVICE.
+        tokenizer: the tokenizer of a model object of transformers.
 
     Raises:
         BertvizError: there is no such model, task or device, or it may not be opened here.
@@ -75,6 +88,25 @@ def open_training(folder: "str | PathLike[str]") -> "Training":
     """
     opened: Training = import_module("bertviz_core.api.training").opened_training(folder)
     return opened
+
+
+def open_attention(
+    attention: object, tokens: Sequence[str], key_tokens: Sequence[str] | None = None
+) -> "AttentionMaps":
+    """Draw attention that another program has computed, without a model.
+
+    Args:
+        attention: the weights as transformers returns them with `output_attentions=True`: a sequence with the tensor
+            of each layer, [1, heads, queries, keys]; or one tensor or array of all layers, of one layer
+            [heads, queries, keys], or one map [queries, keys].
+        tokens: the token of every row, and of every column.
+        key_tokens: the token of every column where it is another text (cross-attention).
+
+    Raises:
+        BertvizError: shapes or numbers of tokens do not fit, or a weight is negative or not finite.
+    """
+    maps: AttentionMaps = import_module("bertviz_core.api.attention").AttentionMaps(attention, tokens, key_tokens)
+    return maps
 
 
 def __getattr__(name: str) -> object:

@@ -20,7 +20,8 @@ classes = class_words("" if task else sources.saved_class(name), ledger.architec
 counted = "" if classes != ledger.architecture else ", counted"
 name_model(name, f"{classes}{counted} {SOURCES[ledger.source]}")
 if ledger.note:
-    st.warning(escape_markdown(ledger.note))
+    notice = st.warning if sources.source(name).adapter is None else st.info
+    notice(escape_markdown(ledger.note))
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
     chosen = view_choice(["Tree", *parameters_views.VIEWS])

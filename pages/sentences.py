@@ -7,7 +7,8 @@ from ui.views.sentences.controls import VIEWS
 from ui.views.sentences.input import sentence_input, vector_options
 from ui.views.sentences.map import map_view
 from ui.views.sentences.poolings import pooling_view
-from ui.views.sentences.rank import rank_view
+from ui.views.sentences.queries.late_interaction import late_interaction_view
+from ui.views.sentences.queries.rank import rank_view
 from ui.views.sentences.similarity import SentenceQuery, query_view, similarity_view
 from ui.views.sentences.token_pairs import pair_view
 from ui.views.sentences.two_models.lists import two_models_view
@@ -24,6 +25,7 @@ views = {
     "Token contributions": pair_view,
     "Query": query_view,
     "Rank": rank_view,
+    "Late interaction": late_interaction_view,
     "Map": map_view,
     "Vectors": vectors_view,
 }

@@ -6,13 +6,13 @@ import streamlit as st
 
 from bertviz_core.figures.base.style import theme_named
 from bertviz_core.figures.pages import FIRST, PAGES
-from ui import session, share
+from ui import own_texts, session, share
 from ui.address import navigation, query
 from ui.address.registry import TYPED
 from ui.components.browser.page_width import page_width, window_height
 from ui.components.glossary import glossary
 from ui.components.navigation import PageLink, page_links
-from ui.lessons import own_texts, tour
+from ui.lessons import tour
 from ui.server import logo
 from ui.server.auth import require_sign_in
 from ui.server.unknown_pages import ABSENT, absent_words, nearest_page

@@ -1,4 +1,4 @@
-"""Comparison of two checkpoints of 90 MB tensor by tensor, against loading both as models and subtracting.
+"""Comparison of two checkpoints of BERT-base shape, against loading both with safetensors and computing the same.
 
 Each run has its own process, which imports what it needs before memory is measured; so the extra memory is what a
 server needs on top of its own. The files are in the system's cache for both.
@@ -13,12 +13,11 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.timing import Row
-from bertviz_core.models.sources import bundled_folder
 
 RUNS = 3
-BUDGET_MB = 300
+BUDGET_MB = 50
 PREPARE = """
-import json, resource, sys, time
+import json, sys, time
 from pathlib import Path
 import torch, transformers
 transformers.logging.set_verbosity_error()
@@ -40,15 +39,21 @@ def run():
 PEER = (
     PREPARE
     + """
+from safetensors.torch import load_file
 def run():
-    first, second = (dict(transformers.AutoModel.from_pretrained(each).named_parameters()) for each in folders)
-    with torch.no_grad():
-        return {name: ((second[name] - w).norm() / w.norm().clamp_min(1e-30)).item() for name, w in first.items()}
+    first, second = (load_file(each / "model.safetensors") for each in folders)
+    found = {}
+    for name, one in first.items():
+        two = second[name]
+        difference = two - one
+        found[name] = (difference.norm() / one.norm().clamp_min(1e-30)).item()
+        two.norm().item(), difference.abs().max().item(), torch.count_nonzero(difference).item()
+    return found
 """
 )
 MEASURE = """
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def peak():  # of this process alone; what a parent used before it was started does not count
+    return int(next(each for each in open("/proc/self/status") if each.startswith("VmHWM")).split()[1]) / 1024
 before = peak()
 found = run()
 extra = peak() - before
@@ -58,6 +63,11 @@ for _ in range(5):
     run()
     times.append(time.perf_counter() - start)
 print(json.dumps([sorted(times)[2], extra, {name: value for name, value in found.items() if value}]))
+"""
+BASE = """
+import sys
+from transformers import BertConfig, BertModel
+BertModel(BertConfig()).save_pretrained(sys.argv[1])
 """
 EDIT = """
 import sys
@@ -71,19 +81,20 @@ save_file(tensors, path, metadata={"format": "pt"})
 def rows() -> list[Row]:
     """Rows of the table for the comparison, whose result must be that every tensor has changed by a quarter."""
     with tempfile.TemporaryDirectory() as folder:
-        other = Path(folder) / "edited"
-        shutil.copytree(bundled_folder(), other)
+        base, other = Path(folder) / "base", Path(folder) / "edited"
+        _python(BASE, str(base))
+        shutil.copytree(base, other)
         _python(EDIT, str(other / "model.safetensors"))
-        folders = (str(bundled_folder()), str(other))
+        folders = (str(base), str(other))
         pairs = [(_measured(OURS, folders), _measured(PEER, folders)) for _ in range(RUNS)]
     ours_s, peer_s = (statistics.median(pair[side][0] for pair in pairs) for side in (0, 1))
     ours_mb, peer_mb = (max(pair[side][1] for pair in pairs) for side in (0, 1))
     moved = [value for (_, _, found), _ in pairs for value in found.values()]
     right = len(moved) >= RUNS * 100 and max(abs(value - 0.25) for value in moved) < 1e-6
-    peer = "both loaded and subtracted"
+    peer = "both loaded by safetensors, the same numbers in float32"
     return [
         Row(
-            "two checkpoints of 90 MB compared",
+            "two checkpoints of BERT-base shape compared, all numbers",
             f"{ours_s * 1e3:.0f} ms",
             f"{peer_s * 1e3:.0f} ms {peer}: {peer_s / ours_s:.1f}x",
             "right, >= 1.0x",

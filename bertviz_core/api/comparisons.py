@@ -8,14 +8,29 @@ from bertviz_core.api.arguments import Texts, answered_texts, checked
 from bertviz_core.api.drawing import FigureSource
 from bertviz_core.api.figures import ModelFigures
 from bertviz_core.api.results.answers import AnswerComparisonResult
-from bertviz_core.api.results.predictions import PredictionComparisonResult
+from bertviz_core.api.results.two_models import (
+    AttentionComparisonResult,
+    ChangedHeadsResult,
+    PredictionComparisonResult,
+    StateComparisonResult,
+)
 from bertviz_core.errors import TextError
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.compared_answers import compared_answers, compared_options
+from bertviz_core.questions.predictions.labels import JOINED, JOINS
 from bertviz_core.questions.predictions.two_models import VIEW, VIEWS, compared_predictions
 from bertviz_core.questions.question import Question
+from bertviz_core.questions.texts.attention import WORDS
+from bertviz_core.questions.texts.heads import HEAD, LAYER
+from bertviz_core.questions.texts.two_runs import (
+    OTHER_HEAD,
+    OTHER_LAYER,
+    changed_heads,
+    compared_attention,
+    cosines_of_states,
+)
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -43,6 +58,7 @@ class ModelComparisons(ModelFigures):
         pair: str | None = ...,
         task: str | None = ...,
         view: str = ...,
+        join: str = ...,
     ) -> PredictionComparisonResult: ...
 
     @checked
@@ -56,6 +72,7 @@ class ModelComparisons(ModelFigures):
         *,
         text: str | None = None,
         view: str = VIEWS[0],
+        join: str = JOINS[0],
     ) -> AnswerComparisonResult | PredictionComparisonResult:
         """Compare the predictions of two models: for one text, or the answers of two classifiers to many texts.
 
@@ -66,7 +83,8 @@ class ModelComparisons(ModelFigures):
             pair: a second text; for many texts one for all, or one for each.
             task: task of both heads; defaults to that of the model, or to those that the checkpoints were saved with.
             text: one text, in place of texts, for heads of any task; for question answering the question.
-            view: what masked-LM heads are asked for: "words", "surprise" or "lens".
+            view: what masked-LM heads are asked for: "words", "surprise" or "lens"; "entities" of heads that tag.
+            join: aggregation strategy of entities: "simple", "none", "first", "average" or "max".
 
         Raises:
             BertvizError: a model has no head of the task, or the numbers of texts and labels differ.
@@ -78,9 +96,74 @@ class ModelComparisons(ModelFigures):
             return self._ask(compared_answers, AnswerComparisonResult, options)
         if gold is not None or not (pair is None or isinstance(pair, str)):
             raise TextError("gold and a list of second texts go with texts; one text has one pair and no gold labels.")
-        values = {OTHER.key: fspath(other), VIEW.key: view}
+        values = {OTHER.key: fspath(other), VIEW.key: view, JOINED.key: join}
         one = Options((text or "",), pair, task or self.task, values)
         return self._ask(compared_predictions, PredictionComparisonResult, one)
 
+    @checked
+    def compare_attention(
+        self,
+        other: str | PathLike[str],
+        text: str,
+        pair: str | None = None,
+        *,
+        layer: int = 0,
+        head: int = 0,
+        other_layer: int | None = None,
+        other_head: int | None = None,
+        words: bool = False,
+    ) -> AttentionComparisonResult:
+        """Compare the attention of one head [tokens, tokens] with that of a head of a second model.
+
+        Args:
+            other: name or folder of the second model.
+            text: a text, which each model reads with its own tokenizer.
+            pair: a second text of the same input.
+            layer: index of the layer, zero-based.
+            head: index of the head, zero-based.
+            other_layer: layer of the second model; by default the same, or that at the same relative depth where it
+                has another number of layers.
+            other_head: head of the second model, likewise.
+            words: whether to merge pieces to words, which two tokenizers more often have in common.
+
+        Raises:
+            BertvizError: the attention of a model is not known, or there is no such layer or head.
+        """
+        numbers = {LAYER.key: layer, HEAD.key: head, OTHER_LAYER.key: other_layer, OTHER_HEAD.key: other_head}
+        values = {key: str(number) for key, number in numbers.items() if number is not None}
+        values |= {OTHER.key: fspath(other), WORDS.key: str(words).lower()}
+        return self._ask(compared_attention, AttentionComparisonResult, Options((text,), pair, values=values))
+
+    @checked
+    def changed_heads(self, other: str | PathLike[str], text: str, pair: str | None = None) -> ChangedHeadsResult:
+        """Measure how far the attention of every head [layers, heads] is from that of the same head of another model.
+
+        Args:
+            other: name or folder of the second model.
+            text: a text that both models read as the same tokens.
+            pair: a second text of the same input.
+
+        Raises:
+            BertvizError: the models read other tokens, have other numbers of layers or heads, or no known attention.
+        """
+        options = Options((text,), pair, values={OTHER.key: fspath(other)})
+        return self._ask(changed_heads, ChangedHeadsResult, options)
+
+    @checked
+    def compare_states(self, other: str | PathLike[str], text: str, pair: str | None = None) -> StateComparisonResult:
+        """Measure the cosine of every token's hidden states [layers + 1, tokens] in two models.
+
+        Args:
+            other: name or folder of the second model.
+            text: a text that both models read as the same tokens.
+            pair: a second text of the same input.
+
+        Raises:
+            BertvizError: the models read other tokens, or their vectors have other sizes.
+        """
+        options = Options((text,), pair, values={OTHER.key: fspath(other)})
+        return self._ask(cosines_of_states, StateComparisonResult, options)
+
     def _ask(self, question: Question[Opened, T], result: Callable[[T, FigureSource], U], options: Options) -> U:
-        return result(question(self._opened, options).result, FigureSource(self._opened, options))
+        opened = self._opened
+        return result(question(opened, options).result, FigureSource(opened, options))

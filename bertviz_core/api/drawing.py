@@ -7,6 +7,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from bertviz_core.errors import TextError
+from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import THEMES, WIDE, theme_named, width_class
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.figures import all_figures, drawn_by, no_figure
@@ -66,16 +67,10 @@ class FigureSource:
         if name not in all_figures():
             raise no_figure(name, all_figures())
         options = self._options(name, more)
-        for side, pixels in (("width", width), ("height", height)):
-            if pixels is not None and not LEAST_PIXELS <= pixels <= MOST_PIXELS:
-                raise TextError(f"{side} is {pixels:,} pixels; give {LEAST_PIXELS} to {MOST_PIXELS:,}.")
-        if theme not in THEMES:
-            raise TextError(f"There is no theme {quoted(escape_controls(theme), 20)}; choose {', '.join(THEMES)}.")
+        _require_size(theme, width, height)
         with quietly():
             spec, _ = drawn_by(name, self.opened, options)
-        figure = go.Figure(spec.drawn(theme_named(theme, width_class(width or WIDE))))
-        sizes = {side: pixels for side, pixels in (("width", width), ("height", height)) if pixels is not None}
-        return figure.update_layout(**sizes)
+        return drawn(spec, theme, width, height)
 
     def compute(self, name: str, more: Mapping[str, Option]) -> Any:
         """Compute the data of a figure.
@@ -105,6 +100,31 @@ class FigureSource:
                 what = f"{name!r} has no option {quoted(escape_controls(option), 40)}"
                 raise TextError(f"{what}; those it has: {', '.join(known)}.")
         return replace(self.options, values={**self.options.values, **typed(more)})
+
+
+def drawn(spec: FigureSpec, theme: str, width: int | None, height: int | None) -> go.Figure:
+    """Draw a figure in a theme and size; returns a copy that the caller may change.
+
+    Raises:
+        TextError: there is no such theme or size.
+    """
+    _require_size(theme, width, height)
+    figure = go.Figure(spec.drawn(theme_named(theme, width_class(width or WIDE))))
+    sizes = {side: pixels for side, pixels in (("width", width), ("height", height)) if pixels is not None}
+    return figure.update_layout(**sizes)
+
+
+def _require_size(theme: str, width: int | None, height: int | None) -> None:
+    """Refuse themes and sizes that there are not.
+
+    Raises:
+        TextError: there is no such theme or size.
+    """
+    for side, pixels in (("width", width), ("height", height)):
+        if pixels is not None and not LEAST_PIXELS <= pixels <= MOST_PIXELS:
+            raise TextError(f"{side} is {pixels:,} pixels; give {LEAST_PIXELS} to {MOST_PIXELS:,}.")
+    if theme not in THEMES:
+        raise TextError(f"There is no theme {quoted(escape_controls(theme), 20)}; choose {', '.join(THEMES)}.")
 
 
 def typed(options: Mapping[str, Option]) -> dict[str, str]:

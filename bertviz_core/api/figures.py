@@ -1,5 +1,6 @@
 """Draw any figure of the dashboard for an opened model, or compute its data."""
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import plotly.graph_objects as go
@@ -13,11 +14,15 @@ WITH_NUMBERS = ("gold-cosines",)
 """Figures with numbers among their texts."""
 
 
-class ModelFigures:
+class ModelFigures(ABC):
     """Figures of a model by the names of the `figure` command."""
 
     task: str | None
-    _opened: OpenedModel
+
+    @property
+    @abstractmethod
+    def _opened(self) -> OpenedModel:
+        """The opened model."""
 
     @checked
     def figure(

@@ -1,14 +1,15 @@
-"""Methods of a model that read a list of texts: vectors and a ranking."""
+"""Methods of a model that read a list of texts, or a query with a text: vectors, a ranking and late interaction."""
 
 from collections.abc import Sequence
 from os import PathLike, fspath
 
 from bertviz_core.api.arguments import checked
 from bertviz_core.api.comparisons import ModelComparisons
-from bertviz_core.api.results.ranking import RankingResult
+from bertviz_core.api.results.ranking import LateInteractionResult, RankingResult
 from bertviz_core.api.results.sentences import SentencesResult
 from bertviz_core.errors import TextError
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.late_interaction import interaction_options, late_interaction
 from bertviz_core.questions.predictions.ranking import ranked, ranking_options
 from bertviz_core.questions.texts.sentences import sentence_vectors
 
@@ -38,13 +39,21 @@ class ModelOfLists(ModelComparisons):
 
     @checked
     def rank(
-        self, query: str, texts: Sequence[str], *, label: str | None = None, beside: str | PathLike[str] | None = None
+        self,
+        query: str,
+        texts: Sequence[str],
+        *,
+        ranked_by: str | None = None,
+        label: str | None = None,
+        beside: str | PathLike[str] | None = None,
     ) -> RankingResult:
-        """Order texts for a query by a cross-encoder or an NLI head, beside the cosines of a sentence model.
+        """Order texts for a query by a cross-encoder, an NLI head or late interaction, beside cosines of sentences.
 
         Args:
             query: the query, which the head reads as the first text of each pair.
             texts: the texts, at least one.
+            ranked_by: "head" or "late interaction"; defaults to the head, and to late interaction for a model without
+                a head that was trained for it (ColBERT).
             label: the class whose probability orders the texts; defaults to "entailment". A head with one output, a
                 cross-encoder, needs none: its score is the activation of its settings, the sigmoid by default.
             beside: sentence model of the cosines; defaults to the bundled one, and "own" is the model's own encoder.
@@ -53,4 +62,22 @@ class ModelOfLists(ModelComparisons):
             BertvizError: the model has no such head or class, the query is blank, or there are no texts.
         """
         named = "" if beside is None else fspath(beside)
-        return self._ask(ranked, RankingResult, ranking_options(query, texts, label or "", named, self.task))
+        options = ranking_options(query, texts, label or "", named, self.task, ranked_by or "")
+        return self._ask(ranked, RankingResult, options)
+
+    @checked
+    def late_interaction(self, query: str, document: str) -> LateInteractionResult:
+        """Compare every token of a query with every token of a document, as ColBERT does.
+
+        The score is the sum, over the tokens of the query, of the largest cosine with a token of the document. Markers,
+        masks that fill the query up, projection and skip list are those of the checkpoint; a model that was not
+        trained for it is compared by its last hidden states, and a notice says so.
+
+        Args:
+            query: the query.
+            document: the text that it is compared with.
+
+        Raises:
+            BertvizError: a text is blank or has no token, or a file of the checkpoint is missing or damaged.
+        """
+        return self._ask(late_interaction, LateInteractionResult, interaction_options(query, document))

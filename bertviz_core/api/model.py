@@ -7,16 +7,23 @@ from typing import overload
 from bertviz_core.api.arguments import Texts, checked, paired
 from bertviz_core.api.drawing import FigureSource
 from bertviz_core.api.lists import ModelOfLists
-from bertviz_core.api.own_model import Saveable, library_model, saved_copy
+from bertviz_core.api.own_model import LibraryModel, OwnModel, Saveable, library_model
 from bertviz_core.api.results.answers import PredictionResult
 from bertviz_core.api.results.interventions import EffectsResult, WordsResult
 from bertviz_core.api.results.journey import JourneyResult
 from bertviz_core.api.results.runs import TokensResult, TraceResult
-from bertviz_core.api.results.weights import ArchitectureResult, HeadsResult, LoadReportResult, ParametersResult
+from bertviz_core.api.results.weights import (
+    AdapterResult,
+    ArchitectureResult,
+    HeadsResult,
+    LoadReportResult,
+    ParametersResult,
+)
 from bertviz_core.errors import TextError
 from bertviz_core.models.skeleton import TASKS, quietly
 from bertviz_core.questions.interventions.attributions import share_values, word_attributions
 from bertviz_core.questions.interventions.single_text import ablation_effects
+from bertviz_core.questions.models.adapter import adapter_updates
 from bertviz_core.questions.models.checkpoints import load_report_of
 from bertviz_core.questions.models.parameters import architecture, parameters
 from bertviz_core.questions.parameters import Options, numbered
@@ -47,16 +54,27 @@ class Model(ModelOfLists):
         """Open a model; see `open_model`."""
         if task is not None and task not in TASKS:
             raise TextError(f"There is no task {quoted(escape_controls(task), 40)}; choose {', '.join(TASKS)}.")
-        saved = None if isinstance(name, str | PathLike) else saved_copy(name, tokenizer)
-        if saved is None and tokenizer is not None:
+        self._own = None if isinstance(name, str | PathLike) else OwnModel(name, tokenizer)
+        if self._own is None and tokenizer is not None:
             raise TextError("tokenizer goes with a model object; a model that is opened by its name has its own.")
         self.name: str = fspath(name) if isinstance(name, str | PathLike) else type(name).__name__
         self.task = task
-        self._opened = library_model(self.name, task, device, saved)
-        _ = self._opened.source  # fail early if there is no such model
+        self._device = device or (self._own.device if self._own else None)
+        self._named = self._open()
+        _ = self._named.source  # fail early if there is no such model
+
+    def _open(self) -> LibraryModel:
+        return library_model(self.name, self.task, self._device, self._own.saved if self._own else None)
+
+    @property
+    def _opened(self) -> LibraryModel:
+        """The model with the weights that the caller's object has now."""
+        if self._own is not None and self._own.changed():
+            self._named = self._open()
+        return self._named
 
     def __repr__(self) -> str:
-        name = repr(self.name) if self._opened.copy is None else f"<{self.name}>"
+        name = repr(self.name) if self._own is None else f"<{self.name}>"
         return f"open_model({name})" if self.task is None else f"open_model({name}, task={self.task!r})"
 
     @checked
@@ -90,8 +108,16 @@ class Model(ModelOfLists):
         """
         chosen = task or self.task or "base"
         options = Options(task=chosen, values={} if labels is None else {"labels": str(labels)})
-        report = load_report_of(self._opened, chosen, labels).result
-        return LoadReportResult(report, FigureSource(self._opened, options))
+        opened = self._opened
+        return LoadReportResult(load_report_of(opened, chosen, labels).result, FigureSource(opened, options))
+
+    def adapter(self) -> AdapterResult:
+        """Measure what a LoRA adapter adds to each matrix of its base: rank, norm, singular values.
+
+        Raises:
+            BertvizError: the model is no adapter, or the weights of its base are not on this machine.
+        """
+        return self._ask(adapter_updates, AdapterResult, Options(task=self.task))
 
     @checked
     def tokens(self, text: str, pair: str | None = None) -> TokensResult:
@@ -199,12 +225,13 @@ class Model(ModelOfLists):
         masked, texts = ",".join(map(str, mask)), paired(text, pair)
         values = {"view": view, "top": str(top), "mask": masked, "join": join}
         options = Options(task=task or self.task, values=values)
+        opened = self._opened
         with quietly():
-            head, answers = fitting_head(self._opened, options), predictions(self._opened, options, texts)
+            head, answers = fitting_head(opened, options), predictions(opened, options, texts)
         drawn = {"mask": masked or "none"} if head.task == "masked-lm" and view in ("words", "lens") else {}
         drawn |= {"joined": join} if head.task == "token-classification" else {}
         results = [
-            PredictionResult(answer, head, FigureSource(self._opened, Options((one,), other, head.task, drawn)))
+            PredictionResult(answer, head, FigureSource(opened, Options((one,), other, head.task, drawn)))
             for answer, (one, other) in zip(answers, texts, strict=True)
         ]
         return results[0] if isinstance(text, str) else results

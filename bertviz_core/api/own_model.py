@@ -1,11 +1,13 @@
 """Save a model object of the caller to a temporary folder, so that it can be opened like any folder."""
 
 import tempfile
+import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from bertviz_core.errors import BertvizError, CheckpointError, TextError
-from bertviz_core.lazy_imports import transformers
+from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.opened import ModelCopy, OpenedModel
 from bertviz_core.settings import Settings
@@ -47,42 +49,98 @@ class SavedModel(ModelCopy):
         return self._folder
 
 
-def saved_copy(model: Saveable, tokenizer: Saveable | None) -> SavedModel:
-    """Copy a model and its tokenizer to a temporary folder, without changing them.
+class OwnModel:
+    """A model object of the caller, which is copied again when a weight of it has changed."""
 
-    Args:
-        model: a model of transformers, with or without a head.
-        tokenizer: its tokenizer.
+    def __init__(self, model: Saveable, tokenizer: Saveable | None) -> None:
+        """Check the objects and make the first copy.
+
+        Args:
+            model: a model of transformers, with or without a head, or one of sentence-transformers.
+            tokenizer: the tokenizer of a model of transformers; one of sentence-transformers has its own.
+
+        Raises:
+            TextError: one of them has the wrong type, or the tokenizer is missing.
+            CheckpointError: save_pretrained fails.
+            BertvizError: the disk is full or not writable.
+        """
+        _require_types(model, tokenizer)
+        self._model: Any = model
+        self._tokenizer = tokenizer
+        self._state = self._fingerprint()
+        self.saved = self._copy()
+        """The newest copy."""
+
+    @property
+    def device(self) -> str | None:
+        """The device on which the object is, where it is not the CPU."""
+        found = str(self._model.device)
+        return None if found == "cpu" else found
+
+    def changed(self) -> bool:
+        """Whether a weight has another value than in the newest copy; if so, make another copy."""
+        state = self._fingerprint()
+        if state == self._state:
+            return False
+        self._state, self.saved = state, self._copy()
+        return True
+
+    def _fingerprint(self) -> int:
+        """CRC-32 of all names, shapes, types and bytes of the weights."""
+        state: Mapping[str, Any] = self._model.state_dict()
+        digest = 0
+        for name, value in state.items():
+            digest = zlib.crc32(f"{name} {tuple(value.shape)} {value.dtype}".encode(), digest)
+            if value.device.type != "meta":
+                plain = value.detach().cpu().contiguous().reshape(-1)
+                digest = zlib.crc32(plain.view(torch.uint8).numpy(), digest)
+        return digest
+
+    def _copy(self) -> SavedModel:
+        """Copy the model and its tokenizer to a temporary folder, without changing them."""
+        name = type(self._model).__name__
+        place = tempfile.TemporaryDirectory(prefix="inside-bert-")
+        try:
+            with quietly():
+                for part in (self._model, self._tokenizer):
+                    if part is not None:
+                        part.save_pretrained(place.name)
+        except OSError as error:
+            raise BertvizError(
+                f"The copy of {name} cannot be written into {tempfile.gettempdir()!r} ({error.strerror or error}); "
+                "make room there, or set TMPDIR to another folder."
+            ) from error
+        except Exception as error:  # a model on several devices or without data may lead to any exception
+            raise CheckpointError(f"{name} cannot write itself into a folder: {first_line(error)}") from error
+        return SavedModel(name, Path(place.name), place)
+
+
+def _require_types(model: Saveable, tokenizer: Saveable | None) -> None:
+    """Refuse objects of other types.
 
     Raises:
         TextError: one of them has the wrong type, or the tokenizer is missing.
-        CheckpointError: save_pretrained fails.
-        BertvizError: the disk is full or not writable.
     """
     name = type(model).__name__
+    if _of_sentence_transformers(model):
+        if tokenizer is not None:
+            raise TextError(f"A {name} of sentence-transformers has its own tokenizer; leave tokenizer out.")
+        return
     if not isinstance(model, transformers.PreTrainedModel):
         raise TextError(
-            f"name is an object of {name}, which is no model of transformers; give a PreTrainedModel, such as "
-            "AutoModel.from_pretrained returns, or the name or folder of a model."
+            f"name is an object of {name}, which is no model of transformers or sentence-transformers; give a "
+            "PreTrainedModel, such as AutoModel.from_pretrained returns, or the name or folder of a model."
         )
     if not isinstance(tokenizer, transformers.PreTrainedTokenizerBase):
         came = "none was given" if tokenizer is None else f"an object of {type(tokenizer).__name__} was given"
         raise TextError(
             f"A model object needs a tokenizer of transformers, and {came}: open_model(model, tokenizer=tokenizer)."
         )
-    place = tempfile.TemporaryDirectory(prefix="inside-bert-")
-    try:
-        with quietly():
-            model.save_pretrained(place.name)
-            tokenizer.save_pretrained(place.name)
-    except OSError as error:
-        raise BertvizError(
-            f"The copy of {name} cannot be written into {tempfile.gettempdir()!r} ({error.strerror or error}); make "
-            "room there, or set TMPDIR to another folder."
-        ) from error
-    except Exception as error:  # a model on several devices or without data may lead to any exception
-        raise CheckpointError(f"{name} cannot write itself into a folder: {first_line(error)}") from error
-    return SavedModel(name, Path(place.name), place)
+
+
+def _of_sentence_transformers(model: Saveable) -> bool:
+    """Whether the class is one of sentence-transformers, which need not be installed here."""
+    return any(each.__module__.partition(".")[0] == "sentence_transformers" for each in type(model).__mro__)
 
 
 class LibraryModel(OpenedModel):

@@ -83,6 +83,7 @@ def _table_rows(ledger: Ledger, word: str) -> int | None:
 
 def _middle(ledger: Ledger, hidden: int | None) -> int | None:
     """Width of the feed-forward block of the last layer, if the config (GPT-2) does not have it."""
-    shapes = [row.shape for row in ledger.parameters if row.part == "feed_forward" and len(row.shape) == 2]
+    rows = (row for row in ledger.parameters if row.part == "feed_forward" and ".lora_" not in row.name)
+    shapes = [row.shape for row in rows if len(row.shape) == 2]
     others = [size for size in shapes[-1] if size != hidden] if shapes else []
     return others[0] if len(others) == 1 else None

@@ -6,6 +6,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
+from bertviz_core.trace.results import Tokens
+
 Weights = Literal["attention", "value-weighted", "rollout", "value-zeroing"]
 """Meaning of a cell: the probability; the norm of the weighted value vector; the rollout share through all layers; the
 share of the change of the token when another token's value is set to zero."""
@@ -75,6 +77,34 @@ class AttentionMap:
     """Probabilities (attention), shares (rollout, value zeroing) or norms (value-weighted)."""
     hidden_share: Float[np.ndarray, " queries"]
     """Sum over the hidden keys for each row, averaged over the tokens of a word; same unit as the weights."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AttentionComparison:
+    """The attention of one head in each of two models for one text."""
+
+    models: tuple[str, str]
+    """Names of the models."""
+    tokens: tuple[Tokens, Tokens]
+    """The text as each model reads it."""
+    first: AttentionMap
+    """Map of the first model."""
+    second: AttentionMap
+    """Map of the second model."""
+    same_entries: bool
+    """Whether rows and columns of both maps are the same parts of the text."""
+    notices: tuple[str, ...]
+    """Notices, one sentence each."""
+
+    @property
+    def difference(self) -> Float[np.ndarray, "queries keys"] | None:
+        """Second minus first, in the unit of the weights; None where the maps have different rows or columns."""
+        return np.asarray(self.second.weights - self.first.weights) if self.same_entries else None
+
+    @property
+    def same_model(self) -> bool:
+        """Whether both models have one name."""
+        return self.models[0] == self.models[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

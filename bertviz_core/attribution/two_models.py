@@ -8,10 +8,10 @@ from jaxtyping import Float
 
 from bertviz_core.attribution.results import AttributionComparison, WordAttributions
 from bertviz_core.errors import TextError
-from bertviz_core.predictions.two_models.alignment import shared_spans, shared_words
 from bertviz_core.predictions.two_models.comparison import comparison_notices, unread_parts
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.subwords.two_tokenizers import shared_spans, shared_words
 
 
 def compared_attributions(

@@ -7,9 +7,11 @@ from jaxtyping import Float
 
 from bertviz_core.attention.probabilities import attention_block, head_batches, row_tiles
 from bertviz_core.checkpoints.results import Behaviour
-from bertviz_core.errors import Progress, TextError
+from bertviz_core.errors import Progress, TextError, UnsupportedModelError
 from bertviz_core.hidden_states.geometry import cosine
+from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens, Trace
+from bertviz_core.trace.subwords.two_tokenizers import same_tokens
 
 DIVERGENCE_CELLS = 2**18
 """Cells compared at once: 2 MiB in float64, a few of which fit into a processor's cache."""
@@ -24,13 +26,7 @@ def behaviour(first: Trace, second: Trace, progress: Progress | None = None) -> 
         TextError: the models read the text as different ids.
     """
     require_same_ids(first.model, first.tokens, second.model, second.tokens)
-    notices: list[str] = []
-    layers = min(first.num_hidden_layers, second.num_hidden_layers)
-    if first.num_hidden_layers != second.num_hidden_layers:
-        notices.append(
-            f"{first.model} has {first.num_hidden_layers} layers and {second.model} has {second.num_hidden_layers}: "
-            f"the first {layers} layers are compared."
-        )
+    layers, notices = _common_layers(first, second)
     widths = first.hidden_states.shape[-1], second.hidden_states.shape[-1]
     cosines = None
     if widths[0] == widths[1]:
@@ -47,6 +43,82 @@ def behaviour(first: Trace, second: Trace, progress: Progress | None = None) -> 
     else:
         divergences = attention_divergences(first, second, layers, progress)
     return Behaviour(first.model, second.model, first.tokens, cosines, divergences, tuple(notices))
+
+
+def compared_states(first: Trace, second: Trace) -> Behaviour:
+    """Compare two models on the same tokens by cosine of hidden states; the divergences are None.
+
+    Unlike `behaviour` it takes models with different vocabularies where they read the text as the same tokens.
+
+    Raises:
+        TextError: the models read the text as different tokens.
+        UnsupportedModelError: their vectors have different numbers of dimensions.
+    """
+    require_same_tokens(first, second, "their hidden states have no cosines")
+    widths = first.hidden_states.shape[-1], second.hidden_states.shape[-1]
+    if widths[0] != widths[1]:
+        raise UnsupportedModelError(
+            f"The vectors of {first.model!r} have {widths[0]:,} numbers and those of {second.model!r} {widths[1]:,}, "
+            "so no cosine between them is defined."
+        )
+    layers, notices = _common_layers(first, second)
+    cosines = cosine(first.hidden_states[: layers + 1], second.hidden_states[: layers + 1])
+    return Behaviour(first.model, second.model, first.tokens, cosines, None, tuple(notices))
+
+
+def compared_heads(first: Trace, second: Trace, progress: Progress | None = None) -> Behaviour:
+    """Compare two models on the same tokens by divergence of attention; the cosines are None.
+
+    Unlike `behaviour` it takes models with different vocabularies where they read the text as the same tokens.
+
+    Args:
+        first: run of the first model.
+        second: run of the second model.
+        progress: called with the layers compared and their number.
+
+    Raises:
+        TextError: the models read the text as different tokens.
+        UnsupportedModelError: they have different numbers of layers or heads, or the attention of one is not known.
+    """
+    require_same_tokens(first, second, "their heads have no divergence")
+    sizes = [(each.num_hidden_layers, each.num_attention_heads) for each in (first, second)]
+    if sizes[0] != sizes[1]:
+        numbers = [f"{counted(layers, 'layer')} of {counted(heads, 'head')}" for layers, heads in sizes]
+        raise UnsupportedModelError(
+            f"{first.model!r} has {numbers[0]} and {second.model!r} {numbers[1]}, so their heads do not correspond."
+        )
+    divergences = attention_divergences(first, second, first.num_hidden_layers, progress)
+    return Behaviour(first.model, second.model, first.tokens, None, divergences, ())
+
+
+def require_same_tokens(first: Trace, second: Trace, consequence: str) -> None:
+    """Check that two models read a text as the same tokens, whatever their ids.
+
+    Args:
+        first: run of the first model.
+        second: run of the second model.
+        consequence: what does not exist otherwise, as the end of a sentence.
+
+    Raises:
+        TextError: they read different tokens.
+    """
+    if same_tokens(first.tokens, second.tokens):
+        return
+    sizes = len(first.tokens), len(second.tokens)
+    how = f"{sizes[0]:,} and {sizes[1]:,} tokens" if sizes[0] != sizes[1] else f"different {sizes[0]:,} tokens"
+    raise TextError(f"{first.model!r} and {second.model!r} read this text as {how}, so {consequence}.")
+
+
+def _common_layers(first: Trace, second: Trace) -> tuple[int, list[str]]:
+    """Number of layers that both models have, and a notice where one has more."""
+    layers = min(first.num_hidden_layers, second.num_hidden_layers)
+    if first.num_hidden_layers == second.num_hidden_layers:
+        return layers, []
+    notice = (
+        f"{first.model} has {first.num_hidden_layers} layers and {second.model} has {second.num_hidden_layers}: "
+        f"the first {layers} layers are compared."
+    )
+    return layers, [notice]
 
 
 def require_same_ids(first: str, tokens: Tokens, second: str, others: Tokens) -> None:

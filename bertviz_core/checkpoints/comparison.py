@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -26,9 +26,12 @@ from bertviz_core.checkpoints.values import (
     tensor_slices,
 )
 from bertviz_core.models.catalog import type_facts
+from bertviz_core.models.safetensors.header import DTYPE_NBYTES
 from bertviz_core.parameters.naming import module_tensors
 
 MAX_PREFIX_PARTS = 3
+BLOCK_NUMBERS = 2**14
+"""Numbers that are compared at once: small arrays stay in the processor's cache, and their memory is used again."""
 Matched = tuple[tuple[str, str], list[tuple[str, str]]]
 """Prefix stripped from each side's names, and pairs of stored names."""
 
@@ -139,14 +142,17 @@ def _changed(
     same_format = (first.tensor.dtype, first.rounding) == (second.tensor.dtype, second.rounding)
     with np.errstate(over="ignore", invalid="ignore"):
         for raw, other in zip(raw_pieces(first), raw_pieces(second), strict=True):
-            one = numbers(raw, first)
-            if raw == other and same_format:
-                squares[1:] += dot(one, one)
-            else:
-                two = numbers(other, second)
-                difference = two - one
-                squares += (dot(difference, difference), dot(one, one), dot(two, two))
-                largest = float(np.maximum(largest, np.abs(difference).max(initial=0)))  # propagates NaN
+            for own, others in zip(_blocks(raw, first), _blocks(other, second), strict=True):
+                one = numbers(own, first)
+                if own == others and same_format:
+                    squares[1:] += dot(one, one)
+                    continue
+                difference = two = numbers(others, second)
+                squares[1:] += dot(one, one), dot(two, two)
+                difference -= one
+                squares[0] += dot(difference, difference)
+                ends = difference.max(), -difference.min()
+                largest = float(np.maximum(largest, np.maximum(*ends)))  # propagates NaN
                 changed += int(np.count_nonzero(difference))
             done += len(raw)
             if progress:
@@ -165,6 +171,12 @@ def _changed(
         largest_difference=largest,
         changed=changed,
     )
+
+
+def _blocks(raw: bytes, place: TensorSlice) -> Iterator[bytes]:
+    """Cut a piece into blocks of BLOCK_NUMBERS numbers."""
+    step = max(1, int(BLOCK_NUMBERS * DTYPE_NBYTES[place.tensor.dtype]))
+    return (raw[begin : begin + step] for begin in range(0, len(raw), step))
 
 
 def _ratio(difference: float, norm: float) -> float:

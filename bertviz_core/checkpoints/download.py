@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from bertviz_core.errors import CheckpointError, HubError, Progress
-from bertviz_core.isolation.regular_files import CONFIG_FILE
+from bertviz_core.isolation.regular_files import ADAPTER_CONFIG, CONFIG_FILE
 from bertviz_core.models import hub
 from bertviz_core.models.local_files import TOKENIZER_FILES
-from bertviz_core.models.safetensors.folder import INDEX_FILE, PICKLE_SUFFIXES, SINGLE_FILE
+from bertviz_core.models.safetensors.folder import ADAPTER_WEIGHTS, INDEX_FILE, PICKLE_SUFFIXES, SINGLE_FILE
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.settings import Settings
 
@@ -49,7 +49,7 @@ class HubFiles:
         return sum(file.nbytes for file in self.files)
 
 
-SMALL = (CONFIG_FILE, *TOKENIZER_FILES, "special_tokens_map.json", "added_tokens.json", "modules.json")
+SMALL = (CONFIG_FILE, ADAPTER_CONFIG, *TOKENIZER_FILES, "special_tokens_map.json", "added_tokens.json", "modules.json")
 POOLING = re.compile(
     r"(sentence_bert_config|config_sentence_transformers)\.json|\d+_[A-Za-z]+/(config\.json|.*\.safetensors)"
 )
@@ -70,7 +70,8 @@ def needed_files(source: ModelSource, settings: Settings) -> HubFiles:
         raise CheckpointError(f"{source.name!r} does not come from the Hub, so it cannot be fetched from there.")
     if not settings.allow_hub:
         raise HubError("Fetching from the Hub is switched off here (INSIDE_BERT_ALLOW_HUB).")
-    revision = source.revision if source.kind in ("hub", "cache") else None
+    is_merged = source.adapter is not None and source.folder is not None  # its revision is of both models
+    revision = source.revision if source.kind in ("hub", "cache") and not is_merged else None
     with hub.hub_errors_translated(source.hub_id):
         repository = HfApi(endpoint=settings.hub_endpoint).model_info(
             source.hub_id, revision=revision, files_metadata=True, timeout=hub.TIMEOUT_S
@@ -130,6 +131,8 @@ def _weights(hub_id: str, sizes: dict[str, int]) -> list[str]:
     shards = [name for name in sizes if SHARD.fullmatch(name)]
     if INDEX_FILE in sizes and shards:
         return [INDEX_FILE, *shards]
+    if ADAPTER_WEIGHTS in sizes:
+        return [ADAPTER_WEIGHTS]
     pickles = sorted(name for name in sizes if name.endswith(PICKLE_SUFFIXES))
     holding = f"only {pickles[0]}, a format that can run code when opened" if pickles else "no weights at all"
     raise CheckpointError(

@@ -250,7 +250,7 @@ class Behaviour:
     second: str
     """Name of the second model."""
     tokens: Tokens
-    """Tokens of both models."""
+    """Tokens of both models, as the first spells them."""
     cosines: Float[np.ndarray, "states seq"] | None
     """Cosine of every token's vectors in the two models at every entry of hidden_states, -1 to 1; None if unknown."""
     divergences: Float[np.ndarray, "layers heads"] | None

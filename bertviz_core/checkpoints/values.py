@@ -52,8 +52,7 @@ class Checkpoint:
     folder: Path
     """Folder with its safetensors files."""
     header: CheckpointHeader
-    """Header of the safetensors files.
-    1031,1036|Format that values are rounded to when read."""
+    """Header of the safetensors files."""
     rounding: Rounding = ""
     """Format that its numbers are rounded to as they are read."""
 
@@ -114,8 +113,7 @@ def tensor_slices(checkpoint: Checkpoint) -> dict[str, TensorSlice]:
         if tensor.file not in starts:
             starts[tensor.file] = 8 + int.from_bytes(_read(path, 0, 8), "little")
         rounding = checkpoint.rounding if "float" in tensor.dtype else ""
-        slices[tensor.name] = TensorSlice(tensor, path, starts[tensor.file], rounding)
-        starts[tensor.file] += tensor.nbytes
+        slices[tensor.name] = TensorSlice(tensor, path, starts[tensor.file] + tensor.begin, rounding)
     return slices
 
 

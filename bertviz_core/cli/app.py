@@ -15,6 +15,7 @@ from bertviz_core.questions.parameters import COMMON
 COMMANDS = {
     "parameters": "checkpoints",
     "load-report": "checkpoints",
+    "adapter": "checkpoints",
     "tokens": "text",
     "hidden": "text",
     "attention": "attention",
@@ -25,6 +26,7 @@ COMMANDS = {
     "training": "training",
     "predict": "predictions.predict",
     "rank": "predictions.rank",
+    "late-interaction": "predictions.rank",
     "causes": "predictions.interventions",
     "words": "predictions.attributions",
     "word-pairs": "predictions.attributions",

@@ -1,8 +1,9 @@
-"""Commands for checkpoints: parameters, load report, comparison."""
+"""Commands for checkpoints: parameters, load report, comparison, adapter."""
 
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,12 +22,17 @@ from bertviz_core.errors import TextError
 from bertviz_core.models.skeleton import TASKS
 from bertviz_core.predictions.probing.reading import gold_column
 from bertviz_core.predictions.probing.slices import COLUMN
+from bertviz_core.questions.models.adapter import adapter_updates
 from bertviz_core.questions.models.checkpoints import OTHER, behaviours, checkpoint_comparison, load_report_of
 from bertviz_core.questions.models.parameters import parameters as ask
+from bertviz_core.questions.models.rounded_copy import second_model
+from bertviz_core.questions.opened import Opened, OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.compared_answers import answers_by_slice, compared_answers, compared_options
-from bertviz_core.questions.predictions.two_models import VIEW, VIEWS, compared_predictions
-from bertviz_core.questions.tables.checkpoints import compare_json, compare_lines
+from bertviz_core.questions.predictions.labels import JOINED, JOINS
+from bertviz_core.questions.predictions.two_models import VIEW, VIEWS, compared_predictions, shared_tasks
+from bertviz_core.questions.question import Answer, Question
+from bertviz_core.questions.tables.checkpoints import adapter_json, adapter_lines, compare_json, compare_lines
 from bertviz_core.questions.tables.compared_answers import (
     answer_comparison_json,
     answer_comparison_lines,
@@ -35,6 +41,16 @@ from bertviz_core.questions.tables.compared_answers import (
 )
 from bertviz_core.questions.tables.parameters import ledger_json, ledger_text, report_json, report_lines
 from bertviz_core.questions.tables.two_models.predictions import prediction_comparison_json, prediction_comparison_lines
+from bertviz_core.questions.tables.two_models.runs import (
+    attention_comparison_json,
+    attention_comparison_lines,
+    changed_heads_json,
+    changed_heads_lines,
+    compared_states_json,
+    compared_states_lines,
+)
+from bertviz_core.questions.texts.heads import HEAD, LAYER
+from bertviz_core.questions.texts.two_runs import changed_heads, compared_attention, cosines_of_states
 from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.settings import Settings
 
@@ -68,9 +84,21 @@ def load_report_command(
         print_lines(report_lines(report))
 
 
+@app.command()
+def adapter(model: ModelArgument, as_json: JsonOption = False) -> None:
+    """List what a LoRA adapter adds to each matrix of its base: rank, norm, singular values."""
+    answer = adapter_updates(opened_model(model), Options())
+    updates = answer.result
+    print_notices(answer.notices)
+    if as_json:
+        print_json(adapter_json(updates))
+    else:
+        print_lines(adapter_lines(updates))
+
+
 TEXT_HELP = (
     "Run both models on this text too: cosines of hidden states, divergence of attention; with --task, what their "
-    "heads predict for it."
+    "heads predict for it; with --view, attention of a head, heads that changed, or states of other vocabularies."
 )
 FILE_HELP = "Texts whose answers are compared: lines, CSV, TSV or Parquet."
 TextOption = Annotated[str | None, typer.Option("--text", metavar="TEXT", help=TEXT_HELP, callback=typed_text)]
@@ -86,9 +114,20 @@ HeadOption = Annotated[
     str | None,
     typer.Option("--task", help="Task of the heads that answer; for a file the checkpoints' own by default."),
 ]
-ViewOption = Annotated[
-    str, typer.Option("--view", help=f"With --text, what masked-LM heads are asked for: {', '.join(VIEWS)}.")
-]
+RUNS: Mapping[str, tuple[Question[Opened, Any], Callable[[Any], dict[str, Any]], Callable[[Any], Sequence[str]]]] = {
+    "attention": (compared_attention, attention_comparison_json, attention_comparison_lines),
+    "heads": (changed_heads, changed_heads_json, changed_heads_lines),
+    "states": (cosines_of_states, compared_states_json, compared_states_lines),
+}
+"""View of two runs -> its question, and how an answer is printed."""
+VIEW_HELP = (
+    f"With --text and --task: {', '.join(VIEWS)}, of masked-LM heads but for entities, of heads that tag. With --text "
+    "alone: attention (of --layer and --head), heads (how far each is apart) or states (the cosine of each token's)."
+)
+ViewOption = Annotated[str, typer.Option("--view", help=VIEW_HELP)]
+JoinOption = Annotated[str, typer.Option("--join", help=f"How tags become entities: {', '.join(JOINS)}.")]
+LayerOption = Annotated[str, typer.Option("--layer", metavar="L", help="Layer of --view attention, from 0.")]
+HeadNumberOption = Annotated[str, typer.Option("--head", metavar="H", help="Head of --view attention, from 0.")]
 
 
 @app.command()
@@ -102,37 +141,65 @@ def compare(
     pair: PairOption = "",
     task: HeadOption = None,
     view: ViewOption = VIEWS[0],
+    layer: LayerOption = "",
+    head: HeadNumberOption = "",
+    join: JoinOption = JOINS[0],
     slices: SlicesOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """Compare two checkpoints: their tensors, their runs on a text or what they predict for it, answers to a file."""
     opened, options = opened_model(first), Options(() if text is None else (text,), values={OTHER.key: second})
-    is_predicted = text is not None and task is not None and file is None
+    is_predicted, is_run = text is not None and task is not None and file is None, view in RUNS
+    if is_run and (text is None or task is not None or file is not None):
+        raise TextError(f"--view {view} is about the runs on one text; give --text, and neither --task nor --file.")
+    if (layer or head) and view != "attention":
+        raise TextError("--layer and --head choose a head of --view attention; add it.")
     listed = divided = None
-    if not is_predicted or column or gold or slices:
+    if not (is_predicted or is_run) or column or gold or slices:
         listed, divided = _compared_texts(second, file, column, gold, pair, task, slices)
     predicted = None
     if is_predicted:
-        values = {**options.values, VIEW.key: view}
+        values = {**options.values, VIEW.key: view, JOINED.key: join}
         predicted = compared_predictions(opened, Options(options.texts, pair or None, task, values)).result
+    ran = _compared_runs(opened, options, view, pair, {LAYER.key: layer, HEAD.key: head}) if is_run else None
     comparison = checkpoint_comparison(opened, Options(values=options.values)).result
-    behaviour = None if text is None or is_predicted else behaviours(opened, options).result
+    if text is not None and task is None and file is None and not is_run:
+        print_notices(_answering(opened, second))
+    behaviour = None if text is None or is_predicted or is_run else behaviours(opened, options).result
     answers = None if listed is None else compared_answers(opened, listed).result
     sliced = None if divided is None else answers_by_slice(opened, divided).result
     print_notices([f"Not read: {name}, whose format has no plain numbers." for name in comparison.unread])
     print_notices(behaviour.notices if behaviour else ())
     print_notices(answers.notices if answers else ())
     print_notices(predicted.notices if predicted else ())
+    print_notices(ran.notices if ran else ())
     if as_json:
         about = {} if answers is None else answer_comparison_json(answers)
         about |= {} if sliced is None else slices_json(sliced)
         about |= {} if predicted is None else {"predictions": prediction_comparison_json(predicted)}
+        about |= {} if ran is None else {view: RUNS[view][1](ran.result)}
         print_json({**compare_json(comparison, behaviour), **about})
     else:
         lines = [] if answers is None else ["", *answer_comparison_lines(answers)]
         lines += [] if sliced is None else ["", *slices_lines(sliced)]
         lines += [] if predicted is None else ["", *prediction_comparison_lines(predicted)]
+        lines += [] if ran is None else ["", *RUNS[view][2](ran.result)]
         print_lines([*compare_lines(comparison, behaviour), *lines])
+
+
+def _compared_runs(opened: Opened, options: Options, view: str, pair: str, place: Mapping[str, str]) -> Answer[Any]:
+    """The runs of both models on one text, as a view of them needs them."""
+    chosen = {key: value for key, value in place.items() if value}
+    return RUNS[view][0](opened, Options(options.texts, pair or None, values={**options.values, **chosen}))
+
+
+def _answering(opened: OpenedModel, second: str) -> list[str]:
+    """A sentence about the tasks whose heads both models have, which would answer the text; empty for none."""
+    tasks = shared_tasks(opened, second_model(opened, Options(values={OTHER.key: second})))
+    if not tasks:
+        return []
+    ways = " or ".join(f"--task {task}" for task in tasks)
+    return [f"What both heads predict for the text is compared with {ways}."]
 
 
 def _compared_texts(

@@ -103,7 +103,7 @@ def embed_corpus(
         missing = [shard for shard in found.shards if not shard_path(folder, shard.index).exists()]
         work = ShardWork(
             folder=folder.absolute(),
-            model=str(source.folder.absolute()) if source.kind == "local" and source.folder is not None else model,
+            model=str(Path(source.path).absolute()) if source.path else model,
             manifest=manifest,
             survey=replace(found, shards=()),
             settings=_for_workers(settings),

@@ -8,7 +8,7 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
@@ -22,7 +22,7 @@ from bertviz_core.errors import CheckpointError, ModelNotFoundError
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
-CONFIG_FILE = "config.json"
+CONFIG_FILE, ADAPTER_CONFIG = "config.json", "adapter_config.json"
 CONFIG_NBYTES = 8 * 1024**2
 """Maximum size of a config; sufficient for a million labels."""
 MAX_VALUES = 500_000
@@ -43,6 +43,8 @@ OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC
 """Without O_NONBLOCK, opening a pipe would wait for a writer."""
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 """Do not follow a file that was replaced by a link after the check."""
+_LINKS: dict[Path, frozenset[Path]] = {}
+"""Folder of this process -> files outside of it that its links may lead to."""
 
 
 def present(folder: Path, name: str) -> bool:
@@ -71,10 +73,26 @@ def own_file(folder: Path, name: str) -> Path:
         mode = target.stat().st_mode
     except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself
         raise _unreadable(name, error) from error
-    if not any(target.is_relative_to(allowed) for allowed in _allowed_folders(root)):
+    inside = any(target.is_relative_to(allowed) for allowed in _allowed_folders(root))
+    if not inside and target not in _LINKS.get(root, ()):
         raise CheckpointError(f"{quoted(name)} is a link out of the model's own folder; copy the file itself there.")
     _check_regular(name, mode)
     return target
+
+
+def allow_links(folder: Path, targets: Iterable[Path]) -> None:
+    """Allow links out of a folder that this process has made, to files that it has checked.
+
+    Args:
+        folder: the folder.
+        targets: the files, with links resolved.
+    """
+    _LINKS[folder.resolve()] = frozenset(targets)
+
+
+def has_links(folder: Path) -> bool:
+    """Whether links out of a folder are allowed."""
+    return folder in _LINKS or folder.resolve() in _LINKS
 
 
 def is_own_file(folder: Path, name: str) -> bool:
@@ -226,6 +244,19 @@ def local_folder(name: str, settings: Settings) -> Path | None:
         return _named_folder(name, settings)
     except (OSError, RuntimeError):  # a name that is too long, a link to itself, an unknown user
         return None
+
+
+def local_names(settings: Settings) -> tuple[str, ...]:
+    """Names of the folders in the models folder that contain a config.json or an adapter.
+
+    Names that cannot be shown, such as one that is not UTF-8, are left out: a single one would end every page.
+    """
+    try:
+        folders = [path for path in settings.models_dir.iterdir() if path.name.isprintable()]
+        names = [path.name for path in folders if is_own_file(path, CONFIG_FILE) or is_own_file(path, ADAPTER_CONFIG)]
+    except OSError:
+        return ()
+    return tuple(sorted(names, key=str.lower))
 
 
 def _named_folder(name: str, settings: Settings) -> Path | None:

@@ -12,8 +12,8 @@ import orjson
 
 from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
 from bertviz_core.isolation.offline import guard_requests
-from bertviz_core.isolation.regular_files import CONFIG_NBYTES, INDEX_NBYTES, check_size
-from bertviz_core.models.safetensors.folder import INDEX_FILE, read_json
+from bertviz_core.isolation.regular_files import ADAPTER_CONFIG, CONFIG_FILE, CONFIG_NBYTES, INDEX_NBYTES, check_size
+from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_json
 from bertviz_core.models.safetensors.header import listed_tensors
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 
@@ -38,8 +38,8 @@ def cached_folder(hub_id: str, revision: str | None, files: Iterable[str]) -> Pa
     return next((Path(file).parent for file in paths if isinstance(file, str)), None)
 
 
-def fetch_config(hub_id: str, revision: str | None, endpoint: str) -> tuple[dict[str, Any], str]:
-    """The config.json of a repository, and its commit.
+def fetch_config(hub_id: str, revision: str | None, endpoint: str) -> tuple[str, dict[str, Any], str]:
+    """The name and content of the config.json, or adapter_config.json, of a repository, and its commit.
 
     Raises:
         ModelNotFoundError: the repository, revision or file does not exist or requires authentication.
@@ -48,13 +48,16 @@ def fetch_config(hub_id: str, revision: str | None, endpoint: str) -> tuple[dict
     """
     with hub_errors_translated(hub_id):
         # A single request first: a download retries five times, half a minute, before it fails without a network.
-        huggingface_hub.HfApi(endpoint=endpoint).model_info(hub_id, revision=revision, timeout=TIMEOUT_S)
-        _check_remote(hub_id, "config.json", revision, endpoint, CONFIG_NBYTES)
+        about = huggingface_hub.HfApi(endpoint=endpoint).model_info(hub_id, revision=revision, timeout=TIMEOUT_S)
+        names = {sibling.rfilename for sibling in about.siblings or ()}
+        is_adapter = ADAPTER_CONFIG in names and not names & {SINGLE_FILE, INDEX_FILE}
+        file = ADAPTER_CONFIG if is_adapter else CONFIG_FILE
+        _check_remote(hub_id, file, revision, endpoint, CONFIG_NBYTES)
         path = huggingface_hub.hf_hub_download(
-            hub_id, "config.json", revision=revision, endpoint=endpoint, etag_timeout=TIMEOUT_S
+            hub_id, file, revision=revision, endpoint=endpoint, etag_timeout=TIMEOUT_S
         )
     folder = Path(path).parent
-    return read_json(folder, "config.json"), folder.name
+    return file, read_json(folder, file), folder.name
 
 
 def _check_remote(hub_id: str, file: str, revision: str | None, endpoint: str, limit: int) -> None:

@@ -12,13 +12,13 @@ from typing import Any, Literal
 
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
 from bertviz_core.isolation.offline import unplugged
-from bertviz_core.isolation.regular_files import present
+from bertviz_core.isolation.regular_files import ADAPTER_CONFIG, present
 from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.device import chosen_device, copy_tensors
 from bertviz_core.models.families import family
 from bertviz_core.models.local_files import file_renames, weights_folder
 from bertviz_core.models.recording import AttentionSource, RecordingCheck, register
-from bertviz_core.models.safetensors.folder import ADAPTER_CONFIG, read_header
+from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.safetensors.linked_weights import linked_weights
 from bertviz_core.models.skeleton import BUILD_LOCK, ENCODER, build_skeleton, model_config, quietly
 from bertviz_core.models.sources import ModelSource, verify_bundled
@@ -178,8 +178,9 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
     folder = weights_folder(source, settings)
     _check_size(source.name, needed_nbytes(source, settings, dtype), dtype, settings)
     device = chosen_device(settings.device)
-    if source.kind == "bundled":
-        verify_bundled(source.name)
+    base = source if source.adapter is None else source.adapter.base
+    if base.kind == "bundled":
+        verify_bundled(base.name)
     if source.config.get("quantization_config"):
         raise CheckpointError(
             f"The weights of {source.name!r} are quantized; give the checkpoint in float32 or bfloat16."

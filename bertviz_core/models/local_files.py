@@ -1,13 +1,16 @@
 """Find the files of a model on this machine."""
 
+import math
 import re
 from pathlib import Path
 
 from bertviz_core.errors import CheckpointError, MissingFilesError
 from bertviz_core.isolation.regular_files import present
 from bertviz_core.models import catalog, hub
-from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE
-from bertviz_core.models.sources import ModelSource
+from bertviz_core.models.safetensors.adapters.contents import read_adapter
+from bertviz_core.models.safetensors.adapters.merging import merged_folder
+from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_header
+from bertviz_core.models.sources import AdapterPart, ModelSource
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 
 TOKENIZER_FILES = (
@@ -25,17 +28,35 @@ TOKENIZER_FILES = (
 
 
 def weights_folder(source: ModelSource, settings: Settings) -> Path:
-    """The folder with the safetensors files of a model.
+    """The folder with the safetensors files of a model; that of an adapter contains the merged model.
 
     Raises:
-        CheckpointError: they are not on this machine.
+        CheckpointError: they are not on this machine, or an adapter does not fit its base.
     """
+    if source.adapter is not None:
+        return _merged(source, source.adapter, settings)
     if source.folder is not None and (source.has_weights or source.hub_id is None):
         return source.folder
     cached = _cached(source, (SINGLE_FILE, INDEX_FILE))
     if cached is None:
         raise _missing("weights", source, settings)
     return cached
+
+
+def _merged(source: ModelSource, part: AdapterPart, settings: Settings) -> Path:
+    """The folder of an adapter merged into its base."""
+    if source.folder is None:
+        raise _missing("weights", source, settings)
+    base = weights_folder(part.base, settings)
+    numbers = sum(math.prod(tensor.shape) for tensor in read_header(base).tensors)
+    if 4 * numbers > settings.max_model_bytes:
+        raise CheckpointError(
+            f"The base of the adapter {source.name!r} needs {4 * numbers:,} bytes in float32; this instance loads at "
+            f"most {settings.max_model_bytes:,} (INSIDE_BERT_MAX_MODEL_BYTES)."
+        )
+    facts = catalog.type_facts(part.base.model_type)
+    adapter = read_adapter(source.name, source.folder)
+    return merged_folder(adapter, part.base.name, base, facts.prefix if facts else "", source.revision)
 
 
 def tokenizer_folder(source: ModelSource, settings: Settings) -> Path:
@@ -46,6 +67,8 @@ def tokenizer_folder(source: ModelSource, settings: Settings) -> Path:
     """
     if source.folder is not None and any(present(source.folder, name) for name in TOKENIZER_FILES):
         return source.folder
+    if source.adapter is not None:
+        return tokenizer_folder(source.adapter.base, settings)
     if source.folder is not None and source.hub_id is None:
         raise CheckpointError(
             f"{source.name!r} has no tokenizer: none of {', '.join(TOKENIZER_FILES[:4])}, ... is in its folder; "

@@ -8,20 +8,34 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
 from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
-from bertviz_core.isolation.regular_files import CONFIG_FILE, is_own_file, local_folder, opened, present
+from bertviz_core.isolation.regular_files import ADAPTER_CONFIG, CONFIG_FILE, local_folder, local_names, opened, present
 from bertviz_core.isolation.sanitized.entries import check_entries
 from bertviz_core.isolation.sanitized.terms import OpenedConfig, Terms, config_digest
 from bertviz_core.models import catalog, hub
 from bertviz_core.models.catalog.bundled import BUNDLED, BundledModel
 from bertviz_core.models.catalog.bundled import find as find_bundled
-from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_json, refuse_adapter, weight_files
+from bertviz_core.models.catalog.lookup import check_config, check_name, not_found, with_suggestion
+from bertviz_core.models.safetensors.adapters.config import merged_config
+from bertviz_core.models.safetensors.adapters.contents import read_adapter
+from bertviz_core.models.safetensors.adapters.results import Adapter
+from bertviz_core.models.safetensors.adapters.settings import (
+    AdapterSettings,
+    checked_settings,
+    is_adapter,
+)
+from bertviz_core.models.safetensors.folder import (
+    ADAPTER_WEIGHTS,
+    INDEX_FILE,
+    SINGLE_FILE,
+    read_json,
+    weight_files,
+)
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.text import quoted
 
@@ -64,13 +78,9 @@ def verify_bundled(name: str = DEFAULT_MODEL, files: Iterable[str] | None = None
             )
 
 
-Readiness = Literal["ready", "hub", "structure"]
+JOIN = "+"
+"""Sign between the name of an adapter and that of a base that is not the one it names."""
 Kind = Literal["bundled", "local", "catalogue", "cache", "hub"]
-NAME_LIMIT = 300
-NEAR = 0.75
-"""Similarity of two names, 0 to 1, above which one is suggested for the other."""
-TASK_ORDER = ("sequence-classification", "token-classification", "question-answering", "masked-lm", "")
-"""Order of the models of the catalogue, by the task of their heads."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +101,8 @@ class ModelSource:
     """Identifies the state of its files: a commit, or a digest of names, sizes and modification times."""
     has_weights: bool
     """Whether its safetensors files are on this machine."""
+    adapter: "AdapterPart | None" = None
+    """What makes it an adapter that changes another model; None for a whole model."""
 
     @property
     def model_type(self) -> str:
@@ -98,27 +110,31 @@ class ModelSource:
         return str(self.config.get("model_type", ""))
 
     @property
+    def path(self) -> str:
+        """The folder of a local model; "" for others, and for an adapter on another base than the one it names."""
+        is_local = self.kind == "local" and (self.adapter is None or JOIN not in self.name)
+        return str(self.folder) if is_local and self.folder is not None else ""
+
+    @property
     def pretrained_name(self) -> str:
         """The argument for from_pretrained."""
         return self.hub_id or str(self.folder or self.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """A model in the list of models to choose from."""
+@dataclass(frozen=True, slots=True, eq=False)
+class AdapterPart:
+    """The part of a source that an adapter has and a whole model lacks."""
 
-    name: str
-    """Name under which it is requested."""
-    readiness: Readiness
-    """Whether it can be run now, run after a download from the Hub, or only be inspected."""
-    parameters: int | None
-    """Number of parameters without a task head; None if it is not in the catalogue."""
-    task: str = ""
-    """Task of its head; "" if it has none or is not in the catalogue."""
+    settings: AdapterSettings
+    """Settings of the adapter."""
+    base: ModelSource
+    """The model that it changes."""
 
 
 def resolve(name: str, settings: Settings) -> ModelSource:
     """Find the model with this name.
+
+    An adapter is opened with the base that it names, or as ADAPTER+BASE with another one.
 
     Raises:
         ModelNotFoundError: there is no such model, or it may not be opened here.
@@ -126,18 +142,40 @@ def resolve(name: str, settings: Settings) -> ModelSource:
         HubError: the Hub did not answer.
     """
     name = name.strip()
-    _check_name(name)
+    check_name(name)
+    _check_allowed(name, settings)
+    if JOIN in name and local_folder(name, settings) is None:
+        adapter, _, base = name.partition(JOIN)
+        source = _found(adapter.strip(), settings, base.strip())
+        if source.adapter is None:
+            raise ModelNotFoundError(f"{quoted(adapter)} is no adapter, so it takes no base; write ADAPTER{JOIN}BASE.")
+        return replace(source, name=name)
+    return _found(name, settings)
+
+
+def _check_allowed(name: str, settings: Settings) -> None:
     if settings.allowed_models and name not in settings.allowed_models:
         raise ModelNotFoundError(
             f"{quoted(name)} may not be opened on this instance; it offers {', '.join(settings.allowed_models)}."
         )
+
+
+def _base_name(own: AdapterSettings, settings: Settings) -> str:
+    """The name of the base of an adapter, with the revision if it comes from the Hub."""
+    known = find_bundled(own.base) or catalog.find(own.base) or local_folder(own.base, settings)
+    return own.base if known or own.revision in ("", "main") else f"{own.base}@{own.revision}"
+
+
+def _found(name: str, settings: Settings, base: str | None = None, whole_only: bool = False) -> ModelSource:
+    """The model with a name; an adapter with a base, by default the one that it names, or refused."""
     bundled = find_bundled(name)
     if bundled is not None:
         source = _bundled(bundled)
         return replace(source, config=_opened(source.config, settings, trusted=True))
     local = local_folder(name, settings)
     if local is not None:
-        return folder_source(name, local, settings)
+        _check_whole(name, whole_only and is_adapter(local))
+        return folder_source(name, local, settings, base)
     entry = catalog.find(name)
     if entry is not None:
         shown_name = next((alias for alias in entry.aliases if alias.lower() == name.lower()), entry.name)
@@ -147,23 +185,31 @@ def resolve(name: str, settings: Settings) -> ModelSource:
         opened_config = _opened(config, settings, trusted=True)
         return ModelSource(shown_name, "catalogue", opened_config, None, entry.hub_id, "catalogue", cached is not None)
     if not hub.HUB_NAME.fullmatch(name):
-        raise _with_suggestion(ModelNotFoundError(f"No model {quoted(name)} found{_advice(settings)}."), name, settings)
-    return _hub_source(name, settings)
+        raise not_found(name, settings, local_names(settings))
+    return _hub_source(name, settings, base, whole_only)
 
 
-def folder_source(name: str, folder: Path, settings: Settings | None = None) -> ModelSource:
+def _check_whole(name: str, is_refused: bool) -> None:
+    if is_refused:
+        raise CheckpointError(f"{quoted(name)} is an adapter itself; an adapter is opened on a whole model.")
+
+
+def folder_source(name: str, folder: Path, settings: Settings | None = None, base: str | None = None) -> ModelSource:
     """The model in a folder.
 
     Args:
         name: its name.
         folder: the folder with its files.
         settings: limits for its config; from the environment by default.
+        base: name of the model that an adapter changes; None for the one that it names.
 
     Raises:
-        CheckpointError: there is no valid config.json with a model type.
+        CheckpointError: there is no valid config.json with a model type, and no adapter.
+        ModelNotFoundError: there is an adapter, but not its base.
     """
+    if is_adapter(folder):
+        return _adapter_source(name, folder, settings or Settings.from_environment(), base)
     if not present(folder, CONFIG_FILE):
-        refuse_adapter(folder)
         raise CheckpointError(
             f"The folder {folder.name!r} has no {CONFIG_FILE}, so it is not a model folder; "
             "give a folder written by save_pretrained."
@@ -176,66 +222,47 @@ def folder_source(name: str, folder: Path, settings: Settings | None = None) -> 
     )
 
 
-def check_config(name: str, config: Mapping[str, Any], settings: Settings | None = None) -> None:
-    """Check the model type and the entries of a config.
-
-    Raises:
-        CheckpointError: the model type is missing or unknown to transformers, or an entry is invalid.
-    """
-    model_type = config.get("model_type")
-    if not isinstance(model_type, str) or not model_type:
-        raise CheckpointError(
-            f"The {CONFIG_FILE} of {quoted(name)} has no model_type, so the model's family is unknown."
-        )
-    if not catalog.is_known(model_type):
-        custom = " It needs custom code from the Hub, which is never run here." if "auto_map" in config else ""
-        raise CheckpointError(
-            f"The {CONFIG_FILE} of {quoted(name)} names the model type {quoted(model_type)}, "
-            f"which transformers does not know.{custom}"
-        )
-    check_entries(name, config, settings or Settings.from_environment())
+def _adapter_source(name: str, folder: Path, settings: Settings, base: str | None) -> ModelSource:
+    """The adapter in a folder with its base."""
+    digest = _digest(folder)
+    adapter = _listed_adapter(name, folder, digest)
+    beside = read_json(folder, CONFIG_FILE) if present(folder, CONFIG_FILE) else {}
+    part, config = _part(name, adapter.settings, adapter, beside, settings, base)
+    revision = hashlib.sha256(f"{digest} {part.base.name} {part.base.revision}".encode()).hexdigest()[:12]
+    return ModelSource(name, "local", config, folder, None, revision, part.base.has_weights, part)
 
 
-def local_names(settings: Settings) -> tuple[str, ...]:
-    """Names of the folders in the models folder that contain a config.json.
+@lru_cache(maxsize=64)
+def _listed_adapter(name: str, folder: Path, digest: str) -> Adapter:
+    """The contents of an adapter; the digest of its files keeps the cache up to date."""
+    return read_adapter(name, folder)
 
-    Names that cannot be shown, such as one that is not UTF-8, are left out: a single one would end every page.
-    """
+
+def _part(
+    name: str,
+    own: AdapterSettings,
+    adapter: Adapter | None,
+    beside: Mapping[str, Any],
+    settings: Settings,
+    base: str | None,
+) -> tuple[AdapterPart, OpenedConfig]:
+    """The part of an adapter, and the config of the merged model."""
+    given = base or own.base
+    if not given:
+        raise ModelNotFoundError(f"The adapter {quoted(name)} does not name its base; give it as {name}{JOIN}BASE.")
     try:
-        folders = [path for path in settings.models_dir.iterdir() if path.name.isprintable()]
-        names = [path.name for path in folders if is_own_file(path, CONFIG_FILE)]
-    except OSError:
-        return ()
-    return tuple(sorted(names, key=str.lower))
-
-
-def offers(settings: Settings) -> tuple[Offer, ...]:
-    """The models to choose from, those that can be run now first.
-
-    Within each group they follow the allow-list, or else bundled models, local folders and the catalogue, which is
-    ordered by the task of the heads.
-    """
-    known = sorted(catalog.entries().values(), key=lambda entry: TASK_ORDER.index(entry.task))
-    catalogue = (entry.aliases[0] if entry.aliases else entry.name for entry in known)
-    local = local_names(settings)
-    names = settings.allowed_models or tuple(dict.fromkeys((*BUNDLED, *local, *catalogue)))
-    listed = (_offer(name, name in local, settings) for name in names)
-    return tuple(sorted(listed, key=lambda offer: offer.readiness != "ready"))
-
-
-def _offer(name: str, is_local: bool, settings: Settings) -> Offer:
-    bundled = find_bundled(name)
-    if bundled is not None:
-        return Offer(name, "ready", bundled.parameters)
-    entry = None if is_local else catalog.find(name)
-    parameters, task = (None, "") if entry is None else (entry.parameters, entry.task)
-    if is_local:
-        ready = any(present(settings.models_dir / name, file) for file in (SINGLE_FILE, INDEX_FILE))
-        return Offer(name, "ready" if ready else "structure", None)
-    hub_id, _, revision = (name if entry is None else entry.hub_id).partition("@")
-    if hub.HUB_NAME.fullmatch(hub_id) and hub.cached_folder(hub_id, revision or None, (SINGLE_FILE, INDEX_FILE)):
-        return Offer(name, "ready", parameters, task)
-    return Offer(name, "hub" if settings.allow_hub else "structure", parameters, task)
+        check_name(given)
+        given = base or _base_name(own, settings)
+        check_name(given)
+        _check_allowed(given, settings)
+        source = _found(given, settings, whole_only=True)
+    except BertvizError as error:
+        other = "" if base else f" Another base is named as {name}{JOIN}BASE."
+        raise type(error)(f"The base of the adapter {quoted(name)} cannot be opened: {error}{other}") from error
+    facts = catalog.type_facts(source.model_type)
+    config = merged_config(source.config, facts.base_class if facts else "", own, adapter, beside)
+    check_entries(name, config, settings)
+    return AdapterPart(own, source), config
 
 
 def _opened(config: Mapping[str, Any], settings: Settings, trusted: bool = False) -> OpenedConfig:
@@ -273,51 +300,38 @@ def _with_own_labels(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {**config, **{key: own[key] for key in ("id2label", "label2id") if key in own}}
 
 
-def _check_name(name: str) -> None:
-    if not name:
-        raise ModelNotFoundError(f"No model was given; give a name such as {DEFAULT_MODEL} or bert-base-uncased.")
-    if len(name) > NAME_LIMIT or not name.isprintable():
-        raise ModelNotFoundError(
-            f"{quoted(name, 40)} is not a valid model name: it is too long or contains control characters."
-        )
-
-
-def _hub_source(name: str, settings: Settings) -> ModelSource:
+def _hub_source(name: str, settings: Settings, base: str | None, whole_only: bool) -> ModelSource:
     hub_id, _, revision = name.partition("@")
-    cached = hub.cached_folder(hub_id, revision or None, (CONFIG_FILE,))
+    cached = hub.cached_folder(hub_id, revision or None, (CONFIG_FILE, ADAPTER_WEIGHTS))
     if cached is not None:
-        source = folder_source(name, cached, settings)
+        _check_whole(name, whole_only and is_adapter(cached))
+        source = folder_source(name, cached, settings, base)
         kind: Kind = "cache" if source.has_weights or not settings.allow_hub else "hub"
-        return ModelSource(name, kind, source.config, cached, hub_id, cached.name, source.has_weights)
+        state = cached.name if source.adapter is None else source.revision
+        return replace(source, kind=kind, hub_id=hub_id, revision=state)
+    listed = hub.cached_folder(hub_id, revision or None, (ADAPTER_CONFIG,))
+    if listed is not None:
+        return _remote_adapter(name, read_json(listed, ADAPTER_CONFIG), listed.name, settings, base, whole_only)
     if not settings.allow_hub:
-        raise _with_suggestion(ModelNotFoundError(f"No model {quoted(name)} found{_advice(settings)}."), name, settings)
+        raise not_found(name, settings, local_names(settings))
     try:
-        config, commit = hub.fetch_config(hub_id, revision or None, settings.hub_endpoint)
+        file, config, commit = hub.fetch_config(hub_id, revision or None, settings.hub_endpoint)
     except (ModelNotFoundError, HubError) as error:
-        raise _with_suggestion(error, name, settings) from error
+        raise with_suggestion(error, name, local_names(settings)) from error
+    if file == ADAPTER_CONFIG:
+        return _remote_adapter(name, config, commit, settings, base, whole_only)
     check_config(name, config, settings)
     return ModelSource(name, "hub", _opened(config, settings), None, hub_id, commit, has_weights=False)
 
 
-def _advice(settings: Settings) -> str:
-    hub_note = (
-        "; a Hub id is written org/name" if settings.allow_hub else "; the Hub is switched off (INSIDE_BERT_ALLOW_HUB)"
-    )
-    return (
-        f": it is not {', '.join(BUNDLED)}, not a folder of {settings.models_dir.name!r} and not in the catalogue "
-        f"(bert-base-uncased, roberta-base, ...){hub_note}"
-    )
-
-
-def _with_suggestion(error: BertvizError, name: str, settings: Settings) -> BertvizError:
-    """The error with a suggestion, if a similar name exists."""
-    known = {known_name.lower(): known_name for known_name in (*local_names(settings), *catalog.names(), *BUNDLED)}
-    whole = name.partition("@")[0].lower()
-    near = (get_close_matches(part, known, 1, NEAR) for part in (whole, whole.rpartition("/")[2]))
-    meant = next((known[each[0]] for each in near if each), "")
-    suggested = type(error)(f"{error} Did you mean {quoted(meant)}?" if meant else str(error))
-    suggested.meant = meant
-    return suggested
+def _remote_adapter(
+    name: str, config: Mapping[str, Any], commit: str, settings: Settings, base: str | None, whole_only: bool
+) -> ModelSource:
+    """An adapter on the Hub, of which only the settings are on this machine."""
+    _check_whole(name, whole_only)
+    part, merged = _part(name, checked_settings(name, config), None, {}, settings, base)
+    hub_id = name.partition("@")[0]
+    return ModelSource(name, "hub", merged, None, hub_id, commit, has_weights=False, adapter=part)
 
 
 def _digest(folder: Path) -> str:

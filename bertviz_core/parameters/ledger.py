@@ -8,7 +8,6 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,15 @@ import msgspec
 from bertviz_core.errors import CheckpointError, HubError
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models import catalog, hub
+from bertviz_core.models.local_files import weights_folder
+from bertviz_core.models.safetensors.adapters.contents import fitted, read_adapter
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.safetensors.header import DTYPE_NBYTES
 from bertviz_core.models.safetensors.results import CheckpointHeader
 from bertviz_core.models.skeleton import build_skeleton, task_of_class
-from bertviz_core.models.sources import ModelSource, resolve
+from bertviz_core.models.sources import AdapterPart, ModelSource, resolve
+from bertviz_core.parameters.adapter_rows import adapter_note, adapter_rows, merged_header
+from bertviz_core.parameters.arithmetic import component_arithmetic
 from bertviz_core.parameters.components import COMPONENTS, PARTS, layer_applications, layer_numbers
 from bertviz_core.parameters.naming import (
     NameClassifier,
@@ -39,45 +42,10 @@ from bertviz_core.parameters.results import Buffer, ComponentCount, LayerCount, 
 from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls, quoted
 
-MAX_TERMS = 6
 FOREIGN = (
     "The file's names begin with {}, which the class does not know: they are counted without it, and transformers "
     "would not load them so. The load report tells how to repair the file."
 )
-
-
-def component_arithmetic(layers: Sequence[int], outside: Sequence[Parameter]) -> str:
-    """The total of a component as sums and products, such as "12 × 7,087,872"; long sums are abbreviated.
-
-    Args:
-        layers: totals of its layers.
-        outside: its rows outside the layers.
-    """
-    runs = [(size, len(list(run))) for size, run in groupby(layers)]
-    terms = [(f"{count:,} × {size:,}" if count > 1 else f"{size:,}", count * size) for size, count in runs]
-    terms += module_terms(outside)
-    return _joined(terms)
-
-
-def module_terms(rows: Sequence[Parameter]) -> list[tuple[str, int]]:
-    """(term, value) of every module; equal neighbours become a product."""
-    modules: dict[str, list[Parameter]] = {}
-    for row in rows:
-        modules.setdefault(row.name.rpartition(".")[0], []).append(row)
-    terms = []
-    for shapes, run in groupby(tuple(row.shape for row in module) for module in modules.values()):
-        count = len(list(run))
-        product = " + ".join(" × ".join(f"{size:,}" for size in shape) or "1" for shape in shapes)
-        value = sum(math.prod(shape) for shape in shapes)
-        terms.append((f"{count} × ({product})" if count > 1 else product, count * value))
-    return terms
-
-
-def _joined(terms: list[tuple[str, int]]) -> str:
-    if len(terms) > MAX_TERMS:
-        rest = terms[MAX_TERMS - 1 :]
-        terms = [*terms[: MAX_TERMS - 1], (f"{sum(value for _, value in rest):,} in {len(rest):,} more", 0)]
-    return " + ".join(text for text, _ in terms)
 
 
 def balanced_ledger(
@@ -175,6 +143,8 @@ def parameter_ledger(name: str, settings: Settings, task: str | None = None) -> 
 
 def source_ledger(source: ModelSource, settings: Settings, task: str | None = None) -> Ledger:
     """The ledger of a resolved model; see parameter_ledger."""
+    if task is None and source.adapter is not None and source.folder is not None and source.has_weights:
+        return adapter_ledger(source, source.adapter, source.folder, settings)
     if task is None and source.has_weights and source.folder is not None:
         return stored_ledger(source.name, source.config, read_header(source.folder))
     if task is None and source.kind == "hub" and source.hub_id is not None:
@@ -184,6 +154,32 @@ def source_ledger(source: ModelSource, settings: Settings, task: str | None = No
     if task is None and source.folder is not None and source.kind == "local":
         _refuse_broken_weights(source.folder)
     return config_ledger(source.name, source.config, task or "base")
+
+
+def adapter_ledger(source: ModelSource, part: AdapterPart, folder: Path, settings: Settings) -> Ledger:
+    """The ledger of an adapter: the frozen parameters of its base, and beside them its own, which were trained.
+
+    Args:
+        source: the adapter.
+        part: its settings and its base.
+        folder: the folder with its files.
+        settings: the settings.
+
+    Raises:
+        CheckpointError: it was made for another base.
+    """
+    facts = catalog.type_facts(part.base.model_type)
+    header = read_header(weights_folder(part.base, settings))
+    adapter = read_adapter(source.name, folder)
+    fit = fitted(adapter, part.base.name, header, facts.prefix if facts else "")
+    whole = header_ledger(source.name, source.config, merged_header(header, fit))
+    rows = adapter_rows(whole.parameters, fit)
+    own = [half for _, update in fit.updates for half in (update.first, update.second)]
+    stored = ((whole.stored_tensors or 0) + len(own), (whole.stored_nbytes or 0) + sum(each.nbytes for each in own))
+    ledger = balanced_ledger(
+        source.name, source.config, whole.architecture, "header", rows, list(whole.buffers), stored
+    )
+    return replace(ledger, note=adapter_note(fit, part.base.name, ledger))
 
 
 def stored_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader) -> Ledger:

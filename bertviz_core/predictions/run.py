@@ -38,7 +38,7 @@ def check_task(head: HeadModel, *tasks: str) -> None:
 
 
 def row_outputs(
-    head: HeadModel, rows: Sequence[ModelRow], names: Sequence[str] = ("logits",)
+    head: HeadModel, rows: Sequence[ModelRow], names: Sequence[str] = ("logits",), padded: bool = False
 ) -> "Iterator[tuple[int, tuple[np.ndarray, ...]]]":
     """Yield the head's outputs of every row, in the order in which the rows are run.
 
@@ -48,6 +48,7 @@ def row_outputs(
         head: the model.
         rows: tokenized texts.
         names: names of the outputs in transformers.
+        padded: whether rows of different lengths run together, also for a head that reads the whole text.
 
     Yields:
         (index of the row, its outputs, each (seq, ...) or, if it has no row per token, (labels,)).
@@ -56,7 +57,7 @@ def row_outputs(
         UnsupportedModelError: the model needs more inputs than a text.
     """
     lengths = [len(row) for row in rows]
-    for group in groups(head, lengths):
+    for group in _groups(head.base, lengths) if padded else groups(head, lengths):
         output = run_group(head, [rows[index] for index in group], head.model)
         for place, index in enumerate(group):
             arrays = [output[name][place].float().cpu().numpy() for name in names]

@@ -110,7 +110,7 @@ class SentenceRun:
         inputs = model_inputs(self._loaded, batch)
         last = self._loaded.num_hidden_layers
         with RUN_LOCK, torch.inference_mode():
-            output, mask = _states(self._loaded, inputs, _lengths(batch), self._skipped, self._model, inside=True)
+            output, mask = model_states(self._loaded, inputs, _lengths(batch), self._skipped, self._model, inside=True)
             states = output["hidden_states"]
             vectors = np.full((len(poolings), len(layers), len(batch), states[0].shape[-1]), np.nan, dtype=np.float32)
             for row, pooling in enumerate(poolings):
@@ -147,7 +147,7 @@ def plan_vectors(
     """
     layer = plan_layer(loaded, plan)
     inside = layer < loaded.num_hidden_layers
-    output, mask = _states(loaded, inputs, lengths, skipped, model, inside)
+    output, mask = model_states(loaded, inputs, lengths, skipped, model, inside)
     if plan.pooling == "pooler":
         vectors = pooler_output(loaded, output).float()
     else:
@@ -155,7 +155,7 @@ def plan_vectors(
     return applied(vectors, plan.dense)
 
 
-def _states(
+def model_states(
     loaded: LoadedModel,
     inputs: "Mapping[str, torch.Tensor]",
     lengths: Sequence[int],
@@ -163,7 +163,13 @@ def _states(
     model: "transformers.PreTrainedModel | None",
     inside: bool,
 ) -> "tuple[Mapping[str, Any], torch.Tensor]":
-    """Return the model's output, the states of all layers if `inside`, and the mask of pooled tokens."""
+    """Return the model's output, the states of all layers if `inside`, and the mask of pooled tokens.
+
+    The caller must hold RUN_LOCK and have called check_recording on the model.
+
+    Raises:
+        BertvizError: the model cannot be run on these inputs, or does not return one vector per token.
+    """
     seq = max(lengths)
     reset_model_state(model or loaded.model, seq)
     output = dict(forward(loaded, inputs, model, output_hidden_states=inside))

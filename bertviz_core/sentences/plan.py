@@ -96,7 +96,7 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
     folder = weights_folder(source, settings)
     if source.kind == "bundled":
         verify_bundled(source.name, BUNDLED[source.name].small_files)
-    modules = _modules(folder)
+    modules = listed_modules(folder)
     if modules is None:
         return SentencePlan("mean", reason=NO_PLAN_REASON.format(why=f"it has no {MODULES_FILE}"))
     reader, config = _ModuleReader(folder), sentence_config(folder)
@@ -254,8 +254,12 @@ class _ModuleReader:
             self.notices.append(f"The checkpoint pools by {names}, which is not offered here.")
 
 
-def _modules(folder: Path) -> list[tuple[str, str]] | None:
-    """Return (class, subfolder) of every module in order; None without a modules.json."""
+def listed_modules(folder: Path) -> list[tuple[str, str]] | None:
+    """Return (class, subfolder) of every module in order; None without a modules.json.
+
+    Raises:
+        CheckpointError: the file is damaged, or names a folder outside the checkpoint.
+    """
     if not present(folder, MODULES_FILE):
         return None
     listed = parsed_json(MODULES_FILE, read_file(folder, MODULES_FILE, CONFIG_NBYTES), MAX_MODULE_VALUES)
@@ -266,11 +270,8 @@ def _modules(folder: Path) -> list[tuple[str, str]] | None:
     if len(entries) > MAX_MODULES:
         raise CheckpointError(f"{MODULES_FILE} lists {len(entries):,} modules; at most {MAX_MODULES} are read.")
     for _, module_folder in entries:
-        if (
-            "\\" in module_folder
-            or PurePosixPath(module_folder).is_absolute()
-            or ".." in PurePosixPath(module_folder).parts
-        ):
+        path = PurePosixPath(module_folder)
+        if "\\" in module_folder or path.is_absolute() or ".." in path.parts:
             raise CheckpointError(
                 f"{MODULES_FILE} names {quoted(module_folder)}, which leads out of the checkpoint's folder."
             )

@@ -20,12 +20,13 @@ ACTIVATIONS: Mapping[str, str] = {
 SENTENCE_OUTPUT = "sentence_embedding"
 
 
-def dense_layer(folder: Path, module_folder: str) -> tuple[DenseLayer | None, str]:
+def dense_layer(folder: Path, module_folder: str, values: str = SENTENCE_OUTPUT) -> tuple[DenseLayer | None, str]:
     """Read a dense layer of a checkpoint; None and a reason if it is not supported.
 
     Args:
         folder: folder of the checkpoint.
         module_folder: subfolder of the layer.
+        values: the values that it must map, sentence_embedding or token_embeddings.
 
     Raises:
         CheckpointError: its files are damaged, or outside the checkpoint's folder.
@@ -33,13 +34,11 @@ def dense_layer(folder: Path, module_folder: str) -> tuple[DenseLayer | None, st
     config = read_json(folder, f"{module_folder}/config.json")
     name = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
     activation = ACTIVATIONS.get(name.rpartition(".")[2]) if name.startswith("torch.nn.") else None
-    inner = config.get("module_input_name", SENTENCE_OUTPUT) != SENTENCE_OUTPUT or config.get(
-        "module_output_name"
-    ) not in (
+    others = config.get("module_input_name", values) != values or config.get("module_output_name", values) not in (
         None,
-        SENTENCE_OUTPUT,
+        values,
     )
-    if activation is None or inner or config.get("use_residual"):
+    if activation is None or others or config.get("use_residual"):
         layer = f"{quoted(module_folder)} ({quoted(name)})"
         return None, f"The checkpoint's dense layer {layer} is not followed; its vectors differ."
     if not present(folder, f"{module_folder}/{SINGLE_FILE}"):

@@ -12,6 +12,7 @@ from bertviz_core.cli import app
 from tests.cli import conftest as commands
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.training_runs import save_run
+from tests.helpers.written_adapters import write_adapter
 from tests.pages.labels import NAMES, named
 
 NEWS = """text,topic
@@ -40,9 +41,10 @@ def printed(command: Callable[..., commands.Done]) -> Printed:
 
 @pytest.fixture(scope="session")
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with models/my-classifier, runs/my-run and corpora/news."""
+    """A folder with models/my-classifier, models/my-adapter, runs/my-run and corpora/news."""
     place = tmp_path_factory.mktemp("workplace")
     save_tiny_head("bert", "sequence-classification", place / "models" / "my-classifier", **named(*NAMES))
+    write_adapter(place / "models" / "my-adapter", "models/my-classifier", place / "models" / "my-classifier")
     save_run(place / "runs" / "my-run")
     (place / "corpora").mkdir()
     (place / "news.csv").write_text(NEWS)

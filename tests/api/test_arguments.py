@@ -22,11 +22,22 @@ from bertviz_core.api.corpus import OpenedCorpus, SearchResult, opened_corpus
 from bertviz_core.api.results.answers import AnswerComparisonResult, PredictionResult, SlicedAnswersResult
 from bertviz_core.api.results.followed import FollowedLabelsResult, FollowedStatesResult, FollowedTextResult
 from bertviz_core.api.results.interventions import EffectsResult, WordsResult
-from bertviz_core.api.results.predictions import PredictionComparisonResult
-from bertviz_core.api.results.ranking import RankingResult
+from bertviz_core.api.results.ranking import LateInteractionResult, RankingResult
 from bertviz_core.api.results.runs import TraceResult
 from bertviz_core.api.results.sentences import NearestResult, SentencesResult
-from bertviz_core.api.results.weights import ArchitectureResult, HeadsResult, LoadReportResult, ParametersResult
+from bertviz_core.api.results.two_models import (
+    AttentionComparisonResult,
+    ChangedHeadsResult,
+    PredictionComparisonResult,
+    StateComparisonResult,
+)
+from bertviz_core.api.results.weights import (
+    AdapterResult,
+    ArchitectureResult,
+    HeadsResult,
+    LoadReportResult,
+    ParametersResult,
+)
 from bertviz_core.api.training import Training, TrainingLogResult, TrainingMovementResult, opened_training
 from bertviz_core.models.sources import bundled_folder
 from bertviz_core.questions.parameters import COMMON
@@ -41,6 +52,7 @@ WRONG: tuple[Any, ...] = (
 FIRST: Mapping[str, tuple[Any, ...]] = {
     "heads": (0,), "sentences": ([TEXT],), "attention": (0,), "compare": (ROUNDED, [TEXT]),
     "scores": ([TEXT], ["LABEL_0"]),
+    **dict.fromkeys(("compare_attention", "changed_heads", "compare_states"), (ROUNDED, TEXT)),
 }  # fmt: skip
 """Required arguments of methods that are not texts."""
 OF_ONE_TEXT = {
@@ -56,8 +68,12 @@ ANSWERS: Mapping[type, Callable[[Model], Any]] = {
         if isinstance(kind, type)
     },
     AnswerComparisonResult: lambda model: model.compare(ROUNDED, [TEXT, "c"]),
+    AttentionComparisonResult: lambda model: model.compare_attention(ROUNDED, TEXT),
+    ChangedHeadsResult: lambda model: model.changed_heads(ROUNDED, TEXT),
     PredictionComparisonResult: lambda model: model.compare(ROUNDED, text=TEXT),
+    StateComparisonResult: lambda model: model.compare_states(ROUNDED, TEXT),
     SlicedAnswersResult: lambda model: model.compare(ROUNDED, [TEXT, "c"]).by("length"),
+    AdapterResult: lambda _: open_model("models/my-adapter").adapter(),
     ArchitectureResult: lambda model: model.architecture(),
     EffectsResult: lambda model: model.effects(TEXT, target="class:neutral", kind="gradient"),
     FollowedLabelsResult: lambda _: opened_training(RUN).scores([TEXT], ["LABEL_0"]),
@@ -69,6 +85,7 @@ ANSWERS: Mapping[type, Callable[[Model], Any]] = {
     OpenedCorpus: lambda _: opened_corpus("corpora/news"),
     ParametersResult: lambda model: model.parameters(),
     PredictionResult: lambda model: model.predict(TEXT),
+    LateInteractionResult: lambda model: model.late_interaction(TEXT, "c"),
     RankingResult: lambda model: model.rank(TEXT, [TEXT, "c"], label="neutral"),
     SearchResult: lambda _: opened_corpus("corpora/news").search("money", k=2),
     SentencesResult: lambda model: model.sentences([TEXT, "c"]),

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from bertviz_core import BertvizError, open_model
+from tests.helpers.tiny_models import save_tiny
 
 FOLDER, TEXTS = "models/my-classifier", ["a cat sat", "it rained all night long"]
 
@@ -35,6 +37,60 @@ def test_an_object_is_answered_as_its_folder_and_is_not_changed(own: tuple[Any, 
     assert model.training
     assert model.config._attn_implementation != opened._opened.loaded.model.config._attn_implementation
     assert all((before[name] == value).all() for name, value in model.state_dict().items())
+
+
+def test_a_changed_weight_is_seen_by_the_next_question_and_by_no_earlier_answer(own: tuple[Any, Any]) -> None:
+    model, tokenizer = own
+    opened = open_model(model, tokenizer=tokenizer)
+    run = opened.trace(TEXTS[0])
+    before, same = run.hidden_states.copy(), opened._opened
+    assert opened._opened is same, "without a change nothing is copied again"
+    with torch.no_grad():
+        model.base_model.embeddings.word_embeddings.weight.data.mul_(1.5)
+    after = opened.trace(TEXTS[0]).hidden_states
+    with torch.no_grad():
+        plain = model.eval().base_model(**tokenizer(TEXTS[0], return_tensors="pt"), output_hidden_states=True)
+    np.testing.assert_allclose(after, torch.cat(plain.hidden_states).numpy(), atol=1e-5)
+    np.testing.assert_array_equal(run.hidden_states, before)
+    assert not np.allclose(after, before)
+
+
+def test_hooks_mode_gradients_and_attention_are_as_before(own: tuple[Any, Any]) -> None:
+    model, tokenizer = own
+    seen: list[str] = []
+    model.base_model.register_forward_hook(lambda *_: seen.append("run"))
+    model(**tokenizer(TEXTS[0], return_tensors="pt")).logits.sum().backward()
+    model.base_model.pooler.dense.weight.requires_grad_(False)
+
+    def state() -> list[Any]:
+        modules = [(name, each.training, len(each._forward_hooks)) for name, each in model.named_modules()]
+        weights = [
+            (name, each.requires_grad, None if each.grad is None else each.grad.sum().item(), each.data_ptr())
+            for name, each in model.named_parameters()
+        ]
+        return [modules, weights, model.config._attn_implementation, model.dtype, model.device, list(seen)]
+
+    before = state()
+    opened = open_model(model, tokenizer=tokenizer)
+    opened.trace(TEXTS[0]).figure(layer=0, head=0)
+    opened.effects(TEXTS[0], target="class:neutral")
+    opened.words(TEXTS[0], target="class:neutral", method="integrated-gradients")
+    assert state() == before
+
+
+def test_a_model_of_sentence_transformers_has_its_own_tokenizer_and_pooling(tmp_path: Path) -> None:
+    sentence_transformers = pytest.importorskip("sentence_transformers")
+    save_tiny("bert", tmp_path / "tiny")
+    modules = sentence_transformers.sentence_transformer.modules
+    words = modules.Transformer(str(tmp_path / "tiny"))
+    model = sentence_transformers.SentenceTransformer(
+        modules=[words, modules.Pooling(words.get_embedding_dimension(), "max")], device="cpu"
+    )
+    opened = open_model(model)
+    expected = model.similarity(model.encode(TEXTS), model.encode(TEXTS)).numpy()
+    np.testing.assert_allclose(opened.sentences(TEXTS).similarity, expected, atol=1e-5)
+    with pytest.raises(BertvizError, match="its own tokenizer"):
+        open_model(model, tokenizer=model.tokenizer)
 
 
 def test_its_copy_goes_with_the_last_answer_and_pickled_numbers_stay(own: tuple[Any, Any]) -> None:

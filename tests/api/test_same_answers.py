@@ -21,12 +21,14 @@ from bertviz_core.cli.corpus.group import corpus_app
 from bertviz_core.questions.corpora import corpus_hits
 from bertviz_core.questions.interventions.attributions import pair_attributions, share_values, word_attributions
 from bertviz_core.questions.interventions.single_text import ablation_effects
+from bertviz_core.questions.models.adapter import adapter_updates
 from bertviz_core.questions.models.checkpoints import checkpoint_comparison, load_report_of
 from bertviz_core.questions.models.parameters import parameters
 from bertviz_core.questions.models.training import OpenedTraining, training_movement
 from bertviz_core.questions.opened import OpenedFolder, OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.head import predictions
+from bertviz_core.questions.predictions.late_interaction import late_interaction
 from bertviz_core.questions.predictions.ranking import ranked, ranking_options
 from bertviz_core.questions.tables.checkpoints import compare_json
 from bertviz_core.questions.tables.interventions import pairs_json
@@ -36,12 +38,14 @@ from bertviz_core.questions.texts.heads import head_matrices
 from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.questions.texts.sentences import sentence_vectors
 from bertviz_core.questions.texts.tokens import tokens
+from bertviz_core.questions.texts.two_runs import changed_heads, compared_attention, cosines_of_states
 from bertviz_core.settings import Settings
 from tests.api.conftest import Printed
 from tests.helpers.same_results import assert_same
 
 MODEL, SPLADE, CLASSIFIER = "all-MiniLM-L6-v2", "splade-tiny", "models/my-classifier"
 TEXT, PAIR = "Sinan loves a beautiful day", "He likes the weather."
+ADAPTER = "models/my-adapter"
 RUN, NEWS, ROUNDED = "runs/my-run", "corpora/news", "itself, rounded to float8_e4m3fn"
 PET = "I love my pet python."
 HOSTILE = "<b onclick=alert(1)>x</b> $a$ *y*"
@@ -84,6 +88,11 @@ def model() -> Model:
     return open_model(MODEL)
 
 
+def tensors() -> dict[str, Any]:
+    """What `compare` prints of the tensors of the model and its copy."""
+    return json_object(compare_json(model().compute("checkpoint-comparison", other=ROUNDED), None))
+
+
 BOTH = (MODEL, TEXT, "--pair", PAIR)
 FACES: Mapping[str, tuple[Face, ...]] = {
     "parameters": (Face((MODEL,), lambda: model().parameters(), of_model(parameters)),),
@@ -94,12 +103,31 @@ FACES: Mapping[str, tuple[Face, ...]] = {
             lambda opened: load_report_of(opened, "sequence-classification", None).result,
         ),
     ),
+    "adapter": (Face((ADAPTER,), lambda: open_model(ADAPTER).adapter(), of_model(adapter_updates)),),
     "compare": (
         Face(
             (MODEL, ROUNDED),
             lambda: model().compute("checkpoint-comparison", other=ROUNDED),
             of_model(checkpoint_comparison, other=ROUNDED),
             lambda found: json_object(compare_json(found, None)),
+        ),
+        Face(
+            (MODEL, ROUNDED, "--text", TEXT, "--pair", PAIR, "--view", "attention", "--layer", "2", "--head", "3"),
+            lambda: model().compare_attention(ROUNDED, TEXT, PAIR, layer=2, head=3),
+            of_model(compared_attention, TEXT, pair=PAIR, other=ROUNDED, layer="2", head="3", words="false"),
+            lambda found: {**tensors(), "attention": found.to_json()},
+        ),
+        Face(
+            (MODEL, ROUNDED, "--text", TEXT, "--view", "heads"),
+            lambda: model().changed_heads(ROUNDED, TEXT),
+            of_model(changed_heads, TEXT, other=ROUNDED),
+            lambda found: {**tensors(), "heads": found.to_json()},
+        ),
+        Face(
+            (MODEL, ROUNDED, "--text", TEXT, "--view", "states"),
+            lambda: model().compare_states(ROUNDED, TEXT),
+            of_model(cosines_of_states, TEXT, other=ROUNDED),
+            lambda found: {**tensors(), "states": found.to_json()},
         ),
     ),
     "training": (
@@ -149,6 +177,13 @@ FACES: Mapping[str, tuple[Face, ...]] = {
             (CLASSIFIER, TEXT, PAIR, PET, "--label", "neutral"),
             lambda: open_model(CLASSIFIER).rank(TEXT, [PAIR, PET], label="neutral"),
             lambda opened: ranked(opened, ranking_options(TEXT, [PAIR, PET], "neutral", "", None)).result,
+        ),
+    ),
+    "late-interaction": (
+        Face(
+            (MODEL, TEXT, PAIR),
+            lambda: model().late_interaction(TEXT, PAIR),
+            of_model(late_interaction, PAIR, query_sentence=TEXT),
         ),
     ),
     "causes": (

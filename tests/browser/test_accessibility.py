@@ -58,6 +58,7 @@ CHARTS: dict[str, dict[str, list[str]]] = {
         "Poolings": ["sentences_poolings", "sentences_pooling_maps"],
         "Token contributions": ["sentences_pair"],
         "Query": ["sentences_query"],
+        "Late interaction": ["sentences_late_interaction"],
         "Map": ["sentences_map"],
         "Vectors": ["sentences_vectors"],
     },

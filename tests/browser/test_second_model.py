@@ -3,11 +3,13 @@
 Covers `ui/server/frame.css`.
 """
 
+import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import COLD_MS, until_clicks_are_heard
 from tests.browser.test_history import arrived, go
 from tests.browser.test_share_every_control import settled
 
@@ -73,3 +75,20 @@ def test_both_models_the_text_and_its_button_are_in_sight(size: tuple[int, int],
     assert all(above[1] <= below[0] for above, below in zip(places, places[1:], strict=False))
     assert places[-1][1] <= size[1]
     assert max(right for *_, right in places) <= 300
+
+
+def test_a_click_on_the_map_of_changes_opens_that_head(page: Page, server: str) -> None:
+    page.goto(f"{server}/attention?other={SECOND}")
+    page.wait_for_selector(".st-key-attention_changed .nsewdrag", state="attached", timeout=COLD_MS)
+    plot = page.locator(".st-key-attention_changed .nsewdrag").first
+    plot.scroll_into_view_if_needed()
+    until_clicks_are_heard(page, ".st-key-attention_changed")
+    box = plot.bounding_box()
+    assert box is not None
+    spot = (box["x"] + box["width"] * 10.5 / 12, box["y"] + box["height"] * 4.5 / 6)
+    page.mouse.move(*spot)
+    page.wait_for_selector(".hoverlayer .hovertext")
+    page.mouse.click(*spot)
+    expect(page.get_by_role("spinbutton", name="Head")).to_have_value("10")
+    expect(page).to_have_url(re.compile(r"(?=.*\blayer=4)(?=.*\bhead=10)"))
+    expect(page.locator(".st-key-attention_compared")).to_contain_text("layer 4, head 10")

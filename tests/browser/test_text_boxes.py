@@ -59,6 +59,7 @@ VARIANTS = (
     ("weights", "statistic", "mean"),
     ("weights", "statistic", "largest"),
     ("weights", "weights_scale", "powers of ten"),
+    ("adapter-updates", "update_measure", "stable rank"),
     ("memory", "holding", "Training"),
     ("matrix", "cut", "pulled apart"),
     ("matrix", "matrix", "output"),
@@ -68,6 +69,11 @@ VARIANTS = (
     ("sentences", "measure", "euclidean"),
     ("sentences", "order", "clustered"),
     ("pair", "cells", "words"),
+    (
+        "late-interaction",
+        "query_sentence",
+        "What is attention in a text with many more tokens than there are rows of one height?",
+    ),
     ("lens", "lens", "rank of the original"),
     ("predictions-compared", "view", "surprise"),
     ("predictions-compared", "view", "lens"),
@@ -92,13 +98,14 @@ OTHER = dict.fromkeys(
             "predictions-compared",
             "words-compared",
             "effects-compared",
+            *("attention-compared", "attention-changed", "states-compared"),
         ),
     ),
     ("other", ROUNDED),
 )
 NEEDED = {
     **OTHER,
-    **dict.fromkeys(("query", "ranking"), ("query_sentence", "What is attention?")),
+    **dict.fromkeys(("query", "ranking", "late-interaction"), ("query_sentence", "What is attention?")),
     "word": ("word", WORD),
     "removal": ("count", "2"),
     "corpus-probe": ("probe_labels", "topic"),
@@ -113,6 +120,7 @@ PAIRED = (
 WORD_HEAD = ("masked-text", "masked-words", "surprise", "lens", "terms", "term-score", "predictions-compared")
 LABEL_HEADS = {
     "accuracy": "classes",
+    "adapter-updates": "adapter",
     "answers-compared": "classes",
     "answer-map": "answers",
     "answers": "answers",
@@ -170,6 +178,8 @@ def spec_of(name: str, model: str, options: Options) -> FigureSpec:
 def asked_of_head(name: str, text: str) -> Asked:
     """Model and options for figures of task heads; answers are searched in the text."""
     model, change = LABEL_HEADS[name], name.endswith("-change")
+    if name == "ranking":
+        return asked(SENTENCES, (NEEDED[name],), model)
     if name == "accuracy":
         return asked(LABELLED, (("count", "2"),), model)
     if name.endswith("-compared"):

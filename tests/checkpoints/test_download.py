@@ -17,6 +17,7 @@ from bertviz_core.models.sources import bundled_folder, resolve
 from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
 from tests.helpers.hub_server import COMMIT, Hub, running_hub
+from tests.helpers.written_adapters import write_adapter
 
 WANTED = {
     "config.json",
@@ -94,6 +95,32 @@ def test_a_catalogue_model_is_fetched_from_its_repository(online: Settings, hub:
     download(needed_files(source, online), online, nothing)
     assert resolve("bert-tiny", online).has_weights
     assert tokenize(load_tokenizer(source, online), "python").tokens == ("[CLS]", "python", "[SEP]")
+
+
+def test_an_adapter_is_fetched_and_then_its_base(online: Settings, hub: Hub, tmp_path: Path) -> None:
+    base = download(needed_files(resolve("lab/tiny", online), online), online, nothing)
+    adapter = write_adapter(tmp_path / "lora", "lab/other", base)
+    hub.repositories["lab/lora"] = {path.name: path.read_bytes() for path in adapter.iterdir()}
+    hub.repositories["lab/other"] = hub.repositories["lab/tiny"]
+    source = resolve("lab/lora", online)
+    assert (source.kind, source.has_weights, source.config["model_type"]) == ("hub", False, "bert")
+    hub.served.clear()
+    assert resolve("lab/lora", online).revision == COMMIT
+    assert hub.served == []
+    with pytest.raises(MissingFilesError, match="lab/lora"):
+        load_model(source, online)
+    files = needed_files(source, online)
+    assert {file.name for file in files.files} == {"adapter_config.json", "adapter_model.safetensors"}
+    download(files, online, nothing)
+    with pytest.raises(MissingFilesError) as missing:
+        load_model(resolve("lab/lora", online), online)
+    assert missing.value.model == "lab/other"
+    download(needed_files(resolve("lab/other", online), online), online, nothing)
+    source = resolve("lab/lora", online)
+    assert (source.kind, source.has_weights) == ("cache", True)
+    merged, plain = (load_model(resolve(name, online), online).model for name in ("lab/lora", "lab/other"))
+    name = "encoder.layer.1.attention.self.query.weight"
+    assert not merged.get_parameter(name).equal(plain.get_parameter(name))
 
 
 def test_shards_come_with_their_index(online: Settings, hub: Hub, tmp_path: Path) -> None:

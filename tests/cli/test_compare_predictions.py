@@ -53,6 +53,14 @@ def test_the_json_has_the_probabilities_of_transformers(run: Command, pair: Pair
         assert predictions["answers"][side] == max(expected, key=expected.__getitem__)
 
 
+def test_a_text_without_a_task_names_the_tasks_that_both_heads_answer(run: Command, pair: Pair) -> None:
+    line = "What both heads predict for the text is compared with --task sequence-classification."
+    assert line in run(*pair, "--text", MIXED).stderr.splitlines()
+    assert line not in run(*pair, "--text", MIXED, "--task", "sequence-classification").stderr
+    tags = str(Path(pair[0]).parent / "tags")
+    assert "is compared with" not in run(pair[0], tags, "--text", MIXED).stderr
+
+
 def test_lines_and_library_have_the_same_rows(run: Command, pair: Pair) -> None:
     code, out, _ = run(*pair, "--text", MIXED, "--task", "sequence-classification")
     result = open_model(pair[0]).compare(pair[1], text=MIXED)

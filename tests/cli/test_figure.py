@@ -141,6 +141,12 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     ),
     "mix --layer 2 --set query=3": ((TEXT,), ("heads", {"view": "One cell", "layer": "2", "query": "3"})),
     "heads": ((), ("heads", {"view": "All heads"})),
+    f"attention-compared --set 'other={COPY}' --layer 1 --head 3 --words": (
+        (TEXT,),
+        ("attention", {"layer": "1", "head": "3", "words": "true", "other": COPY}),
+    ),
+    f"attention-changed --set 'other={COPY}'": ((TEXT,), ("attention", {"other": COPY})),
+    f"states-compared --set 'other={COPY}'": ((TEXT,), ("representations", {"other": COPY})),
     "readings --layer 1 --head 3": ((TEXT,), ("attention", {"layer": "1", "head": "3", "attention_beside": "true"})),
     "sentences --set measure=dot --set order=clustered": (
         PAIRS,
@@ -166,6 +172,10 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         ("sentences", {"view": "Token contributions", "layer": "2", "pooling": "max", "cells": "words"}),
     ),
     "query --set query_sentence=Water": (PAIRS, ("sentences", {"view": "Query", "query_sentence": "Water"})),
+    "late-interaction --set query_sentence=Water": (
+        PAIRS[:1],
+        ("sentences", {"view": "Late interaction", "query_sentence": "Water"}),
+    ),
     "map": (PAIRS, ("sentences", {"view": "Map"})),
     "vectors": (PAIRS, ("sentences", {"view": "Vectors"})),
     "masked-text --set mask=2,4 --set position=3": (

@@ -23,21 +23,30 @@ from bertviz_core.checkpoints.training.log import STATE_FILE, log_of
 from bertviz_core.errors import TextError
 from bertviz_core.interventions.targets.hidden_states import file_direction
 from bertviz_core.interventions.targets.parsing import parse_target
+from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import read_header
-from bertviz_core.models.sources import resolve
+from bertviz_core.models.sources import folder_source, resolve
+from bertviz_core.parameters.adapter_updates import adapter_updates
 from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.predictions.probing.probe import ABOUT, introduction, probe_bytes, read_probe
 from bertviz_core.predictions.probing.results import Probe
+from bertviz_core.predictions.scoring.late_interaction.encoding import InteractionEncoder
+from bertviz_core.predictions.scoring.late_interaction.plan import interaction_plan
+from bertviz_core.predictions.scoring.late_interaction.scores import late_interaction
+from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.sentences.reading.lists import read_upload
 from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
 from tests.fuzz.cases import Brought, Case
 from tests.fuzz.corpora import indexes, manifests, nbytes_of, shards, vectors
 from tests.fuzz.mutations import changed_bytes, changed_json
+from tests.fuzz.training_runs import training_folders
 from tests.helpers import tiny
 from tests.helpers.hostile_addresses import HOSTILE, VIEWS, opened_by, parameters
 from tests.helpers.hostile_tables import written
+from tests.helpers.multi_vector import save_pylate, save_stanford
 from tests.helpers.tiny_models import save_tiny
+from tests.helpers.written_adapters import write_adapter
 from ui.address.navigation import left_query
 from ui.address.query import whole
 from ui.address.registry import TYPED
@@ -91,6 +100,29 @@ def headers(folder: Path) -> Case:
     return case
 
 
+def adapters(folder: Path) -> Case:
+    """Adapters of a tiny BERT: settings and tensors, merged into their base."""
+    settings = local_settings(folder)
+    base = save_tiny("bert", folder / "base")
+    mine = write_adapter(folder / "mine", "base", base, alpha_pattern={"query": 4}, rank_pattern={"value": 3})
+    good = {path.name: path.read_bytes() for path in mine.iterdir()}
+
+    def read() -> None:
+        source = resolve("mine", settings)
+        source_ledger(source, settings)
+        adapter_updates(source, settings)
+        weights_folder(source, settings)
+
+    def case(rng: Random) -> Brought:
+        for name, raw in good.items():
+            if name.endswith(".json") and rng.random() < 0.8:
+                raw = json.dumps(changed_json(rng, json.loads(raw))).encode()
+            (mine / name).write_bytes(changed_bytes(rng, raw) if rng.random() < 0.3 else raw)
+        return Brought(nbytes_of(mine), read, CONFIG_S)
+
+    return case
+
+
 def configs(folder: Path) -> Case:
     """Configs of all families, counted and drawn without weights."""
     settings, model = local_settings(folder), folder / "mine"
@@ -106,6 +138,35 @@ def configs(folder: Path) -> Case:
         raw = json.dumps(config).encode()
         (model / "config.json").write_bytes(changed_bytes(rng, raw) if rng.random() < 0.2 else raw)
         return Brought(nbytes_of(model), read, CONFIG_S)
+
+    return case
+
+
+def interactions(folder: Path) -> Case:
+    """Files of late-interaction checkpoints of PyLate and of Stanford."""
+    models = [save_pylate(folder / "pylate"), save_stanford(folder / "stanford")]
+    names = ("modules.json", "1_Dense/config.json", "config_sentence_transformers.json", "sentence_bert_config.json")
+    files = [(models[0] / name) for name in names] + [models[1] / "artifact.metadata"]
+    right = {path: path.read_bytes() for path in files}
+    sources = [folder_source(model.name, model) for model in models]
+    settings = replace(local_settings(folder), isolate_models=False)  # their configs are those of the tests
+    opened = [OpenedModel(model.name, settings) for model in models]
+    loaded = [each.loaded for each in opened]
+
+    def case(rng: Random) -> Brought:
+        for path, raw in right.items():
+            kind = rng.random()
+            changed = json.dumps(changed_json(rng, json.loads(raw))).encode()
+            path.write_bytes(changed if kind < 0.4 else changed_bytes(rng, raw) if kind < 0.5 else raw)
+        place = rng.randrange(2)
+
+        def read() -> None:
+            plan = interaction_plan(sources[place], settings)
+            escape_markdown(plan.reason).encode()
+            encoder = InteractionEncoder(loaded[place], opened[place].tokenizer, plan)
+            assert np.isfinite(late_interaction(encoder, "my pet", "the river").score)
+
+        return Brought(nbytes_of(folder), read, CONFIG_S)
 
     return case
 
@@ -267,8 +328,8 @@ def directions(folder: Path) -> Case:
 TARGETS: Mapping[str, Callable[[Path], Case]] = {
     each.__name__: each
     for each in (
-        *(headers, configs, tokenizers, addresses, uploads, lessons, probes, directions),
-        *(training_logs, manifests, shards, vectors, indexes),
+        *(headers, adapters, configs, interactions, tokenizers, addresses, uploads, lessons, probes, directions),
+        *(training_logs, training_folders, manifests, shards, vectors, indexes),
     )
 }
 """Name -> function that creates the target with its own folder."""

@@ -1,6 +1,7 @@
 """From a name to a model: the order of the places, and one message for every refusal.
 
-Covers `bertviz_core/errors.py`, `bertviz_core/settings.py`, `bertviz_core/models/catalog/bundled.py`.
+Covers `bertviz_core/errors.py`, `bertviz_core/settings.py`, `bertviz_core/models/catalog/bundled.py`,
+`bertviz_core/models/catalog/lookup.py`, `bertviz_core/models/catalog/offers.py`.
 """
 
 import dataclasses
@@ -20,10 +21,12 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from bertviz_core.errors import BertvizError, CheckpointError, ModelNotFoundError
+from bertviz_core.isolation.regular_files import local_names
 from bertviz_core.models.catalog.bundled import BUNDLED, FINE_TUNED, WEIGHTS
+from bertviz_core.models.catalog.offers import offers
 from bertviz_core.models.hub import HUB_NAME
 from bertviz_core.models.loading import load_model
-from bertviz_core.models.sources import bundled_folder, local_names, offers, resolve, verify_bundled
+from bertviz_core.models.sources import bundled_folder, resolve, verify_bundled
 from bertviz_core.parameters.ledger import parameter_ledger, source_ledger
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.plan import recommended

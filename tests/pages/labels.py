@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.helpers.tiny_heads import save_tiny_head
+from tests.helpers.written_adapters import write_adapter
 
 NAMES = ("contradiction", "entailment", "neutral")
 TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
@@ -40,9 +41,10 @@ HEADS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 
 def save_heads(folder: Path) -> Path:
-    """Save all of them, and one with a wrong number of labels, to a folder."""
+    """Save all of them, one with a wrong number of labels, and an adapter of the first, to a folder."""
     for name, (family, task, changes) in HEADS.items():
         save_tiny_head(family, task, folder / name, **changes)
+    write_adapter(folder / "adapter", "classes", folder / "classes")
     lying = save_tiny_head("bert", "token-classification", folder / "lying", **named(*TAGS))
     config = json.loads((lying / "config.json").read_text())
     config["id2label"] = {"0": "O", "1": "PER", "2": "PER", "3": "LOC", "9": "LOC"}
@@ -79,6 +81,11 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
             "query_sentence": "the pet",
             "label": "neutral",
         },
+    ),
+    "adapter-updates --set 'update_measure=stable rank'": (
+        "adapter",
+        (TEXT,),
+        {"view": "Two checkpoints", "update_measure": "stable rank"},
     ),
     "accuracy --set count=2": (
         "classes",

@@ -25,6 +25,14 @@ def opened(page: str, **query: str) -> AppTest:
     return at.run()
 
 
+def training_page(**query: str) -> AppTest:
+    """Open the view Training run, which shows no error."""
+    at = opened("checkpoint", view="Training run", **query)
+    assert not at.exception
+    assert not at.error
+    return at
+
+
 def metrics(at: AppTest) -> dict[str, str]:
     """The metrics of a page, label -> value."""
     return {metric.label: metric.value for metric in at.metric}

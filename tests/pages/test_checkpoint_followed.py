@@ -14,32 +14,14 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core import open_training
 from bertviz_core.questions import opened as subjects
-from tests.helpers.training_runs import SAVED, save_run
-from tests.pages.opened import _decoded, opened, said
-from ui.widgets.lists import progress
+from tests.helpers.training_runs import SAVED
+from tests.pages.opened import _decoded, said, training_page
+
+pytestmark = pytest.mark.usefixtures("patience")
 
 TEXT = "love bank"
 LABELLED = "LABEL_0\tlove bank\nLABEL_1\tmy my\nLABEL_0\tpet"
 LISTED = ("love bank", "my my", "a river", "pet")
-
-
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page waits for its answer."""
-    monkeypatch.setattr(progress, "PATIENCE_S", 60)
-
-
-@pytest.fixture
-def folder(models_dir: Path) -> Path:
-    """A training run in the models folder."""
-    return save_run(models_dir / "my-run")
-
-
-def page(**query: str) -> AppTest:
-    at = opened("checkpoint", view="Training run", **query)
-    assert not at.exception
-    assert not at.error
-    return at
 
 
 def chart(at: AppTest, name: str) -> Any:
@@ -51,7 +33,7 @@ def markdown(at: AppTest) -> str:
     return " ".join(said(each.value) for each in at.markdown)
 
 
-def test_no_checkpoint_is_run_before_the_reader_asks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_checkpoint_is_run_before_the_reader_asks(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
     load = subjects.load_model
 
@@ -60,30 +42,30 @@ def test_no_checkpoint_is_run_before_the_reader_asks(folder: Path, monkeypatch: 
         return load(source, *more)
 
     monkeypatch.setattr(subjects, "load_model", counted)
-    at = page(text=TEXT)
+    at = training_page(text=TEXT)
     assert loaded == []
     at.button_group(key="followed").set_value("the text").run()
     assert not at.exception
     assert loaded == [*(f"my-run/checkpoint-{step}" for step in SAVED), "my-run"]
 
 
-def test_the_text_of_the_sidebar_is_followed(folder: Path) -> None:
-    at = page(followed="the text", text=TEXT, pair="my language")
-    found = open_training(folder).follow(TEXT, "my language")
+def test_the_text_of_the_sidebar_is_followed(run_folder: Path) -> None:
+    at = training_page(followed="the text", text=TEXT, pair="my language")
+    found = open_training(run_folder).follow(TEXT, "my language")
     assert found.data.probabilities is not None
     lines = {each["name"]: each["y"] for each in chart(at, "text")["data"]}
     for label, values in zip(found.data.labels, found.data.probabilities.T, strict=True):
         assert lines[label] == pytest.approx(values.tolist(), abs=1e-6)
     assert lines["cosine of the two texts"] == pytest.approx(found.to_json()["cosine"], abs=1e-6)
     assert all(sentence in markdown(at) for sentence in found.sentences)
-    at = page(followed="the text", text=TEXT)
+    at = training_page(followed="the text", text=TEXT)
     assert "The answer changes from LABEL_1 to LABEL_0 at step 6" in markdown(at)
 
 
-def test_labelled_texts_are_scored_at_every_checkpoint(folder: Path) -> None:
-    at = page(followed="labelled texts", answers_from="my own list", answered_texts=LABELLED)
+def test_labelled_texts_are_scored_at_every_checkpoint(run_folder: Path) -> None:
+    at = training_page(followed="labelled texts", answers_from="my own list", answered_texts=LABELLED)
     gold, texts = zip(*(line.split("\t") for line in LABELLED.splitlines()), strict=True)
-    found = open_training(folder).scores(texts, gold).data
+    found = open_training(run_folder).scores(texts, gold).data
     accuracy, macro_f1, changed = (each["y"] for each in chart(at, "scores")["data"])
     assert accuracy == pytest.approx((100 * found.accuracy).tolist())
     assert macro_f1 == pytest.approx((100 * found.macro_f1).tolist())
@@ -92,18 +74,20 @@ def test_labelled_texts_are_scored_at_every_checkpoint(folder: Path) -> None:
     assert answers["answer of checkpoint-4"].tolist() == list(found.answers[1])
 
 
-def test_texts_without_labels_of_the_head_say_what_to_give(folder: Path) -> None:
-    at = page(followed="labelled texts", answers_from="my own list", answered_texts="love bank\nmy my")
+def test_texts_without_labels_of_the_head_say_what_to_give(run_folder: Path) -> None:
+    at = training_page(followed="labelled texts", answers_from="my own list", answered_texts="love bank\nmy my")
     assert "Give texts with gold labels" in said(at.info[-1].value)
-    at = page(followed="labelled texts", answers_from="my own list", answered_texts="cat\tlove bank\ndog\tmy my")
+    at = training_page(
+        followed="labelled texts", answers_from="my own list", answered_texts="cat\tlove bank\ndog\tmy my"
+    )
     assert "No gold label ('cat', 'dog') is a class of the head ('LABEL_0', 'LABEL_1')" in said(at.info[-1].value)
 
 
-def test_layers_and_heads_are_followed_over_a_list(folder: Path) -> None:
+def test_layers_and_heads_are_followed_over_a_list(run_folder: Path) -> None:
     listed = {"followed": "a list of texts", "compared_list": "my own list"}
-    assert "at least 4" in said(page(**listed).info[-1].value)
-    at = page(**listed, compared_texts="\n".join(LISTED), entropy_drawn="change from the first checkpoint")
-    found = open_training(folder).layers(LISTED).data
+    assert "at least 4" in said(training_page(**listed).info[-1].value)
+    at = training_page(**listed, compared_texts="\n".join(LISTED), entropy_drawn="change from the first checkpoint")
+    found = open_training(run_folder).layers(LISTED).data
     assert found.entropy is not None
     assert np.array(chart(at, "cka")["data"][0]["z"]) == pytest.approx(found.cka.T, abs=1e-6)
     change = (found.entropy - found.entropy[0]).reshape(len(found.steps), -1).T
@@ -111,9 +95,9 @@ def test_layers_and_heads_are_followed_over_a_list(folder: Path) -> None:
     assert "CKA with the first is lowest" in markdown(at)
 
 
-def test_a_run_with_a_single_checkpoint_is_run_too(folder: Path) -> None:
-    for place in [*folder.glob("checkpoint-[468]"), *folder.glob("checkpoint-10")]:
+def test_a_run_with_a_single_checkpoint_is_run_too(run_folder: Path) -> None:
+    for place in [*run_folder.glob("checkpoint-[468]"), *run_folder.glob("checkpoint-10")]:
         shutil.rmtree(place)
-    (folder / "model.safetensors").unlink()
-    at = page(followed="the text", text=TEXT)
+    (run_folder / "model.safetensors").unlink()
+    at = training_page(followed="the text", text=TEXT)
     assert "The answer is LABEL_1 at the only checkpoint." in markdown(at)

@@ -74,12 +74,19 @@ def two_models(at: AppTest, values: Printed) -> None:
     close(ranges, folded(at, "sentences_pair_cosines").select_dtypes("number"))
 
 
+def interaction(at: AppTest, values: Printed) -> None:
+    close(values[2], chart(at, "sentences_late_interaction")[0]["z"])
+    assert list(values[0]) == at.dataframe[-1].value["token"].tolist()
+    close(values[3], at.dataframe[-1].value["largest"])
+
+
 VIEWS: Mapping[str, Mapping[str, Check]] = {
     "Similarity": {"sentences_similarity": similarity},
     "Two models": {"sentences_pair_cosines": two_models},
     "Poolings": {"sentences_poolings": poolings},
     "Token contributions": {"sentences_pair": pairs},
     "Query": {"sentences_query": query},
+    "Late interaction": {"sentences_late_interaction": interaction},
     "Map": {"sentences_map": plane},
     "Vectors": {"sentences_vectors": vectors},
 }

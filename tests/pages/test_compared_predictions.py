@@ -3,8 +3,6 @@
 Covers `ui/views/predictions/compared.py`.
 """
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -14,11 +12,12 @@ from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.settings import Settings
-from tests.helpers.two_tokenizers import save_byte_head
-from tests.pages.labels import CONTEXT, QUESTION, TEXT, save_heads
+from tests.pages.labels import CONTEXT, QUESTION, TEXT
 from tests.pages.opened import opened, said
-from tests.pages.snippets import Printed, chart, check_view, close, folded
+from tests.pages.snippets import Check, Printed, chart, check_view, close, folded
 from ui.cache import models
+
+pytestmark = pytest.mark.usefixtures("heads")
 
 CHART = "predictions_compared"
 ROUNDED = "itself, rounded to bfloat16"
@@ -34,20 +33,6 @@ OWN = {
 """View -> chart of the first model alone, whose lines other tests check."""
 
 
-@pytest.fixture(scope="session")
-def head_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = save_heads(tmp_path_factory.mktemp("heads"))
-    save_byte_head("masked-lm", folder / "byte-words")
-    return folder
-
-
-@pytest.fixture(autouse=True)
-def heads(head_folder: Path, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """All models in the models folder of the test's dashboard."""
-    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(head_folder))
-    return head_folder
-
-
 def compared(at: AppTest, values: Printed) -> None:
     """The printed numbers are those of the table and of the bars."""
     table = folded(at, CHART)
@@ -58,6 +43,15 @@ def compared(at: AppTest, values: Printed) -> None:
     bars = [trace["x"] for trace in chart(at, CHART)]
     assert all(any(np.isclose(each, value, atol=1e-6) for value in table["first"]) for each in bars[0] if each)
     assert len(bars) == 2
+
+
+def same_entities(at: AppTest, values: Printed) -> None:
+    """The printed entities are those of the table below the tags."""
+    (table,) = [each.value for each in at.dataframe if "found by" in each.value]
+    names, first, second = values[-6], values[-3], values[-2]
+    assert tuple(table["entity"]) == names
+    close(table["first"], first)
+    close(table["second"], second)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +68,10 @@ def compared(at: AppTest, values: Printed) -> None:
 )
 @pytest.mark.sample(3)
 def test_the_lines_give_the_numbers_of_the_page(model: str, view: str, more: dict[str, str]) -> None:
-    at = check_view("predictions", model, {OWN[view]: lambda *_: None, CHART: compared}, view=view, **more)
+    checks: dict[str, Check] = {OWN[view]: lambda *_: None, CHART: compared}
+    if view == "Tags":
+        checks["predictions_entities"] = same_entities
+    at = check_view("predictions", model, checks, view=view, **more)
     assert not at.error
     assert len(at.get("plotly_chart")) >= 2, "the first model's own figure stays"
 

@@ -1,38 +1,23 @@
-"""The second model on Words and Heads that matter: numbers as the lines of Python have them, refusals are one sentence.
+"""The second model below a view of the first: numbers as the lines of Python have them, refusals are one sentence.
 
-Covers `ui/views/words/compared.py`, `ui/views/causes/compared.py`, `ui/widgets/models/beside.py`.
+Covers `ui/views/words/compared.py`, `ui/views/causes/compared.py`, `ui/views/attention/compared.py`,
+`ui/views/representations/compared.py`, `ui/widgets/models/beside.py`.
 """
 
-from pathlib import Path
-
 import numpy as np
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.helpers.two_tokenizers import save_byte_head
-from tests.pages.labels import save_heads
 from tests.pages.opened import opened, said
 from tests.pages.snippets import Printed, chart, check_view, close, folded
 from ui.session import SECOND_TEXT
-from ui.widgets.lists import progress
+from ui.views.attention.compared import take_row
+
+pytestmark = pytest.mark.usefixtures("heads", "patience")
 
 ROUNDED = "itself, rounded to bfloat16"
 BUNDLED, FINE_TUNED = "all-MiniLM-L6-v2", "sre-embedding-model"
-
-
-@pytest.fixture(scope="session")
-def head_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = save_heads(tmp_path_factory.mktemp("heads"))
-    save_byte_head("masked-lm", folder / "byte-words")
-    return folder
-
-
-@pytest.fixture(autouse=True)
-def heads(head_folder: Path, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """All models in the models folder of the test's dashboard, which waits for long work."""
-    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(head_folder))
-    monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
-    return head_folder
 
 
 @pytest.mark.parametrize("other", [ROUNDED, FINE_TUNED])
@@ -93,3 +78,60 @@ def test_the_same_model_twice_is_zeros_and_says_so() -> None:
     assert not at.exception
     assert set(folded(at, "words_compared")["difference"]) == {0.0}
     assert any("The same model twice" in each.value for each in at.caption)
+
+
+@pytest.mark.parametrize("other", [ROUNDED, FINE_TUNED])
+def test_the_attention_of_both_models_is_that_of_the_lines(other: str) -> None:
+    def compared(at: AppTest, values: Printed) -> None:
+        first, second, difference = values
+        for trace, expected in zip(chart(at, "attention_compared"), (first, second, difference), strict=True):
+            close(trace["z"], expected)
+        np.testing.assert_array_equal(difference, second - first)
+
+    def changed(at: AppTest, values: Printed) -> None:
+        (divergences,) = values
+        close(chart(at, "attention_changed")[0]["z"], divergences)
+        listed = at.dataframe[-1].value
+        assert (np.diff(listed["divergence"]) <= 0).all()
+        close(listed["divergence"], [divergences[row.layer, row.head] for row in listed.itertuples()])
+
+    checks = {"attention_heads": lambda *_: None, "attention_compared": compared, "attention_changed": changed}
+    at = check_view("attention", BUNDLED, checks, other=other, layer="3", head="2", hide_special="true")
+    assert not at.error
+
+
+@pytest.mark.parametrize("other", [ROUNDED, FINE_TUNED])
+def test_the_cosines_of_both_models_are_those_of_the_lines(other: str) -> None:
+    def compared(at: AppTest, values: Printed) -> None:
+        close(chart(at, "representations_compared")[0]["z"], values[0])
+        close(folded(at, "representations_compared").iloc[:, 1:], values[0])
+
+    checks = {"representations_change": lambda *_: None, "representations_compared": compared}
+    at = check_view("representations", BUNDLED, checks, other=other)
+    assert not at.error
+
+
+def test_other_tokens_and_sizes_leave_both_maps_and_a_sentence_each() -> None:
+    at = opened("attention", model=BUNDLED, other="byte-words")
+    assert not at.exception
+    assert not at.error
+    first, second = chart(at, "attention_compared")
+    assert np.shape(first["z"]) != np.shape(second["z"])
+    captions = [said(each.value) for each in at.caption]
+    assert sum("so their maps have no difference" in each for each in captions) == 1
+    assert any("Merge pieces to words" in each for each in captions)
+    (sentence,) = [said(each.value) for each in at.info]
+    assert "so their heads have no divergence" in sentence
+    states = opened("representations", model=BUNDLED, other="byte-words")
+    assert not states.exception
+    assert any("so their hidden states have no cosines" in said(each.value) for each in states.info)
+
+
+def test_a_row_of_the_list_opens_its_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    session: dict[str, object] = {"attention_changed_heads": {"selection": {"rows": [1]}}}
+    monkeypatch.setattr("streamlit.session_state", session)
+    take_row(pd.DataFrame({"layer": [5, 4], "head": [0, 7], "divergence": [0.2, 0.1]}))
+    assert (session["layer"], session["head"]) == ("4", 7)
+    session["attention_changed_heads"] = {"selection": {"rows": []}}
+    take_row(pd.DataFrame({"layer": [5], "head": [0], "divergence": [0.2]}))
+    assert (session["layer"], session["head"]) == ("4", 7)

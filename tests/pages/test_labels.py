@@ -12,27 +12,17 @@ import torch
 import transformers
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.labels import CONTEXT, HEADS, LONG, NAMES, QUESTION, TAGS, save_heads
+from tests.pages.labels import CONTEXT, HEADS, LONG, NAMES, QUESTION, TAGS
 from tests.pages.opened import opened, said, views
 from tests.pages.snippets import Printed, chart, check_view, close, folded
+
+pytestmark = pytest.mark.usefixtures("heads")
 
 TEXT, EDITED = "I love my pet python.", "I love the pet bank."
 AUTO = {
     "sequence-classification": transformers.AutoModelForSequenceClassification,
     "next-sentence": transformers.AutoModelForNextSentencePrediction,
 }
-
-
-@pytest.fixture(scope="session")
-def head_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_heads(tmp_path_factory.mktemp("heads"))
-
-
-@pytest.fixture(autouse=True)
-def heads(head_folder: Path, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """All models in the models folder of the test's dashboard."""
-    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(head_folder))
-    return head_folder
 
 
 def own_logits(folder: Path, task: str, text: str, pair: str | None = None) -> np.ndarray:

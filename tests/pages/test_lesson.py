@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.helpers.negations import negations_models
 from tests.pages.opened import opened, said
 from tests.pages.test_journey import header
 from tests.ui.lessons.shipped import lesson
 from ui.lessons.reading import Step, View
-from ui.lessons.tour import ORDER
+from ui.lessons.tour import ORDER, RUN_LESSON
 from ui.widgets.lists import progress
 
 TEXT = "Sinan loves a beautiful day"
@@ -144,7 +145,7 @@ def test_on_another_page_the_bar_names_the_page_of_the_step() -> None:
         (
             "nonsense",
             "9" * 5_000,
-            "There is no lesson 'nonsense'; the lessons here are: attention-and-what-it-is-not, bert",
+            "There is no lesson 'nonsense'; the lessons here are: a-fine-tuning-that-collapsed, attention",
         ),
     ],
     ids=["path", "markup", "behind", "zero", "digit", "negative", "fraction", "word", "long", "long name", "both"],
@@ -189,6 +190,7 @@ def test_an_own_lesson_is_listed_and_its_words_stay_plain(own: Path) -> None:
         "What makes two sentences alike, 7 steps",
         "Which heads and words matter, 8 steps",
         "A fine-tuning that collapsed, 6 steps",
+        "Since which step, 6 steps",
     ]
     faults = " ".join(said(each.value) for each in at.caption)
     assert "The lesson bad.yaml, step 1, field page: 'nowhere' is no page" in faults
@@ -294,13 +296,22 @@ def places() -> list[tuple[str, str, str | None, Step, View]]:
 
 @pytest.mark.parametrize(
     ("name", "step", "trial", "whole", "view"),
-    [pytest.param(*each, id="-".join(str(part) for part in each[:3] if part)) for each in places()],
+    [
+        pytest.param(
+            *each,
+            id="-".join(str(part) for part in each[:3] if part),
+            marks=[pytest.mark.slow] if each[0] == RUN_LESSON else [],
+        )
+        for each in places()
+    ],
 )
 @pytest.mark.sample(9)
 def test_every_link_opens_the_view_that_it_names(
     name: str, step: str, trial: str | None, whole: Step, view: View, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "PATIENCE_S", 60)
+    if name == RUN_LESSON:
+        monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(negations_models()))
     query = {key: values[0] for key, values in view.query.items()}
     at = opened(view.page, **query, lesson=name, step=step, **({} if trial is None else {"try": trial}))
     assert card(at)["away"] == ""

@@ -278,6 +278,7 @@ def test_blank_lines_and_duplicates_are_counted() -> None:
         ("Poolings", set()),
         ("Token contributions", {"pooling", "layer", "first_sentence", "second_sentence", "cells"}),
         ("Query", {"pooling", "layer", "measure", "query_sentence"}),
+        ("Late interaction", {"query_sentence", "second_sentence"}),
         ("Map", {"pooling", "layer"}),
         ("Vectors", {"pooling", "layer"}),
     ],

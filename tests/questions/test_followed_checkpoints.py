@@ -291,11 +291,11 @@ def test_what_is_done_before_a_cancellation_is_kept(folder: Path, monkeypatch: p
                 raise SupersededError
 
         def show(self, so_far: Any, /) -> None:
-            shown.append(so_far.result.checkpoints)
+            shown.append(so_far.result)
 
     with pytest.raises(SupersededError):
         followed_text(opened, Options((TEXT,)), Stops())
-    assert [len(each) for each in shown] == [1, 2]
+    assert [(len(each.checkpoints), each.waiting) for each in shown] == [(1, 4), (2, 3)]
     read.clear()
     followed_text(opened, Options((TEXT,)))
     assert read == ["checkpoint-8", "run"]

@@ -26,6 +26,7 @@ from tests.helpers.made_corpora import made_corpus
 from tests.helpers.same_results import assert_same
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.training_runs import save_run
+from tests.helpers.written_adapters import write_adapter
 from tests.pages.labels import CONTEXT, EDITED, LABELLED, NAMES, QUESTION, TAGS, TEXT, named
 
 MODEL = "all-MiniLM-L6-v2"
@@ -58,6 +59,7 @@ GOLD = (TEXT, SECOND, "4.0", TEXT, "the river", "1.0", SECOND, "a bank", "0.5", 
 OF_COSINE = Asked(pair=SECOND, values={"target": "cosine"})
 CASES: Mapping[str, Asked] = {
     "accuracy": Asked("classes", LABELLED, values={"count": "1", "removed_for": "nothing"}),
+    "adapter-updates": Asked("adapter", texts=(), values={"update_measure": "stable rank"}),
     "answers": Asked("answers", (QUESTION,), CONTEXT, {"longest": "4"}),
     "answer-map": Asked("answers", (QUESTION,), CONTEXT, {"window": "1"}),
     "answers-change": Asked("answers", (QUESTION,), CONTEXT, {"edited_pair": TEXT}),
@@ -71,6 +73,10 @@ CASES: Mapping[str, Asked] = {
         values={"other": ROUNDED, "with_gold": "true", "slices": "column"},
     ),
     "attention": Asked(values={"layer": "2", "head": "1", "words": "true", "weights": "rollout"}),
+    "attention-changed": Asked(values={"other": ROUNDED}),
+    "attention-compared": Asked(
+        values={"other": ROUNDED, "layer": "2", "head": "1", "other_layer": "1", "other_head": "0", "words": "true"}
+    ),
     "ablation-effects": OF_COSINE._replace(values={"kind": "gradient"}),
     "behaviours": Asked(values={"other": ROUNDED}),
     "change": Asked(texts=(), values={"other": ROUNDED}),
@@ -96,6 +102,7 @@ CASES: Mapping[str, Asked] = {
     "effect-spread": OF_COSINE._replace(texts=LISTED[1:], values={"target": "cosine", "removed_for": "its mean"}),
     "fitted-probes": Asked(texts=TYPED, values={"seed": "5"}),
     "heads": Asked(texts=()),
+    "late-interaction": Asked(values={"query_sentence": "a pet"}),
     "layer-similarity": Asked(texts=(*LISTED, "a bank"), values={"other": ROUNDED}),
     "joint-ablation": OF_COSINE._replace(values={"removed_heads": "0.1,2.0"}),
     "lens": Asked(values={"mask": "2,3"}),
@@ -114,6 +121,7 @@ CASES: Mapping[str, Asked] = {
     "removal": OF_COSINE._replace(values={"target": "cosine", "count": "2", "removed_for": "its mean"}),
     "gold-cosines": Asked(texts=GOLD, values={"other": ROUNDED}),
     "sentences-compared": Asked(texts=(*LISTED, "a bank"), values={"other": ROUNDED}),
+    "states-compared": Asked(values={"other": ROUNDED}),
     "tags": Asked("tags", values={"joined": "none"}),
     "tagged-tokens": Asked("tags"),
     "tags-change": Asked("tags", values={"edited": EDITED}),
@@ -145,6 +153,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
     for name, (task, changes) in FOLDERS.items():
         save_tiny_head("bert", task, folder / name, **changes)
+    write_adapter(folder / "adapter", "words", folder / "words")
     fit = fitted_probes(model_in(folder / "words"), Options(CASES["fitted-probes"].texts))
     (folder / "probe.zip").write_bytes(probe_bytes(fit.result.probes[-1]))
     return folder

@@ -14,11 +14,12 @@ from tests.helpers.hostile_addresses import unknown_names
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.training_runs import save_run
-from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
 from tests.pages.opened import opened, said
 from ui import session, share
 from ui.address.registry import NUMBERS, ROWS
 from ui.widgets.lists import progress
+
+pytestmark = pytest.mark.usefixtures("models_dir")
 
 KINDS = (
     "selectbox",
@@ -135,6 +136,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("tokens", {"below": "position", "token": 3, "tokenizer": "bert-base-uncased"}, {}),
     ("representations", {"view": "Values", "layer": 2, "window": 32, "first": 64}, {}),
     ("representations", {"view": "Change", "map": "cosine to its own input"}, {}),
+    ("representations", {"view": "Change", "other": "itself, rounded to bfloat16"}, {}),
     ("representations", {"view": "Token similarity", "tokens": [3, 40]}, {"text": LONG}),
     ("heads", {"layer": 2, "head": 5, "matrix": "value", "cut": "one matrix"}, {}),
     ("heads", {"view": "One product or twelve", "product": "key"}, {}),
@@ -142,6 +144,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("attention", {"layer": 2, "head": 3, "words": "true", "hide_special": "true", "hide_punctuation": "true"}, {}),
     ("attention", {"weights": "value-weighted", "part": "A to B"}, PAIR),
     ("attention", {"weights": "rollout", "layer": 4}, {}),
+    ("attention", {"other": "itself, rounded to bfloat16", "layer": 3, "head": 2}, PAIR),
     (
         "sentences",
         {"example": "negation", "pooling": "[CLS]", "layer": 3, "measure": "dot product", "order": "clustered"},
@@ -155,6 +158,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ),
     ("sentences", {"view": "Two models", "two_models_of": "pairs with gold similarity", "gold_from": "file"}, {}),
     ("sentences", {"view": "Two models", "other": "sre-embedding-model", "example": "negation"}, {}),
+    ("sentences", {"view": "Late interaction", "example": "negation"}, {"query_sentence": "a pet"}),
     ("sentences", {"view": "Map"}, {}),
     ("sentences", {"source": "file"}, {}),
     ("predictions", {"model": "splade-tiny", "mask": "2,4", "position": 3}, {}),

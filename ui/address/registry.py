@@ -12,7 +12,7 @@ from bertviz_core.questions import corpora
 from bertviz_core.questions.interventions import attributions as shares
 from bertviz_core.questions.interventions import journey_change, many_texts, targets
 from bertviz_core.questions.interventions import single_text as interventions
-from bertviz_core.questions.models import architecture, checkpoints, layer_similarity, parameters, training
+from bertviz_core.questions.models import adapter, architecture, checkpoints, layer_similarity, parameters, training
 from bertviz_core.questions.parameters import Param, flag
 from bertviz_core.questions.predictions import followed_states, labelled_texts, labels, masked_lm, ranking
 from bertviz_core.questions.tables.compared_answers import LISTED
@@ -87,6 +87,7 @@ ROWS: tuple[AddressName, ...] = (
     ),
     *_on("checkpoint", checkpoints.LABELS, checkpoints.STATISTIC, checkpoints.WEIGHTS_SCALE),
     *_on("checkpoint", checkpoints.TENSOR, checkpoints.CHANGED, checkpoints.SCALE, checkpoints.ORDER),
+    *_on("checkpoint", adapter.UPDATE_MEASURE),
     *_on(
         "checkpoint",
         _words("load_task", "the task whose class is loaded"),
@@ -156,7 +157,7 @@ ROWS: tuple[AddressName, ...] = (
         _words("gold_from", "where the pairs come from", "my own list", "file"),
     ),
     *_on("sentences", FIRST_SENTENCE, SECOND_SENTENCE, linked="placed"),
-    *_on("sentences", ranking.LABEL, ranking.BESIDE),
+    *_on("sentences", ranking.RANKED_BY, ranking.LABEL, ranking.BESIDE),
     *_on("sentences", _whole("ranked_text", "the open ranked text by its place, from 1"), linked="placed"),
     *_on(
         "sentences",

@@ -21,8 +21,8 @@ from ui.cache.memoize import cached_by_bytes
 from ui.components.lesson_card import Card, lesson_card
 from ui.components.step_links import Link, address, step_links
 from ui.examples import EXAMPLES
-from ui.lessons.own_texts import apply_texts, restore_texts
 from ui.lessons.reading import Lesson, Step, View, lesson_file, lesson_names, misnamed, read_lesson
+from ui.own_texts import apply_texts, restore_texts
 from ui.session import TOUR, settings
 from ui.widgets.formatting import escape_markdown
 
@@ -44,6 +44,8 @@ SHIPPED = Path(__file__).parent
 
 GUIDE = "your-text-through-the-model"
 """The lesson that the Journey offers."""
+RUN_LESSON = "since-which-step"
+"""The lesson about a training run, which the reader makes first by the command that its first step names."""
 ORDER = (
     "bert-from-the-outside-in",
     GUIDE,
@@ -54,6 +56,7 @@ ORDER = (
     "what-makes-two-sentences-alike",
     "which-heads-and-words-matter",
     "a-fine-tuning-that-collapsed",
+    RUN_LESSON,
 )
 """The shipped lessons in their recommended order; the overview offers the first."""
 ADDRESS = "tour_address"

@@ -39,6 +39,8 @@ TALLEST = 440
 """Most pixels of a scrolled figure."""
 MOST_WRITTEN = 20_000
 """Most cells of a table whose numbers are formatted one by one."""
+WHOLE = "localized"
+"""Format of whole numbers, with separators."""
 LONGEST_NAME = 150
 """Most characters of a file's name; file systems allow 255 bytes."""
 
@@ -238,7 +240,7 @@ def numbers_table(
     """
     note_table(alt, table)
     written = {
-        **dict.fromkeys(map(str, table.select_dtypes(include="integer")), "localized"),
+        **dict.fromkeys(map(str, table.select_dtypes(include="integer")), WHOLE),
         **{str(name): "%.4f" for name, column in table.items() if _is_plain(column)},
         **formats,
     }
@@ -266,14 +268,22 @@ def _signed(table: pd.DataFrame, formats: Mapping[str, str]) -> dict[Any, Any]:
     """
     if table.size > MOST_WRITTEN or not (table.columns.is_unique and table.index.is_unique):
         return {}
-    below = [
-        name for name, cells in table.items() if pd.api.types.is_float_dtype(cells) and (_numbers(cells) < 0).any()
-    ]
-    found = {str(name): formats.get(str(name), "%.4f") for name in below}
-    return {name: partial(_with_minus, how) for name, how in found.items() if how.startswith("%")}
+    below = {
+        str(name): formats.get(str(name), "%.4f" if pd.api.types.is_float_dtype(cells) else WHOLE)
+        for name, cells in table.items()
+        if _is_number(cells) and (_numbers(cells) < 0).any()
+    }
+    return {name: partial(_with_minus, how) for name, how in below.items() if how.startswith("%") or how == WHOLE}
+
+
+def _is_number(cells: pd.Series) -> bool:
+    """Whether a column holds floating-point or whole numbers."""
+    return pd.api.types.is_float_dtype(cells) or pd.api.types.is_integer_dtype(cells)
 
 
 def _with_minus(how: str, value: float) -> str:
+    if how == WHOLE:
+        return f"{value:,}".replace("-", "−")
     return decimals(value) if how == "%.4f" else (how % value).replace("-", "−")
 
 

@@ -1,4 +1,4 @@
-"""Texts in the order of a head for a query."""
+"""Texts in the order of a head, or of late interaction, for a query; and the late interaction with one text."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,12 +8,14 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from bertviz_core.api.results.base import Result
+from bertviz_core.predictions.scoring.late_interaction.results import LateInteraction
 from bertviz_core.predictions.scoring.results import Ranking
 from bertviz_core.questions.tables.predictions import ranking_frame, ranking_json, ranking_lines
+from bertviz_core.questions.tables.texts import interaction_frame, interaction_json, interaction_lines
 
 
 class RankingResult(Result[Ranking]):
-    """Texts scored for a query by a head that reads both together, beside the cosines of a sentence model."""
+    """Texts scored for a query by a head that reads both together, or by late interaction, beside cosines."""
 
     figures = ("ranking",)
 
@@ -35,8 +37,8 @@ class RankingResult(Result[Ranking]):
     def to_pandas(self) -> pd.DataFrame:
         """One row per text by descending score.
 
-        Columns: rank, score, logit, by cosine (the rank), rise (ranks gained), cosine, number (place in the list, from
-        1), text.
+        Columns: rank, score, logit (of a head), by cosine (the rank), rise (ranks gained), cosine, number (place in
+        the list, from 1), text.
         """
         return ranking_frame(self.data)
 
@@ -45,3 +47,43 @@ class RankingResult(Result[Ranking]):
 
     def _lines(self) -> Sequence[str]:
         return ranking_lines(self.data)
+
+
+class LateInteractionResult(Result[LateInteraction]):
+    """The cosine of every token of a query with every token of a document, and the sum of the largest."""
+
+    figures = ("late-interaction",)
+
+    @property
+    def score(self) -> float:
+        """Sum of the largest cosines; their mean if the checkpoint says so."""
+        return self.data.score
+
+    @property
+    def cosines(self) -> Float[np.ndarray, "query_tokens document_tokens"]:
+        """Cosine of every two tokens."""
+        return self.data.cosines
+
+    @property
+    def largest(self) -> Float[np.ndarray, " query_tokens"]:
+        """Largest cosine of each token of the query, its part of the sum."""
+        return self.data.largest
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Remarks on the model and its texts, one sentence each."""
+        return self.data.notices
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per token of the query.
+
+        Columns: token, largest (its largest cosine), document token (the token that has it), place (of that token, from
+        0), expanded (whether the token only fills the query up).
+        """
+        return interaction_frame(self.data)
+
+    def _json(self) -> dict[str, Any]:
+        return interaction_json(self.data)
+
+    def _lines(self) -> Sequence[str]:
+        return interaction_lines(self.data)

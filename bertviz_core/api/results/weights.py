@@ -1,4 +1,4 @@
-"""Parameters, architecture, load report and head matrices of a model."""
+"""Parameters, architecture, load report, adapter and head matrices of a model."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,8 @@ from bertviz_core.api.results.base import Result
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.checkpoints.load_report.results import LoadReport
 from bertviz_core.heads.results import BLOCKS, HeadProjections
-from bertviz_core.parameters.results import Ledger
+from bertviz_core.parameters.results import AdapterUpdates, Ledger
+from bertviz_core.questions.tables.checkpoints import adapter_frame, adapter_json, adapter_lines
 from bertviz_core.questions.tables.frames import keys_frame, parameters_frame
 from bertviz_core.questions.tables.heads import heads_json, heads_lines
 from bertviz_core.questions.tables.lines import aligned, json_object
@@ -120,6 +121,30 @@ class LoadReportResult(Result[LoadReport]):
 
     def _lines(self) -> Sequence[str]:
         return report_lines(self.data)
+
+
+class AdapterResult(Result[AdapterUpdates]):
+    """What a LoRA adapter adds to each matrix of its base."""
+
+    figures = ("adapter-updates",)
+
+    @property
+    def base(self) -> str:
+        """Name of the model that the adapter changes."""
+        return self.data.base
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per changed matrix.
+
+        Columns: matrix, shape, rank, scale, norm, norm of the matrix, relative norm, stable rank, singular values.
+        """
+        return adapter_frame(self.data)
+
+    def _json(self) -> dict[str, Any]:
+        return adapter_json(self.data)
+
+    def _lines(self) -> Sequence[str]:
+        return adapter_lines(self.data)
 
 
 class HeadsResult(Result[HeadProjections]):

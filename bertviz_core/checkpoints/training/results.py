@@ -167,6 +167,8 @@ class FollowedText:
     """Cosine of the two texts, each embedded by itself as the checkpoint specifies; None for a single text."""
     notices: tuple[str, ...]
     """Remarks, one sentence each."""
+    waiting: int = 0
+    """Number of checkpoints that have not been run yet."""
 
     @property
     def changes(self) -> tuple[int, ...]:
@@ -199,6 +201,8 @@ class FollowedLabels:
     """Mean F1 of the classes that occur among gold labels or answers."""
     notices: tuple[str, ...]
     """Remarks, one sentence each."""
+    waiting: int = 0
+    """Number of checkpoints that have not been run yet."""
 
     @property
     def changed(self) -> tuple[int, ...]:
@@ -226,3 +230,5 @@ class FollowedStates:
     whose attention cannot be recorded."""
     notices: tuple[str, ...]
     """Remarks, one sentence each."""
+    waiting: int = 0
+    """Number of checkpoints that have not been run yet."""

@@ -1,4 +1,4 @@
-"""The `rank` command."""
+"""The commands `rank` and `late-interaction`."""
 
 import sys
 from collections.abc import Callable
@@ -19,9 +19,11 @@ from bertviz_core.cli.options import (
 )
 from bertviz_core.cli.output import print_json, print_lines, print_notices
 from bertviz_core.errors import TextError
+from bertviz_core.questions.predictions.late_interaction import interaction_options, late_interaction
 from bertviz_core.questions.predictions.ranking import OWN_ENCODER, ranked, ranking_options
 from bertviz_core.questions.question import Silent
 from bertviz_core.questions.tables.predictions import ranking_json, ranking_lines
+from bertviz_core.questions.tables.texts import interaction_json, interaction_lines
 from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 
@@ -33,6 +35,14 @@ TextsArgument = Annotated[
 FILE_HELP = "Texts instead: lines, .csv, .tsv or .parquet; - for lines of the standard input."
 FileOption = Annotated[Path | None, typer.Option("--file", metavar="FILE", help=FILE_HELP)]
 ColumnOption = Annotated[str, typer.Option("--column", metavar="C", help="Column of the file with the texts.")]
+DocumentArgument = Annotated[
+    str, typer.Argument(metavar="DOCUMENT", help="The text that it is compared with.", callback=typed_text)
+]
+RANKED_BY_HELP = (
+    "What scores the texts: head or late-interaction; by default the head, or late interaction for a model "
+    "without one that was trained for it."
+)
+RankedByOption = Annotated[str, typer.Option("--ranked-by", metavar="HOW", help=RANKED_BY_HELP)]
 LABEL_HELP = "Class whose probability orders the texts; entailment by default. A head with one output needs none."
 LabelOption = Annotated[str, typer.Option("--label", metavar="CLASS", help=LABEL_HELP)]
 BESIDE_HELP = (
@@ -59,11 +69,12 @@ def rank(
     texts: TextsArgument = None,
     file: FileOption = None,
     column: ColumnOption = "",
+    ranked_by: RankedByOption = "",
     label: LabelOption = "",
     beside: BesideOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Order texts for a query by a cross-encoder or an NLI head, beside the cosines of a sentence model."""
+    """Order texts for a query by a cross-encoder, an NLI head or late interaction, beside cosines of sentences."""
     if bool(texts) == (file is not None):
         raise TextError("Give either texts or a --file with texts.")
     if column and file is None:
@@ -75,8 +86,21 @@ def rank(
         listed = table.sentences
     hidden = not sys.stderr.isatty()
     with typer.progressbar(length=2 * len(listed) + 1, label="Texts", file=sys.stderr, hidden=hidden) as bar:
-        answer = ranked(opened_model(model), ranking_options(query, listed, label, beside), _Moved(bar.update))
+        options = ranking_options(query, listed, label, beside, by=ranked_by.replace("-", " "))
+        answer = ranked(opened_model(model), options, _Moved(bar.update))
     print_notices(answer.notices)
     if as_json:
         return print_json(ranking_json(answer.result))
     return print_lines(ranking_lines(answer.result))
+
+
+@app.command("late-interaction")
+def late_interaction_command(
+    model: ModelArgument, query: QueryArgument, document: DocumentArgument, as_json: JsonOption = False
+) -> None:
+    """Compare every token of a query with every token of a text; the score is the sum of the largest cosines."""
+    answer = late_interaction(opened_model(model), interaction_options(query, document))
+    print_notices(answer.notices)
+    if as_json:
+        return print_json(interaction_json(answer.result))
+    return print_lines(interaction_lines(answer.result))

@@ -19,6 +19,7 @@ from bertviz_core.text import escape_controls, shortened
 TITLES: Mapping[ComparedKind, str] = {
     "classes": "Classes in two models",
     "tags": "Tags in two models",
+    "entities": "Entities in two models",
     "answers": "Answers of two models",
     "words": "Words at “{where}” in two models",
     "surprise": "Surprise in two models",
@@ -28,6 +29,7 @@ TITLES: Mapping[ComparedKind, str] = {
 AXES: Mapping[ComparedKind, str] = {
     "classes": "probability",
     "tags": "probability of the tag",
+    "entities": "mean probability of the tag",
     "answers": "score: p(start) p(end)",
     "words": "probability",
     "surprise": "surprise, nats",
@@ -74,7 +76,7 @@ def compared_bars(comparison: PredictionComparison, title: str, theme: Theme) ->
         title,
         theme,
         scoring,
-        comparison.kind in ("classes", "tags"),
+        comparison.kind in ("classes", "tags", "entities"),
     )
     return figure.update_xaxes(title={"text": "value" if comparison.unit == "value" else AXES[comparison.kind]})
 
@@ -118,7 +120,7 @@ def signed_difference(change: float) -> str:
 @figure(
     "predictions-compared",
     "predictions_compared",
-    "what two models predict for a text (--set other=, view=words|surprise|lens; --pair, --task)",
+    "what two models predict for a text (--set other=, view=words|surprise|lens|entities; --pair, --task)",
 )
 def predictions_compared_figure(prediction_comparison: PredictionComparison) -> FigureSpec:
     """Plot the predictions of two models for one text, row by row, with the differences."""

@@ -1,4 +1,4 @@
-"""Draw texts in the order of a head for a query: a bar per score, and a line to the place by the cosine."""
+"""Draw texts in the order of a score for a query: a bar per score, and a line to the place by the cosine."""
 
 from functools import partial
 
@@ -29,6 +29,8 @@ def rise_text(rise: int) -> str:
 
 def score_label(ranking: Ranking) -> str:
     """What the score is, as the title of an axis."""
+    if ranking.by_tokens:
+        return "score, late interaction"
     if ranking.label:
         return f"probability of {shortened(ranking.label, 24)}"
     return "score, the logit" if ranking.score_name == "logit" else f"score, {ranking.score_name} of the logit"
@@ -126,14 +128,19 @@ def _add_places(figure: go.Figure, ranking: Ranking, theme: Theme, share: float,
     )
 
 
+def scorer(ranking: Ranking) -> str:
+    """What scores the texts, in a sentence."""
+    return "late interaction" if ranking.by_tokens else "the head"
+
+
 def moved_words(ranking: Ranking) -> str:
-    """What the head moved, in one sentence: how many texts have another place, and which rises most."""
+    """What the score moved, in one sentence: how many texts have another place, and which rises most."""
     rises = ranking.rise
     moved, count = int(np.count_nonzero(rises)), len(rises)
     if count == 1:
         return "One text has one place."
     if not moved:
-        return f"The head and the cosine put {counted(count, 'text')} in the same order."
+        return f"{scorer(ranking).capitalize()} and the cosine put {counted(count, 'text')} in the same order."
     best = int(np.argmax(rises))
     have = "has" if moved == 1 else "have"
     return (
@@ -142,7 +149,11 @@ def moved_words(ranking: Ranking) -> str:
     )
 
 
-@figure("ranking", "sentences_ranking", "texts in the order of a head for a query (--set query_sentence=TEXT)")
+@figure(
+    "ranking",
+    "sentences_ranking",
+    "texts in the order of a head or of late interaction for a query (--set query_sentence=TEXT)",
+)
 def ranking_figure(ranking: Ranking) -> FigureSpec:
     """Plot the texts by their score for the query, with their places by the cosine of a sentence model."""
     query = shortened(" ".join(ranking.query.split()), LONGEST_QUERY)

@@ -9,6 +9,7 @@ from bertviz_core.isolation.regular_files import (
     CONFIG_NBYTES,
     INDEX_NBYTES,
     check_values,
+    has_links,
     json_object,
     opened,
     own_file,
@@ -21,13 +22,15 @@ from bertviz_core.text import quoted
 
 SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
-ADAPTER_CONFIG = "adapter_config.json"
+ADAPTER_WEIGHTS = "adapter_model.safetensors"
 MAX_FILES = 2_000
 PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
 
 
 def read_header(folder: Path) -> CheckpointHeader:
     """The headers of the safetensors files in a folder.
+
+    In a folder with links to the files of a base model, a tensor of a later file replaces that of an earlier one.
 
     Raises:
         CheckpointError: there is no safetensors file, or one is damaged.
@@ -40,7 +43,9 @@ def read_header(folder: Path) -> CheckpointHeader:
         tensors += listed
         check_count(folder.name, len(tensors))
         header_nbytes += read
-    if len(names) > 1:
+    if has_links(folder):
+        tensors = list({tensor.name: tensor for tensor in tensors}.values())
+    elif len(names) > 1:
         _refuse_repeats(tensors)
     return CheckpointHeader(tuple(tensors), names, header_nbytes)
 
@@ -75,7 +80,6 @@ def weight_files(folder: Path) -> tuple[str, ...]:
     if len(unindexed) == 1:
         own_file(folder, unindexed[0])
         return (unindexed[0],)
-    refuse_adapter(folder)
     pickles = [name for name in names if name.endswith(PICKLE_SUFFIXES) and name != "training_args.bin"]
     if pickles and not unindexed:
         raise CheckpointError(
@@ -102,19 +106,6 @@ def weights_sha256(folder: Path) -> str:
     if len(digests) == 1:
         return digests[0].hexdigest()
     return hashlib.sha256(b"".join(digest.digest() for digest in digests)).hexdigest()
-
-
-def refuse_adapter(folder: Path) -> None:
-    """Refuse a folder that contains an adapter and no model.
-
-    Raises:
-        CheckpointError: explains how to merge it.
-    """
-    if present(folder, ADAPTER_CONFIG):
-        raise CheckpointError(
-            f"{folder.name!r} holds an adapter ({ADAPTER_CONFIG}) and no model: only what was changed in another one. "
-            "Put both together where peft is installed, with merge_and_unload() and then save_pretrained(FOLDER)."
-        )
 
 
 def _indexed_files(folder: Path) -> tuple[str, ...]:

@@ -110,7 +110,7 @@ def listed_tensors(file: str, raw: bytes, payload: int | None) -> list[StoredTen
                 f"(expected {position:,}); fetch or save the file again."
             )
         position = end
-        tensors.append(StoredTensor(name, entry.shape, DTYPE_BITS[entry.dtype][0], end - begin, file))
+        tensors.append(StoredTensor(name, entry.shape, DTYPE_BITS[entry.dtype][0], end - begin, file, begin))
     if payload is not None and position != payload:
         raise CheckpointError(
             f"{file} is {'cut off' if position > payload else 'longer than its header says'}: its tensors take "

@@ -21,6 +21,8 @@ class StoredTensor(msgspec.Struct, frozen=True):
     """Size of its values in bytes."""
     file: str
     """Name of its file (shard)."""
+    begin: int = 0
+    """Offset of its first byte after the header of the file."""
 
 
 @dataclass(frozen=True, slots=True)

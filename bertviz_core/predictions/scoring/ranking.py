@@ -19,6 +19,13 @@ from bertviz_core.text import quoted
 from bertviz_core.trace.tokenization import TextTokenizer, TokenLimit, tokenize
 
 TASK = "sequence-classification"
+READ_FIRST = frozenset(
+    {
+        *("albert", "bert", "camembert", "deberta", "deberta-v2", "distilbert", "electra", "modernbert", "mpnet"),
+        *("roberta", "xlm-roberta"),
+    }
+)
+"""Families whose head reads the first token, or the mean of all that are not padding, so that pairs may be padded."""
 DEFAULT_CLASS = "entailment"
 """Class that ranks if none is named; the case of its letters does not matter."""
 
@@ -77,9 +84,9 @@ def pair_scores(
     rows = [tokenize(shorter, f"{read.prompt}{query}", text) for text in texts]
     logits = np.zeros(len(rows), dtype=np.float32)
     scores = np.zeros(len(rows), dtype=np.float32)
-    scoring = output_scoring(head)
+    scoring, padded = output_scoring(head), head.base.model_type in READ_FIRST
     score_name: ScoreName = read.score_name if not name else "sigmoid" if scoring == "sigmoid" else "softmax"
-    for done, (index, (row,)) in enumerate(row_outputs(head, rows), start=1):
+    for done, (index, (row,)) in enumerate(row_outputs(head, rows, padded=padded), start=1):
         logits[index] = row[place]
         scores[index] = softmax(row)[place] if score_name == "softmax" else np.nan
         if progress is not None:

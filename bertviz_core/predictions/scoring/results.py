@@ -6,16 +6,17 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-ScoreName = Literal["sigmoid", "tanh", "ReLU", "logit", "softmax"]
-"""How a logit becomes a score; "logit" for a score that is the logit itself."""
+ScoreName = Literal["sigmoid", "tanh", "ReLU", "logit", "softmax", "late interaction"]
+"""How a logit becomes a score; "logit" for a score that is the logit itself, "late interaction" for one without."""
+LATE_INTERACTION: ScoreName = "late interaction"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """Texts scored for a query by a head that reads both together, beside the cosines of a sentence model."""
+    """Texts scored for a query by a head that reads both together, or by late interaction, beside cosines."""
 
     model: str
-    """Name of the model with the head."""
+    """Name of the model that scores."""
     sentence_model: str
     """Name of the model of the cosines."""
     query: str
@@ -27,7 +28,7 @@ class Ranking:
     score_name: ScoreName
     """How the logit becomes the score."""
     logits: Float[np.ndarray, " texts"]
-    """Logit of the head, or of the class, for the query with each text."""
+    """Logit of the head, or of the class, for the query with each text; the score for late interaction."""
     scores: Float[np.ndarray, " texts"]
     """Score of each text; 0 to 1 for sigmoid and softmax."""
     cosines: Float[np.ndarray, " texts"]
@@ -36,6 +37,11 @@ class Ranking:
     """Number of texts that were cut, with the query, to the length that the model reads."""
     notices: tuple[str, ...]
     """Notices, one sentence each."""
+
+    @property
+    def by_tokens(self) -> bool:
+        """Whether late interaction scores the texts; a head otherwise."""
+        return self.score_name == LATE_INTERACTION
 
     @property
     def order(self) -> Int[np.ndarray, " texts"]:
@@ -54,7 +60,7 @@ class Ranking:
 
     @property
     def rise(self) -> Int[np.ndarray, " texts"]:
-        """Rank by the cosine minus rank by the score: above 0 where the head puts a text higher; the sum is 0."""
+        """Rank by the cosine minus rank by the score: above 0 where the score puts a text higher; the sum is 0."""
         return np.asarray(self.cosine_rank - self.rank)
 
 

@@ -19,9 +19,9 @@ from bertviz_core.predictions.results import (
     TagPrediction,
 )
 from bertviz_core.predictions.tags import OUTSIDE
-from bertviz_core.predictions.two_models.alignment import SharedSpan, covered, shared_spans, shared_words
 from bertviz_core.predictions.two_models.results import PredictionComparison
 from bertviz_core.text import counted, decimals
+from bertviz_core.trace.subwords.two_tokenizers import SharedSpan, covered, shared_spans, shared_words
 
 SHOWN_ANSWERS, SEARCHED_ANSWERS = 5, 1_000
 """Number of best answers of each model that are listed; number among which the other model's answers are searched."""

@@ -11,11 +11,11 @@ from bertviz_core.lazy_imports import torch
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.masked_lm import mask_id, read_masked, words_of
 from bertviz_core.predictions.run import WordHead
-from bertviz_core.predictions.two_models.alignment import Span, covered, text_of
 from bertviz_core.predictions.two_models.comparison import comparison_notices
 from bertviz_core.predictions.two_models.results import PredictionComparison
 from bertviz_core.text import escape_controls, quoted, shortened
 from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.subwords.two_tokenizers import Span, covered, text_of
 from bertviz_core.trace.subwords.words_in_context import piece_ids
 from bertviz_core.trace.tokenization import TextTokenizer
 

@@ -6,8 +6,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float
 
-ComparedKind = Literal["classes", "tags", "answers", "words", "surprise", "lens"]
-"""What the rows are: classes, words with their tags, spans, words at a mask, parts of the text, hidden states."""
+ComparedKind = Literal["classes", "tags", "entities", "answers", "words", "surprise", "lens"]
+"""What the rows are: classes, words with their tags, entities, spans, words at a mask, parts of the text, states."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,13 +10,13 @@ from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.classes import output_names
 from bertviz_core.predictions.loading import stored_tasks
 from bertviz_core.predictions.probing.comparison import label_spelling
-from bertviz_core.predictions.two_models.alignment import covered, shared_spans
 from bertviz_core.questions.interventions.targets import TARGET, target
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.text import escape_controls, quoted
 from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.subwords.two_tokenizers import covered, shared_spans
 
 SHOWN = 30
 """Most characters of a token in a message."""

@@ -132,6 +132,7 @@ def _followed_text(run: str, text: str, pair: str | None, series: Followed[_Text
         surprise=_numbers([each.surprise for each in series.values]),
         cosine=_numbers([each.cosine for each in series.values]),
         notices=_once(series.notices, *(each.notices for each in series.values)),
+        waiting=series.waiting,
     )
 
 
@@ -211,6 +212,7 @@ def _followed_labels(
         accuracy=np.array([each.accuracy for each in series.values]),
         macro_f1=np.array([each.macro_f1 for each in series.values]),
         notices=_once(series.notices, *(each.notices for each in series.values)),
+        waiting=series.waiting,
     )
 
 

@@ -34,6 +34,8 @@ class Followed(Generic[T]):
     """Result of each."""
     notices: tuple[str, ...]
     """Checkpoints that are left out, one sentence each."""
+    waiting: int
+    """Number of checkpoints that have not been run yet."""
 
 
 class _RunFolder(ModelCopy):
@@ -101,10 +103,10 @@ def follow(
             notices.append(f"{quoted(each.name)} is left out: {reason}")
         job((place + 1) * count, total)
         if show is not None and done and place + 1 < len(run.checkpoints):
-            show(_followed(done, notices))
+            show(_followed(done, notices, len(run.checkpoints) - place - 1))
     if not done and errors:
         raise errors[0]
-    return _followed(done, notices)
+    return _followed(done, notices, 0)
 
 
 def checkpoint_key(each: RunCheckpoint) -> tuple[str, str]:
@@ -132,7 +134,7 @@ def model_of(opened: TrainingSubject) -> tuple[tuple[str, str], ...]:
     return ((last.name, last.revision),)
 
 
-def _followed(done: list[tuple[RunCheckpoint, T]], notices: list[str]) -> Followed[T]:
+def _followed(done: list[tuple[RunCheckpoint, T]], notices: list[str], waiting: int) -> Followed[T]:
     steps = np.array([each.step for each, _ in done], dtype=np.int64)
     names, values = tuple(each.name for each, _ in done), tuple(value for _, value in done)
-    return Followed(names, steps, values, tuple(notices))
+    return Followed(names, steps, values, tuple(notices), waiting)

@@ -149,4 +149,5 @@ def _followed_states(run: str, texts: int, series: Followed[_States]) -> Followe
         cka=np.stack([each.cka for each in series.values]),
         entropy=np.stack(entropies) if is_whole else None,
         notices=tuple(dict.fromkeys((*series.notices, *(note for each in series.values for note in each.notices)))),
+        waiting=series.waiting,
     )

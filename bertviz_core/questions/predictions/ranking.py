@@ -1,4 +1,4 @@
-"""The question how a cross-encoder or an NLI head orders a list of texts for a query."""
+"""The question how a cross-encoder, an NLI head or late interaction orders a list of texts for a query."""
 
 from collections.abc import Sequence
 
@@ -7,12 +7,14 @@ import numpy as np
 from bertviz_core.errors import Named, TextError, UnsupportedModelError
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.predictions.loading import HeadModel, stored_tasks
-from bertviz_core.predictions.scoring.ranking import TASK, pair_scores, ranking_class
-from bertviz_core.predictions.scoring.results import Ranking
+from bertviz_core.predictions.scoring.late_interaction.scores import interaction_scores
+from bertviz_core.predictions.scoring.ranking import TASK, PairScores, pair_scores, ranking_class
+from bertviz_core.predictions.scoring.results import LATE_INTERACTION, Ranking
 from bertviz_core.questions.byte_cache import retained_nbytes
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question
+from bertviz_core.questions.predictions.late_interaction import interaction_encoder, own_interaction
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, PartOfJob, after, long_question
 from bertviz_core.questions.texts.sentences import QUERY, encoded_by, own_plan
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import counted, quoted, repair_surrogates
@@ -21,9 +23,18 @@ LABEL = Param("label", "text", "the class whose probability orders the texts, en
 OWN_ENCODER = "own"
 """Value that selects the model's own encoder for the cosines."""
 BESIDE = Param("beside", "text", "sentence model of the cosines, the bundled one by default; own for the model's own")
+BY_HEAD, BY_TOKENS = RANKED_BY_OPTIONS = ("head", "late interaction")
+RANKED_BY = Param(
+    "ranked_by",
+    "choice",
+    "what scores the texts; late interaction by default where a checkpoint without a head was trained for it",
+    RANKED_BY_OPTIONS,
+)
 
 
-def ranking_options(query: str, texts: Sequence[str], label: str, beside: str, task: str | None = None) -> Options:
+def ranking_options(
+    query: str, texts: Sequence[str], label: str, beside: str, task: str | None = None, by: str = ""
+) -> Options:
     """Options for a ranking.
 
     Args:
@@ -32,8 +43,9 @@ def ranking_options(query: str, texts: Sequence[str], label: str, beside: str, t
         label: the class that ranks; "" for the default.
         beside: the sentence model of the cosines; "" for the default.
         task: task of the head; None for that of the checkpoint.
+        by: "head" or "late interaction"; "" for the default.
     """
-    values = {QUERY.key: query, LABEL.key: label, BESIDE.key: beside}
+    values = {QUERY.key: query, LABEL.key: label, BESIDE.key: beside, RANKED_BY.key: by}
     return Options(tuple(texts), task=task, values={key: value for key, value in values.items() if value})
 
 
@@ -44,20 +56,34 @@ def ranking_head(opened: Opened, task: str | None = None) -> HeadModel:
         UnsupportedModelError: the checkpoint has no head for sequence classification, or another task is requested.
         CheckpointError: the head cannot be loaded.
     """
-    stored: tuple[str, ...] = ()
-    if task is None:
-        try:
-            stored = stored_tasks(opened.source)
-        except UnsupportedModelError:
-            stored = ()
+    stored = _stored_tasks(opened) if task is None else ()
     if TASK not in (stored if task is None else (task,)):
         others = " or ".join(stored) if task is None else task
         what = f"a head for {others}" if others else "no such head"
         raise UnsupportedModelError(
             f"Texts are ranked by a head for {TASK} that reads query and text together, and {quoted(opened.name)} has "
-            f"{what}; choose a cross-encoder or a model for natural language inference."
+            f"{what}; choose a cross-encoder or a model for natural language inference, or rank by late interaction."
         )
     return opened.head(TASK)
+
+
+def default_ranking(opened: Opened, task: str | None = None) -> str:
+    """What scores the texts by default: late interaction if the checkpoint was trained for it and has no head.
+
+    Raises:
+        CheckpointError: a file of the checkpoint is damaged.
+    """
+    if TASK in (_stored_tasks(opened) if task is None else (task,)) or not own_interaction(opened).trained:
+        return BY_HEAD
+    return BY_TOKENS
+
+
+def _stored_tasks(opened: Opened) -> tuple[str, ...]:
+    """The tasks of the heads in the checkpoint; () for none."""
+    try:
+        return stored_tasks(opened.source)
+    except UnsupportedModelError:
+        return ()
 
 
 def sentence_model(opened: Opened, options: Options) -> Opened:
@@ -95,29 +121,43 @@ def _query_and_texts(options: Options) -> tuple[str, tuple[str, ...]]:
     return query, tuple(map(repair_surrogates, options.texts))
 
 
+def _by_tokens(opened: Opened, options: Options) -> bool:
+    """Whether late interaction scores the texts; a head otherwise.
+
+    Raises:
+        TextError: there is no such choice, or it has no classes and one is named.
+    """
+    chosen = options.choice(RANKED_BY) if options.get(RANKED_BY.key) else default_ranking(opened, options.task)
+    if chosen == BY_TOKENS and options.get(LABEL.key):
+        raise TextError("Late interaction has no classes; leave out ", Named(LABEL.key), ".")
+    return chosen == BY_TOKENS
+
+
 def _cost(opened: Opened, options: Options) -> AnswerCost:
     _, texts = _query_and_texts(options)
-    ranking_class(ranking_head(opened, options.task), options.get(LABEL.key))
+    if _by_tokens(opened, options):
+        interaction_encoder(opened)
+    else:
+        ranking_class(ranking_head(opened, options.task), options.get(LABEL.key))
     _ = sentence_model(opened, options).loaded  # load before the work begins
     return AnswerCost(2 * len(texts) + 1, nbytes=retained_nbytes(texts))
 
 
-@long_question(_cost, figures=("ranking",), params=(QUERY, LABEL, BESIDE), noun="texts")
+def _scores(opened: Opened, options: Options, query: str, texts: tuple[str, ...], progress: PartOfJob) -> PairScores:
+    """Score the texts by the head, or by late interaction, whose logits are the scores."""
+    if _by_tokens(opened, options):
+        scores, truncated, notices = interaction_scores(interaction_encoder(opened), query, texts, progress)
+        return PairScores("", LATE_INTERACTION, scores, scores, truncated, notices)
+    label, head = options.get(LABEL.key), ranking_head(opened, options.task)
+    return pair_scores(head, opened.tokenizer, opened.source, opened.settings, query, texts, label, progress)
+
+
+@long_question(_cost, figures=("ranking",), params=(QUERY, RANKED_BY, LABEL, BESIDE), noun="texts")
 def ranked(opened: Opened, options: Options, job: AnswerJob[Answer[Ranking]]) -> Answer[Ranking]:
-    """Texts in the order of a cross-encoder or an NLI head for a query, beside the order by a sentence model."""
+    """Texts in the order of a head or of late interaction for a query, beside the order by a sentence model."""
     query, texts = _query_and_texts(options)
-    head, beside = ranking_head(opened, options.task), sentence_model(opened, options)
-    total = 2 * len(texts) + 1
-    scored = pair_scores(
-        head,
-        opened.tokenizer,
-        opened.source,
-        opened.settings,
-        query,
-        texts,
-        options.get(LABEL.key),
-        after(job, 0, total),
-    )
+    beside, total = sentence_model(opened, options), 2 * len(texts) + 1
+    scored = _scores(opened, options, query, texts, after(job, 0, total))
     vectors = encoded_by(beside, own_plan(beside), (query, *texts), progress=after(job, len(texts), total)).result
     directions = unit(vectors.vectors)
     cosines = np.clip(directions[1:] @ directions[0], -1, 1).astype(np.float32)
@@ -126,7 +166,7 @@ def ranked(opened: Opened, options: Options, job: AnswerJob[Answer[Ranking]]) ->
     if scored.truncated:
         notices.insert(0, f"{counted(scored.truncated, 'text')} cut to the length that the model reads.")
     result = Ranking(
-        model=head.name,
+        model=opened.source.name,
         sentence_model=beside.source.name,
         query=query,
         texts=texts,

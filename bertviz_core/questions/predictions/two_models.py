@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from bertviz_core.errors import Named, TextError, UnsupportedModelError
 from bertviz_core.predictions.answers import MAX_ANSWER_TOKENS, predicted_answers
 from bertviz_core.predictions.loading import stored_task, stored_tasks
+from bertviz_core.predictions.tags import entities
 from bertviz_core.predictions.two_models.comparison import (
     SEARCHED_ANSWERS,
     compared_classes,
@@ -13,13 +14,21 @@ from bertviz_core.predictions.two_models.comparison import (
     compared_surprise,
     compared_tags,
 )
+from bertviz_core.predictions.two_models.entities import compared_entities
 from bertviz_core.predictions.two_models.masks import MaskedPlace, best_words, compared_words, place_text, same_place
 from bertviz_core.predictions.two_models.results import PredictionComparison
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.models.rounded_copy import second_model
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, choice
-from bertviz_core.questions.predictions.labels import LONGEST, LONGEST_ANSWER, classes, tagged_tokens
+from bertviz_core.questions.predictions.labels import (
+    JOINED,
+    JOINS,
+    LONGEST,
+    LONGEST_ANSWER,
+    classes,
+    tagged_tokens,
+)
 from bertviz_core.questions.predictions.masked_lm import (
     MASK,
     NO_MASK,
@@ -31,8 +40,9 @@ from bertviz_core.questions.predictions.masked_lm import (
 )
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, PartOfJob, after, long_question
 
-VIEWS = ("words", "surprise", "lens")
-VIEW = choice("view", VIEWS, "what two masked-LM heads are asked for")
+VIEWS = ("words", "surprise", "lens", "entities")
+VIEW = choice("view", VIEWS, "what two masked-LM heads are asked for, or entities of two heads that tag")
+ENTITIES = VIEWS[-1]
 TASKS = {
     "masked-lm": "words at masks",
     "sequence-classification": "classes of a text",
@@ -65,6 +75,15 @@ def compared_task(opened: Opened, second: Opened, options: Options) -> str:
     return task
 
 
+def shared_tasks(opened: Opened, second: Opened) -> tuple[str, ...]:
+    """Tasks of the heads that both checkpoints were saved with and whose predictions can be compared."""
+    try:
+        both = [stored_tasks(each.source) for each in (opened, second)]
+    except UnsupportedModelError:
+        return ()
+    return tuple(task for task in both[0] if task in both[1] and task in TASKS)
+
+
 def _cost(opened: Opened, options: Options) -> AnswerCost:
     second = second_model(opened, options)
     task = compared_task(opened, second, options)
@@ -80,7 +99,7 @@ def _cost(opened: Opened, options: Options) -> AnswerCost:
 @long_question(
     _cost,
     figures=("predictions-compared",),
-    params=(OTHER, VIEW, MASK, POSITION, LONGEST),
+    params=(OTHER, VIEW, MASK, POSITION, LONGEST, JOINED),
     noun="steps",
 )
 def compared_predictions(
@@ -106,7 +125,13 @@ def _classes(opened: Opened, second: Opened, options: Options, _: Job) -> Predic
 
 def _tags(opened: Opened, second: Opened, options: Options, _: Job) -> PredictionComparison:
     plain = _plain(options)
-    return compared_tags(tagged_tokens(opened, plain).result, tagged_tokens(second, plain).result)
+    first, other = tagged_tokens(opened, plain).result, tagged_tokens(second, plain).result
+    if options.choice(VIEW) != ENTITIES:
+        return compared_tags(first, other)
+    strategy = options.choice(JOINED, JOINS)
+    return compared_entities(
+        (first, entities(first, opened.tokenizer, strategy)), (other, entities(other, second.tokenizer, strategy))
+    )
 
 
 def _answers(opened: Opened, second: Opened, options: Options, _: Job) -> PredictionComparison:
@@ -124,6 +149,12 @@ def _answers(opened: Opened, second: Opened, options: Options, _: Job) -> Predic
 
 def _words(opened: Opened, second: Opened, options: Options, job: Job) -> PredictionComparison:
     view = options.choice(VIEW)
+    if view == ENTITIES:
+        raise TextError(
+            "Entities are found by heads that tag tokens, and these predict words; choose another ",
+            Named(VIEW.key),
+            ".",
+        )
     if view == "surprise":
         return _surprise(opened, second, options, job)
     first, other, notice = _places(opened, second, options)

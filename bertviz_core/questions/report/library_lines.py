@@ -21,6 +21,10 @@ METHODS: Mapping[str, tuple[str, Mapping[str, str]]] = {
 """Question -> its dedicated method, and the keywords of the method by parameter key."""
 PRINTED: Mapping[str, str] = {
     "accuracy": "for curve in result:\n    print(curve.order, curve.values.mean(axis=0))",
+    "adapter-updates": (
+        "for update in result.updates:\n"
+        "    print(update.name, update.relative_norm, update.stable_rank, update.singular_values)"
+    ),
     "answers": "for answer in result.answers:\n    print(answer.text, answer.score)",
     "answers-change": (
         "for prediction in result:   # before and after the edit\n"
@@ -33,6 +37,11 @@ PRINTED: Mapping[str, str] = {
         "print(result.kinds)"
     ),
     "attention": "print(result.weights, result.hidden_share)   # queries × keys, and what of each row is hidden",
+    "attention-changed": "print(result.divergences)   # (layers, heads), in nats",
+    "attention-compared": (
+        "print(result.first.weights, result.second.weights)   # queries × keys\n"
+        "print(result.difference)   # second − first; None where the models have different tokens"
+    ),
     "classes-change": (
         "for prediction in result:   # before and after the edit\n"
         "    has_probabilities = prediction.probabilities is not None\n"
@@ -63,6 +72,10 @@ PRINTED: Mapping[str, str] = {
         "for each in result.models:\n"
         "    print(each.model, each.spearman, each.pearson)\n"
         "    print(each.cosines, each.rank_errors)"
+    ),
+    "late-interaction": (
+        "print(result.query_tokens, result.document_tokens)\n"
+        "print(result.cosines, result.largest, result.score)   # (tokens of the query, tokens of the text)"
     ),
     "layer-similarity": (
         "print(result.cka, result.shared_neighbours)   # (hidden states of the first, of the second)\n"
@@ -102,6 +115,7 @@ PRINTED: Mapping[str, str] = {
         "print(result.neighbours, result.shared, result.cka)"
     ),
     "slices-compared": "for each in result.slices:\n    print(each.name, each.accuracy, each.agreement)",
+    "states-compared": "print(result.cosines)   # (hidden states, tokens)",
     "tags": "for entity in result.to_json()['entities']:\n    print(entity['label'], entity['text'], entity['score'])",
     "text-answers": "print(result.answers, result.scores)",
     "training-cka": "print(result.cka)   # (checkpoints, hidden states)",
@@ -161,7 +175,7 @@ def opening_lines(
         return f"from bertviz_core import open_training\n\ntraining = open_training({str(opened.run.folder)!r})\n"
     with_task = "" if task is None else f", task={task!r}"
     source = opened.source
-    name = str(source.folder) if source.kind == "local" and source.folder and not by_name else source.name
+    name = source.name if by_name or not source.path else source.path
     return f"from bertviz_core import open_model\n\nmodel = open_model({name!r}{with_task})\n"
 
 

@@ -1,8 +1,11 @@
-"""Format the comparison of two checkpoints as JSON and text."""
+"""Format the comparison of two checkpoints, and the updates of an adapter, as JSON and text."""
 
 from typing import Any
 
+import pandas as pd
+
 from bertviz_core.checkpoints.results import Behaviour, CheckpointComparison, TensorChange
+from bertviz_core.parameters.results import AdapterUpdate, AdapterUpdates
 from bertviz_core.questions.tables.lines import aligned, number_cell
 from bertviz_core.text import escape_controls, shortened
 
@@ -100,3 +103,74 @@ def _row(change: TensorChange) -> dict[str, Any]:
         "largest_difference": change.largest_difference,
         "changed": change.changed,
     }
+
+
+MAX_VALUES = 4
+"""Singular values of an update that a line lists."""
+
+
+def adapter_json(updates: AdapterUpdates) -> dict[str, Any]:
+    """The JSON object of the `adapter` command."""
+    rows = [
+        {
+            "name": each.name,
+            "shape": each.shape,
+            "rank": each.rank,
+            "scale": each.scale,
+            "norm": each.norm,
+            "base_norm": each.base_norm,
+            "relative_norm": each.relative_norm,
+            "stable_rank": each.stable_rank,
+            "singular_values": each.singular_values,
+        }
+        for each in updates.updates
+    ]
+    return {"adapter": updates.adapter, "base": updates.base, "updates": rows, "saved": updates.saved}
+
+
+def adapter_lines(updates: AdapterUpdates) -> list[str]:
+    """A table of the updates of an adapter, in the order of its file."""
+    rows = [
+        (
+            _name(each.name),
+            str(each.shape),
+            str(each.rank),
+            f"{each.scale:.4g}",
+            f"{each.relative_norm:.3e}",
+            f"{each.stable_rank:.2f}",
+            values_text(each),
+        )
+        for each in updates.updates
+    ]
+    head = ("matrix", "shape", "rank", "scale", "norm / base", "stable rank", "singular values")
+    return [
+        f"{updates.adapter} changes {len(updates.updates):,} matrices of {updates.base} and replaces "
+        f"{len(updates.saved):,} tensors as a whole",
+        "",
+        *aligned([head, *rows], "llrrrrl"),
+        *(f"replaced  {_name(name)}" for name in updates.saved),
+    ]
+
+
+def adapter_frame(updates: AdapterUpdates) -> pd.DataFrame:
+    """One row per update: matrix, shape, rank, scale, norms, stable rank, and all singular values as a text."""
+    rows = updates.updates
+    return pd.DataFrame(
+        {
+            "matrix": [each.name for each in rows],
+            "shape": [str(each.shape) for each in rows],
+            "rank": [each.rank for each in rows],
+            "scale": [each.scale for each in rows],
+            "norm": [each.norm for each in rows],
+            "norm of the matrix": [each.base_norm for each in rows],
+            "relative norm": [each.relative_norm for each in rows],
+            "stable rank": [each.stable_rank for each in rows],
+            "singular values": [values_text(each, len(each.singular_values)) for each in rows],
+        }
+    )
+
+
+def values_text(update: AdapterUpdate, most: int = MAX_VALUES) -> str:
+    """The largest singular values of an update."""
+    values = [f"{value:.4g}" for value in update.singular_values[:most].tolist()]
+    return ", ".join([*values, *(["..."] if len(update.singular_values) > most else [])])

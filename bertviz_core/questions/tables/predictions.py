@@ -300,7 +300,7 @@ def ranking_json(ranking: Ranking) -> dict[str, Any]:
                 "row": index,
                 "text": ranking.texts[index],
                 "score": ranking.scores[index],
-                "logit": ranking.logits[index],
+                "logit": None if ranking.by_tokens else ranking.logits[index],
                 "rank": rank[index],
                 "cosine": ranking.cosines[index],
                 "cosine_rank": cosine_rank[index],
@@ -313,11 +313,12 @@ def ranking_json(ranking: Ranking) -> dict[str, Any]:
 def ranking_frame(ranking: Ranking) -> pd.DataFrame:
     """One row per text by descending score; `number` is the place in the list, from 1, `rise` the places gained."""
     order = ranking.order
+    logits = {} if ranking.by_tokens else {"logit": ranking.logits[order]}
     return pd.DataFrame(
         {
             "rank": ranking.rank[order],
             "score": ranking.scores[order],
-            "logit": ranking.logits[order],
+            **logits,
             "by cosine": ranking.cosine_rank[order],
             "rise": ranking.rise[order],
             "cosine": ranking.cosines[order],

@@ -216,7 +216,7 @@ def test_the_lens_ends_in_the_prediction_and_a_deeper_model_has_more_rows(place:
 
 
 @pytest.mark.parametrize(
-    ("name", "view"), [*((name, VIEWS[0]) for name in TASKS), *(("words", view) for view in VIEWS[1:])]
+    ("name", "view"), [*((name, VIEWS[0]) for name in TASKS), *(("words", view) for view in VIEWS[1:-1])]
 )
 def test_the_same_model_twice_is_exact_zeros_and_says_so(place: Path, name: str, view: str) -> None:
     pair = CONTEXT if name == "answers" else None

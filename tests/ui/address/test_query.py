@@ -12,10 +12,11 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.figures.pages import PAGES
 from tests.helpers.hostile_addresses import HOSTILE, ROOT, VIEWS, opened_by, parameters, unknown_names
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
-from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
 from tests.pages.opened import said
 from ui.address.query import MOST_CHARACTERS, refused, whole
 from ui.address.registry import NUMBERS, TYPED
+
+pytestmark = pytest.mark.usefixtures("models_dir")
 
 
 @pytest.mark.parametrize(

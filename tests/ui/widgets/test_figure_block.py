@@ -56,10 +56,11 @@ def test_numbers_below_zero_are_written_with_a_minus_and_stay_numbers(monkeypatc
     sent: dict[str, Any] = {}
     monkeypatch.setattr(figure_block.st, "dataframe", lambda data, **how: sent.update(how, data=data))
     table = pd.DataFrame({"cosine": [-0.5, 0.25, np.nan], "share": [-0.125, 0.5, 1], "tokens": [1, 2, 3]})
+    table["rise"] = [-1_200, 0, 3]
     figure_block.numbers_table(table, "words", formats={"share": "%.1f ×"})
     pd.testing.assert_frame_equal(sent["data"].data, table)
     written = sent["data"].to_html()
-    for cell in ("−0.5000", "0.2500", "−0.1 ×"):
+    for cell in ("−0.5000", "0.2500", "−0.1 ×", "−1,200", "0"):
         assert f">{cell}</td>" in written
     assert "nan" not in written
     assert list(sent["column_config"]) == ["tokens"]  # a column's format would override the formatted cells

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
 from tests.pages.opened import opened
 from ui.widgets.view_and_layer import LAYER, VIEW
+
+pytestmark = pytest.mark.usefixtures("models_dir")
 
 LAYERS = 6
 """Number of layers of the bundled model."""

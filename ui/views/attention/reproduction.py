@@ -54,11 +54,15 @@ def _with_transformers(trace: Trace, layer: int, head: int, reading: MapOptions)
 
 
 def _with_the_library(trace: Trace, layer: int, head: int, reading: MapOptions) -> str:
+    options = Options((trace.tokens.text,), trace.tokens.pair, values=reading_values(layer, head, reading))
+    return library_lines(attention_map, SharedModel(trace.model), options)
+
+
+def reading_values(layer: int, head: int, reading: MapOptions) -> dict[str, str]:
+    """The values of the parameters of a question about one map."""
     flags = {WORDS: reading.words, SPECIAL: reading.hide_special, PUNCTUATION: reading.hide_punctuation}
     values = {"layer": str(layer), "head": str(head), WEIGHTS.key: reading.weights, PART.key: reading.block}
-    values |= {param.key: "true" for param, is_set in flags.items() if is_set}
-    options = Options((trace.tokens.text,), trace.tokens.pair, values=values)
-    return library_lines(attention_map, SharedModel(trace.model), options)
+    return values | {param.key: "true" for param, is_set in flags.items() if is_set}
 
 
 def _texts(tokens: Tokens) -> str:

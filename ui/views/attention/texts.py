@@ -39,6 +39,21 @@ MEASURES = (
     "are of the raw maps over all tokens."
 )
 
+COMPARED = (
+    "Both models are run on the text, and the maps are read in the same way. Where rows and columns of both are the "
+    "same parts of the text, by their characters, the third map is the second minus the first. Where the second model "
+    "has another number of layers or heads, its layer and head at the same relative place are shown: the first for the "
+    "first, the last for the last. The heads of two models that were not trained from one start have no reason to "
+    "correspond."
+)
+CHANGED = (
+    "For every head the Jensen-Shannon divergence of its two attention rows, `(KL(p || m) + KL(q || m)) / 2` with "
+    "`m = (p + q) / 2`, is averaged over the queries (Lin 1991): 0 for equal rows, ln 2 = 0.693 nats for rows that "
+    "have no key in common. It is that of the raw weights over all tokens, whatever is chosen above. A head that "
+    "changed far is not by itself an important one."
+)
+MERGE = "**Merge pieces to words**, under **Tokens** above, compares words, which may be the same where tokens are not."
+
 
 def explanation(reading: MapOptions) -> str:
     """How the cells of this reading are computed."""

@@ -27,6 +27,7 @@ from ui.components.attention.payload import identity
 from ui.components.attention.url import to_query
 from ui.components.attention.view import ViewState, attention_state, attention_view, last_serial, opened_head
 from ui.views.attention import cache
+from ui.views.attention.compared import compared_block
 from ui.views.attention.controls import (
     LOOK,
     position,
@@ -149,6 +150,7 @@ def _heads(trace: Trace) -> None:
     folded_readings(trace, layer, head, reading)
     explained(KEY, explanation(reading), attention_code(trace, layer, head, reading))
     _receipt(place, trace)
+    compared_block(trace, layer, head, reading)
 
 
 def _receipt(place: DeltaGenerator, trace: Trace) -> None:

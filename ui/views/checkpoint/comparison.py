@@ -7,6 +7,7 @@ import streamlit as st
 
 from bertviz_core.checkpoints.results import Behaviour, CheckpointComparison, TensorChange, TensorGrid
 from bertviz_core.checkpoints.rounding import COPIES
+from bertviz_core.figures.checkpoints.adapter_updates import adapter_updates_figure
 from bertviz_core.figures.checkpoints.comparison import (
     change_figure,
     changes_figure,
@@ -15,10 +16,14 @@ from bertviz_core.figures.checkpoints.comparison import (
     most_changed,
     state_names,
 )
+from bertviz_core.isolation.regular_files import has_links
 from bertviz_core.questions.models import checkpoints
+from bertviz_core.questions.models.adapter import UPDATE_MEASURE, adapter_updates
 from bertviz_core.questions.models.checkpoints import CHANGED
 from bertviz_core.questions.parameters import Options
-from bertviz_core.text import decimals, digits
+from bertviz_core.questions.report.library_lines import library_lines
+from bertviz_core.questions.tables.checkpoints import adapter_frame
+from bertviz_core.text import counted, decimals, digits
 from ui.address.registry import param
 from ui.cache import ledgers, models, sources
 from ui.cache.shared_model import SharedModel
@@ -28,7 +33,17 @@ from ui.views.checkpoint import controls as checkpoint_controls
 from ui.views.checkpoint.answer_lists import AnsweredTexts, answered_texts
 from ui.views.checkpoint.answers import answers_view
 from ui.views.checkpoint.layers import layers_view
-from ui.views.checkpoint.texts import BEHAVIOUR, COMPARE, COPIED, EQUAL, WHOLE_CHANGE, behaviour_code, compare_code
+from ui.views.checkpoint.texts import (
+    ADAPTER,
+    BEHAVIOUR,
+    COMPARE,
+    COPIED,
+    EQUAL,
+    WHOLE_CHANGE,
+    adapter_code,
+    behaviour_code,
+    compare_code,
+)
 from ui.widgets import controls, run_model
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block, folded, numbers_table
@@ -130,6 +145,8 @@ def view(name: str, other: str, compared: str, logarithmic: bool, order: str, te
     elif first.folder == second.folder:
         st.info(EQUAL, icon=":material/info:")
     if compared == WEIGHTS:
+        if sources.source(name).adapter is not None:
+            _adapter(name)
         comparison = cache.comparison(name, options)
         _weights(name, options, comparison, logarithmic)
         _names(comparison)
@@ -139,6 +156,37 @@ def view(name: str, other: str, compared: str, logarithmic: bool, order: str, te
         layers_view(name, other)
     else:
         answers_view(name, other, texts)
+
+
+@st.fragment
+@shown_to_user()
+def _adapter(name: str) -> None:
+    """What an adapter adds to each matrix of its base: a map, and a list with the singular values."""
+    st.header("What the adapter did", anchor=False)
+    values = {UPDATE_MEASURE.key: checkpoint_controls.update_measure_choice()}
+    answer = adapter_updates(SharedModel(name), Options(values=values))
+    updates, drawn = answer.result, answer.drawn
+    for notice in answer.notices:
+        st.warning(escape_markdown(notice))
+    if not updates.updates:
+        st.info("This adapter has no updates of low rank; it replaces whole tensors.", icon=":material/info:")
+        return
+    largest = max(updates.updates, key=lambda each: each.relative_norm)
+    words = figure_block(
+        adapter_updates_figure(drawn["update_grid"], updates, values[UPDATE_MEASURE.key]),
+        f"updates of {updates.adapter} {values[UPDATE_MEASURE.key]}",
+        adapter_frame(updates),
+        alt=f"Updates of {updates.adapter}, with their singular values",
+        explanation=(ADAPTER, adapter_code(sources.source(name), largest)),
+    )
+    ranks = sorted({each.rank for each in updates.updates})
+    span = f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranks[0]} to {ranks[-1]}"
+    replaced = f", and replaces {counted(len(updates.saved), 'tensor')} as a whole" if updates.saved else ""
+    words.caption(
+        f"The adapter changes {len(updates.updates):,} matrices of {escape_markdown(updates.base)} by updates of {span}"
+        f"{replaced}. The largest, {escape_markdown(largest.name)}, has {largest.relative_norm:.1%} of the norm of its "
+        "matrix. Below, the merged model beside the second model of the sidebar."
+    )
 
 
 def _names(comparison: CheckpointComparison) -> None:
@@ -188,7 +236,11 @@ def _weights(name: str, options: Options, comparison: CheckpointComparison, loga
     chosen = by_name[checkpoint_controls.tensor_select(CHANGED, list(by_name), most_changed(comparison))]
     first, second = checkpoints.both_checkpoints(opened, options)
     _tensor(opened, options, comparison, chosen)
-    explained(MAP, COMPARE, compare_code(first, second, chosen, sources.source(first.name), ledgers.ledger(first.name)))
+    if has_links(first.folder) or has_links(second.folder):  # merged adapters, whose files are not the reader's
+        lines = library_lines(checkpoints.changes, opened, options)
+    else:
+        lines = compare_code(first, second, chosen, sources.source(first.name), ledgers.ledger(first.name))
+    explained(MAP, COMPARE, lines)
 
 
 def _tensor(opened: SharedModel, options: Options, comparison: CheckpointComparison, change: TensorChange) -> None:

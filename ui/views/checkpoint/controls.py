@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from bertviz_core.questions.models.adapter import UPDATE_MEASURE
 from bertviz_core.questions.models.checkpoints import (
     LABELS,
     MAX_LABELS,
@@ -96,6 +97,12 @@ def order_choice() -> str:
     """The order of modules and layers."""
     words = "The largest change of a row or column decides; rows and columns keep their names."
     return choice(ORDER, "Order", help=words)
+
+
+def update_measure_choice() -> str:
+    """The number of every update of an adapter that is drawn."""
+    words = "The stable rank says over how many directions an update is spread; it is at most the rank."
+    return choice(UPDATE_MEASURE, "Of each update", help=words)
 
 
 def compared_select() -> str:

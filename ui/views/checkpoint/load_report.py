@@ -26,6 +26,8 @@ def origin(name: str) -> str:
     """Class and origin of the checkpoint, in a line."""
     source = sources.source(name)
     classes = class_words(sources.saved_class(name), ledgers.ledger(name).architecture)
+    if source.adapter is not None:
+        classes = f"{classes}, an adapter of {source.adapter.base.name}"
     return f"{classes}; {'its weights are on this machine' if source.has_weights else 'without its weights'}"
 
 

@@ -9,7 +9,7 @@ from bertviz_core.checkpoints.tensor_statistics import BINS
 from bertviz_core.checkpoints.values import Checkpoint
 from bertviz_core.models.skeleton import TASK_CLASSES
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.parameters.results import Ledger
+from bertviz_core.parameters.results import AdapterUpdate, Ledger
 from bertviz_core.trace.results import Tokens
 
 HELP: Mapping[str, str] = {
@@ -138,6 +138,14 @@ COMPARE = (
     "a small norm, such as a bias near 0, changes much in this measure with little effect; a large change is not by "
     "itself a change of behaviour."
 )
+ADAPTER = (
+    "LoRA (Hu et al. 2021) leaves every matrix `W` of the base as it is and trains two narrow ones beside it: the "
+    "model computes with `W + s·B·A`, where `A` has as few rows as the rank, and `s` is alpha over the rank, or over "
+    "its root (rank-stabilised). Drawn is the Frobenius norm of `s·B·A` over that of `W`, or the stable rank, the "
+    "squared norm over the square of the largest singular value: 1 where the update has a single direction, at most "
+    "its rank. Inside BERT adds the updates when it loads the model, in 32-bit numbers, so every page shows the merged "
+    "model. A large update is not by itself a large change of behaviour."
+)
 BEHAVIOUR = (
     "Both models read the same ids. For every token and entry of the hidden states the cosine of its two vectors is "
     "taken: 1 where they point the same way. For every head the Jensen-Shannon divergence of its two attention rows, "
@@ -224,6 +232,21 @@ def compare_code(
         f"a = stored({str(first.folder)!r}, {change.name!r})\n"
         f"{rounds or other}"
         f"{ends}"
+    )
+
+
+def adapter_code(source: ModelSource, update: AdapterUpdate) -> str:
+    """Lines of Python that give the singular values of one update."""
+    first, second = update.stored_names
+    largest = ", ".join(f"{value:.6g}" for value in update.singular_values[:3].tolist())
+    return (
+        "import torch\nfrom safetensors.torch import load_file\n\n"
+        f"tensors = load_file({f'{source.folder}/adapter_model.safetensors'!r})\n"
+        f"first = tensors[{first!r}].double()   # A\n"
+        f"second = tensors[{second!r}].double()   # B\n"
+        f"values = torch.linalg.svdvals({update.scale!r} * second @ first)[:{len(update.singular_values)}]\n"
+        f"print(values)   # {largest}, ...\n"
+        f"print((values.square().sum() / values[0] ** 2).item())   # {update.stable_rank:.6g}\n"
     )
 
 

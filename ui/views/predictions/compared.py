@@ -9,23 +9,26 @@ from bertviz_core.figures.predictions.two_models import predictions_compared_fig
 from bertviz_core.predictions.two_models.results import PredictionComparison
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.predictions.two_models import VIEW, compared_predictions
+from bertviz_core.questions.predictions.labels import JOINED
+from bertviz_core.questions.predictions.two_models import ENTITIES, VIEW, compared_predictions
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.tables.two_models.predictions import prediction_comparison_frame, what_changed
 from ui.cache.shared_model import SharedModel
-from ui.views.predictions.texts import COMPARED
-from ui.widgets.figure_block import figure_block
+from ui.views.predictions.texts import COMPARED, ENTITIES_COMPARED
+from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
 from ui.widgets.models.beside import beside
 
 LONG = "surprise"
 """The view whose answer may take long."""
+MOST = 320
+"""Most pixels of the table of entities."""
 NO_VALUES: Mapping[str, str] = {}
 
 
-def compared_block(opened: SharedModel, options: Options, view: str = "") -> None:
+def compared_block(opened: SharedModel, options: Options, view: str = "", joined: str = "") -> None:
     """Show both models' predictions with what changed; nothing without a second model.
 
     Where they cannot be compared, one sentence says why.
@@ -34,6 +37,7 @@ def compared_block(opened: SharedModel, options: Options, view: str = "") -> Non
         opened: the first model.
         options: text, pair, task and parameters of the first model's answer.
         view: what masked-LM heads are asked for: "words", "surprise" or "lens"; "" for other heads.
+        joined: how tagged tokens become entities, which are then compared too; "" for heads that do not tag.
     """
 
     def show(other: str) -> None:
@@ -41,8 +45,20 @@ def compared_block(opened: SharedModel, options: Options, view: str = "") -> Non
         whole = replace(options, values=values)
         made = answer(compared_predictions, opened, whole) if view == LONG else compared_predictions(opened, whole)
         _comparison(opened, whole, made)
+        if joined:
+            _entities(opened, replace(whole, values={**values, VIEW.key: ENTITIES, JOINED.key: joined}))
 
     beside("predictions_beside", show)
+
+
+def _entities(opened: SharedModel, options: Options) -> None:
+    """The entities that both models find, and those that only one finds."""
+    compared = compared_predictions(opened, options).result
+    st.markdown(f"**Entities**  \n{escape_markdown(what_changed(compared))}")
+    frame = prediction_comparison_frame(compared)
+    if len(frame):
+        numbers_table(frame, "Entities of both models", height=min(MOST, 38 + 35 * len(frame)))
+    explained("predictions_entities", ENTITIES_COMPARED, library_lines(compared_predictions, opened, options))
 
 
 def _comparison(opened: SharedModel, options: Options, made: Answer[PredictionComparison]) -> None:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from bertviz_core.errors import CheckpointError, MissingFilesError, UnsupportedModelError
 from bertviz_core.models.catalog.bundled import BUNDLED, SPLADE
-from bertviz_core.models.sources import offers
+from bertviz_core.models.catalog.offers import offers
 from bertviz_core.predictions.loading import stored_tasks
 from ui.cache import models, sources
 from ui.components.navigation import PageLink, page_links

@@ -36,6 +36,12 @@ SCORE = (
     "The score of two texts is `Σ_v w_v(a) w_v(b)`, a sum over the words that both have: each word's product comes "
     "from exactly one token of either text, so the shares add up to the score."
 )
+ENTITIES_COMPARED = (
+    "The tags of each model are joined to entities as in its own answer, by the same choice under **Joined**. Two "
+    "entities are the same if they cover the same characters of the text, without white space around them, and have "
+    "the same label, regardless of case. An entity that one model begins a word earlier, or labels otherwise, is one "
+    "that only this model finds. The score is the mean probability of the tag over the entity's tokens or words."
+)
 COMPARED = (
     "Both models read the same text, each with its own tokenizer and head. Classes and tags are matched by name, "
     "answers by their characters in the context, and words at a mask by their spelling there. A word has the tag of "

@@ -28,6 +28,13 @@ VALUES_WORDS = (
     "not by itself important: a few dimensions are large in nearly every token."
 )
 VALUES_CODE = "print(h[{entry}][0, :, {first}:{stop}])   # {name}: {shape}\n"
+COMPARED = (
+    "Both models are run on the text. For every token and every entry of the hidden states the cell is the cosine of "
+    "its two vectors, `a · b / (|a| |b|)`: 1 where they point the same way. Tokens are the same where they cover the "
+    "same characters, whatever the vocabularies. Two models that were not trained from one start have no reason to "
+    "agree in their dimensions, so their cosines are near 0 even where they mean the same; *Layers over many texts* "
+    "on the page Checkpoint compares such models by CKA."
+)
 CHANGE_WORDS = (
     "The change in a layer is the cosine distance, 1 - cosine, between a token's vectors before and after it: 0 where "
     "the layer only lengthens or shortens the vector, 1 at a right angle. It is small partly because of the residual "

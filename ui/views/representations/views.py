@@ -34,6 +34,7 @@ from ui.cache.figures import cached_figure
 from ui.components.cell_click import cell_click
 from ui.components.layers_ahead import fit_ahead, layers_ahead
 from ui.views.representations import controls, texts
+from ui.views.representations.compared import compared_block
 from ui.widgets.figure_block import (
     chart,
     download_row,
@@ -58,9 +59,14 @@ SHOWN = ("change", "input", "length")
 """Measures that the view offers, the default first."""
 
 
-@st.fragment
 def change_view(trace: Trace) -> None:
-    """One number per token and layer."""
+    """One number per token and layer, and below it how far a second model is apart."""
+    _change(trace)
+    compared_block(trace)
+
+
+@st.fragment
+def _change(trace: Trace) -> None:
     name = choice(MEASURE, "What is shown", SHOWN, label_visibility="collapsed", format_func=MEASURES.__getitem__)
     chosen = MEASURES[name]
     values = COMPUTED[chosen](trace.hidden_states)

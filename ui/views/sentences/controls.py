@@ -33,9 +33,21 @@ OWN = "recommended"
 """Option for the model's own pooling."""
 NARROW, BOX = 190, 480
 """Pixels of a widget, of the panel of the sentences, and of the second model."""
+LISTED = 500
+"""Most sentences in a list; longer lists have number fields."""
 AS_LIST = "as the list"
 MEASURE_WORDS = {"cosine": "cosine", "dot": "dot product", "euclidean": "Euclidean"}
-VIEWS = ("Similarity", "Two models", "Poolings", "Token contributions", "Query", "Rank", "Map", "Vectors")
+VIEWS = (
+    "Similarity",
+    "Two models",
+    "Poolings",
+    "Token contributions",
+    "Query",
+    "Rank",
+    "Late interaction",
+    "Map",
+    "Vectors",
+)
 
 
 def source_choice() -> str:
@@ -181,6 +193,19 @@ def pair_numbers(count: int) -> tuple[int, int]:
         for label, key in (("First sentence", "first_sentence"), ("Second sentence", "second_sentence"))
     ]
     return int(numbers[0]) - 1, int(numbers[1]) - 1
+
+
+def document_select(sentences: Sequence[str]) -> int:
+    """Index of the text of the list that is compared with a query; a number field for long lists."""
+    count = len(sentences)
+    if not 0 <= int(st.session_state.get("second_sentence", -1)) < count:
+        st.session_state["second_sentence"] = min(1, count - 1)
+    if count > LISTED:
+        place = int(st.session_state["second_sentence"]) + 1
+        return int(st.number_input("Text", 1, count, place, step=1, key="second_sentence_number", width=NARROW)) - 1
+    names = [f"{place + 1}  {text[:90]}" for place, text in enumerate(sentences)]
+    given: dict[str, Any] = {"format_func": names.__getitem__, "persist_state": "session"}
+    return int(st.selectbox("Text", range(count), key="second_sentence", **given) or 0)
 
 
 def unit_select() -> Unit:

@@ -8,6 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.models.device import fast_bfloat16
+from bertviz_core.questions.predictions.late_interaction import own_interaction
 from bertviz_core.questions.texts.sentences import own_plan
 from bertviz_core.sentences.plan import adapted
 from bertviz_core.sentences.pooling import offered_poolings
@@ -76,8 +77,9 @@ LONG_LIST = 2_000
 """bfloat16 is offered for longer lists."""
 FOLDED = ("Token contributions", "Query", "Two models")
 """Views whose own widgets fill the row, so that pooling and layer are in the popover."""
-READ_TOGETHER = "The head reads the query together with each text."
-"""Description of the view Rank, in which the model computes no vectors."""
+READ_TOGETHER = "The query is scored with each text."
+"""Description of the view Rank, in which the model computes no vectors of sentences."""
+COMPARED_BY_TOKENS = "Tokens of a query and a text are compared one by one."
 MEASURED = ("Similarity", "Query")
 """Views that depend on the measure."""
 
@@ -122,6 +124,10 @@ def vector_options(view: str, name: str, count: int) -> VectorOptions:
     if view == "Rank":
         read_together = dataclasses.replace(own, reason=READ_TOGETHER, notices=())
         return VectorOptions(read_together, measure, order, "float32", model.device)
+    if view == "Late interaction":
+        way = own_interaction(SharedModel(name))
+        by_tokens = dataclasses.replace(own, reason=way.reason if way.trained else COMPARED_BY_TOKENS, notices=())
+        return VectorOptions(by_tokens, measure, order, "float32", model.device)
     if view == "Poolings":
         return VectorOptions(own, measure, order, "float32", model.device)
     row = st.container(horizontal=True, vertical_alignment="bottom", width="stretch")

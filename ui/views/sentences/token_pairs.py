@@ -13,14 +13,12 @@ from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
 
 LISTED, SUMMED = 12, 3
-MENU = 500
-"""Most sentences in a list; longer lists have number fields."""
 
 
 def pair_view(asked: SentenceQuery) -> None:
     """The cosine of two sentences as a sum over pairs of their tokens."""
     sentences = asked.table.sentences
-    few = len(sentences) <= MENU
+    few = len(sentences) <= controls.LISTED
     with asked.row:
         first, second = controls.pair_select(sentences) if few else controls.pair_numbers(len(sentences))
         unit = controls.unit_select()

@@ -7,7 +7,8 @@ import streamlit as st
 from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.errors import BertvizError
 from bertviz_core.models.catalog.bundled import FINE_TUNED
-from bertviz_core.models.sources import ModelSource, offers, resolve
+from bertviz_core.models.catalog.offers import offers
+from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.settings import DEFAULT_MODEL
 from ui.address.following import source_of, write
@@ -20,7 +21,8 @@ NONE = ""
 COMPARING = {"checkpoint": "Two checkpoints", "sentences": "Two models"}
 """Page -> its view that always compares two models, with a default where none is chosen."""
 BEGAN, BESIDE = "other_began", "other_beside"
-"""Session keys: the default that such a view has selected; the first model when the list was shown last."""
+"""Session keys: the default that such a view has selected, which is no choice of the reader and is not selected on
+other views; the first model when the list was shown last."""
 SIZES = ("hidden_size", "num_hidden_layers", "vocab_size", "num_attention_heads")
 """Sizes in which a model must agree to be the default for a comparison."""
 HELP = (
@@ -31,7 +33,9 @@ HELP = (
 
 
 def second_select(page: str) -> None:
-    """Show the list of second models in the sidebar. A view that always compares selects its default first.
+    """Show the list of second models in the sidebar.
+
+    A view that always compares selects its default first, where the reader has chosen none; other views leave it again.
 
     Args:
         page: name of the page.
@@ -42,6 +46,8 @@ def second_select(page: str) -> None:
     _follow_address(options, free)
     if current_view(page) == COMPARING.get(page):
         _begin_with(_default(page, first, names), first)
+    elif second_name() == stored(BEGAN):
+        store(OTHER.key, NONE)
     st.selectbox(
         "Compare with",
         list(dict.fromkeys((*options, second_name()))),
@@ -83,7 +89,13 @@ def _source(name: str) -> ModelSource | None:
 
 
 def _default(page: str, first: str, names: Sequence[str]) -> str:
-    """Default of a view that always compares: the likest model; else on Sentences a bundled one; else a copy."""
+    """Default of a view that always compares: the base of an adapter; else the likest model; else a bundled one.
+
+    Without these, and on the page Checkpoint without the likest, a rounded copy.
+    """
+    own = _source(first)
+    if own is not None and own.adapter is not None and own.adapter.base.has_weights:
+        return own.adapter.base.name
     bundled = [name for name in (FINE_TUNED, DEFAULT_MODEL) if name != first and name in names]
     return likest(first, names) or (bundled[0] if bundled and page == "sentences" else next(iter(COPIES)))
 
@@ -102,15 +114,12 @@ def _follow_address(options: Sequence[str], free: bool) -> None:
     named = st.query_params.get(OTHER.key)
     match source_of(OTHER.key, None):
         case "address" if named and (free or named in options):
-            _choose(named)
+            store(OTHER.key, named)
+            if named != stored(BEGAN):  # Back to a view leads to the default that it selected itself
+                store(BEGAN, None)
         case "default":
-            _choose(NONE)
-
-
-def _choose(name: str) -> None:
-    """Select a second model that no view has chosen by itself."""
-    store(OTHER.key, name)
-    store(BEGAN, None)
+            store(OTHER.key, NONE)
+            store(BEGAN, None)
 
 
 def _take_choice() -> None:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from bertviz_core.models.sources import Offer, offers
+from bertviz_core.models.catalog.offers import Offer, offers
 from bertviz_core.settings import DEFAULT_MODEL
 from ui.address.following import source_of, write
 from ui.session import settings

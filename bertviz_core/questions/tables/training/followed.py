@@ -35,18 +35,27 @@ def _answer_sentence(followed: FollowedText) -> str:
     answers, changes = followed.answers, followed.changes
     first = _short(answers[0])
     if not changes:
-        return f"The answer is {first} at {_all(followed.checkpoints)}."
+        return f"The answer is {first} at {_all(followed)}."
     named = [
         f"from {_short(answers[at - 1])} to {_short(answers[at])} at {_at(followed, at)}"
         for at in changes[:MOST_CHANGES]
     ]
     more = len(changes) - len(named)
     rest = f", and {counted(more, 'more time')}" if more else ""
-    return f"The answer changes {', '.join(named)}{rest}; at the last checkpoint it is {_short(answers[-1])}."
+    return f"The answer changes {', '.join(named)}{rest}; at {_last(followed)} it is {_short(answers[-1])}."
 
 
-def _all(checkpoints: tuple[str, ...]) -> str:
-    return f"all {len(checkpoints):,} checkpoints" if len(checkpoints) > 1 else "the only checkpoint"
+def _all(followed: FollowedText) -> str:
+    """All checkpoints of a run, or those that have been run so far."""
+    count = len(followed.checkpoints)
+    if followed.waiting:
+        return f"the {count:,} of {count + followed.waiting:,} checkpoints read so far"
+    return f"all {count:,} checkpoints" if count > 1 else "the only checkpoint"
+
+
+def _last(followed: FollowedText | FollowedStates) -> str:
+    """The last checkpoint that has been run."""
+    return f"{_at(followed, -1)}, the last so far," if followed.waiting else "the last checkpoint"
 
 
 def _course(what: str, unit: str, values: np.ndarray, followed: FollowedText | FollowedLabels) -> str:
@@ -80,12 +89,15 @@ def labels_sentence(followed: FollowedLabels) -> str:
 def states_sentence(followed: FollowedStates) -> str:
     """The hidden state that is least like that of the first checkpoint, and the head whose entropy changed most."""
     last = followed.cka[-1]
+    if len(followed.checkpoints) < 2 and followed.waiting:
+        return "One checkpoint has been read so far; the next one is compared with it."
     if len(followed.checkpoints) < 2 or not np.isfinite(last).any():
         return "With a single checkpoint there is nothing to compare."
     least = int(np.nanargmin(last))
     place = state_name(least) if least else f"at the {state_name(0)}"
     lowest = decimals(float(last[least]), 3)
-    sentence = f"At the last checkpoint, CKA with the first is lowest {place}: {lowest}."
+    where = _last(followed).removesuffix(",")
+    sentence = f"At {where}, CKA with the first is lowest {place}: {lowest}."
     if followed.entropy is None:
         return sentence
     change = followed.entropy[-1] - followed.entropy[0]

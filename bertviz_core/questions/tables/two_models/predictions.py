@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bertviz_core.figures.predictions.two_models import signed_difference
+from bertviz_core.predictions.two_models.entities import number_of_entities
 from bertviz_core.predictions.two_models.results import ComparedKind, PredictionComparison
 from bertviz_core.questions.tables.lines import aligned, printable_token
 from bertviz_core.text import counted, decimals, escape_controls, shortened
@@ -18,6 +19,7 @@ QUOTED = 80
 ROW_NAMES: Mapping[ComparedKind, str] = {
     "classes": "class",
     "tags": "word",
+    "entities": "entity",
     "answers": "answer",
     "words": "word",
     "surprise": "part of the text",
@@ -64,7 +66,10 @@ def prediction_comparison_json(compared: PredictionComparison) -> dict[str, Any]
 def prediction_comparison_frame(compared: PredictionComparison) -> pd.DataFrame:
     """One row per class, word, answer, part of the text or hidden state: both numbers and their difference."""
     columns: dict[str, Any] = {ROW_NAMES[compared.kind]: list(compared.names)}
-    if _has_answers(compared):
+    if compared.kind == "entities":
+        tags = zip(compared.first_answers, compared.second_answers, strict=True)
+        columns |= {"tag": [one or other for one, other in tags], "found by": _finders(compared)}
+    elif _has_answers(compared):
         columns |= {"first answer": compared.first_answers, "second answer": compared.second_answers}
     numbers = {"first": compared.first_numbers, "second": compared.second_numbers, "difference": compared.difference}
     return pd.DataFrame({**columns, **{name: values.astype(float) for name, values in numbers.items()}})
@@ -99,6 +104,8 @@ def what_changed(compared: PredictionComparison) -> str:
         changed = int(compared.changed.sum())
         differ = "No word has" if not changed else f"{changed:,} of {counted(len(compared.names), 'word')} have"
         return f"{differ} another tag. {names[0]}: {one}; {names[1]}: {other}."
+    if compared.kind == "entities":
+        return _entities_found(compared)
     if compared.kind == "surprise":
         return f"Surprise of the characters that both models read: {one} in {names[0]}, {other} in {names[1]}."
     if compared.kind == "lens":
@@ -118,6 +125,25 @@ def what_changed(compared: PredictionComparison) -> str:
         for side, (name, answer) in enumerate(zip(names, compared.answers, strict=True))
     ]
     return f"{where}{sides[0]}, {sides[1]}."
+
+
+def _entities_found(compared: PredictionComparison) -> str:
+    known = [~np.isnan(each) for each in (compared.first_numbers, compared.second_numbers)]
+    both, first, second = (
+        int(each.sum()) for each in (known[0] & known[1], known[0] & ~known[1], ~known[0] & known[1])
+    )
+    if not both + first + second:
+        return "Neither model finds an entity."
+    if not first + second:
+        return f"Both models find the same {number_of_entities(both)}."
+    shared = f"Both models find {number_of_entities(both)}" if both else "No entity is found by both models"
+    return f"{shared}; only {compared.first} finds {first}, only {compared.second} {second}."
+
+
+def _finders(compared: PredictionComparison) -> list[str]:
+    """Which model finds each entity."""
+    sides = zip(np.isnan(compared.first_numbers), np.isnan(compared.second_numbers), strict=True)
+    return ["only the second" if not_one else "only the first" if not_other else "both" for not_one, not_other in sides]
 
 
 def _has_answers(compared: PredictionComparison) -> bool:

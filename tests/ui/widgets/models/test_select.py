@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.tiny_models import save_tiny
-from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
 from tests.pages.opened import opened, said
 
+pytestmark = pytest.mark.usefixtures("models_dir")
 
-def test_what_can_be_run_stands_first_and_each_line_says_what_it_is(models_dir: Path) -> None:  # noqa: F811
+
+def test_what_can_be_run_stands_first_and_each_line_says_what_it_is(models_dir: Path) -> None:
     save_tiny("bert", models_dir / "mine")
     (models_dir / "bare").mkdir()
     (models_dir / "bare" / "config.json").write_text("{}")

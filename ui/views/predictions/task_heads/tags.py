@@ -49,7 +49,7 @@ def tags_view() -> None:
     notices(words, prediction.notices, name, TASK)
     if not found_here:
         words.caption(UNTAGGED)
-    compared_block(opened, Options((text,), pair, TASK))
+    compared_block(opened, Options((text,), pair, TASK), joined=strategy)
 
 
 def height_of(rows: int) -> int:

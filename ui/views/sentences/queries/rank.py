@@ -1,18 +1,22 @@
-"""Texts ranked for a query by a cross-encoder or an NLI head, beside their order by the cosine of a sentence model."""
+"""Texts ranked for a query by a head or by late interaction, beside their order by the cosine of a sentence model."""
 
 import streamlit as st
 
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.figures.sentences.ranking import ROWS, moved_words, ranking_figure
+from bertviz_core.figures.sentences.ranking import ROWS, moved_words, ranking_figure, scorer
 from bertviz_core.predictions.classes import output_names
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.scoring.ranking import DEFAULT_CLASS
 from bertviz_core.predictions.scoring.results import Ranking
 from bertviz_core.questions.predictions.ranking import (
     BESIDE,
+    BY_HEAD,
     LABEL,
     OWN_ENCODER,
+    RANKED_BY,
+    RANKED_BY_OPTIONS,
     default_beside,
+    default_ranking,
     ranked,
     ranking_head,
     ranking_options,
@@ -41,34 +45,47 @@ EXPLANATION = (
     "cross-encoder (Nogueira and Cho 2019): its score is the activation that the checkpoint's settings name, the "
     "sigmoid by default, as in sentence-transformers. Of a head for natural language inference, whose premise is the "
     "query and whose hypothesis is the text, the score is the probability of one class, the softmax of its logits. "
+    "{beside}"
+)
+TOKENS_EXPLANATION = (
+    "The model reads query and text apart, and every token of the query is compared with every token of the text: the "
+    "score is the sum, over the tokens of the query, of the largest cosine (ColBERT, Khattab and Zaharia 2020), as "
+    "`MultiVectorEncoder` of sentence-transformers computes it. {beside}"
+)
+BESIDE_EXPLANATION = (
     "The sentence model reads query and text apart, and the cosine compares the two vectors; its height cannot be "
-    "compared with the score, only the order can. ▲ is the number of places that the head puts a text higher. Scores "
-    "of two queries cannot be compared either, unless the head was trained for it."
+    "compared with the score, only the order can. ▲ is the number of places that the score puts a text higher. Scores "
+    "of two queries cannot be compared either, unless the model was trained for it."
 )
 
 
 def rank_view(asked: SentenceQuery) -> None:
     """The texts by descending score, what moved, and links for one of them."""
-    opened = cache.SentenceModel(asked.model)
-    try:
-        head = ranking_head(opened)
-    except UnsupportedModelError as error:
-        st.info(escape_markdown(str(error)), icon=":material/info:")
-        return
-    with asked.row:
+    opened, row = cache.SentenceModel(asked.model), asked.row
+    with row:
         query = controls.query_input()
-        label = _label_select(head)
+        by = _by_select(default_ranking(opened))
+    label = ""
+    if by == BY_HEAD:
+        try:
+            head = ranking_head(opened)
+        except UnsupportedModelError as error:
+            st.info(escape_markdown(str(error)), icon=":material/info:")
+            return
+        with row:
+            label = _label_select(head)
+    with row:
         beside = _beside_select(asked.model, default_beside(opened))
     if not query:
         st.info("Type a query: the texts of the list are put in order for it.", icon=":material/info:")
         return
-    options = ranking_options(query, asked.table.sentences, label, beside)
+    options = ranking_options(query, asked.table.sentences, label, beside, by=by)
     made = answer(ranked, opened, options)
     ranking = made.result
     st.markdown(f"**{escape_markdown(moved_words(ranking))}**")
     st.caption(
-        f"Left the order by the head, right that by the cosine of {escape_markdown(ranking.sentence_model)}: where a "
-        "line falls to the right, the head puts the text higher."
+        f"Left the order by {scorer(ranking)}, right that by the cosine of {escape_markdown(ranking.sentence_model)}: "
+        f"where a line falls to the right, {scorer(ranking)} puts the text higher."
     )
     models = tuple(dict.fromkeys((ranking.model, ranking.sentence_model)))
     frame = ranking_frame(ranking)
@@ -87,7 +104,20 @@ def rank_view(asked: SentenceQuery) -> None:
         on_row=_take_row,
     )
     _opened_text(ranking)
-    explained(KEY, EXPLANATION, library_lines(ranked, opened, options))
+    words = TOKENS_EXPLANATION if ranking.by_tokens else EXPLANATION
+    explained(KEY, words.format(beside=BESIDE_EXPLANATION), library_lines(ranked, opened, options))
+
+
+def _by_select(default: str) -> str:
+    """What scores the texts."""
+    return select(
+        RANKED_BY,
+        "Ranked by",
+        RANKED_BY_OPTIONS if default == BY_HEAD else RANKED_BY_OPTIONS[::-1],
+        default,
+        help="A head reads query and text together; late interaction compares their tokens one by one.",
+        width=CLASS_WIDTH,
+    )
 
 
 def _label_select(head: HeadModel) -> str:
@@ -141,8 +171,14 @@ def _opened_text(ranking: Ranking) -> None:
         return
     both = [("text", ranking.query), ("pair", text)]
     target = [("target", "class"), *([("target_class", ranking.label)] if ranking.label else [])]
+    line = [("source", "typed"), ("sentences", " ".join(text.split())), ("query_sentence", ranking.query)]
     links = [
-        Link("Words that matter for the score", address("words", [("model", ranking.model), *both, *target])),
+        Link(
+            "Late interaction, token by token",
+            address("sentences", [("model", ranking.model), ("view", "Late interaction"), *line]),
+        )
+        if ranking.by_tokens
+        else Link("Words that matter for the score", address("words", [("model", ranking.model), *both, *target])),
         Link(
             "Word pairs of the cosine",
             address("words", [("model", ranking.sentence_model), ("view", "Pairs"), *both]),

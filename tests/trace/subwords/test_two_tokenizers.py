@@ -9,8 +9,15 @@ from scipy.sparse.csgraph import connected_components
 from transformers import PreTrainedTokenizerFast
 
 from bertviz_core.errors import TextError
-from bertviz_core.predictions.two_models.alignment import SharedSpan, covered, shared_spans, shared_words
 from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.subwords.two_tokenizers import (
+    SharedSpan,
+    covered,
+    same_parts,
+    same_tokens,
+    shared_spans,
+    shared_words,
+)
 from bertviz_core.trace.tokenization import TextTokenizer, TokenLimit, tokenize
 from tests.helpers.tiny_models import PAIR, TEXT, tiny_tokenizer
 from tests.helpers.tiny_tokenizers import metaspace
@@ -103,3 +110,42 @@ def test_tokens_of_unknown_characters_are_refused_in_one_sentence() -> None:
     blind = Tokens(**{name: getattr(tokens, name) for name in Tokens.__slots__} | {"offsets": None})
     with pytest.raises(TextError, match="does not return the characters"):
         shared_spans(tokens, blind)
+
+
+def test_the_same_tokens_are_those_with_the_same_characters_whatever_they_are_called() -> None:
+    """Letters of one word, as both tokenizers cut them; the markers of the tokenizers differ."""
+    first, second = read(tiny_tokenizer(), "x.x"), read(byte_tokenizer(), "x.x")
+    assert first.tokens != second.tokens
+    inner = [[place for place in range(len(each)) if not each.special[place]] for each in (first, second)]
+    spans = [[covered(each, place) for place in places] for each, places in zip((first, second), inner, strict=True)]
+    assert spans[0] == spans[1]
+    assert same_parts(first, second, *([(place,) for place in places] for places in inner))
+    assert same_tokens(first, second) == (len(first) == len(second))
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_tokenizer_has_its_own_tokens_and_not_those_of_bytes(text: str) -> None:
+    first, second = read(tiny_tokenizer(), text), read(byte_tokenizer(), text)
+    assert same_tokens(first, read(tiny_tokenizer(), text))
+    inked_spans = [
+        [span for place in range(len(each)) if (span := covered(each, place)) is not None] for each in (first, second)
+    ]
+    if inked_spans[0] != inked_spans[1]:
+        assert not same_tokens(first, second)
+
+
+def test_another_text_or_another_number_of_parts_is_never_the_same() -> None:
+    tokens = read(tiny_tokenizer(), TEXT)
+    parts = [(place,) for place in range(len(tokens))]
+    assert same_parts(tokens, tokens, parts, parts)
+    assert not same_parts(tokens, tokens, parts, parts[:-1])
+    assert not same_parts(tokens, tokens, parts, [*parts[1:], parts[0]])
+    assert not same_tokens(tokens, read(tiny_tokenizer(), f"{TEXT} x"))
+
+
+def test_without_characters_the_tokens_must_be_spelled_alike() -> None:
+    tokens = read(tiny_tokenizer(), TEXT)
+    blind = Tokens(**{name: getattr(tokens, name) for name in Tokens.__slots__} | {"offsets": None})
+    renamed = Tokens(**{name: getattr(blind, name) for name in Tokens.__slots__} | {"tokens": tokens.tokens[::-1]})
+    assert same_tokens(blind, tokens)
+    assert not same_tokens(renamed, tokens)

@@ -58,6 +58,34 @@ def shared_words(first: Tokens, second: Tokens) -> tuple[SharedSpan, ...]:
     return _joined(first, second, [*_words(first, 0), *_words(second, 1)])
 
 
+def same_tokens(first: Tokens, second: Tokens) -> bool:
+    """Whether two models read a text as the same tokens, one after the other; see `same_parts`."""
+    sides = [tuple((place,) for place in range(len(tokens))) for tokens in (first, second)]
+    return same_parts(first, second, sides[0], sides[1])
+
+
+def same_parts(
+    first: Tokens, second: Tokens, parts: Sequence[tuple[int, ...]], others: Sequence[tuple[int, ...]]
+) -> bool:
+    """Whether parts of a text are the same for two models: as many, and each covers the same characters.
+
+    White space around a part does not count, nor does the spelling of a token in its vocabulary. Tokens that a
+    tokenizer adds, such as [CLS] and <s>, are the same where they stand at the same place. Where a tokenizer does not
+    return the characters of its tokens, all tokens must be spelled alike.
+
+    Args:
+        first: the text as the first model reads it.
+        second: the same text as the second model reads it.
+        parts: token positions of each part in the first model.
+        others: token positions of each part in the second model.
+    """
+    if (first.text, first.pair) != (second.text, second.pair) or len(parts) != len(others):
+        return False
+    if first.offsets is None or second.offsets is None:
+        return first.tokens == second.tokens and tuple(parts) == tuple(others)
+    return all(_characters(first, one) == _characters(second, other) for one, other in zip(parts, others, strict=True))
+
+
 def covered(tokens: Tokens, position: int) -> Span | None:
     """The characters of a token without white space around them; None for a token without characters."""
     span, sequence = None if tokens.offsets is None else tokens.offsets[position], tokens.sequence[position]
@@ -69,6 +97,16 @@ def covered(tokens: Tokens, position: int) -> Span | None:
 def text_of(tokens: Tokens, sequence: int) -> str:
     """The text (0) or its pair (1)."""
     return (tokens.pair or "") if sequence else tokens.text
+
+
+def _characters(tokens: Tokens, positions: Sequence[int]) -> tuple[int, int, int] | None:
+    """Sequence, start and end of neighbouring tokens; None for added ones."""
+    spans = [span for place in positions if (span := covered(tokens, place)) is not None]
+    sequence = tokens.sequence[positions[0]]
+    if sequence is None or not spans:
+        return None
+    wide = [span for span in spans if span[0] < span[1]] or spans
+    return sequence, min(span[0] for span in wide), max(span[1] for span in wide)
 
 
 def _stripped(text: str, span: Span) -> Span:

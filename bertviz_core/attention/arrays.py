@@ -1,0 +1,123 @@
+"""Maps and the atlas of attention that another program has computed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.attention.atlas import MAX_THUMBNAIL_SIDE, max_pool, pool_starts
+from bertviz_core.attention.results import AttentionAtlas, AttentionMap, Axis, HeadMeasures, MapOptions
+from bertviz_core.errors import TextError
+
+MOST_CELLS = 2**29
+"""Maximum number of weights of all layers together: 2 GiB in float32."""
+EVEN = 1e-2
+"""Largest distance of the sum of a row from 1, above which it is mentioned; half precision stays below."""
+
+
+def stacked(attention: Any) -> Float[np.ndarray, "layers heads queries keys"]:
+    """Weights of all layers and heads in one array, in float32.
+
+    Args:
+        attention: a sequence with the tensor or array of every layer, [batch, heads, queries, keys] with one text in
+            the batch or [heads, queries, keys], as `output_attentions=True` returns it; or one array of all layers,
+            of one layer [heads, queries, keys], or one map [queries, keys].
+
+    Raises:
+        TextError: shapes differ or do not fit, the batch has several texts, or a value is negative or not finite.
+    """
+    layers = [_array(each) for each in attention] if isinstance(attention, list | tuple) else _split(_array(attention))
+    if not layers or not all(each.size for each in layers):
+        raise TextError(
+            "attention is empty; models return weights only with output_attentions=True and eager attention."
+        )
+    layers = [_heads(each) for each in layers]
+    shapes = sorted({each.shape for each in layers})
+    if len(shapes) > 1:
+        raise TextError(f"The layers of attention have different shapes, {shapes[0]} and {shapes[1]}.")
+    if sum(each.size for each in layers) > MOST_CELLS:
+        raise TextError(f"attention has more than {MOST_CELLS:,} weights; give fewer layers.")
+    maps = np.stack(layers).astype(np.float32)
+    if not np.isfinite(maps).all() or (maps < 0).any():
+        raise TextError("attention has values that are negative or no numbers; give weights after the softmax.")
+    return maps
+
+
+def _array(values: Any) -> np.ndarray:
+    """A tensor or array of any device and type as a NumPy array.
+
+    Raises:
+        TextError: it is neither.
+    """
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().float().numpy()
+    try:
+        return np.asarray([] if values is None else values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TextError(f"attention has a {type(values).__name__} where an array of numbers is needed.") from error
+
+
+def _split(values: np.ndarray) -> list[np.ndarray]:
+    return list(values) if values.ndim >= 4 else [values]
+
+
+def _heads(layer: np.ndarray) -> Float[np.ndarray, "heads queries keys"]:
+    """A layer without its batch dimension.
+
+    Raises:
+        TextError: there are several texts, or too few or too many dimensions.
+    """
+    if layer.ndim == 4 and len(layer) > 1:
+        raise TextError(f"attention is of a batch of {len(layer)} texts; give that of one, attention[:, i : i + 1].")
+    layer = layer[0] if layer.ndim == 4 else layer[None] if layer.ndim == 2 else layer
+    if layer.ndim != 3:
+        raise TextError(f"A layer of attention has {layer.ndim} dimensions; [heads, queries, keys] are needed.")
+    return layer
+
+
+def labelled(name: str, tokens: Sequence[str], count: int) -> Axis:
+    """An axis of tokens, one label for each.
+
+    Raises:
+        TextError: they are no texts, or there are more or fewer of them than rows or columns.
+    """
+    if isinstance(tokens, str) or not all(isinstance(token, str) for token in tokens):
+        raise TextError(f"{name} has no list of texts; give the text of every token.")
+    if len(tokens) != count:
+        raise TextError(f"{name} has {len(tokens):,} tokens, and the attention is over {count:,}; give one for each.")
+    return Axis(tuple(tokens), tuple((at,) for at in range(count)))
+
+
+def head_map(
+    weights: Float[np.ndarray, "queries keys"], layer: int, head: int, queries: Axis, keys: Axis
+) -> AttentionMap:
+    """The map of a head, nothing of it hidden."""
+    return AttentionMap(layer, head, MapOptions(), queries, keys, weights, np.zeros(len(queries), dtype=np.float32))
+
+
+def atlas_of(maps: Float[np.ndarray, "layers heads queries keys"], queries: Axis, keys: Axis) -> AttentionAtlas:
+    """A thumbnail and the measures of every head, as `attention_atlas` makes them of a run; no token is special."""
+    side = MAX_THUMBNAIL_SIDE
+    pooled = [[max_pool(max_pool(cells, side, axis=0), side, axis=1) for cells in layer] for layer in maps]
+    starts = (pool_starts(len(queries), side), pool_starts(len(keys), side))
+    return AttentionAtlas(MapOptions(), queries, keys, np.array(pooled), *starts, head_measures(maps))
+
+
+def head_measures(maps: Float[np.ndarray, "layers heads queries keys"]) -> HeadMeasures:
+    """The measures of every head; where queries and keys are different texts, distances are between positions."""
+    queries, keys = maps.shape[2:]
+    logs = np.log(np.maximum(maps, np.finfo(np.float32).tiny))
+    steps = np.abs(np.arange(queries)[:, None] - np.arange(keys)).astype(np.float32)
+    entropy = -np.einsum("lhqk,lhqk->lh", maps, logs) / queries
+    distance = np.einsum("lhqk,qk->lh", maps, steps) / queries
+    diagonal = np.einsum("lhqk,qk->lh", maps, (steps == 0).astype(np.float32)) / queries
+    return HeadMeasures(entropy, distance, np.zeros_like(entropy), diagonal)
+
+
+def uneven(maps: Float[np.ndarray, "layers heads queries keys"]) -> str:
+    """A sentence if rows do not add up to 1, else an empty text."""
+    sums = maps.sum(axis=-1, dtype=np.float64)
+    if np.abs(sums - 1).max() <= EVEN:
+        return ""
+    return f"The rows of this attention add up to {sums.min():.4g} to {sums.max():.4g}, not to 1."

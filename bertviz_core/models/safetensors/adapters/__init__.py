@@ -1,0 +1,1 @@
+"""LoRA adapters: their settings, their tensors, and the model that they change."""

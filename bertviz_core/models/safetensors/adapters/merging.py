@@ -1,0 +1,136 @@
+"""Add an adapter to its base: W + scale · B · A in float32, as peft's merge_and_unload.
+
+The merged model is a folder with links to the files of the base and one further file with the tensors that the adapter
+changes, so that all that reads checkpoints reads it as any other.
+"""
+
+import atexit
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import mkdtemp
+
+import numpy as np
+import orjson
+from jaxtyping import Float
+
+from bertviz_core.errors import CheckpointError
+from bertviz_core.isolation.regular_files import allow_links, is_own_file, own_file
+from bertviz_core.models.safetensors.adapters.contents import fitted
+from bertviz_core.models.safetensors.adapters.results import Adapter, FittedAdapter, LowRankUpdate
+from bertviz_core.models.safetensors.folder import INDEX_FILE, read_header, weight_files
+from bertviz_core.models.safetensors.values import TensorReader, write_tensors
+from bertviz_core.text import quoted
+
+MODULES = "modules.json"
+SENTENCE_FILES = (MODULES, "sentence_bert_config.json", "config_sentence_transformers.json")
+"""Files about the vectors of a sentence model, of the adapter's folder or else of the base's."""
+MODULE_FOLDER = re.compile(r"\d{1,2}_[A-Za-z]{1,40}")
+MODULE_FILES = ("config.json", "model.safetensors")
+_merged: dict[tuple[str, ...], Path] = {}
+_merging = threading.Lock()
+
+
+@np.errstate(over="ignore", invalid="ignore")  # numbers that are not finite are named once the model is loaded
+def product(update: LowRankUpdate, reader: TensorReader, fan_in_fan_out: bool) -> Float[np.ndarray, "rows columns"]:
+    """What an update adds to its matrix, in the orientation in which the matrix is stored.
+
+    Args:
+        update: the update.
+        reader: reads the adapter's file.
+        fan_in_fan_out: whether matrices are stored as inputs × outputs.
+    """
+    whole = reader.read(update.second) @ reader.read(update.first)
+    added: np.ndarray = (whole.T if update.is_embedding or fan_in_fan_out else whole) * np.float32(update.scale)
+    return added
+
+
+def merged_folder(adapter: Adapter, base: str, base_folder: Path, prefix: str, state: str) -> Path:
+    """The folder of a merged model; it is written once, and deleted when its files change or the process ends.
+
+    Args:
+        adapter: the adapter.
+        base: name of the base.
+        base_folder: folder with the safetensors files of the base.
+        prefix: attribute under which classes of the family contain the base model.
+        state: changes with the files of the adapter and of the base.
+
+    Raises:
+        CheckpointError: the adapter was made for another base, or there is no room for the changed tensors.
+    """
+    key = (str(adapter.folder), str(base_folder), state)
+    with _merging:
+        if key not in _merged or not _merged[key].is_dir():
+            for old in [each for each in _merged if each[:2] == key[:2]]:
+                shutil.rmtree(_merged.pop(old), ignore_errors=True)
+            _merged[key] = _write(fitted(adapter, base, read_header(base_folder), prefix), base_folder)
+        return _merged[key]
+
+
+def _write(adapter: FittedAdapter, base_folder: Path) -> Path:
+    try:
+        folder = Path(mkdtemp(prefix="inside-bert-merged-"))
+    except OSError as error:
+        raise _no_room(adapter.adapter.name, error) from error
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    try:
+        _fill(folder, adapter, base_folder)
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise _no_room(adapter.adapter.name, error) from error
+    except CheckpointError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return folder
+
+
+def _fill(folder: Path, adapter: FittedAdapter, base_folder: Path) -> None:
+    """Link the files of the base, and write the changed tensors."""
+    names = weight_files(base_folder)
+    parts = [f"model-{place:05}-of-{len(names) + 1:05}.safetensors" for place in range(1, len(names) + 2)]
+    targets = [own_file(base_folder, name).resolve() for name in names]
+    for part, target in zip(parts, targets, strict=False):
+        (folder / part).symlink_to(target)
+    shapes = {stored.name: stored.shape for stored, _ in adapter.updates}
+    shapes |= {name: saved.stored.shape for name, saved in adapter.saved}
+    write_tensors(folder / parts[-1], shapes, _changed(adapter, base_folder))
+    part_of = dict(zip(names, parts, strict=False))
+    weight_map = {tensor.name: part_of[tensor.file] for tensor in read_header(base_folder).tensors}
+    index = {"metadata": {}, "weight_map": weight_map | dict.fromkeys(shapes, parts[-1])}
+    (folder / INDEX_FILE).write_bytes(orjson.dumps(index))
+    allow_links(folder, [*targets, *_link_sentence_files(folder, adapter.adapter.folder, base_folder)])
+
+
+def _changed(adapter: FittedAdapter, base_folder: Path) -> Iterator[Float[np.ndarray, "..."]]:
+    """The tensors that differ from the base's, one at a time."""
+    own, base = TensorReader(adapter.adapter.folder), TensorReader(base_folder)
+    for stored, update in adapter.updates:
+        yield base.read(stored) + product(update, own, adapter.adapter.settings.fan_in_fan_out)
+    for _, saved in adapter.saved:
+        yield own.read(saved.stored)
+
+
+def _link_sentence_files(folder: Path, adapter_folder: Path, base_folder: Path) -> list[Path]:
+    """Link the files about sentence vectors; returns those files."""
+    owner = adapter_folder if is_own_file(adapter_folder, MODULES) else base_folder
+    names = list(SENTENCE_FILES)
+    if is_own_file(owner, MODULES):
+        modules = [entry.name for entry in owner.iterdir() if MODULE_FOLDER.fullmatch(entry.name)]
+        names += [f"{module}/{file}" for module in sorted(modules) for file in MODULE_FILES]
+    targets = []
+    for name in names:
+        if is_own_file(owner, name):
+            target = own_file(owner, name).resolve()
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).symlink_to(target)
+            targets.append(target)
+    return targets
+
+
+def _no_room(name: str, error: OSError) -> CheckpointError:
+    return CheckpointError(
+        f"The tensors that the adapter {quoted(name)} changes cannot be written to the temporary folder "
+        f"({error.strerror}); free some space there."
+    )

@@ -1,0 +1,71 @@
+"""The contents of a LoRA adapter: updates of low rank, and tensors that replace those of its base."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from bertviz_core.models.safetensors.adapters.settings import AdapterSettings
+from bertviz_core.models.safetensors.results import StoredTensor
+
+
+@dataclass(frozen=True, slots=True)
+class LowRankUpdate:
+    """The update of one matrix: scale · B · A."""
+
+    module: str
+    """Path of the changed module in the class that the adapter was trained with."""
+    is_embedding: bool
+    """Whether the module is an embedding table, whose update is stored transposed."""
+    first: StoredTensor
+    """A, of shape rank × inputs; for a table rank × words."""
+    second: StoredTensor
+    """B, of shape outputs × rank; for a table dimensions × rank."""
+    scale: float
+    """Factor of the product."""
+
+    @property
+    def rank(self) -> int:
+        """Number of rows of A."""
+        return self.first.shape[0]
+
+    @property
+    def parameter(self) -> str:
+        """Name of the changed matrix in the class that the adapter was trained with."""
+        return f"{self.module}.weight"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedTensor:
+    """A tensor that was trained as a whole: a bias, or a part of a saved module such as the classifier."""
+
+    name: str
+    """Name in the class that the adapter was trained with."""
+    stored: StoredTensor
+    """Tensor of the adapter's file."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Adapter:
+    """The contents of an adapter, as listed in its files."""
+
+    name: str
+    """Name under which it was opened."""
+    folder: Path
+    """Folder with its files."""
+    settings: AdapterSettings
+    """Its settings."""
+    updates: tuple[LowRankUpdate, ...]
+    """Updates of low rank, in the order of the file."""
+    saved: tuple[SavedTensor, ...]
+    """Tensors that replace those of the base, or that the base lacks."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedAdapter:
+    """An adapter matched to the tensors of its base."""
+
+    adapter: Adapter
+    """Its contents."""
+    updates: tuple[tuple[StoredTensor, LowRankUpdate], ...]
+    """Changed tensor of the base's files, its update."""
+    saved: tuple[tuple[str, SavedTensor], ...]
+    """Name in the base's files, or a new one, and the tensor that stands there."""

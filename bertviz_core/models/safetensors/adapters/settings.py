@@ -1,0 +1,208 @@
+"""Read and check the settings of a LoRA adapter, the adapter_config.json that peft writes.
+
+Names of modules may be regular expressions in peft. None is run here: which modules are changed follows from the names
+of the tensors, and a pattern of alphas is read only if it is a plain ending of a name.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bertviz_core.errors import CheckpointError
+from bertviz_core.isolation.regular_files import ADAPTER_CONFIG, present
+from bertviz_core.models.safetensors.folder import ADAPTER_WEIGHTS, INDEX_FILE, SINGLE_FILE, read_json
+from bertviz_core.text import quoted
+
+KINDS: Mapping[str, str] = {
+    "ADALORA": "AdaLoRA",
+    "IA3": "IA³",
+    "LOHA": "LoHa",
+    "LOKR": "LoKr",
+    "PREFIX_TUNING": "prefix tuning",
+    "PROMPT_TUNING": "prompt tuning",
+    "P_TUNING": "p-tuning",
+    "VERA": "VeRA",
+}
+"""Kinds of adapters that are not read, as their papers write them."""
+OPTIONS: Mapping[str, str] = {
+    "alora_invocation_tokens": "activated LoRA",
+    "layer_replication": "replicated layers",
+    "lora_bias": "a bias inside the update",
+    "loftq_config": "LoftQ, which changes the base model too",
+    "target_parameters": "updates of parameters outside linear layers",
+    "trainable_token_indices": "single trained tokens",
+    "use_dora": "DoRA",
+    "use_qalora": "QA-LoRA",
+}
+"""Options of LoRA that are not read, in words."""
+READ = frozenset(
+    (
+        *("alpha_pattern", "auto_mapping", "base_model_name_or_path", "bias", "eva_config", "exclude_modules"),
+        *("fan_in_fan_out", "inference_mode", "init_lora_weights", "layers_pattern", "layers_to_transform"),
+        *("lora_alpha", "lora_dropout", "megatron_core", "modules_to_save", "peft_type", "peft_version"),
+        *("qalora_group_size", "r", "rank_pattern", "revision", "target_modules", "task_type", "use_rslora"),
+    )
+)
+"""Entries that are read, or that do not change the merged weights."""
+INITIAL = (True, False, None, "gaussian", "eva", "orthogonal", "mini_lora")
+"""Initialisations of the update that leave the base model as it is, unlike PiSSA and OLoRA."""
+BIASES = ("none", "all", "lora_only")
+MERGED = (
+    "merge it where peft is installed, with merge_and_unload() and then save_pretrained(FOLDER), and open that folder"
+)
+PLAIN = re.compile(r"\^?[\w.]+")
+"""A pattern of module names that is the ending of a name, or with ^ a whole name."""
+MAX_PATTERNS, MAX_PATTERN, MAX_RANK = 10_000, 300, 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterSettings:
+    """Settings of a LoRA adapter."""
+
+    base: str
+    """Name of the model that it changes; "" if it names none."""
+    revision: str
+    """Revision of that model on the Hub; "" for the main branch."""
+    ranks: frozenset[int]
+    """Ranks that its updates may have."""
+    alpha: float
+    """Numerator of the scale of an update."""
+    alphas: Mapping[str, tuple[int, float]]
+    """Ending of a module's name, or ^ and its whole name -> place in the list, alpha of the module."""
+    rank_stabilised: bool
+    """Whether the scale is alpha / sqrt(rank) (Kalajdzievski 2023) in place of alpha / rank."""
+    fan_in_fan_out: bool
+    """Whether the changed matrices are stored as inputs × outputs, as GPT-2's are."""
+    bias: str
+    """Which biases were trained: "none", "all" or "lora_only"."""
+    modules_to_save: tuple[str, ...]
+    """Modules that were trained as a whole and are stored so."""
+    task_type: str
+    """Task that it was trained for, such as "SEQ_CLS"; "" if it names none."""
+    base_class: str
+    """Class that it was trained with; "" if it names none."""
+
+    def alpha_of(self, module: str) -> float:
+        """The alpha of a module: that of the first pattern that fits its name, or that of the adapter."""
+        parts = module.split(".")
+        keys = (f"^{module}", *(".".join(parts[begin:]) for begin in range(len(parts))))
+        return min((self.alphas[key] for key in keys if key in self.alphas), default=(0, self.alpha))[1]
+
+    def scale_of(self, module: str, rank: int) -> float:
+        """Factor of the update of a module (Hu et al. 2021, section 4.1)."""
+        return self.alpha_of(module) / (math.sqrt(rank) if self.rank_stabilised else rank)
+
+
+def is_adapter(folder: Path) -> bool:
+    """Whether a folder contains an adapter and no weights of a model."""
+    return present(folder, ADAPTER_CONFIG) and not any(present(folder, name) for name in (SINGLE_FILE, INDEX_FILE))
+
+
+def adapter_settings(name: str, folder: Path) -> AdapterSettings:
+    """The settings of the adapter in a folder.
+
+    Raises:
+        CheckpointError: they are damaged, or it is of a kind that is not read.
+    """
+    if not present(folder, ADAPTER_WEIGHTS):
+        raise CheckpointError(
+            f"{quoted(name)} is half an adapter: it has {ADAPTER_CONFIG} and no {ADAPTER_WEIGHTS}; put both into the "
+            "folder (an adapter_model.bin is never opened, since it can run code)."
+        )
+    return checked_settings(name, read_json(folder, ADAPTER_CONFIG))
+
+
+def checked_settings(name: str, config: Mapping[str, Any]) -> AdapterSettings:
+    """The settings in an adapter_config.json.
+
+    Raises:
+        CheckpointError: they are damaged, or the adapter is of a kind that is not read.
+    """
+    _refuse_other_kinds(name, config)
+    auto = config.get("auto_mapping")
+    ranks = _numbers(name, "rank_pattern", config.get("rank_pattern"))
+    alphas = _numbers(name, "alpha_pattern", config.get("alpha_pattern"))
+    unclear = next((key for key in alphas if len(key) > MAX_PATTERN or not PLAIN.fullmatch(key)), None)
+    if unclear is not None:
+        raise CheckpointError(
+            f"The adapter {quoted(name)} names modules by the regular expression {quoted(unclear, 40)} "
+            f"(alpha_pattern), which is not run here; {MERGED}."
+        )
+    bias = config.get("bias", BIASES[0])
+    if bias not in BIASES:
+        raise CheckpointError(f"The adapter {quoted(name)} has the bias {quoted(str(bias), 40)}; {', '.join(BIASES)}.")
+    return AdapterSettings(
+        base=_word(config, "base_model_name_or_path"),
+        revision=_word(config, "revision"),
+        ranks=frozenset(_rank(name, rank) for rank in (config.get("r"), *ranks.values())),
+        alpha=_alpha(name, config.get("lora_alpha")),
+        alphas={key: (place, _alpha(name, alpha)) for place, (key, alpha) in enumerate(alphas.items())},
+        rank_stabilised=config.get("use_rslora") is True,
+        fan_in_fan_out=config.get("fan_in_fan_out") is True,
+        bias=bias,
+        modules_to_save=_words(config.get("modules_to_save")),
+        task_type=_word(config, "task_type"),
+        base_class=_word(auto, "base_model_class") if isinstance(auto, Mapping) else "",
+    )
+
+
+def _refuse_other_kinds(name: str, config: Mapping[str, Any]) -> None:
+    kind = config.get("peft_type")
+    if kind != "LORA":
+        word = KINDS.get(str(kind), quoted(str(kind), 40)) if kind else "not named (peft_type)"
+        raise CheckpointError(
+            f"{quoted(name)} is an adapter of the kind {word}; only LoRA adapters are opened. "
+            f"For another kind, {MERGED}."
+        )
+    option = next((key for key, value in config.items() if key not in READ and value), None)
+    initial = config.get("init_lora_weights")
+    word = "" if option is None else OPTIONS.get(option, f"the option {quoted(option, 40)}")
+    if option is None and initial not in INITIAL:
+        word = f"the initialisation {quoted(str(initial), 40)}, which changes the base model too"
+    if word:
+        raise CheckpointError(f"The adapter {quoted(name)} uses {word}, which is not read here; {MERGED}.")
+
+
+def _numbers(name: str, entry: str, pattern: Any) -> Mapping[str, Any]:
+    if pattern is None:
+        return {}
+    if not isinstance(pattern, Mapping) or len(pattern) > MAX_PATTERNS:
+        raise CheckpointError(
+            f"The {entry} of the adapter {quoted(name)} is not a list of at most {MAX_PATTERNS:,} modules with a "
+            "number each; save the adapter again with peft."
+        )
+    return pattern
+
+
+def _rank(name: str, rank: Any) -> int:
+    if type(rank) is not int or not 0 < rank <= MAX_RANK:
+        raise CheckpointError(
+            f"The adapter {quoted(name)} has the rank {quoted(str(rank), 20)}; a rank is a number from 1 to "
+            f"{MAX_RANK:,}."
+        )
+    return rank
+
+
+def _alpha(name: str, alpha: Any) -> float:
+    if alpha is None:
+        raise CheckpointError(
+            f"The {ADAPTER_CONFIG} of {quoted(name)} has no lora_alpha, so the scale of its updates is unknown; add it."
+        )
+    if type(alpha) not in (int, float) or not math.isfinite(alpha) or abs(alpha) > 1e9:
+        raise CheckpointError(
+            f"The adapter {quoted(name)} has the lora_alpha {quoted(str(alpha), 20)}, which is not a number that can "
+            "scale an update."
+        )
+    return float(alpha)
+
+
+def _word(config: Mapping[str, Any], entry: str) -> str:
+    value = config.get(entry)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()

@@ -1,0 +1,73 @@
+"""Read single tensors of safetensors files as float32, and write them, without torch."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.errors import CheckpointError
+from bertviz_core.isolation.regular_files import opened
+from bertviz_core.models.safetensors.results import StoredTensor
+from bertviz_core.text import quoted
+
+FLOATS: Mapping[str, str] = {"float64": "<f8", "float32": "<f4", "float16": "<f2", "bfloat16": "<u2"}
+"""dtype in torch -> that of the stored bytes."""
+
+
+class TensorReader:
+    """Reads tensors of the safetensors files of a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._starts: dict[str, int] = {}
+
+    def read(self, tensor: StoredTensor) -> Float[np.ndarray, "..."]:
+        """The values of a tensor as float32.
+
+        Raises:
+            CheckpointError: it is not of floating-point numbers, or the file became shorter.
+        """
+        if tensor.dtype not in FLOATS:
+            raise CheckpointError(
+                f"{quoted(tensor.name)} is stored as {tensor.dtype}; here floating-point numbers of 16 bits or more "
+                "are needed."
+            )
+        with opened(self._folder, tensor.file) as file:
+            if tensor.file not in self._starts:
+                self._starts[tensor.file] = 8 + int.from_bytes(file.read(8), "little")
+            file.seek(self._starts[tensor.file] + tensor.begin)
+            raw = file.read(tensor.nbytes)
+        if len(raw) != tensor.nbytes:
+            raise CheckpointError(f"{quoted(tensor.file)} became shorter while it was read; open it again when whole.")
+        stored = np.frombuffer(raw, FLOATS[tensor.dtype])
+        if tensor.dtype == "bfloat16":  # the upper half of a float32
+            stored = (stored.astype(np.uint32) << 16).view(np.float32)
+        values: np.ndarray = stored.astype(np.float32).reshape(tensor.shape)
+        return values
+
+
+def write_tensors(path: Path, shapes: Mapping[str, Sequence[int]], values: Iterator[Float[np.ndarray, "..."]]) -> None:
+    """Write a safetensors file of float32, one tensor at a time.
+
+    Args:
+        path: the file.
+        shapes: name of each tensor -> its shape.
+        values: the tensors, in the order of the names.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    entries, begin = {}, 0
+    for name, shape in shapes.items():
+        end = begin + 4 * math.prod(shape)
+        entries[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": [begin, end]}
+        begin = end
+    header = json.dumps(entries).encode()
+    header += b" " * (-len(header) % 8)
+    with path.open("wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        for each in values:
+            file.write(np.ascontiguousarray(each, "<f4").tobytes())

@@ -1,0 +1,74 @@
+"""The rows of an adapter in a ledger: its own parameters are trained, those of its base are frozen."""
+
+import math
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from bertviz_core.models.safetensors.adapters.results import FittedAdapter, LowRankUpdate
+from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
+from bertviz_core.parameters.results import Ledger, Parameter
+from bertviz_core.text import counted, quoted
+
+
+def merged_header(base: CheckpointHeader, fit: FittedAdapter) -> CheckpointHeader:
+    """The header of the base with the tensors that the adapter replaces or adds."""
+    saved = {name: replace(each.stored, name=name) for name, each in fit.saved}
+    known = {tensor.name for tensor in base.tensors}
+    kept = (saved.get(tensor.name, tensor) for tensor in base.tensors)
+    return CheckpointHeader(
+        (*kept, *(tensor for name, tensor in saved.items() if name not in known)), base.files, base.header_nbytes
+    )
+
+
+def adapter_rows(rows: Sequence[Parameter], fit: FittedAdapter) -> list[Parameter]:
+    """The rows of the merged model, frozen but for saved tensors, and after each changed matrix its A and B.
+
+    Args:
+        rows: the rows of the merged model.
+        fit: the adapter.
+    """
+    updates = {stored.name: update for stored, update in fit.updates}
+    saved = {name for name, _ in fit.saved}
+    listed = []
+    for row in rows:
+        listed.append(replace(row, trainable=row.stored_name in saved))
+        update = updates.get(row.stored_name or "") if row.tied_to is None else None
+        if update is not None:
+            listed += [_own_row(row, update, half) for half in (update.first, update.second)]
+    return listed
+
+
+def adapter_note(fit: FittedAdapter, base: str, ledger: Ledger) -> str:
+    """A sentence about what the adapter adds to its base.
+
+    Args:
+        fit: the adapter.
+        base: name of the base.
+        ledger: the ledger with both.
+    """
+    matrices = f"{len(fit.updates):,} {'matrix' if len(fit.updates) == 1 else 'matrices'} of {quoted(base)}"
+    share = 100 * ledger.trainable / max(ledger.total, 1)
+    whole = f" and replaces {counted(len(fit.saved), 'tensor')} as a whole" if fit.saved else ""
+    return (
+        f"This is an adapter (LoRA): it changes {matrices}{whole}. Its own {ledger.trainable:,} parameters, "
+        f"{share:.1f} % of all that are listed, are the trained ones; those of the base are frozen."
+    )
+
+
+def _own_row(row: Parameter, update: LowRankUpdate, half: StoredTensor) -> Parameter:
+    """The row of one matrix of an update, in the place of the matrix that it changes."""
+    letter = "A" if half is update.first else "B"
+    ending = f"lora_embedding_{letter}" if update.is_embedding else f"lora_{letter}.weight"
+    return Parameter(
+        name=f"{row.name.removesuffix('.weight')}.{ending}",
+        stored_name=half.name,
+        shape=half.shape,
+        numel=math.prod(half.shape),
+        dtype=half.dtype,
+        trainable=True,
+        tied_to=None,
+        component=row.component,
+        layer=row.layer,
+        part=row.part,
+    )

@@ -1,0 +1,68 @@
+"""Measure what an adapter adds to each matrix of its base: norm, rank and singular values."""
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.models import catalog
+from bertviz_core.models.local_files import weights_folder
+from bertviz_core.models.safetensors.adapters.contents import fitted, read_adapter
+from bertviz_core.models.safetensors.folder import read_header
+from bertviz_core.models.safetensors.values import TensorReader
+from bertviz_core.models.sources import ModelSource
+from bertviz_core.parameters.results import AdapterUpdate, AdapterUpdates
+from bertviz_core.settings import Settings
+from bertviz_core.text import quoted
+
+
+def adapter_updates(source: ModelSource, settings: Settings) -> AdapterUpdates:
+    """Measure the updates of an adapter; the matrices of its base are read for their norms.
+
+    Raises:
+        UnsupportedModelError: the model is no adapter.
+        CheckpointError: the files of the adapter or of its base are not on this machine, or do not fit.
+    """
+    if source.adapter is None or source.folder is None:
+        raise UnsupportedModelError(
+            f"{quoted(source.name)} is not an adapter on this machine, so it has no updates; open a folder with an "
+            "adapter_config.json and an adapter_model.safetensors."
+        )
+    base = source.adapter.base
+    folder, facts = weights_folder(base, settings), catalog.type_facts(base.model_type)
+    adapter = read_adapter(source.name, source.folder)
+    fit = fitted(adapter, base.name, read_header(folder), facts.prefix if facts else "")
+    own, whole = TensorReader(source.folder), TensorReader(folder)
+    updates = tuple(
+        AdapterUpdate(
+            name=stored.name,
+            shape=stored.shape,
+            rank=update.rank,
+            scale=update.scale,
+            stored_names=(update.first.name, update.second.name),
+            base_norm=float(np.linalg.norm(whole.read(stored).astype(np.float64))),
+            singular_values=singular_values(own.read(update.second), own.read(update.first), update.scale),
+        )
+        for stored, update in fit.updates
+    )
+    return AdapterUpdates(source.name, base.name, updates, tuple(name for name, _ in fit.saved))
+
+
+@np.errstate(over="ignore")
+def singular_values(
+    second: Float[np.ndarray, "outputs rank"], first: Float[np.ndarray, "rank inputs"], scale: float
+) -> Float[np.ndarray, " _"]:
+    """Singular values of scale · B · A, descending, without forming the product.
+
+    With B = QR and Aᵀ = PS the product is Q (R Sᵀ) Pᵀ, and R Sᵀ has its singular values. NaN for matrices that are not
+    finite.
+
+    Args:
+        second: B.
+        first: A.
+        scale: factor of the product.
+    """
+    if not (np.isfinite(second).all() and np.isfinite(first).all()):
+        return np.full(1, np.nan, np.float32)
+    right, left = np.linalg.qr(second.astype(np.float64)).R, np.linalg.qr(first.T.astype(np.float64)).R
+    values: np.ndarray = np.linalg.svd(right @ left.T, compute_uv=False) * abs(scale)
+    return values.astype(np.float32)
