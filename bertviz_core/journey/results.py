@@ -10,8 +10,9 @@ from jaxtyping import Float, Int
 from bertviz_core.heads.results import CellBreakdown
 from bertviz_core.trace.results import Tokens
 
-StageKind = Literal["embeddings", "layer", "norm", "decoder", "pooler", "task head"]
-"""Kind of a stage; "norm" follows the last layer inside the encoder, "decoder" is not run."""
+StageKind = Literal["embeddings", "shared", "layer", "norm", "aside", "decoder", "pooler", "task head"]
+"""Kind of a stage; "shared" is used inside the layers and has no place of its own on the way, "norm" follows the last
+layer inside the encoder, "aside" and "decoder" are not run."""
 
 
 @dataclass(frozen=True, slots=True)

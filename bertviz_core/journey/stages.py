@@ -1,15 +1,26 @@
 """Stages of a model: the parts that a text passes from the embeddings to the head, with their parameters."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.architecture.structure.results import LayerFacts
 from bertviz_core.journey.layer_steps import layer_steps
 from bertviz_core.journey.results import Operation, Stage
-from bertviz_core.parameters.results import LayerCount, Ledger
+from bertviz_core.parameters.results import LayerCount, Ledger, Parameter
 from bertviz_core.text import counted
 
 POOLER = (Operation("dense", "other modules"), Operation("activation", "other modules"))
+MODULES: Mapping[str, str] = {
+    "embedding_hidden_mapping_in": "projection",
+    "rel_embeddings": "relative positions",
+    "relative_attention_bias": "relative positions",
+    "emb_layer_norm_after": "norm",
+    "ln_f": "norm",
+    "ln": "norm",
+    "conv": "convolution",
+}
+"""Name of a module outside the layers -> its description; a name that contains "norm" is a norm."""
+AFTER = "{} after the last layer"
 
 
 def stages_of(model: Architecture, ledger: Ledger, layers: int) -> tuple[Stage, ...]:
@@ -26,15 +37,21 @@ def stages_of(model: Architecture, ledger: Ledger, layers: int) -> tuple[Stage, 
     totals = {component.name: component.total for component in ledger.components}
     stack = _stack(ledger, layers)
     rows = [row for row in ledger.layers if row.component == stack]
-    stages = [Stage("embeddings", "embeddings", totals.pop("embeddings", 0), _embedding_steps(model))]
+    outside = _outside(model, ledger, stack)
+    first = (
+        *_embedding_steps(model),
+        *(Operation(name, "embeddings", count) for name, count in outside["before"].items()),
+    )
+    before = sum(outside["before"].values())
+    stages = [Stage("embeddings", "embeddings", totals.pop("embeddings", 0) + before, first)]
+    if outside["inside"]:
+        note = "The layers use it: it is neither before the first nor after the last."
+        stages.append(Stage("shared", ", ".join(outside["inside"]), sum(outside["inside"].values()), note=note))
     stages += _layers(model, ledger, rows, layers)
-    behind = totals.pop(stack, 0) - sum(row.total for row in rows)
-    if behind:
-        stages.append(
-            Stage(
-                "norm", "outside the layers", behind, note=f"Parameters of the {stack} that are in none of its layers."
-            )
-        )
+    stages += [Stage("norm", AFTER.format(name), numel) for name, numel in outside["after"].items()]
+    note = "It reads the attention of the layers and changes no vector."
+    stages += [Stage("aside", name, numel, note=note, run=False) for name, numel in outside["head"].items()]
+    totals.pop(stack, 0)
     for name, numel in totals.items():
         if name in ("encoder", "decoder"):
             note = f"The {name} is counted, but a text alone does not pass it."
@@ -46,6 +63,45 @@ def stages_of(model: Architecture, ledger: Ledger, layers: int) -> tuple[Stage, 
                 Stage("task head", name, numel, run=False, note="The head reads what comes out of the layers.")
             )
     return tuple(stages)
+
+
+def _outside(model: Architecture, ledger: Ledger, stack: str) -> dict[str, dict[str, int]]:
+    """Count the parameters of a stack that are in none of its layers, by their place in the run and their description.
+
+    The place comes from the recorded run; without one, norms are after the last layer, projections before the first.
+    Modules that are neither before nor after the layers are used inside them, except heads, such as that of ESM, which
+    reads the attention of all layers.
+    """
+    found: dict[str, dict[str, int]] = {"before": {}, "inside": {}, "after": {}, "head": {}}
+    facts = model.facts
+    recorded = {} if facts is None else {"before": facts.before, "after": getattr(facts, f"{stack}_behind")}
+    for parameter in ledger.parameters:
+        if (parameter.component, parameter.layer, parameter.tied_to) != (stack, None, None):
+            continue
+        name = _description(parameter)
+        place = next((place for place, modules in recorded.items() if _inside(parameter, modules)), "inside")
+        if facts is None:
+            place = {"norm": "after", "projection": "before"}.get(name, "inside")
+        if name.endswith(" head"):
+            place = "head"
+        found[place][name] = found[place].get(name, 0) + parameter.numel
+    # A norm that the layers use is that of their relative positions.
+    if len(found["inside"]) > 1 and "norm" in found["inside"]:
+        numel = found["inside"].pop("norm")
+        found["inside"][next(iter(found["inside"]))] += numel
+    return found
+
+
+def _inside(parameter: Parameter, modules: Sequence[str]) -> bool:
+    return any(parameter.name.startswith(f"{module}.") for module in modules)
+
+
+def _description(parameter: Parameter) -> str:
+    """Describe a module outside the layers, such as "projection"."""
+    parts = [part for part in parameter.name.split(".")[:-1] if part not in ("encoder", "decoder")]
+    module = parts[0] if parts else parameter.name
+    known = "norm" if "norm" in module.lower() else module.replace("_", " ")
+    return MODULES.get(module, known)
 
 
 def _stack(ledger: Ledger, layers: int) -> str:

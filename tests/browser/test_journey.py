@@ -14,7 +14,8 @@ from ui.session import DEFAULT_TEXT
 
 LAYOUT = """([width, tokens, layers, open, head, ends]) => {
   const stage = (kind, steps = 0) => ({ kind, steps: Array(steps) });
-  const stages = [stage("embeddings"), ...Array(layers).fill(stage("layer", 7)), stage("norm"), stage("pooler")];
+  const between = [...(tokens % 2 ? [stage("shared")] : []), ...Array(layers).fill(stage("layer", 7))];
+  const stages = [stage("embeddings"), ...between, stage("norm"), stage("pooler")];
   const given = { bars: 9, acts: true, changed: true, ends };
   const plan = layoutOf({ width, tokens, stages, heads: 12, open, head, ...given });
   if (plan.mode === "tall") {
@@ -23,6 +24,8 @@ LAYOUT = """([width, tokens, layers, open, head, ends]) => {
   const { inside, top, body } = plan, columns = plan.columns.map(({ x, w }) => [x, top, w, body]);
   const boxes = [[plan.token.x, top, plan.token.w, body], ...columns];
   for (const { x, w } of [plan.out, plan.end].filter(Boolean)) boxes.push([x, top, w, body]);
+  const { shared, box } = plan, lowest = box ? box.y : top - 53; // of the words above the layers
+  if (Boolean(shared) !== (tokens % 2 === 1) || (shared && shared.y + shared.h > lowest)) boxes.push([0, 0, 0, 0]);
   const { heads, ribbons } = inside ?? {};
   const parts = inside && [heads.x + heads.columns * (heads.size + 10), ribbons.x, ribbons.w];
   return { boxes, width: plan.width, height: plan.height, inside: parts };

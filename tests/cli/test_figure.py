@@ -560,6 +560,23 @@ def test_a_journey_is_drawn_with_a_change(run: Command, tmp_path: Path) -> None:
     assert "Head 5 of layer 3 is switched off: its output is replaced by its mean" in page
 
 
+def test_an_image_of_a_journey_says_what_it_is_of(run: Command, tmp_path: Path) -> None:
+    svg, png = tmp_path / "a.svg", tmp_path / "a.png"
+    for file in (svg, png):
+        done = run("journey", MODEL, TEXT, "--layer", "2", "--width", "1000", "-o", str(file))
+        assert done.returncode == 0, done.stderr
+    root = ElementTree.fromstring(svg.read_text(encoding="utf-8"))
+    caption = " ".join(
+        "".join(each.itertext()) for each in root.iter(f"{SVG}text") if "caption" in each.get("class", "")
+    )
+    assert f'Journey of "{TEXT}" through {MODEL} (revision {BUNDLED[MODEL].digests[WEIGHTS][:12]}' in caption
+    left, _, width, height = map(float, root.attrib["viewBox"].split())
+    assert left < 0, "no word stands at the edge"
+    pixels = struct.unpack(">II", png.read_bytes()[16:24])
+    assert pixels == (pytest.approx(2 * width, abs=2), pytest.approx(2 * height, abs=2))
+    assert width == pytest.approx(1000, abs=1)
+
+
 def test_a_journey_is_compared_with_an_edited_text(run: Command, tmp_path: Path) -> None:
     edited = "Commas, dashes - “quotes” = 😀 שלום."
     done = run(

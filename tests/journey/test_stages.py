@@ -33,6 +33,35 @@ def test_every_parameter_is_counted_in_one_stage(family: str, settings: Settings
             assert sum(step.numel or 0 for step in stage.steps) == stage.numel
 
 
+@pytest.mark.parametrize(
+    ("family", "module", "kind", "name"),
+    [
+        ("albert", "embedding_hidden_mapping_in", "embeddings", "embeddings"),
+        ("deberta-v2", "rel_embeddings", "shared", "relative positions"),
+        ("mpnet", "relative_attention_bias", "shared", "relative positions"),
+        ("gpt2", "ln_f", "norm", "norm after the last layer"),
+        ("t5", "final_layer_norm", "norm", "norm after the last layer"),
+        ("modernbert", "final_norm", "norm", "norm after the last layer"),
+        ("canine", "projection", "norm", "projection after the last layer"),
+        ("esm", "contact_head", "aside", "contact head"),
+    ],
+)
+def test_what_is_in_no_layer_stands_where_the_run_passes_it(
+    family: str, module: str, kind: str, name: str, settings: Settings
+) -> None:
+    way, _ = travelled(family, settings)
+    rows = parameters(OpenedModel(family, settings), Options()).result.parameters
+    numel = sum(row.numel for row in rows if module in row.name and row.component == "encoder")
+    numel += sum(row.numel for row in rows if kind == "embeddings" and row.component == "embeddings")
+    (stage,) = [stage for stage in way.stages if stage.kind == kind and stage.name == name]
+    assert stage.numel == numel > 0
+    kinds = [stage.kind for stage in way.stages]
+    first, last = kinds.index("layer"), len(kinds) - 1 - kinds[::-1].index("layer")
+    at = way.stages.index(stage)
+    assert at > last if kind in ("norm", "aside") else at < first
+    assert stage.run == (kind != "aside")
+
+
 def test_shared_layers_are_counted_once_and_say_so(settings: Settings) -> None:
     way, _ = travelled("albert", settings)
     layers = [stage for stage in way.stages if stage.kind == "layer"]

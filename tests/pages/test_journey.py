@@ -243,6 +243,14 @@ def test_a_link_restores_a_comparison_with_an_edited_text(capsys: pytest.Capture
     assert f"[{len(expected)} rows x 13 columns]" in capsys.readouterr().out
 
 
+def test_a_masked_token_is_not_masked_in_another_text() -> None:
+    at = opened("journey", change="mask-5")
+    assert "python" in header(at)["change"]["sentence"]
+    at.text_area(key="text").set_value("I love the river and the sea.").run()
+    assert "change" not in at.query_params
+    assert header(at)["change"] is None
+
+
 def test_an_edited_text_is_compared_by_a_button_until_the_text_is_another_one() -> None:
     at = opened("journey")
     edit(at, "I love my pet.")
@@ -355,6 +363,10 @@ def test_families_that_lack_something_are_drawn_with_one_sentence(
     at = opened("journey", model=family, layer="1", text="i love my pet python")
     sent = header(at)
     assert sent["layers"] == 3
+    for part in sent["parts"] if family == "fnet" else ():
+        assert part["feedForward"]["shape"] == [12], "its blocks are shown without attention, too"
+        assert part["rows"]["shape"][0] == 0
+    assert len(sent["parts"]) == (family == "fnet") or family == "t5"
     assert ("Fourier" in sent["attention_note"]) == (family == "fnet")
     words = said(" ".join(each.value for each in [*at.markdown, *at.caption, *at.warning])) + sent["missing"]
     assert {"fnet": "Fourier", "funnel": "one row", "t5": "T5"}[family] in words

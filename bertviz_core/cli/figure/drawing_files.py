@@ -9,19 +9,23 @@ from typing import Any
 from bertviz_core.cli.figure.image_files import by_browser
 
 HEIGHT, SCALE, SECONDS = 900, 2, 60
+MARGINS, PADDING = 24, 32
+"""Pixels at both sides of a saved drawing, and of the page that it is drawn on."""
 DRAWN = """new Promise((done) => {
   const look = () => {
-    const svg = document.querySelector(".journey svg");
-    if (!svg) return requestAnimationFrame(look);
+    if (!document.querySelector(".journey svg")) return requestAnimationFrame(look);
+    const svg = document.querySelector(".journey").view.captioned();
+    Object.assign(document.body.style, { margin: 0, padding: 0, maxWidth: "none" });
+    document.body.replaceChildren(svg);
     const { x, y, width, height } = svg.getBoundingClientRect();
-    done({ svg: svg.outerHTML, x, y, width, height });
+    done({ svg: new XMLSerializer().serializeToString(svg), x, y, width, height });
   };
   look();
 })"""
 
 
 def drawing_content(ending: str, page: str, width: int) -> bytes:
-    """Content of a file with the drawing.
+    """Content of a file with the drawing; an image has the model, its revision and the text below it.
 
     Args:
         ending: ".html", ".svg" or ".png".
@@ -44,7 +48,7 @@ async def _shown(ending: str, page: str, width: int) -> bytes:
         file.write_text(page, encoding="utf-8")
         async with Browser() as browser:
             tab = await browser.create_tab("about:blank")
-            size = {"width": width + 32, "height": HEIGHT, "deviceScaleFactor": SCALE, "mobile": False}
+            size = {"width": width + PADDING - MARGINS, "height": HEIGHT, "deviceScaleFactor": SCALE, "mobile": False}
             await _sent(tab, "Emulation.setDeviceMetricsOverride", size)
             await _sent(tab, "Page.navigate", {"url": file.as_uri()})
             words = {"expression": DRAWN, "awaitPromise": True, "returnByValue": True}

@@ -177,7 +177,10 @@ def _opened_layer(opened: Opened, trace: Trace, layer: int, token: int) -> Layer
         made, norms = layer_run(opened, trace, layer), layer_value_norms(opened, trace, layer)
     key = (__name__, "feed_forward", *trace.tokens.identity, layer)
     inner = opened.made(key, lambda: feed_forward_run(opened.loaded, trace.tokens, layer))
-    opening = opening_of(trace, layer, token, made, norms)
+    if trace.attention_source == "none":
+        opening = LayerOpening(layer, token, np.zeros((0, 1, 1)), np.zeros((0, len(trace.tokens))), None, None)
+    else:
+        opening = opening_of(trace, layer, token, made, norms)
     if inner is None:
         return opening
     return replace(opening, activations=inner.activations[token], feed_forward=inner.output[token])

@@ -37,7 +37,7 @@ def edit_button(name: str) -> None:
     if stored(of, text) != text:  # another text: nothing that was typed for the one before is an edit of it
         store(EDITED.key, text)
         store(EDITS, stored(EDITS, 0) + 1)
-        if st.query_params.get(CHANGE.key) == TEXT:
+        if st.query_params.get(CHANGE.key, "").partition("-")[0] in (TEXT, "mask"):  # made for the text before
             put(CHANGE.key, None)
     store(of, text)
     key = f"{EDITS}_{stored(EDITS, 0)}"

@@ -125,7 +125,7 @@ def _openings(opened: Opened, journey: Journey, path: Path) -> list[EmbeddingOpe
     try:
         if path.open == EMBEDDINGS:
             found.append(questions.embeddings(opened, _options(tokens, values)).result)
-        elif path.open and journey.heads:
+        elif path.open:
             values["layer"] = path.open
             layer = questions.layer_opening(opened, _options(tokens, values)).result
             found.append(layer)

@@ -62,8 +62,12 @@ function newView(root) {
     view.focus = open === "" || open === view.path.open ? (view.path.open === "embeddings" ? "Open the embeddings" : `Open layer ${view.path.open}`) : `Close ${name(open)}`;
     view.go({ open: open === view.path.open ? "" : open, head: null, key: null });
   };
-  view.openHead = (head) => view.go({ head: head === view.path.head ? null : head, key: null });
+  view.openHead = (head) => {
+    view.focus = `Head ${head} of layer ${view.path.open}`;
+    view.go({ head: head === view.path.head ? null : head, key: null });
+  };
   view.openKey = (key) => view.go({ key: key === view.path.key ? null : key });
+  view.captioned = () => captioned(view);
   view.turn = () => {
     view.back = !view.back;
     draw(view);
@@ -112,7 +116,7 @@ function draw(view) {
   const banner = bannerOf(view, width);
   view.rows = lanesIn(view, width);
   view.laneOf = view.rows.flatMap(({ pieces }, at) => Array(pieces).fill(at));
-  const part = openPart(view), off = switchedOff(view), drawn = part && !off.words;
+  const part = openPart(view), off = switchedOff(view), drawn = part && header.heads && !off.words;
   view.ribbons = drawn ? laneRibbons(view, rowOf(part, path.head, view.ribbon === "weighted", off.head)) : null;
   const bars = (view.ribbons?.keys.length ?? 0) + 1;
   view.plan = layoutOf({ width, tokens: view.rows.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, off, frame: frame && frame.height - banner.height, bars, added: addedVectors(part).length, ends: Boolean(header.ending), acts: Boolean(view.send) && header.measures.length > 0, changed: Boolean(view.now) });
@@ -124,10 +128,18 @@ function draw(view) {
   banner.draw(svg);
   if (plan.mode === "tall") drawTall(view, svg);
   else drawWide(view, svg);
-  rove(view, svg, focus);
+  const aim = focus && focused(view, svg, focus);
+  rove(view, svg, aim?.dataset.name);
   sheet.replaceChildren(svg);
-  if (focus) [...svg.querySelectorAll("[data-name]")].find((node) => node.dataset.name === focus)?.focus({ preventScroll: true });
+  aim?.focus({ preventScroll: true });
   view.root.drawn?.(view);
+}
+
+// The part with the focus; where it is gone, the head or the layer that was opened.
+function focused({ path }, svg, name) {
+  const nodes = [...svg.querySelectorAll("[data-name]")], opened = path.open === "embeddings" ? "embeddings" : `layer ${path.open}`;
+  const named = (each) => nodes.find(({ dataset }) => dataset.name === each) ?? nodes.find(({ dataset }) => dataset.name.startsWith(`${each},`));
+  return named(name) ?? named(`Head ${path.head} of ${opened}`) ?? named(`Close ${opened}`);
 }
 
 function cellWords(view, layer, token) {
@@ -159,7 +171,7 @@ function sentence(view) {
   if (path.open !== "" && path.open !== "embeddings") {
     if (Number(path.open) !== most) words.unshift(`${other(path.open, word)} ${fixed(own[path.open], measure.digits)}.`);
     const part = openPart(view);
-    if (part) {
+    if (part && header.heads) {
       const { keys: [{ key, share }] } = laneRibbons(view, rowOf(part, path.head, view.ribbon === "weighted"));
       const weighted = view.ribbon === "weighted", s = path.head === null ? "" : "s", does = weighted ? "takes up most from" : "looks most at";
       const who = path.head === null ? "Its heads together" : `Head ${path.head}`, named = `“${wordAt(view, key)}”`;
@@ -280,7 +292,7 @@ function buildBar(view) {
 }
 
 // What is on the screen as a file, with what it is of.
-async function save(view, kind) {
+function captioned(view) {
   const { header, sheet, now } = view, svg = sheet.firstChild.cloneNode(true);
   // Elsewhere the letters are of another font: each text keeps the width that it has here.
   const shown = sheet.firstChild.querySelectorAll("text");
@@ -289,6 +301,11 @@ async function save(view, kind) {
   const about = `Journey of ${JSON.stringify(header.text ?? "")} through ${header.model} (revision ${header.revision})${now ? `. ${now.sentence}` : ""}`;
   svg.prepend(Object.assign(document.createElementNS(NS, "title"), { textContent: about }));
   addCaption(view, svg, about);
+  return svg;
+}
+
+async function save(view, kind) {
+  const { header, now } = view, svg = captioned(view);
   const text = new XMLSerializer().serializeToString(svg), name = `journey ${header.model}${now ? ` ${now.name}` : ""}.${kind.toLowerCase()}`;
   if (kind === "SVG") return download(new Blob([text], { type: "image/svg+xml" }), name);
   const image = new Image(), canvas = document.createElement("canvas"), size = svg.viewBox.baseVal;

@@ -1,8 +1,10 @@
 // Where everything stands: a pure function of sizes and of what is open. No two boxes overlap; tests measure it for
 // every number of layers and tokens and every width.
-const TALL_BELOW = 640, TOP = 66, BOTTOM = 48, LINE = 20, DETAIL = 208, BODY = 340, LEAST_BODY = 255, FOOT = 100, HEADING = 34, LEAST = 300, TALL_STEP = 26;
-const STRIP = 112, STRIP_ROW = 42, STRIPS = 5; // least width of a strip of an opened layer, height of a row of them, how many there are
-const AFTER = ["pooler", "task head", "decoder"]; // stages that read what comes out
+const TALL_BELOW = 640, TOP = 66, BOTTOM = 48, LINE = 20, DETAIL = 208, BODY = 340, LEAST_BODY = 255, FOOT = 100, HEADING = 34, LEAST = 300, TALL_STEP = 26, TALL_KEY = 28, TALL_TOUCHED = 44; // on a phone: an operation, a key, a key that opens
+const LISTED = 40; // tokens from which on a phone has a list of them
+const STRIP = 168, STRIP_ROW = 42, STRIPS = 5; // least width of a strip of an opened layer, height of a row of them, how many there are
+const SHARED = 28, BEHIND = 130; // height of what all layers share above them, least height of a stage behind them
+const AFTER = ["pooler", "task head", "decoder", "aside"]; // stages that read what comes out
 const FEW = 24, SEVERAL = 80; // numbers of tokens up to which cells have numbers, and lanes have words
 
 function layoutOf(given) {
@@ -12,11 +14,11 @@ function layoutOf(given) {
 const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
 
 // In a frame all has at least the size SIZE, and takes as much height as the frame has, if that is enough.
-function lanesOf(tokens, open, above, frame) {
+function lanesOf(tokens, open, above, frame, top, least) {
   const count = Math.max(tokens, 1), heading = (open ? HEADING : 0) + above; // room for what stands above the heads and the ribbons
   const room = frame ? frame - heading : open ? 320 : 500;
   const height = count <= FEW ? clamp(room / count, frame ? 14.7 : 22, open && !frame ? 40 : 46) : count <= SEVERAL ? (frame ? 18 : 14) : clamp(900 / count, 4, 8);
-  const body = Math.max(count * height + heading, open ? above + (frame ? clamp(frame - above, LEAST_BODY, BODY) : BODY) : 0), first = TOP + heading + (body - heading - count * height) / 2;
+  const body = Math.max(count * height + heading, least, open ? above + (frame ? clamp(frame - above, LEAST_BODY, BODY) : BODY) : 0), first = top + heading + (body - heading - count * height) / 2;
   const lanes = Array.from({ length: count }, (_, at) => ({ y: first + at * height, h: height, mid: first + (at + 0.5) * height }));
   return { lanes, body };
 }
@@ -26,11 +28,12 @@ const stripColumns = (width) => Math.max(1, Math.floor((width - 16) / (STRIP + 1
 
 function wideLayout({ width: given, tokens, stages, heads, open, head, off, changed, ends, frame = 0 }) {
   let width = given;
+  const shared = stages.findIndex(({ kind }) => kind === "shared"), top = TOP + (shared < 0 ? 0 : SHARED);
   const gap = width >= 1000 ? 14 : 8;
   const tokenWidth = width >= 1000 ? 132 : width >= 760 ? 108 : 88;
   const widest = width >= 1000 ? 160 : width >= 760 ? 128 : 112;
   const outWidth = !ends ? widest : width >= 1000 ? 110 : 64, endWidth = ends ? widest : 0;
-  const behind = stages.filter((stage) => stage.kind !== "embeddings" && stage.kind !== "layer");
+  const behind = stages.filter((stage) => !["embeddings", "shared", "layer"].includes(stage.kind));
   const behindWidth = 28, layers = stages.filter((stage) => stage.kind === "layer").length;
   const openFirst = open === "embeddings";
   const closedFirst = width >= 1000 ? 84 : 56;
@@ -40,14 +43,14 @@ function wideLayout({ width: given, tokens, stages, heads, open, head, off, chan
   const lacking = open === "" ? 0 : LEAST + 2 * gap + closed * 4 - room; // a drawing that is wider than its place is scrolled
   if (lacking > 0) [width, room] = [width + lacking, room + lacking];
   const most = Math.max(room - 2 * gap - closed * 7, LEAST); // closed layers keep some room
-  const box = open === "" ? 0 : Math.min(Math.max(room * 0.78, 420, openFirst ? 0 : 16 + STRIPS * (STRIP + 16)), most);
-  const shared = (room - (box ? box + 2 * gap : 0)) / Math.max(closed, 1);
-  const slot = Math.min(shared, box ? 40 : frame ? 120 : 76), space = slot > 30 ? 8 : slot > 12 ? 3 : 1;
-  const rows = heads ? Math.ceil(STRIPS / stripColumns(box)) : 1;
+  const box = open === "" ? 0 : Math.min(Math.max(room * 0.78, 420, openFirst ? 0 : 656), most);
+  const each = (room - (box ? box + 2 * gap : 0)) / Math.max(closed, 1);
+  const slot = Math.min(each, box ? 40 : frame ? 120 : 76), space = slot > 30 ? 8 : slot > 12 ? 3 : 1;
+  const rows = Math.ceil((heads ? STRIPS : STRIPS - 1) / stripColumns(box));
   const needed = open === "" || openFirst ? 0 : head !== null && !off?.words ? DETAIL : FOOT + (rows - 1) * STRIP_ROW;
   // Below many lanes nobody would find what is known of the opened part: it stands above them.
   const above = tokens > FEW ? needed : 0, foot = needed - above, lines = (tokens > FEW ? 5 : 3) - (frame ? 1 : 0), below = BOTTOM + LINE * lines + (changed ? 24 : 0); // the scale, and the sentence in so many lines
-  const { lanes, body } = lanesOf(tokens, open !== "", above, frame && frame - TOP - foot - below);
+  const { lanes, body } = lanesOf(tokens, open !== "", above, frame && frame - top - foot - below, top, behind.length ? BEHIND : 0);
   const columns = [];
   let x = tokenWidth + gap;
   let boxAt = null, out = null;
@@ -59,9 +62,10 @@ function wideLayout({ width: given, tokens, stages, heads, open, head, off, chan
   };
   stages.forEach((stage, index) => {
     const isOpen = (stage.kind === "embeddings" && openFirst) || (stage.kind === "layer" && String(layerAt(stages, index)) === open);
+    if (stage.kind === "shared") return;
     if (isOpen) {
       if (stage.kind === "layer") x += gap - space;
-      boxAt = { x, y: TOP - 34, w: box, h: body + 40 + foot };
+      boxAt = { x, y: top - 34, w: box, h: body + 40 + foot };
       columns.push({ index, x, w: box, open: true });
       x += box + gap;
     } else if (stage.kind === "embeddings") {
@@ -79,16 +83,18 @@ function wideLayout({ width: given, tokens, stages, heads, open, head, off, chan
   });
   if (!out) putOut();
   const end = ends ? { x: Math.min(x + 14, width - endWidth), w: endWidth } : null;
+  const own = columns.filter(({ index }) => stages[index].kind === "layer"), last = own.at(-1);
+  const span = shared < 0 || !last ? null : { index: shared, x: own[0].x, y: 4, w: last.x + last.w - own[0].x, h: SHARED - 6 };
   return {
-    mode: "wide", width, lines, height: TOP + body + foot + below, legendY: TOP + body + foot + 26, top: TOP, body, lanes, columns, above,
-    token: { x: 0, w: tokenWidth }, box: boxAt, out, end, inside: boxAt && insideOf(boxAt, body - above, heads, openFirst, above), footY: (above ? TOP : TOP + body) + 8, stepsY: (above ? TOP : TOP + body) + 10 + rows * STRIP_ROW,
+    mode: "wide", width, lines, height: top + body + foot + below, legendY: top + body + foot + 26, top, body, lanes, columns, above, shared: span,
+    token: { x: 0, w: tokenWidth }, box: boxAt, out, end, inside: boxAt && insideOf(boxAt, body - above, heads, openFirst, top + above), footY: (above ? top : top + body) + 8, stepsY: (above ? top : top + body) + 10 + rows * STRIP_ROW,
   };
 }
 
 const layerAt = (stages, index) => stages.slice(0, index).filter((stage) => stage.kind === "layer").length;
 
 // Inside an opened layer: heads, ribbons, strips.
-function insideOf(box, body, heads, isEmbeddings, above) {
+function insideOf(box, body, heads, isEmbeddings, top) {
   const wide = isEmbeddings ? 0 : clamp(box.w * 0.36, 90, 330), tall = Math.min(body - 44, 420);
   let best = { size: 0, columns: 1 };
   for (let columns = 1; columns <= Math.max(heads, 1); columns++) {
@@ -98,18 +104,18 @@ function insideOf(box, body, heads, isEmbeddings, above) {
   }
   const left = box.x + 16;
   const ribbonLeft = left + wide + (isEmbeddings ? 0 : 74), ribbonRight = box.x + box.w - 16;
-  return { heads: { x: left, y: TOP + above + 22, ...best }, ribbons: { x: ribbonLeft, w: ribbonRight - ribbonLeft } };
+  return { heads: { x: left, y: top + 22, ...best }, ribbons: { x: ribbonLeft, w: ribbonRight - ribbonLeft } };
 }
 
 // On a phone one token runs from top to bottom: a row a stage.
 function tallLayout({ width, tokens, stages, heads, open, head, bars = 1, added = 0, acts, changed, ends, off }) {
   const row = 46, rows = [];
-  let y = 96;
+  let y = tokens > LISTED ? 148 : 96;
   stages.forEach((stage, index) => {
     const isOpen = (stage.kind === "embeddings" && open === "embeddings") || (stage.kind === "layer" && String(layerAt(stages, index)) === open);
     const columns = Math.max(1, Math.floor((width - 16) / 76)), grid = Math.ceil(heads / columns) * 84;
     const buttons = acts ? 52 : 0; // a row of buttons that switch the layer and the head off
-    const gone = isOpen && off?.words, attention = gone ? (off.head === null ? 0 : grid) + 72 : heads ? grid + bars * 28 + 52 : 112;
+    const gone = isOpen && off?.words, attention = gone ? (off.head === null ? 0 : grid) + 72 : heads ? grid + bars * (head === null ? TALL_KEY : TALL_TOUCHED) + 52 : 112;
     const below = gone ? 0 : head === null ? TALL_STEP * (stage.steps.length + 1) + STRIP_ROW * added : DETAIL;
     const inner = !isOpen ? 0 : stage.kind === "embeddings" ? 228 : buttons + attention + below;
     rows.push({ index, y, h: row, inner, open: isOpen, grid, columns, attention, buttons: stage.kind === "layer" ? buttons : 0 });

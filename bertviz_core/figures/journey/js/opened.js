@@ -13,8 +13,8 @@ function drawBox(view, svg) {
   if (switches) drawSwitch(view, svg, `layer-${path.open}`, SWITCH, name, name, { x: box.x + box.w - w - 74, y: box.y + 6, w });
   const changed = view.now && isLayer, { key } = view.measure() ?? {}, change = changed && shadingOf(view).words(at);
   const forms = !changed ? buildsOf(stage) : change ? [`${key}, now − before: ${change}`, `${key} ${change}`] : [view.measure(), { ...view.measure(), name: key }].map((each) => measureWords(view, each, at));
-  if (room > 60) svg.append(label(view, fitting(forms, room), box.x + 28 + textWidth(name, 16, 700), box.y + 24, { fill: changed ? look.text : look.muted }));
-  if (header.missing) return svg.append(label(view, cut(header.missing, box.w - 32), box.x + 16, box.y + 70, { fill: look.muted }));
+  if (room > 60 && (changed || textWidth(forms.at(-1)) <= room)) svg.append(label(view, fitting(forms, room), box.x + 28 + textWidth(name, 16, 700), box.y + 24, { fill: changed ? look.text : look.muted }));
+  if (header.missing) return drawUnrun(view, svg, stage, isLayer);
   if (path.open === "embeddings") drawEmbeddings(view, svg);
   else drawHeads(view, svg, stage);
 }
@@ -22,8 +22,27 @@ function drawBox(view, svg) {
 // How a stage is built, in ever fewer words.
 function buildsOf({ kind, build, steps, numel, note }) {
   const words = build ? build.split(", ") : steps.map(({ name }) => name), shared = kind === "layer" && note && !numel ? ["shared with an earlier layer"] : [];
-  return [[...words, ...shared], [words[0], ...shared], shared.length ? shared : words.slice(-1)].map((each) => each.join(", "));
+  const counts = [numel.toLocaleString("en-US"), `${(numel / 1e6).toFixed(1)} M`, ""], last = shared.length ? ["shared"] : kind === "layer" ? counts : [""];
+  return [...[[...words, ...shared], [words[0], ...shared], shared.length ? shared : words.slice(-1)].map((each) => each.join(", ")), ...last];
 }
+
+// Of a model that is not run: how the part is built, and why there are no numbers.
+function drawUnrun(view, svg, stage, isLayer) {
+  const { header, plan, look } = view, { box, inside: { heads }, footY, stepsY } = plan, room = box.w - 32, y = isLayer ? footY + 14 : heads.y + 18;
+  const facts = isLayer ? [] : [stage.steps.map(({ name }) => name).join(" → "), `${stage.numel.toLocaleString("en-US")} parameters`].filter(Boolean);
+  const lines = [...facts.flatMap((each) => wrapped(each, room, 3)), ...wrapped(header.missing, room, isLayer ? Math.floor((stepsY - footY) / 20) : 9)];
+  lines.forEach((line, at) => svg.append(label(view, line, box.x + 16, y + 20 * at, { fill: look.muted, className: "label unrun" })));
+  if (!isLayer) return;
+  svg.append(label(view, header.heads === 1 ? "1 head" : header.heads ? `${header.heads} heads` : "no heads", heads.x, heads.y - 4, { fill: look.muted }));
+  for (let head = 0; head < header.heads; head++) {
+    const { x: left, y: top } = headPlace(heads, head);
+    svg.append(el("rect", { x: left, y: top, width: heads.size, height: heads.size, fill: "none", stroke: look.neutral, class: "unrun" }));
+    if (heads.size > 20) svg.append(label(view, String(head), left + heads.size / 2, top + heads.size + 14, { anchor: "middle", fill: look.muted }));
+  }
+  drawSteps(view, svg, stage);
+}
+
+const headPlace = ({ x, y, columns, size }, head) => ({ x: x + (head % columns) * (size + 10), y: y + 6 + Math.floor(head / columns) * (size + 20) });
 
 const place = ({ x, y, w, h }) => ({ x, y, width: w, height: h });
 
@@ -58,7 +77,7 @@ function drawHeads(view, svg, stage) {
   if (isLayer) return drawLayerStrips(view, svg, {}, layer);
   if (!header.heads) {
     wrapped(header.attention_note, box.w - 32, 4).forEach((line, at) => svg.append(label(view, line, box.x + 16, box.y + 64 + 20 * at, { fill: look.muted })));
-    if (header.strips) drawLayerStrips(view, svg, {}, layer);
+    if (header.strips) drawLayerStrips(view, svg, part ?? {}, layer);
     return drawSteps(view, svg, stage);
   }
   if (!part) return drawWaiting(view, svg, box.x + 16, box.y + 70);
@@ -82,7 +101,7 @@ function drawThumbnails(view, svg, part) {
   const { head: off } = switchedOff(view);
   svg.append(label(view, count === 1 ? "1 head" : `${count} heads`, heads.x, heads.y - 4, { fill: look.muted }));
   for (let head = 0; head < count; head++) {
-    const x = heads.x + (head % heads.columns) * (heads.size + 10), y = heads.y + 6 + Math.floor(head / heads.columns) * (heads.size + 20);
+    const { x, y } = headPlace(heads, head);
     const chosen = head === path.head, { value, frame } = headEffect(view, Number(path.open), head);
     const node = el("g", {},
       head === off ? null : thumbnail(view, part, head, { x, y, width: heads.size, height: heads.size }),
@@ -110,9 +129,10 @@ function drawRibbons(view, svg, part) {
   const left = ribbons.x, right = ribbons.x + ribbons.w - 10, tall = 64, colour = look.parts.attention;
   const highest = plan.inside.heads.y + 4, lowest = plan.top + plan.body; // between the title and what stands below
   const between = (key, thick, words = 0) => clamp(laneAt(view, key).mid, highest + thick / 2, lowest - words - thick / 2), to = between(path.token, tall, 24);
-  const word = `“${header.labels[path.token]}”`, title = view.ribbon === "weighted" ? `${who}what ${word} takes up` : `${who}where ${word} looks`;
+  const word = `“${header.labels[path.token]}”`, does = view.ribbon === "weighted" ? `what ${word} takes up` : `where ${word} looks`;
+  const titles = [`${who}${does}`, does, path.head === null ? "mean of heads" : `head ${path.head}`, path.head === null ? "mean" : ""];
   const start = plan.inside.heads.x + textWidth(`${header.heads} heads`) + 16;
-  svg.append(label(view, cut(title, right - start, SIZE, 600), right, plan.inside.heads.y - 4, { weight: 600, anchor: "end" }));
+  svg.append(label(view, fitting(titles, right - start, 600), right, plan.inside.heads.y - 4, { weight: 600, anchor: "end" }));
   let at = to - tall / 2;
   const sorted = [...keys].sort((one, other) => one.key - other.key);
   for (const { key, share } of sorted) {
@@ -147,17 +167,18 @@ const restName = ({ rows, ribbons }, count = rows.length - ribbons.keys.length) 
 // What the blocks of an opened layer add, and the activations inside its feed-forward block, as far as they are known.
 function addedVectors({ output, activations, feedForward } = {}) {
   const inside = activations && `inside feed-forward, ${activations.values.length.toLocaleString("en-US")}`;
-  const all = [[["attention adds"], output], [[inside, "inside feed-forward", "inside f.-f."], activations], [["feed-forward adds", "f.-f. adds"], feedForward]];
-  return all.filter(([, vector]) => vector).map(([forms, vector]) => ({ forms, vector }));
+  const all = [[[], ["attention adds", "attention"], output], [[inside], ["inside feed-forward", "inside f.-f."], activations], [[], ["feed-forward adds", "f.-f. adds"], feedForward]];
+  return all.filter(([, , vector]) => vector).map(([long, names, vector]) => ({ forms: [...[...long, names[0]].map((name) => `${name}, up to`), ...names].map((name) => `${name} ±${short(peak(vector.values))}`), vector }));
 }
 
 // What enters the layer, what its blocks add, what leaves it, from left to right.
 function drawLayerStrips(view, svg, part, layer) {
   const { header, plan, path, look } = view, { box } = plan, bins = view.strips().shape[2], y = plan.footY;
   const turn = (view.now ?? header).measures.find(({ key }) => key === "turn");
+  const scale = `±${short(view.strips().scale)}`, named = (words) => [`${words}, scale to ${scale}`, `${words}, ${scale}`];
   const turned = turn ? `leaves, turn ${fixed(turn.values[layer * header.labels.length + path.token])}` : "leaves";
   const state = (at) => (place) => stateStrip(view, at, path.token, place);
-  const rows = [{ forms: ["enters"], made: state(layer) }, ...addedVectors(part), { forms: [turned, "leaves"], made: state(layer + 1) }];
+  const rows = [{ forms: named("enters"), made: state(layer) }, ...addedVectors(part), { forms: [...named(turned), ...named("leaves")], made: state(layer + 1) }];
   const columns = Math.ceil(rows.length / Math.ceil(rows.length / stripColumns(box.w))), w = (box.w - 32 - 16 * (columns - 1)) / columns;
   rows.forEach(({ forms, made, ...added }, at) => {
     const place = { x: box.x + 16 + (at % columns) * (w + 16), y: y + 12 + Math.floor(at / columns) * STRIP_ROW, width: w, height: 20 };

@@ -19,12 +19,20 @@ function stepBoxes(steps, room) {
   return null;
 }
 
+// The operations in words, as many as fit in two lines.
+function stepWords({ steps, note, name }, room) {
+  if (!steps.length) return note || name;
+  const between = steps.every(({ placed }) => placed) ? " → " : ", ", brief = (step) => (step.kind === "add" ? "+" : step.name);
+  const forms = [(step) => `${step.name} ${counted(step)}`.trim(), (step) => `${brief(step)} ${counted(step)}`.trim(), brief, (step) => brief(step).replace("feed-forward", "f.-f.")];
+  const all = forms.map((form) => steps.map(form).join(between));
+  return all.find((words) => wrapped(words, room, 9).length < 3) ?? all.at(-1);
+}
+
 function drawSteps(view, svg, stage) {
   const { plan, look } = view, { box } = plan, room = box.w - 32, y = plan.stepsY;
   const boxes = stage.steps.length ? stepBoxes(stage.steps, room) : null;
   if (!boxes) {
-    const words = stage.steps.map((step) => `${step.name} ${counted(step)}`.trim()).join(stage.steps.every(({ placed }) => placed) ? " → " : ", ") || stage.note || stage.name;
-    wrapped(words, room, 2).forEach((line, at) => svg.append(label(view, line, box.x + 16, y + 10 + 19 * at, { fill: look.muted })));
+    wrapped(stepWords(stage, room), room, 2).forEach((line, at) => svg.append(label(view, line, box.x + 16, y + 10 + 19 * at, { fill: look.muted })));
     return;
   }
   let x = box.x + 16;

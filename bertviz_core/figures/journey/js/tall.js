@@ -14,6 +14,7 @@ function drawTall(view, svg) {
     const node = el("g", {}, el("rect", { x: left, y: 38, width: part, height: 44, rx: 7, fill: look.paper, stroke: look.neutral }), label(view, cut(words, part - 4), left + part / 2, 65, { anchor: "middle" }));
     svg.append(button(node, words, () => view.choose((path.token + step + seq) % seq)));
   });
+  if (seq > LISTED) drawTokenList(view, svg, { x, y: 90, width: w, height: 44 });
   const shading = shadingOf(view), strips = view.strips(), otherwise = builtOtherwise(view);
   let entry = 0;
   for (const row of plan.rows) {
@@ -22,7 +23,7 @@ function drawTall(view, svg) {
     const shaded = isLayer && shading, cell = layer * seq + path.token;
     const rgb = shaded ? shading.rgb(cell) : channels(look.neutral), value = shaded ? shading.words(cell) : "";
     const off = isLayer && (kind === "layer" || kind === "head") && layer === at;
-    const node = el("g", {}, el("rect", { x, y: y + 1, width: w, height: row.h - 2, rx: 6, fill: look.paper, stroke: off ? look.text : row.open ? view.accent : look.neutral, "stroke-width": row.open ? 2 : 1, "stroke-dasharray": off ? "5 3" : null }),
+    const node = el("g", {}, el("rect", { x, y: y + 1, width: w, height: row.h - 2, rx: 6, fill: look.paper, stroke: off ? look.text : row.open ? view.accent : look.neutral, "stroke-width": row.open ? 2 : 1, "stroke-dasharray": off || stage.kind === "shared" ? "5 3" : null }),
       label(view, cut(stageWords(view, stage), opens ? 100 : w - 20), x + 10, y + 28, { weight: 600 }));
     if (isLayer) node.append(el("rect", { x: x + 116, y: y + 8, width: 64, height: row.h - 16, rx: 4, fill: css(rgb), stroke: look.neutral }), label(view, value, x + 148, y + 28, { anchor: "middle", fill: inkOn(rgb) }));
     if (isLayer && otherwise.has(row.index)) node.append(buildMark(view, otherwise.get(row.index), layer, x + 17, y + 33));
@@ -32,6 +33,15 @@ function drawTall(view, svg) {
     if (row.open) drawTallInner(view, svg, row, layer, { x, w, y: y + row.h + 6 });
   }
   drawTallEnd(view, svg, { x, w, y: plan.endY });
+}
+
+// All tokens of a long text, in the list of the browser; a saved drawing has none.
+function drawTokenList(view, svg, place) {
+  const list = Object.assign(document.createElement("select"), { ariaLabel: "Choose a token" }), frame = el("foreignObject", { ...place, class: "act" }, list);
+  list.dataset.name = "Choose a token";
+  list.append(...view.header.labels.map((text, at) => new Option(`${at}: ${text}`, at, false, at === view.path.token)));
+  list.addEventListener("change", () => view.choose(Number(list.value)));
+  svg.append(frame);
 }
 
 function drawTallInner(view, svg, row, layer, { x, w, y }) {
@@ -77,9 +87,9 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
   svg.append(label(view, cut(`${path.head === null ? `mean of the ${gone.head === null ? "" : "other "}heads` : `head ${path.head}`}: where “${header.labels[path.token]}” looks`, w, SIZE, 600), x, top, { weight: 600 }));
   for (const { key, share } of [...keys, { key: -1, share: rest }]) {
     if (share < 0.0005) continue;
-    top += 28;
+    top += path.head === null ? TALL_KEY : TALL_TOUCHED;
     const room = w - 180;
-    const node = el("g", {}, el("rect", { x, y: top - 18, width: w, height: 26, fill: look.paper, "fill-opacity": 0.01 }),
+    const node = el("g", {}, el("rect", { x, y: top - (path.head === null ? 18 : 27), width: w, height: path.head === null ? 26 : 44, fill: look.paper, "fill-opacity": 0.01 }),
       label(view, key < 0 ? restName(view) : cut(header.labels[key], 110, SIZE, 400, MONO), x, top, { family: key < 0 ? FONT : MONO, weight: key >= 0 && key === path.key ? 700 : 400 }),
       el("rect", { x: x + 118, y: top - 12, width: Math.max(room * share, 1), height: 14, rx: 2, fill: key < 0 ? look.neutral : look.parts.attention, class: "ribbon", "data-share": share }),
       label(view, fixed(share), x + w, top, { anchor: "end" }));

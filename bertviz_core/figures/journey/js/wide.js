@@ -2,6 +2,7 @@
 function drawWide(view, svg) {
   const { header, path, plan, look } = view;
   drawHeadings(view, svg);
+  if (plan.shared) drawShared(view, svg);
   drawLanes(view, svg);
   drawTokens(view, svg);
   for (const column of plan.columns) {
@@ -50,7 +51,7 @@ function drawHeadings(view, svg) {
   const from = longest[0].x, to = longest.at(-1).x + longest.at(-1).w;
   const words = sameBuild(view, longest.map(({ index }) => header.stages[index]), layers.some(({ open }) => open));
   const resting = view.back && header.ending ? "layers: change of the number without each" : "";
-  const text = [resting || words, resting ? "layers: change without each" : `layers: ${view.measureName()}`].find((each) => each && textWidth(each) < to - from + 24) ?? (to - from > 44 ? "layers" : "");
+  const text = [resting || words, resting ? "layers: change without each" : `layers${measured(view)}`].find((each) => each && textWidth(each) < to - from + 24) ?? (to - from > 44 ? "layers" : "");
   if (text) svg.append(label(view, text, (from + to) / 2, plan.top - 42, { anchor: "middle", fill: look.muted }));
 }
 
@@ -68,11 +69,13 @@ function buildMark({ look }, words, layer, centre, y) {
   return tipped(el("rect", { x: centre - 7, y, width: 14, height: 4, rx: 2, fill: look.text, class: "otherwise" }), () => `Layer ${layer}, ${words}`);
 }
 
+const measured = (view) => (view.measureName() ? `: ${view.measureName()}` : "");
+
 // "4 more layers of the same build", where they are.
 function sameBuild(view, stages, more) {
   const builds = new Set(stages.map(({ build }) => build));
   if (builds.size !== 1 || stages.length < 2) return "";
-  return `${stages.length} ${more ? "more " : ""}layers of the same build: ${view.measureName()}`;
+  return `${stages.length} ${more ? "more " : ""}layers of the same build${measured(view)}`;
 }
 
 function drawLanes(view, svg) {
@@ -127,7 +130,7 @@ const leader = ({ look }, x1, y1, x2, y2) => el("line", { x1, y1, x2, y2, stroke
 
 function drawFirst(view, svg, column) {
   const { plan, look } = view, strips = view.strips();
-  if (!strips) return svg.append(el("rect", { x: column.x, y: plan.lanes[0].y, width: column.w, height: plan.body, fill: look.neutral, rx: 4 }));
+  if (!strips) return svg.append(el("rect", { x: column.x, y: plan.top, width: column.w, height: plan.body, fill: look.neutral, rx: 4 }));
   const [, , bins] = strips.shape, lanes = view.rows.length, colour = (row, at) => colourAt(look.signed, 0.5 + strips.values[row * bins + at] / strips.levels / 2);
   const group = el("g", {});
   if (many(view)) {
@@ -187,21 +190,33 @@ function isRun({ header: { ending } }, { kind, run }) {
 }
 
 function stageWords(view, stage) {
+  if (stage.kind === "shared") return `${stage.name}, used inside the layers`;
   if (isRun(view, stage)) return stage.name;
   return `${stage.name} (${view.header.ending && stage.kind !== "decoder" ? "not used by this answer" : "not run here"})`;
 }
 
 function drawBehind(view, svg, column, stage) {
   const { plan, look } = view, middle = plan.top + Math.min(plan.body / 2, 220);
-  const part = { pooler: "pooler", "task head": "task head", norm: "layer_norm", decoder: "decoder" }[stage.kind];
+  const part = { pooler: "pooler", "task head": "task head", aside: "task head", norm: "layer_norm", decoder: "decoder" }[stage.kind];
   const run = isRun(view, stage), aside = stage.kind === "pooler" && !view.header.ending; // nothing that is drawn is read off it
-  const words = aside ? `${stageWords(view, stage)}: reads the first token` : stageWords(view, stage), filled = run && !aside;
+  const [short] = stage.name.split(" after "), own = stageWords(view, stage), filled = run && !aside;
+  const forms = [...(aside ? [`${own}: reads the first token`, `${own}: of token 0`] : []), own, `${short} (not run)`, short].filter((words) => !run || !words.endsWith("(not run)"));
   const node = el("g", {},
     el("rect", { x: column.x, y: plan.top, width: column.w, height: plan.body, rx: 5, fill: filled ? look.parts[part] : look.paper,
       stroke: look.parts[part], "stroke-width": 1.5, "stroke-dasharray": run ? null : "4 3" }),
-    label(view, cut(words, Math.min(plan.body, 440) - 12), column.x + column.w / 2 + 5, middle, { anchor: "middle", rotate: -90, fill: filled ? inkOn(channels(look.parts[part])) : look.text }),
+    label(view, fitting(forms, Math.min(plan.body, 440) - 12), column.x + column.w / 2 + 5, middle, { anchor: "middle", rotate: -90, fill: filled ? inkOn(channels(look.parts[part])) : look.text }),
     el("title", {}));
   node.lastChild.textContent = `${stage.name}: ${stage.numel.toLocaleString("en-US")} parameters. ${stage.note}`;
+  svg.append(node);
+}
+
+// What all layers use, above them: it has no place on the way.
+function drawShared(view, svg) {
+  const { header, plan, look } = view, { index, ...box } = plan.shared, { name, numel, note } = header.stages[index], count = numel.toLocaleString("en-US");
+  const forms = [`${name}, used inside the layers: ${count} parameters`, `${name}, used inside the layers`, `${name}, in the layers`, name];
+  const node = el("g", { class: "shared" }, el("rect", { ...place(box), rx: 5, fill: look.paper, stroke: look.parts.attention, "stroke-width": 1.5 }),
+    label(view, fitting(forms, box.w - 8), box.x + box.w / 2, box.y + 16, { anchor: "middle" }), el("title", {}));
+  node.lastChild.textContent = `${name}: ${count} parameters. ${note}`;
   svg.append(node);
 }
 

@@ -1,0 +1,76 @@
+"""Opened parts of the drawing of the Journey: where the focus goes, scales, models that are not run, a phone."""
+
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from bertviz_core.questions.opened import OpenedModel
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.texts.journey import layer_opening
+from bertviz_core.settings import Settings
+from tests.browser.conftest import COLD_MS
+from tests.browser.test_journey import LYING, opened
+from ui.session import DEFAULT_TEXT
+
+pytestmark = pytest.mark.browser
+FORTY = "The bank of the river was steep. " * 6
+
+
+def test_escape_folds_part_after_part_with_the_focus_on_what_is_left(page: Page, server: str) -> None:
+    opened(page, server, layer=2, head=5)
+    page.locator("[data-name='Switch off head 5 of layer 2']").focus()  # it goes with the head
+    page.keyboard.press("Escape")
+    expect(page.locator("[data-name='Head 5 of layer 2']")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("[data-name='Open layer 2']")).to_be_focused()
+    expect(page.locator("[data-name^='Close']")).to_have_count(0)
+
+
+def test_the_strips_of_an_opened_layer_name_the_end_of_their_scale(page: Page, server: str) -> None:
+    opened(page, server, layer=2, query=5)
+    options = Options((DEFAULT_TEXT,), values={"layer": "2", "query": "5"})
+    part = layer_opening(OpenedModel("all-MiniLM-L6-v2", Settings.from_environment()), options).result
+    vectors = {"attention": part.attention_output, "inside f": part.activations, "feed-forward": part.feed_forward}
+    page.locator(".ribbon").first.wait_for(timeout=COLD_MS)
+    labels = page.locator(".journey svg .label").all_text_contents()
+    for name, vector in vectors.items():
+        assert vector is not None
+        (label,) = [each for each in labels if each.startswith(name) and "±" in each]
+        assert float(label.rpartition("±")[2]) == pytest.approx(np.abs(vector).max(), abs=6e-4)
+    assert len([each for each in labels if re.match("(enters|leaves).*±", each)]) == 2
+    assert page.locator(".journey svg .label").evaluate_all(LYING) == []
+
+
+def test_a_layer_of_a_model_that_is_not_run_is_drawn_as_it_is_built(page: Page, server: str) -> None:
+    opened(page, server, model="bert-base-uncased", layer=3)
+    expect(page.locator(".journey rect.unrun")).to_have_count(12)
+    counts = page.locator(".journey .step").evaluate_all("(all) => all.map((each) => Number(each.dataset.numel ?? 0))")
+    assert sum(counts) == 7_087_872  # of the paper's 12 layers of width 768
+    sentence = " ".join(page.locator(".journey text.unrun").all_text_contents())
+    assert sentence.endswith("which is always here.")
+    labels = page.locator(".journey svg .label").all_text_contents()
+    assert not [each for each in labels if each.rstrip().endswith(":")]
+    assert not [each for each in labels if each.endswith("…") and each.startswith(("p", "l"))]
+    page.locator("[data-name='Close layer 3']").click()
+    expect(page.locator(".journey svg")).to_contain_text(re.compile("12 layers of the same build|layers"))
+    labels = page.locator(".journey svg .label").all_text_contents()
+    assert not [each for each in labels if each.rstrip().endswith((":", "…"))]
+
+
+def test_on_a_phone_keys_are_large_and_a_long_text_has_a_list_of_its_tokens(page: Page, server: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(page, server, text=FORTY, layer=2, head=1, query=2)
+    keys = page.locator(".journey [data-name^='Key ']")
+    keys.first.wait_for(timeout=COLD_MS)
+    heights = keys.evaluate_all("(all) => all.map((each) => each.getBoundingClientRect().height)")
+    assert min(heights) >= 44
+    assert page.locator(".journey svg .label").evaluate_all(LYING) == []
+    chosen = page.get_by_role("combobox", name="Choose a token")
+    expect(chosen).to_have_value("2")
+    chosen.focus()
+    chosen.select_option("20")
+    expect(page).to_have_url(re.compile("query=20"))
+    expect(page.locator(".journey svg")).to_contain_text("token 20 of 0 to")
+    expect(chosen).to_be_focused()
