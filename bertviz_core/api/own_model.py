@@ -74,8 +74,8 @@ class OwnModel:
     @property
     def device(self) -> str | None:
         """The device on which the object is, where it is not the CPU."""
-        found = str(self._model.device)
-        return None if found == "cpu" else found
+        device = str(self._model.device)
+        return None if device == "cpu" else device
 
     def changed(self) -> bool:
         """Whether a weight has another value than in the newest copy; if so, make another copy."""
