@@ -215,3 +215,13 @@ FAMILIES: Mapping[str, Family] = {
 def family(model_type: str) -> Family:
     """The properties of a model type; those of BERT for a type that is not listed."""
     return FAMILIES.get(model_type) or Family(model_type)
+
+
+PADDED_TOGETHER = frozenset(
+    {
+        *("albert", "bert", "camembert", "deberta", "deberta-v2", "distilbert", "electra", "modernbert", "mpnet"),
+        *("roberta", "xlm-roberta"),
+    }
+)
+"""Families whose classification head reads the first token, or the mean of all that are not padding: pairs of different
+lengths may be padded and run together."""

@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from bertviz_core.errors import Named, Progress, TextError
 from bertviz_core.models.sources import ModelSource
+from bertviz_core.models.families import PADDED_TOGETHER
 from bertviz_core.predictions.classes import class_place, output_names, output_scoring, softmax
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.run import check_task, row_outputs
@@ -19,13 +20,6 @@ from bertviz_core.text import quoted
 from bertviz_core.trace.tokenization import TextTokenizer, TokenLimit, tokenize
 
 TASK = "sequence-classification"
-READ_FIRST = frozenset(
-    {
-        *("albert", "bert", "camembert", "deberta", "deberta-v2", "distilbert", "electra", "modernbert", "mpnet"),
-        *("roberta", "xlm-roberta"),
-    }
-)
-"""Families whose head reads the first token, or the mean of all that are not padding, so that pairs may be padded."""
 DEFAULT_CLASS = "entailment"
 """Class that ranks if none is named; the case of its letters does not matter."""
 
@@ -84,7 +78,7 @@ def pair_scores(
     rows = [tokenize(shorter, f"{read.prompt}{query}", text) for text in texts]
     logits = np.zeros(len(rows), dtype=np.float32)
     scores = np.zeros(len(rows), dtype=np.float32)
-    scoring, padded = output_scoring(head), head.base.model_type in READ_FIRST
+    scoring, padded = output_scoring(head), head.base.model_type in PADDED_TOGETHER
     score_name: ScoreName = read.score_name if not name else "sigmoid" if scoring == "sigmoid" else "softmax"
     for done, (index, (row,)) in enumerate(row_outputs(head, rows, padded=padded), start=1):
         logits[index] = row[place]
