@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.errors import Named, Progress, TextError
-from bertviz_core.models.sources import ModelSource
 from bertviz_core.models.families import PADDED_TOGETHER
+from bertviz_core.models.sources import ModelSource
 from bertviz_core.predictions.classes import class_place, output_names, output_scoring, softmax
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.run import check_task, row_outputs
