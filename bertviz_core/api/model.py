@@ -59,7 +59,7 @@ class Model(ModelOfLists):
             raise TextError("tokenizer goes with a model object; a model that is opened by its name has its own.")
         self.name: str = fspath(name) if isinstance(name, str | PathLike) else type(name).__name__
         self.task = task
-        self._device = device or (self._own.device if self._own else None)
+        self._device = self._own.device if self._own and device is None else device
         self._named = self._open()
         _ = self._named.source  # fail early if there is no such model
 
