@@ -2,7 +2,7 @@
 // every number of layers and tokens and every width.
 const TALL_BELOW = 640, TOP = 66, BOTTOM = 48, LINE = 20, DETAIL = 208, BODY = 340, LEAST_BODY = 255, FOOT = 100, HEADING = 34, LEAST = 300, TALL_STEP = 26, TALL_KEY = 28, TALL_TOUCHED = 44; // on a phone: an operation, a key, a key that opens
 const LISTED = 40; // tokens from which on a phone has a list of them
-const STRIP = 168, STRIP_ROW = 42, STRIPS = 5; // least width of a strip of an opened layer, height of a row of them, how many there are
+const STRIP = 168, FRAMED_STRIP = 112, STRIP_ROW = 42, STRIPS = 5; // least width of a strip of an opened layer, also in a frame whose height is short; height of a row of them, how many there are
 const SHARED = 28, BEHIND = 130; // height of what all layers share above them, least height of a stage behind them
 const AFTER = ["pooler", "task head", "decoder", "aside"]; // stages that read what comes out
 const FEW = 24, SEVERAL = 80; // numbers of tokens up to which cells have numbers, and lanes have words
@@ -24,7 +24,7 @@ function lanesOf(tokens, open, above, frame, top, least) {
 }
 
 // How many strips stand side by side in an opened layer.
-const stripColumns = (width) => Math.max(1, Math.floor((width - 16) / (STRIP + 16)));
+const stripColumns = (width, frame) => Math.max(1, Math.floor((width - 16) / ((frame ? FRAMED_STRIP : STRIP) + 16)));
 
 function wideLayout({ width: given, tokens, stages, heads, open, head, off, changed, ends, frame = 0 }) {
   let width = given;
@@ -46,7 +46,7 @@ function wideLayout({ width: given, tokens, stages, heads, open, head, off, chan
   const box = open === "" ? 0 : Math.min(Math.max(room * 0.78, 420, openFirst ? 0 : 656), most);
   const each = (room - (box ? box + 2 * gap : 0)) / Math.max(closed, 1);
   const slot = Math.min(each, box ? 40 : frame ? 120 : 76), space = slot > 30 ? 8 : slot > 12 ? 3 : 1;
-  const rows = Math.ceil((heads ? STRIPS : STRIPS - 1) / stripColumns(box));
+  const abreast = stripColumns(box, frame), rows = Math.ceil((heads ? STRIPS : STRIPS - 1) / abreast);
   const needed = open === "" || openFirst ? 0 : head !== null && !off?.words ? DETAIL : FOOT + (rows - 1) * STRIP_ROW;
   // Below many lanes nobody would find what is known of the opened part: it stands above them.
   const above = tokens > FEW ? needed : 0, foot = needed - above, lines = (tokens > FEW ? 5 : 3) - (frame ? 1 : 0), below = BOTTOM + LINE * lines + (changed ? 24 : 0); // the scale, and the sentence in so many lines
@@ -86,7 +86,7 @@ function wideLayout({ width: given, tokens, stages, heads, open, head, off, chan
   const own = columns.filter(({ index }) => stages[index].kind === "layer"), last = own.at(-1);
   const span = shared < 0 || !last ? null : { index: shared, x: own[0].x, y: 4, w: last.x + last.w - own[0].x, h: SHARED - 6 };
   return {
-    mode: "wide", width, lines, height: top + body + foot + below, legendY: top + body + foot + 26, top, body, lanes, columns, above, shared: span,
+    mode: "wide", width, lines, abreast, height: top + body + foot + below, legendY: top + body + foot + 26, top, body, lanes, columns, above, shared: span,
     token: { x: 0, w: tokenWidth }, box: boxAt, out, end, inside: boxAt && insideOf(boxAt, body - above, heads, openFirst, top + above), footY: (above ? top : top + body) + 8, stepsY: (above ? top : top + body) + 10 + rows * STRIP_ROW,
   };
 }

@@ -179,7 +179,7 @@ function drawLayerStrips(view, svg, part, layer) {
   const turned = turn ? `leaves, turn ${fixed(turn.values[layer * header.labels.length + path.token])}` : "leaves";
   const state = (at) => (place) => stateStrip(view, at, path.token, place);
   const rows = [{ forms: named("enters"), made: state(layer) }, ...addedVectors(part), { forms: [...named(turned), ...named("leaves")], made: state(layer + 1) }];
-  const columns = Math.ceil(rows.length / Math.ceil(rows.length / stripColumns(box.w))), w = (box.w - 32 - 16 * (columns - 1)) / columns;
+  const columns = Math.ceil(rows.length / Math.ceil(rows.length / plan.abreast)), w = (box.w - 32 - 16 * (columns - 1)) / columns;
   rows.forEach(({ forms, made, ...added }, at) => {
     const place = { x: box.x + 16 + (at % columns) * (w + 16), y: y + 12 + Math.floor(at / columns) * STRIP_ROW, width: w, height: 20 };
     svg.append(label(view, cut(fitting(forms, w), w), place.x, place.y - 6, { fill: look.muted }), made ? made(place) : addedStrip(view, added, bins, place));
