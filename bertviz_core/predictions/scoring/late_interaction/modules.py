@@ -21,7 +21,7 @@ from bertviz_core.sentences.results import DenseLayer
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
-TOKEN_OUTPUT = "token_embeddings"  # noqa: S105  # a name of vectors, no secret
+STATES_OUTPUT = "token_embeddings"
 PYLATE_DENSE = "pylate.models.Dense.Dense"
 MASK_MODULE = "MultiVectorMask"
 STANFORD_PROJECTION = "linear.weight"
@@ -74,7 +74,7 @@ def token_modules(folder: Path, listed: Sequence[tuple[str, str]]) -> TokenModul
             _read_mask(read, folder, module_folder)
         elif name == "Normalize":
             config = read_json(folder, f"{module_folder}/config.json") if _has_config(folder, module_folder) else {}
-            read.normalize = read.normalize or config.get("module_input_name") == TOKEN_OUTPUT
+            read.normalize = read.normalize or config.get("module_input_name") == STATES_OUTPUT
         elif name not in WITHOUT_EFFECT:
             raise CheckpointError(
                 f"The checkpoint's module {quoted(class_name, 80)} is not known here at this place, so that its late "
@@ -120,7 +120,7 @@ def string_list(value: Any, what: str) -> tuple[str, ...]:
 
 
 def _projection(folder: Path, module_folder: str) -> DenseLayer:
-    layer, reason = dense_layer(folder, module_folder, TOKEN_OUTPUT)
+    layer, reason = dense_layer(folder, module_folder, STATES_OUTPUT)
     if layer is None:
         raise CheckpointError(f"The checkpoint's late interaction needs its projection. {reason}")
     return layer
