@@ -1,5 +1,6 @@
-"""Record the feed-forward block of a layer with a hook: its inner activations, and what it adds to the residual."""
+"""Record what the blocks of a layer add with a hook: the feed-forward block, and a mixing of tokens without weights."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import get_ident
@@ -9,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.errors import SupersededError
-from bertviz_core.interventions.parts import feed_forward_maps, is_convolution
+from bertviz_core.interventions.parts import feed_forward_maps, is_convolution, model_parts
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.trace.forward import forward
@@ -49,30 +50,66 @@ def feed_forward_run(loaded: LoadedModel, tokens: Tokens, layer: int) -> FeedFor
     module, layers = next(((module, layers) for module, layers in served.items() if layer in layers), (None, ()))
     if module is None:
         return None
-    seq, thread, calls = len(tokens), get_ident(), [0]
+
+    def both(module: Any, entered: Any, left: Any) -> tuple[Any, Any]:
+        return _rows(module, entered), _rows(module, left)
+
+    seq, found = len(tokens), _recorded(loaded, tokens, module, layers.index(layer), both)
+    if found is None or len(found[0]) < seq:  # Funnel and CANINE pool their tokens
+        return None
+    return FeedForwardRun(*(rows[:seq] for rows in found))  # without padding
+
+
+def mixing_output(loaded: LoadedModel, tokens: Tokens, layer: int) -> Float[np.ndarray, "seq hidden"] | None:
+    """Run a text up to the Fourier transform of a layer and return what it adds to the residual stream; None without.
+
+    Args:
+        loaded: the model.
+        tokens: the text.
+        layer: zero-based.
+
+    Raises:
+        UnsupportedModelError: the model needs more inputs than a text.
+        TextError: the tokens do not belong to this model.
+    """
+    blocks = model_parts(loaded, heads_needed=False).layers
+    block = next((block for block, layers in blocks.items() if layer in layers), None)
+    module = None if block is None else next(filter(_is_transform, block.modules()), None)
+    if module is None:
+        return None
+    found = _recorded(loaded, tokens, module, 0, lambda module, _, left: (_rows(module, left),))
+    return None if found is None else found[0][: len(tokens)]
+
+
+def _is_transform(module: Any) -> bool:
+    return "Fourier" in type(module).__name__ and not any(True for _ in module.children())
+
+
+def _recorded(
+    loaded: LoadedModel, tokens: Tokens, module: Any, call: int, read: Callable[[Any, Any, Any], tuple[Any, ...]]
+) -> tuple[Any, ...] | None:
+    """Read from the input and the output of one call of a module, where the run ends; None if it is not reached."""
+    thread, calls = get_ident(), [0]
     found: list[Any] = []
 
     def record(module: Any, args: tuple[Any, ...], output: Any) -> None:
         if get_ident() != thread:
             return
         calls[0] += 1
-        if calls[0] > layers.index(layer):
-            product = output[0] if isinstance(output, tuple) else output
-            found.extend(_rows(module, each) for each in (args[0], product))
+        if calls[0] > call:
+            found.extend(read(module, args[0], output[0] if isinstance(output, tuple) else output))
             raise _BlockPassedError
 
     with RUN_LOCK:
         inputs = model_inputs(loaded, (tokens,))
-        reset_model_state(loaded.model, seq)
+        reset_model_state(loaded.model, len(tokens))
         handle = module.register_forward_hook(record)
         try:
             with torch.inference_mode(), suppress(_BlockPassedError):
                 forward(loaded, inputs)
         finally:
             handle.remove()
-    if not found or len(found[0]) < seq:  # Funnel and CANINE pool their tokens
-        return None
-    return FeedForwardRun(*(rows[:seq] for rows in found))  # without padding
+    return tuple(found) or None
 
 
 def _rows(module: Any, vectors: "torch.Tensor") -> Any:

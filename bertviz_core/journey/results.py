@@ -145,7 +145,7 @@ class LayerOpening:
     weighted: Float[np.ndarray, "heads seq"] | None
     """The same weights times the norm of the transformed value, as shares of their sum; None if unknown."""
     attention_output: Float[np.ndarray, " hidden"] | None
-    """Output of the attention block for the token, before any norm; None if it cannot be recorded."""
+    """Output of the attention block, or of the mixing of tokens, before any norm; None if it cannot be recorded."""
     activations: Float[np.ndarray, " intermediate"] | None = None
     """Inner activations of the feed-forward block for the token; None if they cannot be recorded."""
     feed_forward: Float[np.ndarray, " hidden"] | None = None

@@ -73,6 +73,26 @@ def test_no_box_lies_on_another_and_none_leaves_the_drawing(width: int, layouts:
                         assert room > 40, case
 
 
+CLOSED = """([width, layers, open]) => {
+  const stages = [{ kind: "embeddings", steps: [] }, ...Array(layers).fill({ kind: "layer", steps: [] })];
+  const { columns } = layoutOf({ width, tokens: 8, stages, heads: 12, open, head: null });
+  return columns.slice(1).filter((column) => !column.open).map(({ w }) => w);
+}"""
+
+
+@pytest.mark.parametrize(("width", "layers"), [(1040, 6), (1040, 12), (1230, 24)])
+def test_closed_layers_beside_an_opened_one_can_be_read(width: int, layers: int, layouts: Page) -> None:
+    closed = layouts.evaluate(CLOSED, [width, layers, "3"])
+    assert len(closed) == layers - 1
+    assert min(closed[0], closed[-1]) > 1.5 * max(closed[1:-1])  # the first and the last are always wide
+    if layers <= 12:
+        assert min(closed) >= (12 if layers == 6 else 7)
+
+
+def test_without_an_opened_layer_all_are_equally_wide(layouts: Page) -> None:
+    assert len({round(width, 3) for width in layouts.evaluate(CLOSED, [1040, 12, ""])}) == 1
+
+
 OTHERWISE = """(builds) => {
   const layers = builds.map((build) => ({ kind: "layer", build }));
   return [...builtOtherwise({ header: { stages: [{ kind: "embeddings", build: "" }, ...layers] } })];

@@ -201,11 +201,13 @@ def test_paper_has_the_drawing_on_one_page_in_the_colours_of_print(
         assert len(re.findall(rb"/Type /Page\b", tab.pdf(landscape=landscape, print_background=True))) == 1
     tab.emulate_media(media="print")
     expect(paper).to_have_attribute("fill", "#FFFFFF")
+    expect(tab.locator(".journey .caption").last).to_have_text(re.compile(r"\(revision \w+\)$"))
     for control in (".journey .bar", ".journey .act", ".journey .close", ".journey .links", ".stExpander"):
         for each in tab.locator(control).all():
             expect(each).to_be_hidden()
     tab.emulate_media(media="screen")
     expect(paper).not_to_have_attribute("fill", "#FFFFFF")
+    expect(tab.locator(".journey .caption")).to_have_count(0)
     tab.close()
 
 

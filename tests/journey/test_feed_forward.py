@@ -1,4 +1,4 @@
-"""The recorded feed-forward block is what the layer adds: residuals of pre-norm families, norms of post-norm ones."""
+"""The recorded blocks are what the layer adds: residuals of pre-norm families, norms of post-norm ones."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import torch
 
 from bertviz_core.heads.layer_inputs import capture_layer_io
 from bertviz_core.interventions.parts import feed_forward_maps, is_convolution
-from bertviz_core.journey.feed_forward import feed_forward_run
+from bertviz_core.journey.feed_forward import feed_forward_run, mixing_output
 from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.tiny_causes import opened
@@ -66,3 +66,18 @@ def test_a_post_norm_layer_ends_in_the_norm_of_the_sum(family: str) -> None:
             middle = first(states[layer] + torch.from_numpy(attention))
             after = second(middle + torch.from_numpy(found.output))
         np.testing.assert_allclose(after, states[layer + 1], atol=1e-5)
+
+
+def test_the_mixing_of_fnet_is_the_fourier_transform_of_what_enters() -> None:
+    loaded, tokenizer = opened("fnet")
+    tokens = tokenize(tokenizer, TEXT)
+    states = trace(loaded, tokens).hidden_states
+    for layer in range(loaded.num_hidden_layers):
+        mixed = mixing_output(loaded, tokens, layer)
+        np.testing.assert_allclose(mixed, np.fft.fft2(states[layer]).real, atol=1e-4)
+
+
+@pytest.mark.parametrize("family", ["bert", "canine", "mra", "t5"])
+def test_other_families_have_no_fourier_transform(family: str) -> None:
+    loaded, tokenizer = opened(family)
+    assert mixing_output(loaded, tokenize(tokenizer, TEXT), 0) is None

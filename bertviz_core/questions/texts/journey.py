@@ -12,7 +12,7 @@ from bertviz_core.errors import MissingFilesError, UnsupportedModelError
 from bertviz_core.heads.score_breakdown import break_down_cell
 from bertviz_core.hidden_states.embeddings import embedding_sum
 from bertviz_core.hidden_states.geometry import change_by_layer, norms
-from bertviz_core.journey.feed_forward import feed_forward_run
+from bertviz_core.journey.feed_forward import feed_forward_run, mixing_output
 from bertviz_core.journey.numbers import embedding_opening, ribbons, strips_of, strongest_weights, token_entropy
 from bertviz_core.journey.numbers import layer_opening as opening_of
 from bertviz_core.journey.results import EmbeddingOpening, HeadOpening, Journey, LayerOpening, Stage
@@ -178,7 +178,9 @@ def _opened_layer(opened: Opened, trace: Trace, layer: int, token: int) -> Layer
     key = (__name__, "feed_forward", *trace.tokens.identity, layer)
     inner = opened.made(key, lambda: feed_forward_run(opened.loaded, trace.tokens, layer))
     if trace.attention_source == "none":
-        opening = LayerOpening(layer, token, np.zeros((0, 1, 1)), np.zeros((0, len(trace.tokens))), None, None)
+        added = mixing_output(opened.loaded, trace.tokens, layer) if made is None else made.output
+        no_maps, no_rows = np.zeros((0, 1, 1)), np.zeros((0, len(trace.tokens)))
+        opening = LayerOpening(layer, token, no_maps, no_rows, None, None if added is None else added[token])
     else:
         opening = opening_of(trace, layer, token, made, norms)
     if inner is None:

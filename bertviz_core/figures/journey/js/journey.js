@@ -119,7 +119,7 @@ function draw(view) {
   const part = openPart(view), off = switchedOff(view), drawn = part && header.heads && !off.words;
   view.ribbons = drawn ? laneRibbons(view, rowOf(part, path.head, view.ribbon === "weighted", off.head)) : null;
   const bars = (view.ribbons?.keys.length ?? 0) + 1;
-  view.plan = layoutOf({ width, tokens: view.rows.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, off, frame: frame && frame.height - banner.height, bars, added: addedVectors(part).length, ends: Boolean(header.ending), acts: Boolean(view.send) && header.measures.length > 0, changed: Boolean(view.now) });
+  view.plan = layoutOf({ width, tokens: view.rows.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, off, frame: frame && frame.height - banner.height, bars, added: addedVectors(view, part).length, ends: Boolean(header.ending), acts: Boolean(view.send) && header.measures.length > 0, changed: Boolean(view.now) });
   const { plan } = view, focus = view.focus ?? view.root.getRootNode().activeElement?.dataset?.name;
   view.focus = undefined;
   const height = plan.height + banner.height;
@@ -130,6 +130,7 @@ function draw(view) {
   else drawWide(view, svg);
   const aim = focus && focused(view, svg, focus);
   rove(view, svg, aim?.dataset.name);
+  if (PAPER.matches) addCaption(view, svg, aboutOf(view));
   sheet.replaceChildren(svg);
   aim?.focus({ preventScroll: true });
   view.root.drawn?.(view);
@@ -293,16 +294,18 @@ function buildBar(view) {
 
 // What is on the screen as a file, with what it is of.
 function captioned(view) {
-  const { header, sheet, now } = view, svg = sheet.firstChild.cloneNode(true);
+  const { sheet } = view, svg = sheet.firstChild.cloneNode(true);
   // Elsewhere the letters are of another font: each text keeps the width that it has here.
   const shown = sheet.firstChild.querySelectorAll("text");
   svg.querySelectorAll("text").forEach((node, at) => keepWidth(node, shown[at].getComputedTextLength()));
   for (const node of svg.querySelectorAll(".act, .close")) node.remove();
-  const about = `Journey of ${JSON.stringify(header.text ?? "")} through ${header.model} (revision ${header.revision})${now ? `. ${now.sentence}` : ""}`;
+  const about = aboutOf(view);
   svg.prepend(Object.assign(document.createElementNS(NS, "title"), { textContent: about }));
   addCaption(view, svg, about);
   return svg;
 }
+
+const aboutOf = ({ header, now }) => `Journey of ${JSON.stringify(header.text ?? "")} through ${header.model} (revision ${header.revision})${now ? `. ${now.sentence}` : ""}`;
 
 async function save(view, kind) {
   const { header, now } = view, svg = captioned(view);

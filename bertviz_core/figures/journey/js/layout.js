@@ -1,6 +1,7 @@
 // Where everything stands: a pure function of sizes and of what is open. No two boxes overlap; tests measure it for
 // every number of layers and tokens and every width.
-const TALL_BELOW = 640, TOP = 66, BOTTOM = 48, LINE = 20, DETAIL = 208, BODY = 340, LEAST_BODY = 255, FOOT = 100, HEADING = 34, LEAST = 300, TALL_STEP = 26, TALL_KEY = 28, TALL_TOUCHED = 44; // on a phone: an operation, a key, a key that opens
+const TALL_BELOW = 640, TOP = 66, BOTTOM = 48, LINE = 20, DETAIL = 208, BODY = 340, LEAST_BODY = 255, FOOT = 100, NOTE = 84, HEADING = 34, LEAST = 300, TALL_STEP = 26, TALL_KEY = 28, TALL_TOUCHED = 44; // on a phone: an operation, a key, a key that opens
+const CLOSED = 15, EDGE = 24, WORKABLE = 440; // slot of a closed layer, of the first and the last one, and width of an opened layer before closed ones get narrower
 const LISTED = 40; // tokens from which on a phone has a list of them
 const STRIP = 168, FRAMED_STRIP = 112, STRIP_ROW = 42, STRIPS = 5; // least width of a strip of an opened layer, also in a frame whose height is short; height of a row of them, how many there are
 const SHARED = 28, BEHIND = 130; // height of what all layers share above them, least height of a stage behind them
@@ -32,7 +33,7 @@ function wideLayout({ width: given, tokens, stages, heads, open, head, off, chan
   const gap = width >= 1000 ? 14 : 8;
   const tokenWidth = width >= 1000 ? 132 : width >= 760 ? 108 : 88;
   const widest = width >= 1000 ? 160 : width >= 760 ? 128 : 112;
-  const outWidth = !ends ? widest : width >= 1000 ? 110 : 64, endWidth = ends ? widest : 0;
+  const outWidth = !ends && open === "" ? widest : width >= 1000 ? 110 : 64, endWidth = ends ? widest : 0;
   const behind = stages.filter((stage) => !["embeddings", "shared", "layer"].includes(stage.kind));
   const behindWidth = 28, layers = stages.filter((stage) => stage.kind === "layer").length;
   const openFirst = open === "embeddings";
@@ -42,15 +43,15 @@ function wideLayout({ width: given, tokens, stages, heads, open, head, off, chan
   const closed = layers - (open === "" || openFirst ? 0 : 1);
   const lacking = open === "" ? 0 : LEAST + 2 * gap + closed * 4 - room; // a drawing that is wider than its place is scrolled
   if (lacking > 0) [width, room] = [width + lacking, room + lacking];
-  const most = Math.max(room - 2 * gap - closed * 7, LEAST); // closed layers keep some room
+  const beside = room - 2 * gap, most = Math.max(beside - closed * CLOSED - 2 * (EDGE - CLOSED), Math.min(beside - closed * 7, WORKABLE), LEAST); // closed layers keep some room
   const box = open === "" ? 0 : Math.min(Math.max(room * 0.78, 420, openFirst ? 0 : 656), most);
-  const each = (room - (box ? box + 2 * gap : 0)) / Math.max(closed, 1);
-  const slot = Math.min(each, box ? 40 : frame ? 120 : 76), space = slot > 30 ? 8 : slot > 12 ? 3 : 1;
-  const abreast = stripColumns(box, frame), rows = Math.ceil((heads ? STRIPS : STRIPS - 1) / abreast);
+  const slots = slotsOf(room - (box ? box + 2 * gap : 0), layers, open, box ? 40 : frame ? 120 : 76), space = spaceOf(slots.inner);
+  const abreast = stripColumns(box, frame), rows = Math.ceil(STRIPS / abreast);
   const needed = open === "" || openFirst ? 0 : head !== null && !off?.words ? DETAIL : FOOT + (rows - 1) * STRIP_ROW;
-  // Below many lanes nobody would find what is known of the opened part: it stands above them.
-  const above = tokens > FEW ? needed : 0, foot = needed - above, lines = (tokens > FEW ? 5 : 3) - (frame ? 1 : 0), below = BOTTOM + LINE * lines + (changed ? 24 : 0); // the scale, and the sentence in so many lines
-  const { lanes, body } = lanesOf(tokens, open !== "", above, frame && frame - top - foot - below, top, behind.length ? BEHIND : 0);
+  // Below many lanes nobody would find what is known of the opened part: it stands above them, and where the heads would be if there are none.
+  const noHeads = needed && !heads, above = tokens > FEW && heads ? needed : 0, foot = noHeads ? 0 : needed - above, lines = (tokens > FEW ? 5 : 3) - (frame ? 1 : 0), below = BOTTOM + LINE * lines + (changed ? 24 : 0); // the scale, and the sentence in so many lines
+  const { lanes, body } = lanesOf(tokens, open !== "", above, frame && frame - top - foot - below, top, Math.max(behind.length ? BEHIND : 0, noHeads ? NOTE + needed : 0));
+  const under = top + (noHeads ? NOTE : above ? 0 : body);
   const columns = [];
   let x = tokenWidth + gap;
   let boxAt = null, out = null;
@@ -72,6 +73,7 @@ function wideLayout({ width: given, tokens, stages, heads, open, head, off, chan
       columns.push({ index, x, w: closedFirst, open: false });
       x += closedFirst + gap;
     } else if (stage.kind === "layer") {
+      const slot = slots.of(layerAt(stages, index));
       columns.push({ index, x, w: slot - space, open: false });
       x += slot;
     } else {
@@ -87,8 +89,19 @@ function wideLayout({ width: given, tokens, stages, heads, open, head, off, chan
   const span = shared < 0 || !last ? null : { index: shared, x: own[0].x, y: 4, w: last.x + last.w - own[0].x, h: SHARED - 6 };
   return {
     mode: "wide", width, lines, abreast, height: top + body + foot + below, legendY: top + body + foot + 26, top, body, lanes, columns, above, shared: span,
-    token: { x: 0, w: tokenWidth }, box: boxAt, out, end, inside: boxAt && insideOf(boxAt, body - above, heads, openFirst, top + above), footY: (above ? top : top + body) + 8, stepsY: (above ? top : top + body) + 10 + rows * STRIP_ROW,
+    token: { x: 0, w: tokenWidth }, box: boxAt, out, end, inside: boxAt && insideOf(boxAt, body - above, heads, openFirst, top + above), footY: under + 8, stepsY: under + 10 + rows * STRIP_ROW,
   };
+}
+
+const spaceOf = (slot) => (slot > 30 ? 8 : slot > 12 ? 3 : 1);
+
+// Widths of the closed layers, with the space behind them: where they are narrow, the first and the last are wider.
+function slotsOf(room, layers, open, most) {
+  const edges = [...new Set([0, layers - 1])].filter((layer) => String(layer) !== open), closed = layers - (Number(open) < layers && open !== "" ? 1 : 0);
+  const each = Math.min(room / Math.max(closed, 1), most), within = closed - edges.length;
+  const edge = Math.max(each, Math.min(EDGE, each + (each * within) / 2 / Math.max(edges.length, 1))); // others keep at least half
+  const inner = within > 0 ? (each * closed - edges.length * edge) / within : each;
+  return { inner, of: (layer) => (edges.includes(layer) ? edge : inner) };
 }
 
 const layerAt = (stages, index) => stages.slice(0, index).filter((stage) => stage.kind === "layer").length;

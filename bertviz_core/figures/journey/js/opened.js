@@ -89,11 +89,13 @@ function drawHeads(view, svg, stage) {
   drawSteps(view, svg, stage);
 }
 
-// The map of a head.
+// The map of a head; where it has more cells than its place has pixels, the largest weight of each block of cells.
 function thumbnail({ look }, part, head, place) {
-  const { values, shape: [, rows, columns] } = part.thumbnails, from = head * rows * columns;
-  const colour = (row, column) => colourAt(look.scale, (values[from + row * columns + column] / 255) ** 2);
-  return keptPicture(part, `${look.name} ${head}`, () => picture(rows, columns, colour, {}), place);
+  const { values, shape: [, rows, columns] } = part.thumbnails, from = head * rows * columns, block = Math.max(1, Math.ceil(Math.max(rows, columns) / place.width));
+  const cells = (at, all) => Array.from({ length: Math.min(block, all - at * block) }, (_, next) => at * block + next);
+  const largest = (row, column) => Math.max(...cells(row, rows).flatMap((one) => cells(column, columns).map((other) => values[from + one * columns + other])));
+  const colour = (row, column) => colourAt(look.scale, (largest(row, column) / 255) ** 2);
+  return keptPicture(part, `${look.name} ${head} ${block}`, () => picture(Math.ceil(rows / block), Math.ceil(columns / block), colour, {}), place);
 }
 
 function drawThumbnails(view, svg, part) {
@@ -165,9 +167,11 @@ const isKey = ({ path, laneOf }, key) => path.key !== null && laneOf[key] === la
 const restName = ({ rows, ribbons }, count = rows.length - ribbons.keys.length) => `${count} ${count === 1 ? "other" : "others"}`;
 
 // What the blocks of an opened layer add, and the activations inside its feed-forward block, as far as they are known.
-function addedVectors({ output, activations, feedForward } = {}) {
+function addedVectors({ header: { stages }, path }, { output, activations, feedForward } = {}) {
+  const { steps } = stages.find(({ kind }, index) => kind === "layer" && String(layerAt(stages, index)) === path.open) ?? { steps: [] };
+  const first = steps.some(({ name }) => name === "mixing of tokens") ? "mixing" : "attention";
   const inside = activations && `inside feed-forward, ${activations.values.length.toLocaleString("en-US")}`;
-  const all = [[[], ["attention adds", "attention"], output], [[inside], ["inside feed-forward", "inside f.-f."], activations], [[], ["feed-forward adds", "f.-f. adds"], feedForward]];
+  const all = [[[], [`${first} adds`, first], output], [[inside], ["inside feed-forward", "inside f.-f."], activations], [[], ["feed-forward adds", "f.-f. adds"], feedForward]];
   return all.filter(([, , vector]) => vector).map(([long, names, vector]) => ({ forms: [...[...long, names[0]].map((name) => `${name}, up to`), ...names].map((name) => `${name} ±${short(peak(vector.values))}`), vector }));
 }
 
@@ -178,7 +182,7 @@ function drawLayerStrips(view, svg, part, layer) {
   const scale = `±${short(view.strips().scale)}`, named = (words) => [`${words}, scale to ${scale}`, `${words}, ${scale}`];
   const turned = turn ? `leaves, turn ${fixed(turn.values[layer * header.labels.length + path.token])}` : "leaves";
   const state = (at) => (place) => stateStrip(view, at, path.token, place);
-  const rows = [{ forms: named("enters"), made: state(layer) }, ...addedVectors(part), { forms: [...named(turned), ...named("leaves")], made: state(layer + 1) }];
+  const rows = [{ forms: named("enters"), made: state(layer) }, ...addedVectors(view, part), { forms: [...named(turned), ...named("leaves")], made: state(layer + 1) }];
   const columns = Math.ceil(rows.length / Math.ceil(rows.length / plan.abreast)), w = (box.w - 32 - 16 * (columns - 1)) / columns;
   rows.forEach(({ forms, made, ...added }, at) => {
     const place = { x: box.x + 16 + (at % columns) * (w + 16), y: y + 12 + Math.floor(at / columns) * STRIP_ROW, width: w, height: 20 };

@@ -54,7 +54,7 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
   }
   const gone = switchedOff(view), layerGone = gone.words && gone.head === null;
   if (path.open !== "embeddings" && path.head === null && !layerGone) {
-    drawTallSteps(view, svg, header.stages[row.index], { x, w, y: y + row.attention, added: addedVectors(openPart(view)) });
+    drawTallSteps(view, svg, header.stages[row.index], { x, w, y: y + row.attention, added: addedVectors(view, openPart(view)) });
   }
   const say = (top) => wrapped(gone.words, w, 4).forEach((line, at) => svg.append(label(view, line, x, top + 20 * at, { className: "label off" })));
   if (layerGone) return say(y + 18);
