@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from bertviz_core.interventions.targets.parsing import OF_TWO_TEXTS
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.journey import journey
 from ui.cache.shared_model import SharedModel
@@ -17,7 +18,7 @@ with shown_to_user():
     name = controls.model_name()
     tour.entry(tour.GUIDE, "Guide")
     target = chosen_ending(name)
-    pair = None if target is not None and target.kind == "cosine" else controls.pair()
+    pair = None if target is not None and target.kind in OF_TWO_TEXTS else controls.pair()
     with st.spinner("Running the model"):
         travelled = journey(SharedModel(name), Options((controls.text(),), pair)).result
     both = travelled.tokens is not None and travelled.tokens.pair is not None

@@ -268,7 +268,8 @@ class Model(ModelOfLists):
             text: the text, or a list, for which a list of results is returned.
             pair: a second text; for a list one for all, or a list of equal length.
             target: the output: "class:NAME", "tag:LABEL@POSITION", "word:WORD@POSITION", "answer", "probe:FILE",
-                "state:ENTRY,TOKEN,DIMENSION", "direction:ENTRY,TOKEN,TEXT->TEXT", or "cosine" of two texts.
+                "state:ENTRY,TOKEN,DIMENSION", "direction:ENTRY,TOKEN,TEXT->TEXT"; of two texts "cosine", or
+                "late-interaction", the score of the text for the pair as the query.
                 Defaults to "cosine" if there are two texts, otherwise to the prediction of the model: its most
                 likely class, its most confident tag, or the word at the mask.
             measure: for a class or tag "logit", "probability" or "margin".

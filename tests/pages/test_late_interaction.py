@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from tests.helpers.multi_vector import change, save_multi_vector, save_pylate, s
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.opened import opened, said
 from tests.pages.snippets import chart, printed
+from tests.ui.widgets.target_controls.test_row import kinds
 from ui.widgets.lists import progress
 
 QUERY = "the river bank"
@@ -84,6 +86,27 @@ def test_page_library_command_and_code_show_one_score(model: str, saved: Path, r
     code, out, _ = run("late-interaction", str(saved / model), QUERY, TEXTS[2], "--json")
     assert (code, json.loads(out)) == (0, expected.to_json())
     assert f"score {expected.score:.4f}" in run("late-interaction", str(saved / model), QUERY, TEXTS[2])[1]
+
+
+@pytest.mark.parametrize("path", ["words", "causes"])
+def test_the_view_leads_to_what_its_score_depends_on(path: str, saved: Path) -> None:
+    at = page("pylate", second_sentence="2")
+    (data,) = [each.proto.json for each in at.get("bidi_component") if "interaction_causes" in each.proto.id]
+    address = next(each["address"] for each in json.loads(data)["links"] if each["address"].startswith(f"{path}?"))
+    linked = opened(path, **dict(parse_qsl(address.partition("?")[2])))
+    assert not linked.exception
+    assert not linked.error
+    score = open_model(saved / "pylate").late_interaction(QUERY, TEXTS[2]).score
+    shown = " ".join([repr(linked.main), *(said(each.value) for each in (*linked.markdown, *linked.caption))])
+    assert "late-interaction score for" in shown
+    assert f"{score:.4f}" in shown
+
+
+def test_other_encoders_are_not_offered_the_score_as_a_target() -> None:
+    at = page("all-MiniLM-L6-v2")
+    assert not [each for each in at.get("bidi_component") if "interaction_causes" in each.proto.id]
+    assert "late-interaction" not in kinds(opened("words", model="all-MiniLM-L6-v2", pair="a bank"))
+    assert kinds(opened("words", model="pylate", pair="a bank"))[:2] == ["late-interaction", "cosine"]
 
 
 @pytest.mark.parametrize("model", FORMATS)

@@ -1,6 +1,6 @@
 """Parse the name of a target, as used by commands and addresses: cosine, class:NAME, word:WORD@POSITION, ..."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -12,6 +12,7 @@ from bertviz_core.interventions.targets.hidden_states import (
     state_target,
     text_direction,
 )
+from bertviz_core.interventions.targets.late_interaction import interaction_target
 from bertviz_core.interventions.targets.target import (
     MEASURES,
     Measure,
@@ -31,6 +32,8 @@ from bertviz_core.predictions.loading import HeadModel, load_head, stored_tasks
 from bertviz_core.predictions.masked_lm import predicted_words
 from bertviz_core.predictions.probing.probe import MAX_FILE_NBYTES, probe_predictions, read_probe
 from bertviz_core.predictions.probing.results import Probe
+from bertviz_core.predictions.scoring.late_interaction.encoding import InteractionEncoder
+from bertviz_core.predictions.scoring.late_interaction.plan import interaction_plan
 from bertviz_core.predictions.tags import surest_tag, tag_predictions
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import Settings
@@ -38,11 +41,19 @@ from bertviz_core.text import escape_controls, quoted
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, longest_piece, tokenize
 
-TargetKind = Literal["cosine", "class", "tag", "word", "answer", "probe", "state", "direction"]
+TargetKind = Literal["cosine", "late-interaction", "class", "tag", "word", "answer", "probe", "state", "direction"]
 KINDS: tuple[TargetKind, ...] = get_args(TargetKind)
+OF_TWO_TEXTS: tuple[TargetKind, ...] = ("cosine", "late-interaction")
+"""Kinds that compare the text with a second one, each in a run of its own."""
+NEED_PAIR: Mapping[TargetKind, str] = {
+    "cosine": "cosine compares the text with",
+    "late-interaction": "late-interaction compares the text with",
+    "answer": "answer is looked for in",
+}
+"""Kind that needs a second text -> what it is needed for."""
 FORMS = (
-    "cosine (with a second text), class:NAME, tag:LABEL@POSITION, word:WORD@POSITION, answer, answer:FIRST-LAST, "
-    "probe:FILE[@CLASS], state:ENTRY,TOKEN,DIMENSION, "
+    "cosine or late-interaction (with a second text), class:NAME, tag:LABEL@POSITION, word:WORD@POSITION, "
+    "answer, answer:FIRST-LAST, probe:FILE[@CLASS], state:ENTRY,TOKEN,DIMENSION, "
     "direction:ENTRY,TOKEN,TEXT->TEXT or direction:ENTRY,TOKEN,FILE.npy"
 )
 """Forms of target names."""
@@ -79,16 +90,16 @@ def parse_target(name: str | None, has_pair: bool) -> TargetSpec:
     request = _request(kind, rest)
     if request is None:
         raise TextError(f"{quoted(escape_controls(name or ''), 60)} is no target; write {FORMS}.")
-    if request.kind in ("cosine", "answer") and not has_pair:
-        what = "cosine compares the text with" if request.kind == "cosine" else "answer is looked for in"
+    if request.kind in NEED_PAIR and not has_pair:
+        what = NEED_PAIR[request.kind]
         raise TextError(f"The target {what} a second text, and none is given; give one (", Named("pair"), ").")
     return request
 
 
 def _request(kind: str, rest: str) -> TargetSpec | None:
     """Parse a name; None if it has no known form."""
-    if kind == "cosine":
-        return None if rest else TargetSpec("cosine")
+    if kind in OF_TWO_TEXTS:
+        return None if rest else TargetSpec(next(each for each in OF_TWO_TEXTS if each == kind))
     if kind == "answer":
         places = _numbers(rest, "-")
         return TargetSpec("answer", "", places) if not rest or len(places) == 2 else None
@@ -216,6 +227,9 @@ def open_target(
         return _of_probe(probe, label, loaded, tokenizer, text, known)
     if request.kind == "cosine":
         return cosine_target(loaded, tokenizer, text, pair or "", recommended(source, settings))
+    if request.kind == "late-interaction":
+        encoder = InteractionEncoder(loaded, tokenizer, interaction_plan(source, settings))
+        return interaction_target(encoder, text, pair or "")
     if request.kind == "state":
         layer, position, dimension = request.places
         return state_target(loaded, tokenizer, text, pair, layer, position, dimension)

@@ -46,8 +46,8 @@ class Target:
     """A number computed from a run of a model, and a function that computes it for a batch of rows."""
 
     name: str
-    """Name: "cosine", "class:NAME", "tag:LABEL@POSITION", "word:WORD@POSITION", "answer:FIRST-LAST", "probe:FILE",
-    "state:ENTRY,TOKEN,DIMENSION" or "direction:ENTRY,TOKEN,DIRECTION"."""
+    """Name: "cosine", "late-interaction", "class:NAME", "tag:LABEL@POSITION", "word:WORD@POSITION",
+    "answer:FIRST-LAST", "probe:FILE", "state:ENTRY,TOKEN,DIMENSION" or "direction:ENTRY,TOKEN,DIRECTION"."""
     title: str
     """Title of the number."""
     unit: str

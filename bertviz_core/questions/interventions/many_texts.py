@@ -40,7 +40,7 @@ from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after
 from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.trace.results import Tokens
 
-OF_LISTS = ("cosine", "class", "probe")
+OF_LISTS = ("cosine", "late-interaction", "class", "probe")
 """Kinds of targets that are supported for many texts."""
 TEXTS_DRAWN = choice("effect_count", ("10", "25", "50"), "texts that are drawn from the example set")
 
@@ -56,7 +56,9 @@ def effect_spread(opened: Opened, options: Options, job: AnswerJob[Answer[Effect
     """Mean and spread of the effect of every head over a list of texts; intermediate results cover the first texts."""
     pair, texts = options.pair, listed_texts(opened, options).texts
     if parse_target(options.values.get(TARGET.key), pair is not None).kind not in OF_LISTS:
-        raise TextError("This figure is of many texts; take the cosine, a class or a probe as the target.")
+        raise TextError(
+            "This figure is of many texts; take the cosine, the late interaction, a class or a probe as the target."
+        )
     kind, layers, before = IN_PLACE[options.choice(REMOVED_FOR)], opened.loaded.num_hidden_layers, means_steps(options)
     total = before + layers * len(texts)
     means = means_in_place(opened, options, after(job, 0, total))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from bertviz_core.errors import BertvizError, CheckpointError, MissingFilesError, UnsupportedModelError
-from bertviz_core.interventions.targets.parsing import TargetSpec, needed_task, parse_target
+from bertviz_core.interventions.targets.parsing import OF_TWO_TEXTS, TargetSpec, needed_task, parse_target
 from bertviz_core.interventions.targets.target import Target
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.classes import output_names
@@ -80,7 +80,7 @@ def _named(number: Target, second: Opened, single: Options) -> str:
         spec = parse_target(number.name, has_pair=True)
     if spec.kind == "class":
         return f"class:{_spelled(spec.argument, second, spec.task)}"
-    if spec.kind in ("cosine", "probe"):
+    if spec.kind in (*OF_TWO_TEXTS, "probe"):
         return named or number.name
     return _placed(spec, number, second)
 

@@ -24,6 +24,7 @@ from bertviz_core.interventions.results import (
     MeanActivations,
 )
 from bertviz_core.interventions.runs import InterventionRuns
+from bertviz_core.interventions.targets.parsing import OF_TWO_TEXTS
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.questions.interventions.targets import (
     MEASURE,
@@ -241,8 +242,8 @@ def patches(opened: Opened, options: Options, job: AnswerJob[Answer[ActivationPa
     if other is None:
         what = "A patch needs a second text, into whose run is copied; give one ("
         raise TextError(what, Named("pair"), ").")
-    of_cosine = options.get(TARGET.key, "cosine") == "cosine"
-    number = target_of(opened, options, options.text(), other if of_cosine else None)
+    apart = options.get(TARGET.key, "cosine") in OF_TWO_TEXTS
+    number = target_of(opened, options, options.text(), other if apart else None)
     runs = InterventionRuns(number.result, opened.settings.max_batch_bytes)
     patched = patches_of(runs, opened.tokens(other, None), job)
     return replace(number.of(patched, patches=patched), texts=(options.text(), other))

@@ -1,9 +1,9 @@
-"""Open the target of an intervention by name: a class, tag, word, answer, cosine or probe."""
+"""Open the target of an intervention by name: a class, tag, word, answer, cosine, score or probe."""
 
 from collections.abc import Callable
 
 from bertviz_core.errors import Named, TextError
-from bertviz_core.interventions.targets.parsing import needed_task, open_target, parse_target
+from bertviz_core.interventions.targets.parsing import OF_TWO_TEXTS, needed_task, open_target, parse_target
 from bertviz_core.interventions.targets.target import MEASURES, Target
 from bertviz_core.predictions.classes import class_predictions
 from bertviz_core.predictions.probing.probe import probe_predictions
@@ -41,10 +41,10 @@ def target_of(opened: Opened, options: Options, text: str, pair: str | None) -> 
 
 
 def read_tokens(opened: Opened, options: Options, text: str | None = None) -> Tokens:
-    """Tokens of a text (by default that of the options), without the second text if the target is a cosine."""
+    """Tokens of a text (by default that of the options), without the second text if that is run by itself."""
     name = options.values.get(TARGET.key)
-    of_cosine = (name or "cosine") == "cosine"
-    return opened.tokens(options.text() if text is None else text, None if of_cosine else options.pair)
+    apart = (name or "cosine") in OF_TWO_TEXTS
+    return opened.tokens(options.text() if text is None else text, None if apart else options.pair)
 
 
 def chosen_probe(opened: Opened, options: Options) -> Probe | None:

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from bertviz_core.attribution.results import WordAttributions
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.figures.journey.payload import Ending
+from bertviz_core.interventions.targets.parsing import OF_TWO_TEXTS
 from bertviz_core.journey.results import Journey, StageKind
 from bertviz_core.questions.interventions.attributions import word_attributions
 from bertviz_core.questions.interventions.single_text import zero_effects
@@ -20,7 +21,7 @@ from ui.widgets.lists.progress import answer
 from ui.widgets.target_controls.opened import ChosenTarget, session_probe, shared_model_of, target_options
 from ui.widgets.target_controls.row import folded_row, possible_target
 
-WHOLE = ("cosine", "class", "probe")
+WHOLE = (*OF_TWO_TEXTS, "class", "probe")
 """Kinds of numbers that belong to the whole text; the others are read from single tokens, without a pooler."""
 HELP = (
     "Picks one number that the model gives for the text and colours the drawing by what it depends on: layers and "

@@ -42,6 +42,10 @@ def _cosine(name: str, tasks: Sequence[str], second: str | None, probe: Probe | 
     return ChosenTarget("cosine", "logit", text(), second)
 
 
+def _late_interaction(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
+    return ChosenTarget("late-interaction", "logit", text(), second)
+
+
 def _class(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
     head, prediction = answered_classes(name, tasks, second)
     label, measure = _label_and_measure(prediction, output_scoring(head) != "number")
@@ -148,6 +152,7 @@ def _state_place(name: str, second: str | None) -> tuple[int, int]:
 
 CHOOSERS: Mapping[TargetKind, Callable[[str, Sequence[str], str | None, Probe | None], ChosenTarget]] = {
     "cosine": _cosine,
+    "late-interaction": _late_interaction,
     "class": _class,
     "tag": _tag,
     "word": _word,

@@ -27,14 +27,15 @@ class ChosenTarget(NamedTuple):
     """A chosen target as plain values, which can be part of a cache key."""
 
     name: str
-    """See bertviz_core.interventions.targets.parsing: "cosine", "class:NAME", "tag:LABEL@POSITION",
+    """See bertviz_core.interventions.targets.parsing: "cosine", "late-interaction", "class:NAME", "tag:LABEL@POSITION",
     "word:WORD@POSITION", "answer"; for a probe "probe:CLASS"."""
     measure: Measure
     """Measure of a class, a tag or a probe."""
     text: str
     """The text."""
     pair: str | None
-    """The second text: the other text of a cosine, the pair that a head reads, or the context of an answer."""
+    """The second text: the other text of a cosine, the query of a late interaction, the pair that a head reads, or the
+    context of an answer."""
     probe: str = ""
     """Digest of the probe; "" for any other target."""
 
@@ -50,6 +51,8 @@ def target_words(chosen: ChosenTarget) -> str:
     name = quoted(escape_controls(request.argument), MOST_SAID)
     if chosen.kind == "cosine":
         return f"cosine to {quoted(escape_controls(chosen.pair or ''), MOST_SAID)}"
+    if chosen.kind == "late-interaction":
+        return f"late-interaction score for {quoted(escape_controls(chosen.pair or ''), MOST_SAID)}"
     if chosen.kind == "answer":
         return "start + end logit of the best answer"
     if chosen.kind == "word":

@@ -11,14 +11,16 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.errors import CheckpointError, MissingFilesError, UnsupportedModelError
-from bertviz_core.interventions.targets.parsing import TargetKind
+from bertviz_core.interventions.targets.parsing import OF_TWO_TEXTS, TargetKind
 from bertviz_core.predictions.classes import NEXT_SENTENCE, output_scoring
 from bertviz_core.predictions.loading import stored_tasks
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.questions.interventions.targets import TARGET as TARGET_PARAM
+from bertviz_core.questions.predictions.late_interaction import own_interaction
 from ui.address.registry import param
 from ui.address.widgets import choice
 from ui.cache import models
+from ui.cache.shared_model import SharedModel
 from ui.cache.sources import source
 from ui.session import QUESTION, SECOND_TEXT, store, stored
 from ui.widgets.controls import needs_pair, pair, text
@@ -131,7 +133,7 @@ def possible_target(name: str, row: TargetRow, alone: bool = False, of_list: boo
     if _lacks_pair(kind, offered.tasks):
         return None
     with row.folded:
-        chosen = CHOOSERS[kind](name, offered.tasks, None if alone and kind != "cosine" else pair(), probe)
+        chosen = CHOOSERS[kind](name, offered.tasks, None if alone and kind not in OF_TWO_TEXTS else pair(), probe)
     row.say(chosen)
     return chosen
 
@@ -181,6 +183,8 @@ def _lacks_pair(kind: TargetKind, tasks: tuple[str, ...]) -> bool:
     """Whether a target needs a second text that is missing; in that case, examples are shown."""
     if kind == "cosine":
         return needs_pair("The cosine compares the text with a second one", (None, SECOND_TEXT))
+    if kind == "late-interaction":
+        return needs_pair("The second text is the query that the text is scored for", QUESTION)
     if kind == "answer":
         return needs_pair("The text is a question, and its answer is looked for in a second one", QUESTION)
     if kind == "class" and "sequence-classification" not in tasks:
@@ -213,4 +217,13 @@ def _offered(name: str, alone: bool, of_list: bool) -> _Offered:
     if session_probe(name) is None:
         reasons.append("To use a probe as a target, train one on the page Predictions, view Train a head.")
     probes: tuple[TargetKind, ...] = () if session_probe(name) is None else ("probe",)
-    return _Offered((*kinds, "cosine", *probes, "state", "direction"), tasks, " ".join(reasons))
+    compared: tuple[TargetKind, ...] = ("late-interaction", "cosine") if _is_late_interaction(name) else ("cosine",)
+    return _Offered((*kinds, *compared, *probes, "state", "direction"), tasks, " ".join(reasons))
+
+
+def _is_late_interaction(name: str) -> bool:
+    """Whether the checkpoint was trained for late interaction and its files are whole."""
+    try:
+        return own_interaction(SharedModel(name)).trained
+    except CheckpointError:
+        return False

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -12,12 +12,13 @@ from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.scoring.late_interaction.plan import InteractionPlan, TextSide
-from bertviz_core.sentences.batches import SentenceRow, batches, edge_tokens, tokenized
+from bertviz_core.sentences.batches import SentenceRow, batches, edge_tokens, sentence_tokens, tokenized
 from bertviz_core.sentences.encoding import model_states
 from bertviz_core.sentences.pooling import applied
 from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.text import quoted
 from bertviz_core.trace.inputs import input_table, model_inputs
+from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import TextTokenizer
 from bertviz_core.trace.verification import check_recording
@@ -108,16 +109,33 @@ class InteractionEncoder:
                 )
             yield batch, scored
 
+    def document_tokens(self, text: str) -> Tokens:
+        """The tokens of a document as they are run, with the marker.
+
+        Raises:
+            TextError: the document is too long, or has no token.
+        """
+        side = self.plan.document
+        tokens, marker = sentence_tokens(self.tokenizer, text, self._reading(side)), self._marker(side)
+        return tokens if marker is None else _marked(tokens, self._first, marker, self._marker_word(side))
+
+    def is_scored(self, input_ids: Int[np.ndarray, " seq"]) -> Bool[np.ndarray, " seq"]:
+        """Whether each token of a document is scored: it is not in the skip list."""
+        return ~np.isin(input_ids, self._skiplist if self.plan.document.skips else [])
+
     def _rows(self, texts: Sequence[str], side: TextSide) -> list[SentenceRow]:
         """Tokens of texts, with the marker and within the length of the side."""
         marker = self._marker(side)
+        rows = [row for chunk in tokenized(self.tokenizer, texts, self._reading(side)) for row in chunk]
+        return rows if marker is None else [_with_marker(row, self._first, marker) for row in rows]
+
+    def _reading(self, side: TextSide) -> SentencePlan:
+        """How a text of a side is tokenized, apart from the marker."""
         prompt, limit = side.prompt, self.tokenizer.limit.tokens
         length = side.length if limit is None else min(side.length or limit, limit)
-        if marker is not None:
+        if self._marker(side) is not None:
             prompt, length = prompt.removeprefix(self._marker_word(side)), None if length is None else length - 1
-        plan = SentencePlan("mean", prompt=prompt, max_seq_length=length, lower_case=self.plan.lower_case)
-        rows = [row for chunk in tokenized(self.tokenizer, texts, plan) for row in chunk]
-        return rows if marker is None else [_with_marker(row, self._first, marker) for row in rows]
+        return SentencePlan("mean", prompt=prompt, max_seq_length=length, lower_case=self.plan.lower_case)
 
     def _marker_word(self, side: TextSide) -> str:
         """The marker as the vocabulary has it: with a space at its end, or without; "" for no such token."""
@@ -204,4 +222,24 @@ def _with_marker(row: SentenceRow, at: int, token_id: int) -> SentenceRow:
         input_ids=np.insert(row.input_ids, at, token_id),
         token_type_ids=None if row.token_type_ids is None else np.insert(row.token_type_ids, at, 0),
         other_inputs={name: np.insert(each, at, 0) for name, each in row.other_inputs.items()},
+    )
+
+
+def _marked(tokens: Tokens, at: int, token_id: int, marker: str) -> Tokens:
+    """The tokens of a text with one more special token."""
+
+    def inserted(values: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
+        return (*values[:at], value, *values[at:])
+
+    return replace(
+        tokens,
+        tokens=inserted(tokens.tokens, marker),
+        input_ids=np.insert(tokens.input_ids, at, token_id),
+        token_type_ids=None if tokens.token_type_ids is None else np.insert(tokens.token_type_ids, at, 0),
+        word_ids=None if tokens.word_ids is None else inserted(tokens.word_ids, None),
+        offsets=None if tokens.offsets is None else inserted(tokens.offsets, None),
+        sequence=inserted(tokens.sequence, None),
+        special=np.insert(tokens.special, at, True),
+        unknown=np.insert(tokens.unknown, at, False),
+        other_inputs={name: np.insert(each, at, 0) for name, each in tokens.other_inputs.items()},
     )

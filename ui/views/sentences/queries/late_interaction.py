@@ -8,6 +8,7 @@ from bertviz_core.questions.predictions.late_interaction import interaction_opti
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.tables.texts import interaction_frame
 from bertviz_core.text import decimals
+from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
 from ui.views.sentences import cache, controls
 from ui.views.sentences.similarity import SentenceQuery
 from ui.widgets.figure_block import explained, figure_block, numbers_table
@@ -50,8 +51,22 @@ def late_interaction_view(asked: SentenceQuery) -> None:
         block.caption(f"Not scored: {escape_markdown(' '.join(result.skipped))}")
     if others := [notice for notice in made.notices if notice != plan.reason]:
         block.caption(escape_markdown(" ".join(others)))
+    if plan.trained:
+        _causes_links(result)
     numbers_table(frame, "The tokens of the query and their largest cosines", TABLE_HEIGHT)
     explained("sentences_late_interaction", EXPLANATION, library_lines(late_interaction, opened, options))
+
+
+def _causes_links(result: LateInteraction) -> None:
+    """Links to what the score depends on, where query and document are short enough for an address."""
+    if len(result.query) + len(result.document) > LONGEST_LINKED:
+        return
+    both = [("text", result.document), ("pair", result.query), ("target", "late-interaction")]
+    links = [
+        Link(f"{what} that matter for this score", address(to, [("model", result.model), *both]))
+        for what, to in (("Words of the text", "words"), ("Heads", "causes"))
+    ]
+    step_links(links, "sentences_interaction_causes", "Open what this score depends on")
 
 
 def _sum_words(result: LateInteraction) -> str:
