@@ -14,7 +14,7 @@ from ui.widgets.view_and_layer import view_choice
 
 name_model = heading("causes")
 MANY = "Many sentences"
-VIEWS = {"Effects": effects_view, "Several heads": several_view, "Patch": patch_view, MANY: many_view}
+VIEWS = {"One head at a time": effects_view, "Several heads": several_view, "Patch": patch_view, MANY: many_view}
 with shown_to_user():
     name = controls.model_name()
     name_model(name, "every head is changed on purpose, and one number is measured")

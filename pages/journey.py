@@ -13,11 +13,20 @@ from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown, heading
 
+FIELD = 100
+"""Pixels of the field with the reader's text."""
+
 name_model = heading("journey")
-with shown_to_user():
+with shown_to_user(ends_page=False):  # so that the field of the text is drawn, which the error may be about
     name = controls.model_name()
     tour.entry(tour.GUIDE, "Guide")
-    target = chosen_ending(name)
+    beside = st.container()
+    if alone := not (tour.is_open() or st.context.is_embedded):
+        field, beside = st.columns([11, 9], vertical_alignment="bottom", gap="medium")
+        with field:
+            controls.place_for_text(FIELD)
+    with beside:
+        target = chosen_ending(name)
     pair = None if target is not None and target.kind in OF_TWO_TEXTS else controls.pair()
     with st.spinner("Running the model"):
         travelled = journey(SharedModel(name), Options((controls.text(),), pair)).result
@@ -28,7 +37,8 @@ with shown_to_user():
     for notice in travelled.notices:
         st.warning(escape_markdown(notice))
     above, computed = st.container(), target is not None and is_computed(name, target)
-    drawing_view(name, travelled, target, ending_of(name, target, travelled) if target and computed else None)
+    known = ending_of(name, target, travelled) if target and computed else None
+    drawing_view(name, travelled, target, known, alone)
     if target is not None and not computed:
         with above:  # the page ends here while this is computed, below the question whether to and its progress
             ending = ending_of(name, target, travelled)

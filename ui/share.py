@@ -24,7 +24,7 @@ FILE_LISTS = {
     "sentences": (("source", "sentence_file", ()),),
     "predictions": (
         ("texts_from", "many_file", ("Several texts",)),
-        ("labelled", "labelled_file", ("Train a head", "Several texts")),
+        ("labelled", "labelled_file", ("Train a probe", "Several texts")),
     ),
 }
 """Page -> for each list that may come from a file: keys of source and file, and the views that read it; () for all."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Group = Literal["", "What it is", "What it does with a text", "Why", "Many texts"]
+Group = Literal["", "The model", "A text", "Why", "Many texts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class PageEntry:
         return f"{self.title}: {self.question[0].lower()}{self.question[1:]}"
 
 
-IS: Group = "What it is"
-READS: Group = "What it does with a text"
+IS: Group = "The model"
+READS: Group = "A text"
 _ENTRIES = (
     PageEntry("journey", "Journey", "What happens to a text on its way through the model?", "", "route", ()),
     PageEntry("overview", "Overview", "What is this model, at a glance?", IS, "info"),

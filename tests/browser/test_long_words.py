@@ -39,7 +39,7 @@ OTHERS = (
     ("predictions", {"model": "splade-tiny", "compare": "snake"}),
     ("predictions", {"model": "splade-tiny", "view": "Change a word", "edited_pair": "It stood.", **PAIR}),
     ("predictions", {"model": "classes", "view": "Several texts", "many_texts": "One."}),
-    ("predictions", {"view": "Train a head", "labelled": "typed", "labelled_texts": "a\tOne."}),
+    ("predictions", {"view": "Train a probe", "labelled": "typed", "labelled_texts": "a\tOne."}),
 )
 """Views with text fields for which the links of the other test have no text."""
 

@@ -24,7 +24,7 @@ def test_another_method_draws_other_numbers(page: Page, server: str) -> None:
     expect(page.get_by_text("In its place", exact=True)).to_have_count(0)
 
 
-@pytest.mark.parametrize("view", ["Words", "Curves", "Pairs"])
+@pytest.mark.parametrize("view", ["Words", "Remove+word+by+word", "Pairs"])
 @pytest.mark.sample(1)
 def test_a_phone_has_no_scroll_to_the_side(page: Page, server: str, view: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})

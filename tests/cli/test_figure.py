@@ -223,7 +223,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         ("words", {"method": "integrated gradients", "pair": SECOND}),
     ),
     f"words-compared --set 'other={COPY}' --pair '{SECOND}'": ((TEXT,), ("words", {"pair": SECOND, "other": COPY})),
-    f"word-curves --pair '{SECOND}'": ((TEXT,), ("words", {"view": "Curves", "pair": SECOND})),
+    f"word-curves --pair '{SECOND}'": ((TEXT,), ("words", {"view": "Remove word by word", "pair": SECOND})),
     f"word-pairs --pair '{SECOND}' --layer 3": ((TEXT,), ("words", {"view": "Pairs", "pair": SECOND, "layer": "2"})),
     "terms --set shown=4": ((TEXT,), ("predictions", {"model": SPLADE, "view": "Expanded terms", "shown": "4"})),
     f"term-score --pair '{SECOND}'": (
@@ -232,7 +232,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     ),
     "probe --layer 3 --pooling max --set seed=5": (
         LABELLED,
-        ("predictions", {**TYPED, "view": "Train a head", "layer": "2", "pooling": "max", "seed": "5"}),
+        ("predictions", {**TYPED, "view": "Train a probe", "layer": "2", "pooling": "max", "seed": "5"}),
     ),
     "confusion": (
         WORDS,

@@ -55,7 +55,7 @@ def test_a_file_has_the_picture_of_the_page(
         ("accuracy", "--set target=probe:{} --set count=2", {"view": "Many sentences", "count": "2"}),
         ("effect-spread", "--set target=probe:{}@entailment", {"view": "Many sentences", "target_class": "entailment"}),
         ("word-classes", "--set target=probe:{}", {"view": "Classes"}),
-        ("effects", "--set target=probe:{} --set measure=margin", {"view": "Effects", "measure": "margin"}),
+        ("effects", "--set target=probe:{} --set measure=margin", {"view": "One head at a time", "measure": "margin"}),
     ],
 )
 @pytest.mark.sample(1)

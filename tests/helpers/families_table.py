@@ -1,7 +1,4 @@
-"""Run every family once from a folder to a trace and in eager mode, and write docs/families.md from the results.
-
-`python -m tests.helpers.families_table` writes the file.
-"""
+"""Run every family once from a folder to a trace and in eager mode, for the tables of docs/families.md."""
 
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -30,7 +27,7 @@ from tests.helpers.tiny_models import FAMILIES, PAIR, TEXT, save_tiny
 DOCUMENT = Path(__file__).parents[2] / "docs" / "families.md"
 HEAD = """# What works for which family
 
-Made by `python -m tests.helpers.families_table` from the runs of `tests/trace/test_families.py`: a tiny random model
+Made by `python -m tests.helpers.families_document` from the runs of `tests/trace/test_families.py`: a tiny random model
 of every family, saved, loaded, tokenized and traced, its hidden states, pooler output and every head of every layer
 compared with the model's own eager run (1e-5). Do not edit; a test compares the file with the runs.
 
@@ -128,19 +125,15 @@ def own_model(path: Path, seq: int) -> Any:
     return model
 
 
-def document() -> str:
-    """The text of docs/families.md."""
-    return families_part() + heads_part()
-
-
 def heads_part() -> str:
     """The table of task heads, each of which is run."""
     rows = [["family", *HEAD_COLUMNS.values()], ["---"] * (1 + len(HEAD_COLUMNS))]
-    rows += ([family(name).title, *(_head_cell(name, task) for task in HEAD_COLUMNS)] for name in FAMILIES)
+    rows += ([family(name).title, *(head_cell(name, task) for task in HEAD_COLUMNS)] for name in FAMILIES)
     return HEADS_HEAD + "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def _head_cell(name: str, task: str) -> str:
+def head_cell(name: str, task: str) -> str:
+    """Whether the outputs of a task head are those of transformers' own class."""
     if name not in families_with(task):
         return "-"
     if (name, task) in NOT_RUN:
@@ -185,8 +178,3 @@ def _tokens(run: FamilyRun) -> str:
     return (
         POSITIONS[family(run.model_type).positions_behind_padding] if "positions" in run.tokenizer.limit.reason else "-"
     )
-
-
-if __name__ == "__main__":
-    DOCUMENT.parent.mkdir(exist_ok=True)
-    DOCUMENT.write_text(document(), encoding="utf-8")

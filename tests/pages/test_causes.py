@@ -81,7 +81,7 @@ def cosine_without(*places: tuple[int, int], second: str = SECOND_TEXT, text: st
 
 def test_the_map_has_the_effects_of_a_model_without_each_head() -> None:
     at = shown()
-    assert views(at) == ["Effects", "Several heads", "Patch", "Many sentences"]
+    assert views(at) == ["One head at a time", "Several heads", "Patch", "Many sentences"]
     values = cells(at, "causes_effects")
     assert values.shape == (LAYERS, 3 * (HEADS + 2) + 2)
     assert np.isnan(values[:, [HEADS + 2, 2 * HEADS + 5]]).all()

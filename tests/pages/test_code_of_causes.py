@@ -23,14 +23,16 @@ from ui.widgets.lists import progress
 OWN = {"effect_list": "my own list", "effect_sentences": "A river.\nThe bank lends."}
 
 
-@pytest.mark.parametrize(("view", "key"), [("Effects", "effects"), ("Several heads", "removal"), ("Patch", "states")])
+@pytest.mark.parametrize(
+    ("view", "key"), [("One head at a time", "effects"), ("Several heads", "removal"), ("Patch", "states")]
+)
 @pytest.mark.slow
 def test_the_code_of_each_view_gives_its_numbers(view: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
     at = opened("causes", view=view, pair=SECOND_TEXT, **{f"causes_{key}_explained": "true"})
     assert not at.exception
     names = run(at.code[0].value)
-    if view == "Effects":
+    if view == "One head at a time":
         values = cells(at, "causes_effects")
         np.testing.assert_allclose(names["effects"].heads, values[:, 2 * HEADS + 6 : 3 * HEADS + 6], atol=1e-6)
     elif view == "Patch":

@@ -20,7 +20,7 @@ from ui.widgets.lists import progress
     [
         ("shares", {"view": "Words"}),
         ("shares", {"method": "integrated gradients", "units": "tokens"}),
-        ("curves", {"view": "Curves"}),
+        ("curves", {"view": "Remove word by word"}),
         ("pairs", {"view": "Pairs"}),
         ("classes", {"view": "Classes", "model": "three", "classes_by": "probability"}),
         ("classes", {"view": "Classes", "model": "tags", "target_at": "3"}),

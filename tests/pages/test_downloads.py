@@ -224,7 +224,9 @@ VIEWS = {
         TEXT,
         "cosine, −",
     ),
-    "word-curves": View("words", {"view": "Curves", "pair": "A snake."}, (f"words-word-curves-{MODEL}",), TEXT),
+    "word-curves": View(
+        "words", {"view": "Remove word by word", "pair": "A snake."}, (f"words-word-curves-{MODEL}",), TEXT
+    ),
     "word-pairs": View(
         "words",
         {"view": "Pairs", "pair": "A snake."},

@@ -371,3 +371,49 @@ def test_families_that_lack_something_are_drawn_with_one_sentence(
     words = said(" ".join(each.value for each in [*at.markdown, *at.caption, *at.warning])) + sent["missing"]
     assert {"fnet": "Fourier", "funnel": "one row", "t5": "T5"}[family] in words
     assert words.count("Fourier") == (family == "fnet"), "the drawing has the sentence too, so the page has it once"
+
+
+def tries(at: AppTest) -> list[dict[str, Any]]:
+    """The links below the drawing to what can be tried."""
+    found = [each for each in at.get("bidi_component") if "journey_try" in each.proto.id]
+    return [link for each in found for link in json.loads(each.proto.json)["links"]]
+
+
+def test_the_first_field_is_the_readers_text_and_three_things_can_be_tried() -> None:
+    at = opened("journey")
+    assert at.main.text_area(key="text_on_page").value == DEFAULT_TEXT
+    at.main.text_area(key="text_on_page").set_value("The river bank was steep.").run()
+    sent = header(at)
+    assert sent["text"] == "The river bank was steep."
+    place, first = sent["path"]["token"], tries(at)
+    assert [each["label"].split()[0] for each in first] == ["Open", "Mask", "See"]
+    turns = open_model("all-MiniLM-L6-v2").journey("The river bank was steep.").data.turn[:, place]
+    assert f"layer={int(turns.argmax())}" in first[0]["address"]
+    assert f"change=mask-{place}" in first[1]["address"]
+    assert any("What BERT is" in each.value for each in at.markdown)
+
+
+def test_without_a_mask_token_a_layer_is_switched_off(models_dir: Path) -> None:
+    save_tiny("gpt2", models_dir / "tiny")
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        file = models_dir / "tiny" / name
+        file.write_text(file.read_text().replace("[MASK]", "[NONE]"))
+    settings = json.loads((models_dir / "tiny" / "tokenizer_config.json").read_text())
+    settings.pop("mask_token")
+    (models_dir / "tiny" / "tokenizer_config.json").write_text(json.dumps(settings))
+    labels = [each["label"] for each in tries(opened("journey", model="tiny"))]
+    assert labels[1].startswith("Switch layer")
+
+
+def test_in_a_lesson_the_page_is_the_drawing_alone() -> None:
+    at = opened("journey", lesson="your-text-through-the-model", step="1")
+    assert not tries(at)
+    assert not [each for each in at.text_area if each.key == "text_on_page"]
+
+
+def test_the_field_stays_beside_the_reason_why_nothing_is_drawn(models_dir: Path) -> None:
+    save_tiny("canine", models_dir / "tiny")
+    at = opened("journey", model="tiny")
+    assert len(at.error) == 1
+    assert not at.exception
+    assert at.main.text_area(key="text_on_page").value == DEFAULT_TEXT

@@ -49,8 +49,8 @@ def _models(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def trained(**query: str) -> AppTest:
-    """Open the view Train a head with the tiny model and typed texts."""
-    address = {"model": "tiny", "labelled": "typed", "labelled_texts": TYPED, "view": "Train a head", **query}
+    """Open the view Train a probe with the tiny model and typed texts."""
+    address = {"model": "tiny", "labelled": "typed", "labelled_texts": TYPED, "view": "Train a probe", **query}
     return opened("predictions", **address)
 
 
@@ -62,7 +62,7 @@ def errors(at: AppTest) -> list[str]:
 def test_the_first_view_of_a_model_without_a_head_is_the_librarys_probe(folder: Path) -> None:
     at = trained(text="my bank")
     assert not errors(at)
-    assert views(at)[0] == "Train a head"
+    assert views(at)[0] == "Train a probe"
     settings = Settings.from_environment()
     source = folder_source("tiny", folder / "tiny")
     loaded, tokenizer = load_model(source, settings), load_tokenizer(source, settings)
@@ -93,7 +93,7 @@ def test_code_pooling_layer_and_seed_come_from_the_address(tmp_path: Path, monke
     monkeypatch.chdir(tmp_path)
     Path("probe.zip").write_bytes(probe_bytes(trained(**address).session_state[TRAINED_PROBE]))
     typed = {"labelled": "typed", "labelled_texts": TYPED}
-    at = check_view("predictions", "tiny", checks, view="Train a head", **typed, **address)
+    at = check_view("predictions", "tiny", checks, view="Train a probe", **typed, **address)
     assert at.number_input(key="seed").value == 5
     assert at.selectbox(key="pooling").value == "max"
     assert any("max pooling of layer 1, seed 5" in said(each.value) for each in at.caption)
@@ -194,7 +194,7 @@ def test_gold_labels_give_accuracy_and_a_confusion_matrix_and_a_probe_is_told_it
 def test_two_columns_of_a_file_are_fitted_and_compared() -> None:
     rows = "\n".join(f"{text},{label}" for text, label in zip(TEXTS, LABELS, strict=True))
     data = f"words,kind\n{rows}\nlast,\n".encode()
-    at = opened("predictions", model="tiny", labelled="file", view="Train a head")
+    at = opened("predictions", model="tiny", labelled="file", view="Train a probe")
     assert not errors(at)
     at.file_uploader(key="labelled_upload").upload("own.csv", data, "text/csv").run()
     assert not errors(at)

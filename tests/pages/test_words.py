@@ -74,7 +74,7 @@ def vector(text: str, masked: tuple[int, ...] = (), dropped: tuple[int, ...] = (
 
 def test_each_word_has_the_difference_of_two_runs() -> None:
     at = shown(words_shares_table="true")
-    assert views(at) == ["Words", "Curves", "Pairs", "Classes"]
+    assert views(at) == ["Words", "Remove word by word", "Pairs", "Classes"]
     other = vector(SECOND_TEXT)
     clean = float(vector(TEXT) @ other)
     expected = [clean - float(vector(TEXT, (place,)) @ other) for place in range(1, 7)]
@@ -120,7 +120,7 @@ def test_integrated_gradients_add_up_and_say_by_how_much_they_do_not() -> None:
 
 
 def test_curves_fall_from_the_text_to_its_masks() -> None:
-    at = shown(view="Curves", words_curves_table="true")
+    at = shown(view="Remove word by word", words_curves_table="true")
     frame, other = folded(at, "words_curves"), vector(SECOND_TEXT)
     shares = folded(shown(words_shares_table="true"), "words_shares")["share"].to_numpy()
     order = np.argsort(-shares, kind="stable") + 1
@@ -141,7 +141,7 @@ def test_curves_fall_from_the_text_to_its_masks() -> None:
 
 
 def test_no_method_is_refused_in_a_sentence() -> None:
-    at = shown(view="Curves")
+    at = shown(view="Remove word by word")
     at.segmented_control(key="methods").set_value([]).run()
     assert "choose at least one" in said(at.error[0].value)
 
@@ -197,7 +197,7 @@ def test_words_by_classes_are_runs_of_the_head_of_transformers(
     assert "choose at least one" in said(one.error[0].value)
 
 
-@pytest.mark.parametrize(("view", "key"), [("Words", "words_shares"), ("Curves", "words_curves")])
+@pytest.mark.parametrize(("view", "key"), [("Words", "words_shares"), ("Remove word by word", "words_curves")])
 def test_a_probe_of_the_session_is_a_target_of_other_views(view: str, key: str) -> None:
     weight = np.random.default_rng(0).normal(size=(2, 384)).astype(np.float32)
     revision = resolve(DEFAULT_MODEL, settings()).revision
@@ -236,7 +236,7 @@ def test_words_by_the_classes_of_a_probe_of_the_session() -> None:
 
 def test_a_model_without_classes_is_told_how_to_get_them() -> None:
     at = shown(view="Classes")
-    assert "Train a probe on the page Predictions" in said(at.info[0].value)
+    assert "on the page Predictions, view Train a probe" in said(at.info[0].value)
     assert not at.error
     assert not at.get("plotly_chart")
 
@@ -251,7 +251,7 @@ def test_a_model_without_a_mask_drops_words(tmp_path: Path, monkeypatch: pytest.
     frame = folded(at, "words_shares")
     dropped = shown(**address, words_shares_table="true", units="tokens", in_place="nothing", method="gradient x input")
     np.testing.assert_array_equal(folded(dropped, "words_shares")["share"], frame["share"])
-    for asked in ({"view": "Curves"}, {"view": "Pairs"}, {"target": "state"}):
+    for asked in ({"view": "Remove word by word"}, {"view": "Pairs"}, {"target": "state"}):
         at = shown(**address, **asked)
         assert not at.error
         assert "no mask token" in said(at.info[0].value)

@@ -24,7 +24,7 @@ def test_at_least_25_families_of_every_head() -> None:
 
 @pytest.mark.slow
 def test_the_document_lists_the_heads_that_were_run() -> None:
-    assert heads_part() in DOCUMENT.read_text(encoding="utf-8"), "run python -m tests.helpers.families_table"
+    assert heads_part() in DOCUMENT.read_text(encoding="utf-8"), "run python -m tests.helpers.families_document"
 
 
 def test_chunks_keep_the_logits_within_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -206,7 +206,7 @@ def test_nearest_rows_are_the_brute_force_ones(name: str) -> None:
 
 
 def test_document_is_what_the_runs_give() -> None:
-    assert DOCUMENT.read_text(encoding="utf-8").startswith(families_part()), "python -m tests.helpers.families_table"
+    assert DOCUMENT.read_text(encoding="utf-8").startswith(families_part()), "python -m tests.helpers.families_document"
 
 
 def test_ledger_counts_what_is_loaded() -> None:

@@ -194,7 +194,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("words", {"model": "tags", "target_at": 2, "target_class": "LABEL_1", "measure": "margin"}, {}),
     ("causes", {"model": "tags", "target": "cosine"}, PAIR),
     ("words", {"model": "splade-tiny", "target": "word", "target_at": 2}, {"target_word": "snake"}),
-    ("words", {"view": "Curves", "methods": ["leave-one-out", "gradient x input"]}, PAIR),
+    ("words", {"view": "Remove word by word", "methods": ["leave-one-out", "gradient x input"]}, PAIR),
     (
         "words",
         {

@@ -183,7 +183,7 @@ class SharedModel(SharedSubject, Opened):
         """
         digest, _, label = argument.partition("@")
         if self._probe is None or self._probe.digest != digest:
-            raise TextError("The probe has changed; open the page Predictions, view Train a head, and return here.")
+            raise TextError("The probe has changed; open the page Predictions, view Train a probe, and return here.")
         return self._probe, label
 
     def tokens(self, text: str, pair: str | None) -> Tokens:

@@ -48,9 +48,13 @@ def text_inputs(shown: bool = True) -> None:
     )
 
 
-def place_for_text() -> None:
-    """Reserve a place on the page for a field with the session's text, where the sidebar has none."""
-    st.session_state[TEXT_PLACE] = st.container()
+def place_for_text(height: int | None = None) -> None:
+    """Reserve a place on the page for a field with the session's text.
+
+    Args:
+        height: pixels that are kept free for it, so that nothing below it moves; None for none.
+    """
+    st.session_state[TEXT_PLACE] = st.container(height=height or "content", border=False, key="place_for_text")
 
 
 @contextmanager

@@ -15,20 +15,24 @@ MEANT = "meant_model"
 
 
 @contextmanager
-def shown_to_user() -> Iterator[None]:
-    """Show an error of the library as one sentence and end the page; the sidebar stays usable."""
+def shown_to_user(ends_page: bool = True) -> Iterator[None]:
+    """Show an error of the library as one sentence; the sidebar stays usable.
+
+    Args:
+        ends_page: whether the page ends there; otherwise the code after the block goes on.
+    """
     try:
         yield
     except MissingFilesError as error:
         _ways_on(error)
-        st.stop()
+        _end(ends_page)
     except BertvizError as error:
         st.error(escape_markdown(str(error)), icon=":material/block:")
         if error.meant:
             st.button(
                 f"Open {escape_markdown(error.meant)}", on_click=select.choose_model, args=(error.meant,), key=MEANT
             )
-        st.stop()
+        _end(ends_page)
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
@@ -37,6 +41,11 @@ def shown_to_user() -> Iterator[None]:
             "Nothing else is lost.",
             icon=":material/memory:",
         )
+        _end(ends_page)
+
+
+def _end(page: bool) -> None:
+    if page:
         st.stop()
 
 

@@ -170,9 +170,9 @@ def test_every_page_is_tried() -> None:
 @pytest.mark.parametrize(
     ("page", "view", "name"),
     [
-        ("predictions", "Train a head", "seed"),
+        ("predictions", "Train a probe", "seed"),
         ("causes", "Several heads", "count"),
-        ("causes", "Effects", "target_dimension"),
+        ("causes", "One head at a time", "target_dimension"),
     ],
 )
 def test_a_number_beyond_all_is_a_sentence(page: str, view: str, name: str) -> None:

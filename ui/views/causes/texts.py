@@ -47,7 +47,7 @@ ACCURACY = (
 )
 NO_ACCURACY = (
     "The accuracy as heads are removed needs labelled sentences and a target with these labels as classes: train a "
-    "probe on them on the page Predictions, view Train a head, and choose **probe** as the target here."
+    "probe on them on the page Predictions, view Train a probe, and choose **probe** as the target here."
 )
 WRITE = "Write at least two sentences above, one a line."
 COMPARED = (

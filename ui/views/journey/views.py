@@ -25,6 +25,7 @@ from ui.cache.view_notes import view_in_sight
 from ui.components.journey import journey_parts, journey_view, serial
 from ui.views.journey.change import SHOWN, change_values, page_change, with_change
 from ui.views.journey.controls import DRAWING, first_token, option, path_of, take_path
+from ui.views.journey.first_steps import first_steps
 from ui.views.journey.table import numbers_table
 from ui.views.journey.texts import CHANGED, RESTS_ON, WORDS, journey_code
 from ui.widgets.errors import shown_to_user
@@ -39,8 +40,18 @@ FILE_HELP = "One file in which the layers and heads of the chosen token still op
 
 @st.fragment
 @shown_to_user()
-def drawing_view(name: str, journey: Journey, target: ChosenTarget | None, ending: Ending | None) -> None:
-    """Show the drawing; a change, and the content of a part, are computed when the reader asks for them."""
+def drawing_view(
+    name: str, journey: Journey, target: ChosenTarget | None, ending: Ending | None, with_first_steps: bool = False
+) -> None:
+    """Show the drawing; a change, and the content of a part, are computed when the reader asks for them.
+
+    Args:
+        name: name of the model.
+        journey: the numbers of the drawing.
+        target: the number that is traced back; None for none.
+        ending: that number and what it rests on, once it is computed.
+        with_first_steps: whether the drawing is followed by what a beginner can try.
+    """
     change, longest = page_change(name, journey), first_token(journey)
     both = None if change is None else change.both
     drawn = journey if both is None else both.before
@@ -67,6 +78,8 @@ def drawing_view(name: str, journey: Journey, target: ChosenTarget | None, endin
     journey_view(payload, DRAWING, take_path)
     if openings and path.open != EMBEDDINGS:
         journey_parts(parts_payload(drawn, _next_openings(run, drawn, path), change), f"{DRAWING}_parts")
+    if with_first_steps:
+        first_steps(name, journey)
     if journey.turn is not None:
         _files(name, drawn, path, ending, change)
         _note(opened, drawn)

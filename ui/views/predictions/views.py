@@ -41,7 +41,7 @@ VIEWS: Mapping[str, PredictionView] = {
     "Lens": PredictionView(WORDS, lens_view),
     "Expanded terms": PredictionView(WORDS, expanded_view),
     "Change a word": PredictionView(EDITABLE, change_view),
-    "Train a head": PredictionView(EVERY_MODEL, train_view),
+    "Train a probe": PredictionView(EVERY_MODEL, train_view),
     "Several texts": PredictionView(EVERY_MODEL, several_view),
 }
 """Name -> view."""

@@ -90,6 +90,6 @@ METHOD_WORDS: dict[ShareMethod, str] = {
 }
 IN_PLACE: dict[Replacement, str] = {"mask": "the mask in its place", "drop": "nothing in its place"}
 NO_CLASSES = (
-    "This model has no head for classes or tags. Train a probe on the page Predictions, view Train a head, or choose a "
+    "This model has no head for classes or tags. Fit one on the page Predictions, view Train a probe, or choose a "
     "classifier from the catalogue under Model."
 )

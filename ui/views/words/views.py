@@ -331,5 +331,5 @@ def _token(token: str) -> str:
     return escape_markdown(isolated(escape_controls(token)))
 
 
-VIEWS = {"Words": words_view, "Curves": curves_view, "Pairs": pairs_view, "Classes": classes_view}
+VIEWS = {"Words": words_view, "Remove word by word": curves_view, "Pairs": pairs_view, "Classes": classes_view}
 """Name -> view."""

@@ -84,7 +84,7 @@ def answered_tags(name: str, second: str | None) -> tuple[int, ClassPrediction]:
 
 def _of_probe(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
     if probe is None:
-        raise TextError("There is no probe; train one on the page Predictions, view Train a head.")
+        raise TextError("There is no probe; train one on the page Predictions, view Train a probe.")
     label, measure = _label_and_measure(probed(name, probe), True)
     return ChosenTarget(f"probe:{label}", measure, text(), None, probe.digest)
 

@@ -215,7 +215,7 @@ def _offered(name: str, alone: bool, of_list: bool) -> _Offered:
     if not kinds and reason:
         reasons.append(f"{', '.join(NEEDS.values()).capitalize()} would need a task head: {reason}.")
     if session_probe(name) is None:
-        reasons.append("To use a probe as a target, train one on the page Predictions, view Train a head.")
+        reasons.append("To use a probe as a target, train one on the page Predictions, view Train a probe.")
     probes: tuple[TargetKind, ...] = () if session_probe(name) is None else ("probe",)
     compared: tuple[TargetKind, ...] = ("late-interaction", "cosine") if _is_late_interaction(name) else ("cosine",)
     return _Offered((*kinds, *compared, *probes, "state", "direction"), tasks, " ".join(reasons))

@@ -1,1 +1,1 @@
-"""The view Train a head: a probe on the model's frozen vectors."""
+"""The view Train a probe: a probe on the model's frozen vectors."""
