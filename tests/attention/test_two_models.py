@@ -123,6 +123,8 @@ def test_a_model_of_another_size_shows_the_head_at_the_same_relative_place_and_s
     assert any(f"of the second, layer {layer}, head {head} is shown" in notice for notice in found.notices)
     chosen = compare(place, second, other_layer="0", other_head="0")
     assert (chosen.second.layer, chosen.second.head) == (0, 0)
+    with pytest.raises(BertvizError, match="There is no layer '99' in .*give other_layer 0 to"):
+        compare(place, second, other_layer="99")
     with pytest.raises(BertvizError, match="have|has .*do not correspond"):
         compare_all(place, changed_heads, second)
 

@@ -46,6 +46,16 @@ def compared_attention(opened: Opened, options: Options) -> Answer[AttentionComp
     return Answer(compared, models, one.texts, compared.notices, {"attention_comparison": compared})
 
 
+def second_sizes(opened: Opened, options: Options) -> tuple[int, int]:
+    """Number of layers and of heads a layer of the second model, which is run on the text.
+
+    Raises:
+        BertvizError: there is no such model, or its attention is not known.
+    """
+    ran = attending_run(second_model(opened, options), Options((options.text(),), options.pair)).result
+    return ran.num_hidden_layers, ran.num_attention_heads
+
+
 def _second_place(
     second: Opened, options: Options, first: AttentionMap, runs: tuple[Trace, Trace]
 ) -> tuple[int, int]:  # fmt: skip
