@@ -39,6 +39,8 @@ NAMED_IN_SIGHT = """(() => {{
   return Boolean(figure) && figure.top >= card.bottom - 2 && figure.bottom <= innerHeight + 2;
 }})()"""
 """Whether a figure is entirely between the card and the bottom of the window."""
+RUN_MS = 3 * COLD_MS
+"""Timeout for what several checkpoints compute."""
 LOWEST = 90
 """Most pixels of the folded card."""
 
@@ -164,16 +166,17 @@ def test_the_lesson_of_a_run_goes_by_clicks_and_shows_the_figure_that_each_step_
             title = page.locator(".lesson-card .title")
             expect(title).to_contain_text(f"step {number} of {len(steps)}", timeout=COLD_MS)
             if step.figure:
-                page.wait_for_selector(f".st-key-{step.figure} .main-svg", state="attached", timeout=2 * COLD_MS)
+                page.wait_for_selector(f".st-key-{step.figure} .main-svg", state="attached", timeout=RUN_MS)
                 until(page, NAMED_IN_SIGHT.format(step.figure))
             elif number == 2:
                 page.get_by_role("button", name="Texts").click()
                 page.locator("input[type=file]").first.set_input_files(models / "negations" / "negations.csv")
-                expect(page.locator(".st-key-checkpoint_slices .main-svg").first).to_be_attached(timeout=COLD_MS)
+                expect(page.locator(".st-key-checkpoint_slices .main-svg").first).to_be_attached(timeout=RUN_MS)
                 expect(page.get_by_text(re.compile("clearest difference is in the slice yes"))).to_be_attached()
                 page.keyboard.press("Escape")
             if number < len(steps):
                 page.get_by_role("link", name="Next", exact=True).click()
+        page.goto("about:blank")  # before the server ends
 
 
 FRAMED = """() => {
