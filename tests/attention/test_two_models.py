@@ -60,6 +60,14 @@ def compare(place: Path, second: str, first: str = "first", **values: str) -> At
     return compared_attention(opened_model(place / first), Options((TEXT,), values=chosen)).result
 
 
+def test_another_head_of_the_same_model_is_not_called_the_same(place: Path) -> None:
+    found = compare(place, "first", other_layer="0")
+    assert found.difference is not None
+    assert np.abs(found.difference).max() > 0
+    assert SAME_MODEL not in found.notices
+    assert SAME_MODEL in compare(place, "first", other_layer="2", other_head="1").notices
+
+
 def compare_all(place: Path, question: object, second: str, text: str = TEXT) -> Behaviour:
     options = Options((text,), PAIR, values={"other": str(place / second)})
     return question(opened_model(place / "first"), options).result  # type: ignore[operator]  # a question of a model

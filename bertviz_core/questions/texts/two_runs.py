@@ -41,7 +41,9 @@ def compared_attention(opened: Opened, options: Options) -> Answer[AttentionComp
     names = runs[0].model, runs[1].model
     compared = compared_maps(names, (runs[0].tokens, runs[1].tokens), (one.result, other.result))
     about = [*compared.notices, *_place_notice(names, runs, compared), *one.notices, *other.notices]
-    compared = replace(compared, notices=comparison_notices(*names, about))
+    same_place = (one.result.layer, one.result.head) == (other.result.layer, other.result.head)
+    notices = comparison_notices(*names, about) if same_place else tuple(dict.fromkeys(about))
+    compared = replace(compared, notices=notices)
     models = tuple(dict.fromkeys((*one.models, *other.models)))
     return Answer(compared, models, one.texts, compared.notices, {"attention_comparison": compared})
 
