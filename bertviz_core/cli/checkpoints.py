@@ -50,7 +50,13 @@ from bertviz_core.questions.tables.two_models.runs import (
     compared_states_lines,
 )
 from bertviz_core.questions.texts.heads import HEAD, LAYER
-from bertviz_core.questions.texts.two_runs import changed_heads, compared_attention, cosines_of_states
+from bertviz_core.questions.texts.two_runs import (
+    OTHER_HEAD,
+    OTHER_LAYER,
+    changed_heads,
+    compared_attention,
+    cosines_of_states,
+)
 from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.settings import Settings
 
@@ -122,12 +128,18 @@ RUNS: Mapping[str, tuple[Question[Opened, Any], Callable[[Any], dict[str, Any]],
 """View of two runs -> its question, and how an answer is printed."""
 VIEW_HELP = (
     f"With --text and --task: {', '.join(VIEWS)}, of masked-LM heads but for entities, of heads that tag. With --text "
-    "alone: attention (of --layer and --head), heads (how far each is apart) or states (the cosine of each token's)."
+    "alone: attention (of one head), heads (how far each is apart) or states (the cosine of each token's)."
 )
 ViewOption = Annotated[str, typer.Option("--view", help=VIEW_HELP)]
 JoinOption = Annotated[str, typer.Option("--join", help=f"How tags become entities: {', '.join(JOINS)}.")]
 LayerOption = Annotated[str, typer.Option("--layer", metavar="L", help="Layer of --view attention, from 0.")]
 HeadNumberOption = Annotated[str, typer.Option("--head", metavar="H", help="Head of --view attention, from 0.")]
+OtherLayerOption = Annotated[
+    str, typer.Option("--other-layer", metavar="L", help="Layer of OTHER; by default at the same relative depth.")
+]
+OtherHeadOption = Annotated[
+    str, typer.Option("--other-head", metavar="H", help="Head of OTHER; by default at the same relative place.")
+]
 
 
 @app.command()
@@ -143,6 +155,8 @@ def compare(
     view: ViewOption = VIEWS[0],
     layer: LayerOption = "",
     head: HeadNumberOption = "",
+    other_layer: OtherLayerOption = "",
+    other_head: OtherHeadOption = "",
     join: JoinOption = JOINS[0],
     slices: SlicesOption = "",
     as_json: JsonOption = False,
@@ -152,8 +166,9 @@ def compare(
     is_predicted, is_run = text is not None and task is not None and file is None, view in RUNS
     if is_run and (text is None or task is not None or file is not None):
         raise TextError(f"--view {view} is about the runs on one text; give --text, and neither --task nor --file.")
-    if (layer or head) and view != "attention":
-        raise TextError("--layer and --head choose a head of --view attention; add it.")
+    place = {LAYER.key: layer, HEAD.key: head, OTHER_LAYER.key: other_layer, OTHER_HEAD.key: other_head}
+    if any(place.values()) and view != "attention":
+        raise TextError("--layer, --head, --other-layer and --other-head choose heads of --view attention; add it.")
     listed = divided = None
     if not (is_predicted or is_run) or column or gold or slices:
         listed, divided = _compared_texts(second, file, column, gold, pair, task, slices)
@@ -161,7 +176,7 @@ def compare(
     if is_predicted:
         values = {**options.values, VIEW.key: view, JOINED.key: join}
         predicted = compared_predictions(opened, Options(options.texts, pair or None, task, values)).result
-    ran = _compared_runs(opened, options, view, pair, {LAYER.key: layer, HEAD.key: head}) if is_run else None
+    ran = _compared_runs(opened, options, view, pair, place) if is_run else None
     comparison = checkpoint_comparison(opened, Options(values=options.values)).result
     if text is not None and task is None and file is None and not is_run:
         print_notices(_answering(opened, second))

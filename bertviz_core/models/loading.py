@@ -19,10 +19,10 @@ from bertviz_core.models.families import family
 from bertviz_core.models.local_files import file_renames, weights_folder
 from bertviz_core.models.recording import AttentionSource, RecordingCheck, register
 from bertviz_core.models.safetensors.folder import read_header
-from bertviz_core.models.safetensors.linked_weights import linked_weights
+from bertviz_core.models.safetensors.raw_values import raw_values
 from bertviz_core.models.skeleton import BUILD_LOCK, ENCODER, build_skeleton, model_config, quietly
 from bertviz_core.models.sources import ModelSource, verify_bundled
-from bertviz_core.models.transformers_internals import knows, takes_attention_function
+from bertviz_core.models.transformers_internals import class_for, knows, takes_attention_function
 from bertviz_core.settings import Settings
 from bertviz_core.text import first_line, quoted
 
@@ -189,8 +189,8 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
     config = model_config(source.name, source.config)
     renames = file_renames(source)  # may take BUILD_LOCK itself
     with LOADING:
-        with BUILD_LOCK, quietly(), unplugged(), linked_weights(folder) as links:
-            whole, info = read_weights(source.name, links, config, dtype, _base_class(config), renames)
+        with BUILD_LOCK, quietly(), unplugged():
+            whole, info = read_weights(source.name, folder, config, dtype, _base_class(config), renames)
             model = _text_encoder(source, whole, config)
             seeded = seed_hashing(model)
             attention_source = _attention_source(model, source.model_type)
@@ -286,13 +286,11 @@ def read_weights(
     auto_class: Any,
     renames: Mapping[str, str] | None = None,
 ) -> "tuple[transformers.PreTrainedModel, Mapping[str, Any]]":
-    """Load a model with transformers; returns it with the missing and unexpected keys.
-
-    The files are read, not memory-mapped: overwriting a mapped file would crash the process.
+    """Load a model with transformers, which reads no file itself; returns it with the missing and unexpected keys.
 
     Args:
         name: name of the model, for error messages.
-        folder: a folder from `linked_weights`.
+        folder: the folder with the weights.
         config: its config.
         dtype: number format of the weights.
         auto_class: an auto class of transformers that supports the config.
@@ -304,17 +302,20 @@ def read_weights(
     if auto_class is transformers.AutoModelForTextEncoding:
         config = copy.deepcopy(config)
         config.is_encoder_decoder = False  # required by T5Gemma's encoder class; the others set it themselves
+    tensors = read_state_dict(folder)
     try:
-        model, info = auto_class.from_pretrained(
-            str(folder),
+        model_class = class_for(auto_class, config)
+        if model_class.config_class is type(config.get_text_config()):
+            config = config.get_text_config()
+        model, info = model_class.from_pretrained(
+            None,
             config=config,
+            state_dict=tensors,
             dtype=getattr(torch, dtype),
             attn_implementation="eager",
-            use_safetensors=True,
             local_files_only=True,
             trust_remote_code=False,
             output_loading_info=True,
-            disable_mmap=True,
             key_mapping=renames,
         )
     except ImportError as error:
@@ -323,6 +324,22 @@ def read_weights(
         why = first_line(error, {str(folder): name})
         raise CheckpointError(f"The weights of {name!r} do not fit its config: {why}") from error
     return model, info
+
+
+def read_state_dict(folder: Path) -> "dict[str, torch.Tensor]":
+    """Name -> tensor of all safetensors files of a folder, in the number formats in which they are stored.
+
+    Raises:
+        CheckpointError: the files are missing or damaged, or torch lacks a number format.
+    """
+    tensors = {}
+    for stored, values in raw_values(folder):
+        dtype = getattr(torch, stored.dtype, None)
+        if not isinstance(dtype, torch.dtype):
+            raise CheckpointError(f"{quoted(stored.name)} is stored as {stored.dtype}, which torch lacks.")
+        numbers = torch.from_numpy(values).view(dtype) if stored.nbytes else torch.empty(0, dtype=dtype)
+        tensors[stored.name] = numbers.reshape(stored.shape)
+    return tensors
 
 
 def _attention_source(model: "transformers.PreTrainedModel", model_type: str) -> AttentionSource:

@@ -21,6 +21,16 @@ def classes_of(auto_class: Any, config_class: type) -> tuple[type, ...]:
     return classes if isinstance(classes, tuple) else () if classes is None else (classes,)
 
 
+def class_for(auto_class: Any, config: Any) -> Any:
+    """The class of an auto class for a config, which it knows: of several the one that the config names, or the first.
+
+    As `auto_class.from_pretrained` chooses, which also needs a folder.
+    """
+    classes = classes_of(auto_class, type(config))
+    by_name = {each.__name__: each for each in classes}
+    return next((by_name[name] for name in config.architectures or () if name in by_name), classes[0])
+
+
 def knows(auto_class: Any, config_class: Any) -> bool:
     """Whether an auto class has a model class for a config class (which may be None)."""
     return config_class in auto_class._model_mapping

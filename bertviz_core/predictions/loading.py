@@ -16,7 +16,6 @@ from bertviz_core.models.catalog.bundled import BUNDLED
 from bertviz_core.models.device import copy_tensors
 from bertviz_core.models.loading import POOLER, LoadedModel, load_model, read_weights
 from bertviz_core.models.local_files import weights_folder
-from bertviz_core.models.safetensors.linked_weights import linked_weights
 from bertviz_core.models.skeleton import BUILD_LOCK, model_config, quietly, task_class
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.models.transformers_internals import attention_implementation, classes_of, knows
@@ -117,11 +116,9 @@ def load_head(
     if not knows(auto_class, type(config)):
         raise UnsupportedModelError(f"{config.model_type} models have no class for the task {task!r} in transformers.")
     base = load_model(source, settings) if base is None else base
-    with BUILD_LOCK, quietly(), unplugged(), linked_weights(weights_folder(source, settings)) as folder:
-        # Text generation settings, which some classes require and no prediction uses.
-        (folder / "generation_config.json").write_text("{}")
+    with BUILD_LOCK, quietly(), unplugged():
         try:
-            model, info = read_weights(source.name, folder, config, base.dtype, auto_class)
+            model, info = read_weights(source.name, weights_folder(source, settings), config, base.dtype, auto_class)
         except CheckpointError as error:
             refusal: CheckpointError | None = error
         else:

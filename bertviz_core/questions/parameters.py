@@ -113,7 +113,7 @@ class Options:
         """Parse the zero-based index of a layer or head.
 
         Args:
-            key: "layer" or "head".
+            key: "layer" or "head"; "other_layer" or "other_head" for those of a second model.
             count: number of layers or heads.
             default: value if none is given.
             model: name of the model, for the error message.
@@ -126,7 +126,8 @@ class Options:
         if not value:
             return default
         if value not in map(str, range(count)):
-            what = f"There is no {key} {escape_controls(value[:20])!r} in {model!r}; give "
+            noun = key.removeprefix("other_")
+            what = f"There is no {noun} {escape_controls(value[:20])!r} in {model!r}; give "
             raise TextError(what, Named(key), f" 0{first} to {count - 1}.")
         return int(value)
 

@@ -118,6 +118,21 @@ FACES: Mapping[str, tuple[Face, ...]] = {
             lambda found: {**tensors(), "attention": found.to_json()},
         ),
         Face(
+            (MODEL, ROUNDED, "--text", TEXT, "--view", "attention", "--other-layer", "1", "--other-head", "3"),
+            lambda: model().compare_attention(ROUNDED, TEXT, other_layer=1, other_head=3),
+            of_model(
+                compared_attention,
+                TEXT,
+                other=ROUNDED,
+                layer="0",
+                head="0",
+                other_layer="1",
+                other_head="3",
+                words="false",
+            ),
+            lambda found: {**tensors(), "attention": found.to_json()},
+        ),
+        Face(
             (MODEL, ROUNDED, "--text", TEXT, "--view", "heads"),
             lambda: model().changed_heads(ROUNDED, TEXT),
             of_model(changed_heads, TEXT, other=ROUNDED),

@@ -60,6 +60,14 @@ def compare(place: Path, second: str, first: str = "first", **values: str) -> At
     return compared_attention(opened_model(place / first), Options((TEXT,), values=chosen)).result
 
 
+def test_another_head_of_the_same_model_is_not_called_the_same(place: Path) -> None:
+    found = compare(place, "first", other_layer="0")
+    assert found.difference is not None
+    assert np.abs(found.difference).max() > 0
+    assert SAME_MODEL not in found.notices
+    assert SAME_MODEL in compare(place, "first", other_layer="2", other_head="1").notices
+
+
 def compare_all(place: Path, question: object, second: str, text: str = TEXT) -> Behaviour:
     options = Options((text,), PAIR, values={"other": str(place / second)})
     return question(opened_model(place / "first"), options).result  # type: ignore[operator]  # a question of a model
@@ -123,6 +131,8 @@ def test_a_model_of_another_size_shows_the_head_at_the_same_relative_place_and_s
     assert any(f"of the second, layer {layer}, head {head} is shown" in notice for notice in found.notices)
     chosen = compare(place, second, other_layer="0", other_head="0")
     assert (chosen.second.layer, chosen.second.head) == (0, 0)
+    with pytest.raises(BertvizError, match="There is no layer '99' in .*give other_layer 0 to"):
+        compare(place, second, other_layer="99")
     with pytest.raises(BertvizError, match="have|has .*do not correspond"):
         compare_all(place, changed_heads, second)
 

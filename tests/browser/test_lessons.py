@@ -1,11 +1,14 @@
 """Lessons in a browser: the card is low and sticky, its figure is visible, and folded content is reachable."""
 
+import re
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import COLD_MS, until
+from tests.browser.conftest import COLD_MS, serving, until
+from tests.helpers.negations import negations_models
 from tests.ui.lessons.shipped import lesson
 from ui.lessons.tour import ORDER, RUN_LESSON
 
@@ -30,6 +33,14 @@ IN_SIGHT = f"""(() => {{
 }})()"""
 """Whether the first figure, or the open head, is entirely between the card and the bottom of the window; of a drawing
 that is higher than this, its upper part."""
+NAMED_IN_SIGHT = """(() => {{
+  const figure = document.querySelector(".st-key-{} .main-svg")?.getBoundingClientRect();
+  const card = document.querySelector(".lesson-card").getBoundingClientRect();
+  return Boolean(figure) && figure.top >= card.bottom - 2 && figure.bottom <= innerHeight + 2;
+}})()"""
+"""Whether a figure is entirely between the card and the bottom of the window."""
+RUN_MS = 3 * COLD_MS
+"""Timeout for what several checkpoints compute."""
 LOWEST = 90
 """Most pixels of the folded card."""
 
@@ -141,6 +152,31 @@ def test_on_a_phone_everything_of_the_card_can_be_reached(page: Page, server: st
     page.get_by_role("button", name="All steps").click()
     expect(page.get_by_role("link", name="10 Vectors of whole sentences")).to_be_visible()
     page.set_viewport_size({"width": 1400, "height": 900})
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_200)
+def test_the_lesson_of_a_run_goes_by_clicks_and_shows_the_figure_that_each_step_names(
+    page: Page, tmp_path: Path
+) -> None:
+    models, steps = negations_models(), lesson(RUN_LESSON).steps
+    with serving(tmp_path, settings={"INSIDE_BERT_MODELS_DIR": str(models)}) as server:
+        page.goto(f"{server}/?lesson={RUN_LESSON}")
+        for number, step in enumerate(steps, start=1):
+            title = page.locator(".lesson-card .title")
+            expect(title).to_contain_text(f"step {number} of {len(steps)}", timeout=COLD_MS)
+            if step.figure:
+                page.wait_for_selector(f".st-key-{step.figure} .main-svg", state="attached", timeout=RUN_MS)
+                until(page, NAMED_IN_SIGHT.format(step.figure))
+            elif number == 2:
+                page.get_by_role("button", name="Texts").click()
+                page.locator("input[type=file]").first.set_input_files(models / "negations" / "negations.csv")
+                expect(page.locator(".st-key-checkpoint_slices .main-svg").first).to_be_attached(timeout=RUN_MS)
+                expect(page.get_by_text(re.compile("clearest difference is in the slice yes"))).to_be_attached()
+                page.keyboard.press("Escape")
+            if number < len(steps):
+                page.get_by_role("link", name="Next", exact=True).click()
+        page.goto("about:blank")  # before the server ends
 
 
 FRAMED = """() => {

@@ -1,6 +1,6 @@
 """An untrusted model folder opens no file outside itself, and makes no requests.
 
-Covers `bertviz_core/isolation/offline.py`, `bertviz_core/models/safetensors/linked_weights.py`.
+Covers `bertviz_core/isolation/offline.py`.
 """
 
 import dataclasses
@@ -24,7 +24,6 @@ from bertviz_core.models import skeleton
 from bertviz_core.models.catalog.bundled import BUNDLED
 from bertviz_core.models.hub import fetch_config
 from bertviz_core.models.loading import load_model
-from bertviz_core.models.safetensors.linked_weights import linked_weights
 from bertviz_core.models.sources import bundled_folder, resolve
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import Settings
@@ -363,8 +362,6 @@ def test_the_folders_lent_are_gone_behind_a_load_and_behind_an_error(
     monkeypatch.setattr("tempfile.tempdir", str(lent))
     with sanitized_tokenizer_folder(evil, {"model_type": "bert"}) as folder:
         assert {path.name for path in folder.iterdir()} == {"config.json", "tokenizer_config.json", "vocab.txt"}
-    with linked_weights(evil) as folder:
-        assert [path.name for path in folder.iterdir()] == ["model.safetensors"]
     opened("evil", settings, monkeypatch)
     (evil / "tokenizer.json").write_text("{}")
     hostile.set_json(evil, "config.json", vocab_size=3)

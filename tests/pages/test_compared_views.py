@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.opened import opened, said
 from tests.pages.snippets import Printed, chart, check_view, close, folded
 from ui.session import SECOND_TEXT
-from ui.views.attention.compared import take_row
+from ui.views.attention.compared import AS_FIRST, take_row
 
 pytestmark = pytest.mark.usefixtures("heads", "patience")
 
@@ -100,6 +100,25 @@ def test_the_attention_of_both_models_is_that_of_the_lines(other: str) -> None:
     assert not at.error
 
 
+def test_the_second_model_has_a_layer_and_head_of_its_own() -> None:
+    def compared(at: AppTest, values: Printed) -> None:
+        for trace, expected in zip(chart(at, "attention_compared"), values, strict=True):
+            close(trace["z"], expected)
+
+    place = {"layer": "1", "head": "0", "other_layer": "3", "other_head": "2"}
+    checks = {"attention_heads": lambda *_: None, "attention_compared": compared, "attention_changed": lambda *_: None}
+    at = check_view("attention", BUNDLED, checks, other=FINE_TUNED, **place)
+    alone = opened("attention", model=FINE_TUNED, other=FINE_TUNED, layer="3", head="2")
+    close(chart(at, "attention_compared")[1]["z"], chart(alone, "attention_compared")[0]["z"])
+    assert [at.selectbox(key=key).value for key in ("other_layer", "other_head")] == ["3", "2"]
+
+
+def test_a_place_that_the_second_model_lacks_falls_back_to_the_same_place() -> None:
+    at = opened("attention", model=BUNDLED, other="byte-words", other_layer="99", other_head="-1")
+    assert not at.exception
+    assert [at.selectbox(key=key).value for key in ("other_layer", "other_head")] == [AS_FIRST, AS_FIRST]
+
+
 @pytest.mark.parametrize("other", [ROUNDED, FINE_TUNED])
 def test_the_cosines_of_both_models_are_those_of_the_lines(other: str) -> None:
     def compared(at: AppTest, values: Printed) -> None:
@@ -132,6 +151,10 @@ def test_a_row_of_the_list_opens_its_head(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("streamlit.session_state", session)
     take_row(pd.DataFrame({"layer": [5, 4], "head": [0, 7], "divergence": [0.2, 0.1]}))
     assert (session["layer"], session["head"]) == ("4", 7)
+    session["other_head"] = "3"
     session["attention_changed_heads"] = {"selection": {"rows": []}}
     take_row(pd.DataFrame({"layer": [5], "head": [0], "divergence": [0.2]}))
-    assert (session["layer"], session["head"]) == ("4", 7)
+    assert (session["layer"], session["head"], session["other_head"]) == ("4", 7, "3")
+    session["attention_changed_heads"] = {"selection": {"rows": [0]}}
+    take_row(pd.DataFrame({"layer": [5], "head": [0], "divergence": [0.2]}))
+    assert (session["layer"], session["head"], session["other_head"]) == ("5", 0, AS_FIRST)

@@ -16,7 +16,7 @@ from bertviz_core.questions.models import adapter, architecture, checkpoints, la
 from bertviz_core.questions.parameters import Param, flag
 from bertviz_core.questions.predictions import followed_states, labelled_texts, labels, masked_lm, ranking
 from bertviz_core.questions.tables.compared_answers import LISTED
-from bertviz_core.questions.texts import attention, heads, hidden_states, journey, sentences, tokens
+from bertviz_core.questions.texts import attention, heads, hidden_states, journey, sentences, tokens, two_runs
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 
 Linked = Literal["shown", "asked", "placed", "column", "always"]
@@ -135,7 +135,7 @@ ROWS: tuple[AddressName, ...] = (
     *_on("journey heads", heads.KEY),
     *_on("heads", flag("heads_row", "whether the row of weights is open as a table")),
     *_on("attention", attention.WEIGHTS, attention.WORDS, attention.SPECIAL, attention.PUNCTUATION, attention.PART),
-    *_on("attention", attention.QUERIES, attention.KEYS),
+    *_on("attention", attention.QUERIES, attention.KEYS, two_runs.OTHER_LAYER, two_runs.OTHER_HEAD),
     *_on(
         "attention",
         _words("look", "how the maps are drawn, and what is selected in them; copy it from an address"),

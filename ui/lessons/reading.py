@@ -30,6 +30,8 @@ class View:
     """The second text; None where the view has one text."""
     sentences: tuple[str, ...] | None = None
     """The list of the sentences page; None keeps the current one."""
+    figure: str | None = None
+    """Name of the figure that is brought into sight; None for the first of the page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +99,7 @@ PARAMETER = re.compile(r"[a-z][a-z0-9_]{0,39}")
 RESERVED = frozenset({"lesson", "step", "try", "text", "pair", "sentences", "embed", "embed_options", "figure"})
 """Names that a step's query cannot set: they have their own field, or do not belong to lessons."""
 LESSON_FIELDS = ("title", "author", "keeps", "steps", "summary", "next")
-VIEW_FIELDS = ("page", "query", "text", "pair", "sentences")
+VIEW_FIELDS = ("page", "query", "text", "pair", "sentences", "figure")
 TRIAL_FIELDS = ("label", *VIEW_FIELDS)
 STEP_FIELDS = ("title", *VIEW_FIELDS, "note", "question", "answer", "try")
 
@@ -268,6 +270,7 @@ def _view(fields: Mapping[Any, Any], pages: Collection[str], where: str) -> dict
         "page": page,
         "query": _query(fields.get("query", {}), where),
         "sentences": _sentences(fields["sentences"], where) if "sentences" in fields else None,
+        "figure": _parameter(fields["figure"], "figure", where) if "figure" in fields else None,
         **{name: _words(fields, name, TEXT, where, as_it_is=True) for name in ("text", "pair") if name in fields},
     }
 

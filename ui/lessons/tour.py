@@ -211,6 +211,7 @@ def _card(place: Place, here: str, pages: Pages) -> Card:
         end=place.number == last,
         summary=lesson.summary or "",
         onward=_onward(lesson) if place.number == last else None,
+        figure=place.view.figure or "",
         by_keys=len({each.page for each in lesson.steps}) == 1,
     )
 

@@ -316,7 +316,8 @@ def _missing_steps(checkpoints: Sequence[RunCheckpoint]) -> list[str]:
     named = ", ".join(f"{step:,}" for step in missing[:5]) + (", ..." if len(missing) > 5 else "")
     every = f"others are saved every {distance:,} steps"
     spans = "so the movement from the previous checkpoint spans more"
-    return [f"Checkpoints of the steps {named} are missing ({every}), {spans}."]
+    what = f"The checkpoint of step {named} is" if len(missing) == 1 else f"Checkpoints of the steps {named} are"
+    return [f"{what} missing ({every}), {spans}."]
 
 
 def _distance(numbered: Sequence[RunCheckpoint], steps: Sequence[int]) -> int:

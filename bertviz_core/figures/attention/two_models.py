@@ -12,11 +12,11 @@ from bertviz_core.attention.results import OF_LAYERS, AttentionComparison, Atten
 from bertviz_core.checkpoints.results import Behaviour
 from bertviz_core.figures.attention.heatmap import APART, PART_HEIGHT, STACKED, axis_labels
 from bertviz_core.figures.attention.reading import KINDS, UNITS, WORDS, divide
-from bertviz_core.figures.base.axes import even_axes, token_axis
+from bertviz_core.figures.base.axes import even_axes, token_axis, token_text
 from bertviz_core.figures.base.colour_bars import THICKNESS, colour_bar, round_limit
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential
-from bertviz_core.figures.base.text_width import shortened_label
+from bertviz_core.figures.base.text_width import label_width, shortened_label
 from bertviz_core.figures.checkpoints.comparison import divergence_map
 from bertviz_core.figures.predictions.two_models import signed_difference
 from bertviz_core.text import digits
@@ -30,14 +30,19 @@ BAR, BESIDE_MAPS = 90, 40
 """Pixels of the colour bar beside the difference; between two maps, and beside the first for its tokens, about."""
 
 
+LABEL_ROOM = 40
+"""Pixels of upright labels for which there is room between two stacked maps; longer ones move them apart."""
+
+
 def compared_heatmaps(comparison: AttentionComparison, title: str, theme: Theme) -> go.Figure:
     """Draw both maps on one scale from 0, and their difference around 0: side by side, stacked on a phone."""
     maps = (comparison.first, comparison.second)
     top = max(float(each.weights.max(initial=0)) for each in maps) or 1.0
     count, change = (2 if comparison.difference is None else 3), comparison.difference
     across = 1 if theme.slim else count
-    height = count * STACKED if theme.slim else PART_HEIGHT
-    spacing = {"vertical_spacing": APART / height if theme.slim else 0.0}
+    longer = max(0.0, max(_longest_key(each) for each in maps) - LABEL_ROOM) if theme.slim else 0.0
+    height = count * (STACKED + round(longer)) if theme.slim else PART_HEIGHT
+    spacing = {"vertical_spacing": (APART + longer) / height if theme.slim else 0.0}
     spacing |= {"horizontal_spacing": 0.03 if change is not None else 0.12}
     figure = make_subplots(rows=count // across, cols=across, shared_yaxes=change is not None and across > 1, **spacing)
     figure.update_layout(layout(theme, escape(title), height=height))
@@ -63,6 +68,11 @@ def compared_heatmaps(comparison: AttentionComparison, title: str, theme: Theme)
     even_axes(figure, theme)
     figure.layout.margin.t += HEADING
     return figure.update_layout(template=go.layout.Template(), paper_bgcolor=theme.paper, plot_bgcolor=theme.paper)
+
+
+def _longest_key(attention_map: AttentionMap) -> float:
+    """Pixels that the labels of the keys take below a map, where they stand upright."""
+    return max((label_width(token_text(each), TEXT_SIZE - 1) for each in attention_map.keys.labels), default=0.0)
 
 
 def _add_map(figure: go.Figure, attention_map: AttentionMap, top: float, theme: Theme, where: dict[str, int]) -> None:

@@ -41,9 +41,21 @@ def compared_attention(opened: Opened, options: Options) -> Answer[AttentionComp
     names = runs[0].model, runs[1].model
     compared = compared_maps(names, (runs[0].tokens, runs[1].tokens), (one.result, other.result))
     about = [*compared.notices, *_place_notice(names, runs, compared), *one.notices, *other.notices]
-    compared = replace(compared, notices=comparison_notices(*names, about))
+    same_place = (one.result.layer, one.result.head) == (other.result.layer, other.result.head)
+    notices = comparison_notices(*names, about) if same_place else tuple(dict.fromkeys(about))
+    compared = replace(compared, notices=notices)
     models = tuple(dict.fromkeys((*one.models, *other.models)))
     return Answer(compared, models, one.texts, compared.notices, {"attention_comparison": compared})
+
+
+def second_sizes(opened: Opened, options: Options) -> tuple[int, int]:
+    """Number of layers and of heads a layer of the second model, which is run on the text.
+
+    Raises:
+        BertvizError: there is no such model, or its attention is not known.
+    """
+    ran = attending_run(second_model(opened, options), Options((options.text(),), options.pair)).result
+    return ran.num_hidden_layers, ran.num_attention_heads
 
 
 def _second_place(

@@ -141,7 +141,7 @@ def test_links_to_checkpoints_are_not_followed(folder: Path, settings: Settings,
 def test_a_missing_step_is_known_by_the_distance_of_the_others(folder: Path, settings: Settings) -> None:
     shutil.rmtree(folder / "checkpoint-4")
     (notice,) = [each for each in found(folder, settings).notices if "missing" in each]
-    assert notice.startswith("Checkpoints of the steps 4 are missing (others are saved every 2 steps)")
+    assert notice.startswith("The checkpoint of step 4 is missing (others are saved every 2 steps)")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Attention of two models: the drawn cells are both maps on one scale and their difference around 0."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,8 @@ from bertviz_core.figures.attention.two_models import (
     attention_compared_figure,
     compared_title,
 )
-from bertviz_core.figures.base.style import DARK, LIGHT, Theme, theme_named
+from bertviz_core.figures.base.style import DARK, LIGHT, TEXT_SIZE, Theme, theme_named
+from bertviz_core.figures.base.text_width import label_width
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.two_runs import changed_heads, compared_attention
 from tests.helpers.tiny_models import PAIR, TEXT, save_tiny
@@ -61,6 +63,18 @@ def test_other_tokens_are_two_maps_each_with_its_own_tokens(place: Path, theme: 
     assert first.z.shape == found.first.weights.shape
     assert second.z.shape == found.second.weights.shape
     assert "two maps" in spec.alt
+
+
+def test_stacked_maps_leave_room_for_the_longest_token_the_title_of_the_axis_and_the_next_name(place: Path) -> None:
+    found = compared(place, "bytes")
+    longest = "responsibilities"
+    labels = (longest, *found.first.keys.labels[1:])
+    keys = dataclasses.replace(found.first.keys, labels=labels)
+    wide = dataclasses.replace(found, first=dataclasses.replace(found.first, keys=keys))
+    layout = attention_compared_figure(wide).drawn(PHONE).layout
+    height = layout.height - layout.margin.t - layout.margin.b
+    between = (layout.yaxis.domain[0] - layout.yaxis2.domain[1]) * height
+    assert between >= label_width(longest, TEXT_SIZE - 1) + 2 * TEXT_SIZE + 10  # 10 pixels to the title of the axis
 
 
 def test_the_title_names_both_heads_where_they_differ(place: Path) -> None:

@@ -119,6 +119,7 @@ def test_characters_that_act_on_the_text_around_them_are_named(tmp_path: Path) -
         ({"text": "a" * 20_001}, "step 2, field text: it has 20,001 characters"),
         ({"sentences": "a"}, "step 2, field sentences: write a list"),
         ({"sentences": ["a", None]}, "step 2, field sentences: write a text"),
+        ({"figure": "a b"}, "step 2, field figure: 'a b' is no name of a control"),
         ({"html": "<b>"}, "step 2 has the unknown field 'html'; the fields are title, page"),
         ({"query": {"try": "1"}}, "step 2, field query: 'try' is no name of a control"),
         ({"answer": "So."}, "step 2, field answer: it belongs to a question; add question"),

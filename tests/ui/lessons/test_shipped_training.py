@@ -10,6 +10,7 @@ from safetensors.numpy import load_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from bertviz_core import open_model
+from bertviz_core.questions.figures import all_figures
 from tests.helpers.negations import negations_models
 from tests.helpers.training_runs import state_of
 from tests.ui.lessons.shipped import lesson, numbers
@@ -67,6 +68,12 @@ def test_one_sentence_is_answered_wrongly_from_step_60_on(run: Path) -> None:
     assert {STEPS[place].text for place in (3, 4, 5)} == {TEXT}
     assert [good(run / f"checkpoint-{step}", [TEXT])[0] > 0.5 for step in SAVED] == [False, False, True, True]
     assert good(run / "checkpoint-80", [TEXT])[0] > 0.8
+
+
+def test_the_figures_that_steps_name_exist() -> None:
+    named = [step.figure for step in STEPS if step.figure]
+    assert len(named) == 4
+    assert set(named) <= {figure.chart for figure in all_figures().values()}
 
 
 def test_the_share_of_not(run: Path) -> None:

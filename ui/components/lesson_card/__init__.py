@@ -50,6 +50,8 @@ class Card:
     """Summary of the lesson, at its last step; "" for none."""
     onward: Link | None
     """The next lesson, at the last step; None for none."""
+    figure: str = ""
+    """Name of the figure that the step speaks of; "" for the first of the page."""
     by_keys: bool = False
     """Whether Space and the arrow keys go to the next and the previous step."""
 

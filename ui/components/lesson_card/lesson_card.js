@@ -30,7 +30,8 @@ export default function ({ data, parentElement }) {
   if (other && data.by_keys && document.activeElement === document.body) [...card.querySelectorAll(".row .ways .main")].at(-1)?.focus({ preventScroll: true });
   if (focused !== undefined) card.querySelector(`:is(a[href], button)[data-at="${focused}"]`)?.focus();
   card.leave?.();
-  card.leave = watched(card, data, other && !data.again);
+  card.leave = watched(card, data, (other || card.reopened) && !data.again);
+  card.reopened = Boolean(data.again);  // the same step comes once more, with the whole address
   return () => leave(card);
 }
 
@@ -120,7 +121,7 @@ function watched(card, data, arrived) {
   words.observe(card);
   if (!arrived) return () => words.disconnect();
   const page = card.closest(".stMainBlockContainer") ?? card;
-  const look = () => shown(page, card)?.scrollIntoView({ block: "nearest" });
+  const look = () => shown(page, card, data.figure)?.scrollIntoView({ block: "nearest" });
   const grown = new ResizeObserver(look), filled = new MutationObserver(look);
   grown.observe(page);
   filled.observe(page, { subtree: true, childList: true });
@@ -136,9 +137,11 @@ function watched(card, data, arrived) {
   };
 }
 
-function shown(page, card) {
+// The figure that the step names; until it is drawn, or without a name, the first of the page.
+function shown(page, card, name) {
+  const named = name ? page.querySelector(`.st-key-${name} :is(${FIGURES}), .st-key-${name}:is(${FIGURES})`) : null;
   const figures = [...page.querySelectorAll(FIGURES)].filter((each) => !each.contains(card));
-  const figure = figures.find((each) => each.getBoundingClientRect().height >= SMALLEST_FIGURE);
+  const figure = named ?? figures.find((each) => each.getBoundingClientRect().height >= SMALLEST_FIGURE);
   return opened(figure) ?? figure;
 }
 

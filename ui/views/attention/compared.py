@@ -5,11 +5,11 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.attention.results import MapOptions
+from bertviz_core.attention.results import OF_LAYERS, MapOptions
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.attention.two_models import attention_changed_figure, attention_compared_figure
 from bertviz_core.questions.models.checkpoints import OTHER
-from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.tables.two_models.runs import (
     attention_comparison_frame,
@@ -17,12 +17,19 @@ from bertviz_core.questions.tables.two_models.runs import (
     changed_heads_frame,
     heads_that_changed,
 )
-from bertviz_core.questions.texts.two_runs import changed_heads, compared_attention
+from bertviz_core.questions.texts.two_runs import (
+    OTHER_HEAD,
+    OTHER_LAYER,
+    changed_heads,
+    compared_attention,
+    second_sizes,
+)
 from bertviz_core.trace.results import Trace
+from ui.address.widgets import select
 from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
 from ui.views.attention.reproduction import reading_values
-from ui.views.attention.texts import CHANGED, COMPARED, MERGE
+from ui.views.attention.texts import CHANGED, COMPARED, MERGE, SAME_PLACE
 from ui.widgets.cell_controls import HEAD
 from ui.widgets.figure_block import figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
@@ -34,6 +41,8 @@ MAP, TABLE = "attention_changed", "attention_changed_heads"
 """Keys of the map of all heads, and of the list of heads."""
 HEIGHT = 240
 """Pixels of the list."""
+AS_FIRST, PLACE_WIDTH = "same place", 220
+"""The default of the second model's layer and head, and pixels of each list."""
 
 
 def compared_block(trace: Trace, layer: int, head: int, reading: MapOptions) -> None:
@@ -49,10 +58,30 @@ def compared_block(trace: Trace, layer: int, head: int, reading: MapOptions) -> 
     def show(other: str) -> None:
         opened, tokens = SharedModel(trace.model, trace), trace.tokens
         values = {OTHER.key: other, **reading_values(layer, head, reading)}
+        values |= _second_place(opened, other, trace, reading)
         _maps(opened, Options((tokens.text,), tokens.pair, values=values), trace)
         _changed(opened, Options((tokens.text,), tokens.pair, values={OTHER.key: other}))
 
     beside("attention_second", show)
+
+
+def _second_place(opened: SharedModel, other: str, trace: Trace, reading: MapOptions) -> dict[str, str]:
+    """Lists of the second model's layers and heads; the numbers that the reader has chosen."""
+    sizes = second_sizes(opened, Options((trace.tokens.text,), trace.tokens.pair, values={OTHER.key: other}))
+    params = (OTHER_LAYER, OTHER_HEAD)[: 1 if reading.weights in OF_LAYERS else 2]
+    with st.container(horizontal=True):
+        return {
+            param.key: number
+            for param, count in zip(params, sizes, strict=False)
+            if count > 1 and (number := _place_select(param, count)) != AS_FIRST
+        }
+
+
+def _place_select(param: Param, count: int) -> str:
+    """A layer or head of the second model as a number, or `AS_FIRST`."""
+    label = f"{param.kind.capitalize()} of the second model"
+    options = [AS_FIRST, *map(str, range(count))]
+    return select(param, label, options, help=SAME_PLACE.format(noun=param.kind), width=PLACE_WIDTH)
 
 
 def _maps(opened: SharedModel, options: Options, trace: Trace) -> None:
@@ -114,6 +143,9 @@ def take_row(frame: pd.DataFrame) -> None:
 
 
 def open_head(layer: int, head: int) -> None:
-    """Open a head above; a callback, so that its widgets, which are drawn before, write the address."""
+    """Open a head of both models above; a callback, so that widgets, which are drawn before, write the address."""
+    for param in (OTHER_LAYER, OTHER_HEAD):
+        if param.key in st.session_state:
+            st.session_state[param.key] = AS_FIRST
     store_layer(layer)
     st.session_state[HEAD] = head

@@ -41,10 +41,14 @@ MEASURES = (
 
 COMPARED = (
     "Both models are run on the text, and the maps are read in the same way. Where rows and columns of both are the "
-    "same parts of the text, by their characters, the third map is the second minus the first. Where the second model "
-    "has another number of layers or heads, its layer and head at the same relative place are shown: the first for the "
-    "first, the last for the last. The heads of two models that were not trained from one start have no reason to "
-    "correspond."
+    "same parts of the text, by their characters, the third map is the second minus the first. Of the second model the "
+    "same layer and head are shown unless others are chosen; where it has another number of layers or heads, those at "
+    "the same relative place: the first for the first, the last for the last. The heads of two models that were not "
+    "trained from one start have no reason to correspond."
+)
+SAME_PLACE = (
+    "The {noun} of the same number as in the first model; where the second has another number of {noun}s, the one at "
+    "the same relative place, the first for the first and the last for the last."
 )
 CHANGED = (
     "For every head the Jensen-Shannon divergence of its two attention rows, `(KL(p || m) + KL(q || m)) / 2` with "
