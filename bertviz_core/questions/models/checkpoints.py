@@ -15,7 +15,7 @@ from bertviz_core.checkpoints.results import (
     Histogram,
     TensorGrid,
 )
-from bertviz_core.checkpoints.rounding import COPIES
+from bertviz_core.checkpoints.rounding.formats import COPIES
 from bertviz_core.checkpoints.tensor_map import sorted_grid, tensor_grid
 from bertviz_core.checkpoints.tensor_statistics import Tell, checkpoint_statistics, tensor_histogram
 from bertviz_core.checkpoints.values import Checkpoint, open_checkpoint, rounded_copy, tensor_slices

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.checkpoints.rounding import COPIES
+from bertviz_core.checkpoints.rounding.formats import COPIES
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.figures.checkpoints.compared_answers import (
     answers_compared_figure,

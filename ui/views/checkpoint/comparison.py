@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.checkpoints.results import Behaviour, CheckpointComparison, TensorChange, TensorGrid
-from bertviz_core.checkpoints.rounding import COPIES
+from bertviz_core.checkpoints.rounding.formats import COPIES
 from bertviz_core.figures.checkpoints.adapter_updates import adapter_updates_figure
 from bertviz_core.figures.checkpoints.comparison import (
     change_figure,

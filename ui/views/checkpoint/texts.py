@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from bertviz_core.checkpoints.load_report.results import HeadDifference, LoadReport
 from bertviz_core.checkpoints.results import TensorChange
-from bertviz_core.checkpoints.rounding import Rounding
+from bertviz_core.checkpoints.rounding.formats import Rounding
 from bertviz_core.checkpoints.tensor_statistics import BINS
 from bertviz_core.checkpoints.values import Checkpoint
 from bertviz_core.models.skeleton import TASK_CLASSES
