@@ -1,9 +1,9 @@
 """Round tensors to whole numbers or levels with a scale for each group, piece by piece.
 
-A group's scale is a float32: its largest magnitude over 127 (int8) or 7 (int4), or its largest magnitude (nf4). A number
-becomes the nearest multiple of the scale, ties to even, or the nearest level times the scale, as bitsandbytes rounds;
-the result is a float32. NaN and infinite numbers have no code in these formats: they stay as they are, and the scale is
-that of the finite numbers of the group.
+A group's scale is a float32: its largest magnitude over 127 (int8) or 7 (int4), or its largest magnitude (nf4). A
+number becomes the nearest multiple of the scale, ties to even, or the nearest level times the scale, as bitsandbytes
+rounds; the result is a float32. NaN and infinite numbers have no code in these formats: they stay as they are, and the
+scale is that of the finite numbers of the group.
 """
 
 import itertools
@@ -59,7 +59,7 @@ class Groups:
             if largest:
                 codes = np.clip(np.rint(shares), -largest, largest)
             else:
-                codes = np.asarray(NF4_LEVELS)[np.searchsorted(np.asarray(MIDDLES), shares, side="left")]
+                codes = np.asarray(NF4_LEVELS)[_level_numbers(shares)]
             near = np.clip(codes * scale, -MOST, MOST).astype(np.float32).astype(np.float64)
         return np.where(np.isfinite(values), near, values)
 
@@ -100,6 +100,14 @@ def rounded_pieces(
     starts = range(0, len(values), piece)
     groups = groups_of((values[at : at + piece].astype(np.float64) for at in starts), shape, rounding)
     return ((at, groups.rounded(values[at : at + piece].astype(np.float64), at)) for at in starts)
+
+
+def _level_numbers(shares: Float[np.ndarray, " numbers"]) -> Int[np.ndarray, " numbers"]:
+    """Return the number of the nearest level; a comparison with each middle is faster than a search in them."""
+    numbers = np.zeros(len(shares), dtype=np.uint8)
+    for middle in MIDDLES:
+        numbers += shares > middle
+    return numbers
 
 
 def _group_starts(rows: int, columns: int, size: int, start: int, count: int) -> tuple[int, Int[np.ndarray, " groups"]]:

@@ -8,8 +8,8 @@ from bertviz_core.checkpoints.rounding.scaled import rounded_pieces
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
 
-PIECE_NUMBERS = 2**18
-"""Numbers that are rounded at once, as float64."""
+PIECE_NUMBERS = 2**15
+"""Numbers that are rounded at once, as float64, so that they stay in the processor's cache."""
 
 
 def round_weights(loaded: LoadedModel, rounding: Rounding) -> LoadedModel:

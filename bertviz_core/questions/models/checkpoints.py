@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Sequence
 
 from bertviz_core.checkpoints.behaviour import behaviour, require_same_ids
-from bertviz_core.checkpoints.comparison import change_histograms, compare_checkpoints
+from bertviz_core.checkpoints.comparison.tensors import change_histograms, compare_checkpoints
 from bertviz_core.checkpoints.load_report.report import source_load_report
 from bertviz_core.checkpoints.load_report.results import HeadDifference, LoadReport
 from bertviz_core.checkpoints.load_report.task_heads import source_head_difference
