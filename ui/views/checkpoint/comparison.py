@@ -30,8 +30,8 @@ from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
 from ui.views.checkpoint import cache
 from ui.views.checkpoint import controls as checkpoint_controls
-from ui.views.checkpoint.answer_lists import AnsweredTexts, answered_texts
-from ui.views.checkpoint.answers import answers_view
+from ui.views.checkpoint.answers.lists import AnsweredTexts, answered_texts
+from ui.views.checkpoint.answers.view import answers_view
 from ui.views.checkpoint.layers import layers_view
 from ui.views.checkpoint.texts import (
     ADAPTER,
