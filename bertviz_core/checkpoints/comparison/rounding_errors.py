@@ -1,9 +1,7 @@
 """Errors and bytes of a checkpoint whose weights are rounded, by component, layer and block."""
 
 import math
-from collections.abc import Callable
 
-from bertviz_core.checkpoints.comparison.tensors import compare_checkpoints
 from bertviz_core.checkpoints.results import CheckpointComparison, TensorChange, TensorLocation
 from bertviz_core.checkpoints.rounding.formats import (
     FORMATS,
@@ -14,7 +12,7 @@ from bertviz_core.checkpoints.rounding.formats import (
     rounded_nbytes,
 )
 from bertviz_core.checkpoints.rounding.results import RoundedFormat, RoundedPart, together
-from bertviz_core.checkpoints.values import Checkpoint, rounded_copy
+from bertviz_core.checkpoints.values import Checkpoint
 from bertviz_core.models.safetensors.results import StoredTensor
 from bertviz_core.parameters.components import ATTENTION_PARTS
 
@@ -22,20 +20,14 @@ BLOCKS = {**dict.fromkeys(ATTENTION_PARTS, "attention"), "feed_forward": "feed-f
 """Role of a tensor in its layer -> name of the block."""
 
 
-def rounded_format(
-    checkpoint: Checkpoint, rounding: Rounding, progress: Callable[[int, int, str], None] | None = None
-) -> tuple[RoundedFormat, CheckpointComparison]:
-    """Compare a checkpoint with its rounded copy, and return the sums with the comparison tensor by tensor.
+def rounded_format(checkpoint: Checkpoint, rounding: Rounding, compared: CheckpointComparison) -> RoundedFormat:
+    """Sum the errors and the bytes of a rounded copy.
 
     Args:
-        checkpoint: the checkpoint; its files are read, and stay as they are.
-        rounding: the format.
-        progress: called with bytes read, total bytes and the name of the tensor.
-
-    Raises:
-        CheckpointError: a file is damaged, or changes while it is read.
+        checkpoint: the checkpoint.
+        rounding: the format of its copy.
+        compared: comparison of the checkpoint with that copy.
     """
-    compared = compare_checkpoints(checkpoint, rounded_copy(checkpoint, rounding), progress)
     stored = {tensor.name: tensor for tensor in checkpoint.header.tensors}
     rows: dict[tuple[str, int | None, str], list[RoundedPart]] = {}
     for change in compared.tensors:
@@ -44,7 +36,7 @@ def rounded_format(
     uneven = tuple(each.name for each in compared.tensors if _is_uneven(stored[each.name], rounding))
     bits = (FORMATS.get(rounding) or SCALED[rounding]).bits
     parts = tuple(together(parts, *place) for place, parts in rows.items())
-    return RoundedFormat(rounding, bits, parts, uneven), compared
+    return RoundedFormat(rounding, bits, parts, uneven)
 
 
 def _place(location: TensorLocation) -> tuple[str, int | None, str]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -49,9 +49,11 @@ class RoundedPart:
 
     @property
     def name(self) -> str:
-        """Name of its place, such as "layer 3 attention"."""
+        """Name of its place, such as "layer 3 attention" or "feed-forward"."""
         stack = "decoder " if self.component == "decoder" else ""
-        return self.component if self.layer is None else f"{stack}layer {self.layer} {self.block}".rstrip()
+        if self.layer is None:
+            return f"{stack}{self.block}" if self.block else self.component
+        return f"{stack}layer {self.layer} {self.block}".rstrip()
 
 
 def together(
@@ -114,6 +116,10 @@ class RoundedFormat:
     def whole(self) -> RoundedPart:
         """All tensors together."""
         return together(self.parts)
+
+    def with_texts(self, kept: TextsKept) -> "RoundedFormat":
+        """Return the same format with what a list of texts keeps."""
+        return replace(self, kept=kept)
 
     def by_layer(self) -> tuple[RoundedPart, ...]:
         """The parts by component and layer."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, UInt8
 
 from bertviz_core.checkpoints.rounding.formats import SCALED, Rounding, group_layout
 
@@ -102,7 +102,7 @@ def rounded_pieces(
     return ((at, groups.rounded(values[at : at + piece].astype(np.float64), at)) for at in starts)
 
 
-def _level_numbers(shares: Float[np.ndarray, " numbers"]) -> Int[np.ndarray, " numbers"]:
+def _level_numbers(shares: Float[np.ndarray, " numbers"]) -> UInt8[np.ndarray, " numbers"]:
     """Return the number of the nearest level; a comparison with each middle is faster than a search in them."""
     numbers = np.zeros(len(shares), dtype=np.uint8)
     for middle in MIDDLES:
