@@ -28,6 +28,7 @@ from bertviz_core.api.results.sentences import NearestResult, SentencesResult
 from bertviz_core.api.results.two_models import (
     AttentionComparisonResult,
     ChangedHeadsResult,
+    NumberFormatsResult,
     PredictionComparisonResult,
     StateComparisonResult,
 )
@@ -73,6 +74,7 @@ ANSWERS: Mapping[type, Callable[[Model], Any]] = {
     PredictionComparisonResult: lambda model: model.compare(ROUNDED, text=TEXT),
     StateComparisonResult: lambda model: model.compare_states(ROUNDED, TEXT),
     SlicedAnswersResult: lambda model: model.compare(ROUNDED, [TEXT, "c"]).by("length"),
+    NumberFormatsResult: lambda model: model.number_formats([TEXT, "c", "d"], ["nf4"]),
     AdapterResult: lambda _: open_model("models/my-adapter").adapter(),
     ArchitectureResult: lambda model: model.architecture(),
     EffectsResult: lambda model: model.effects(TEXT, target="class:neutral", kind="gradient"),

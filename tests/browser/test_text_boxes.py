@@ -60,6 +60,7 @@ VARIANTS = (
     ("weights", "statistic", "largest"),
     ("weights", "weights_scale", "powers of ten"),
     ("adapter-updates", "update_measure", "stable rank"),
+    ("number-formats", "rounded_by", "component"),
     ("memory", "holding", "Training"),
     ("matrix", "cut", "pulled apart"),
     ("matrix", "matrix", "output"),

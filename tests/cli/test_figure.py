@@ -81,6 +81,10 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         (),
         ("checkpoint", {"view": "Weights", "tensor": "embeddings.LayerNorm.bias"}),
     ),
+    "number-formats --set rounded_by=component": (
+        (),
+        ("checkpoint", {"view": "Fewer bits", "rounded_by": "component"}),
+    ),
     f"changes --set 'other={COPY}' --set scale=even --set 'change_order=both by change'": (
         (),
         ("checkpoint", {"view": "Two checkpoints", "scale": "even", "change_order": "both by change"}),

@@ -104,6 +104,7 @@ CASES: Mapping[str, Asked] = {
     "heads": Asked(texts=()),
     "late-interaction": Asked(values={"query_sentence": "a pet"}),
     "layer-similarity": Asked(texts=(*LISTED, "a bank"), values={"other": ROUNDED}),
+    "number-formats": Asked("classes", LISTED, values={"formats": "nf4,int8", "rounded_by": "component"}),
     "joint-ablation": OF_COSINE._replace(values={"removed_heads": "0.1,2.0"}),
     "lens": Asked(values={"mask": "2,3"}),
     "map": Asked(texts=LISTED, values={"pooling": "max", "layer": "1"}),

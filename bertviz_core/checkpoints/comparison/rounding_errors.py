@@ -21,7 +21,7 @@ BLOCKS = {**dict.fromkeys(ATTENTION_PARTS, "attention"), "feed_forward": "feed-f
 
 
 def rounded_format(checkpoint: Checkpoint, rounding: Rounding, compared: CheckpointComparison) -> RoundedFormat:
-    """Sum the errors and the bytes of a rounded copy.
+    """Sum the errors and the bytes of a rounded copy; buffers such as position ids are no weights and are left out.
 
     Args:
         checkpoint: the checkpoint.
@@ -30,10 +30,11 @@ def rounded_format(checkpoint: Checkpoint, rounding: Rounding, compared: Checkpo
     """
     stored = {tensor.name: tensor for tensor in checkpoint.header.tensors}
     rows: dict[tuple[str, int | None, str], list[RoundedPart]] = {}
-    for change in compared.tensors:
+    weights = [change for change in compared.tensors if not change.location.is_buffer]
+    for change in weights:
         place = _place(change.location)
         rows.setdefault(place, []).append(_part(change, stored[change.name], rounding, place))
-    uneven = tuple(each.name for each in compared.tensors if _is_uneven(stored[each.name], rounding))
+    uneven = tuple(each.name for each in weights if _is_uneven(stored[each.name], rounding))
     bits = (FORMATS.get(rounding) or SCALED[rounding]).bits
     parts = tuple(together(parts, *place) for place, parts in rows.items())
     return RoundedFormat(rounding, bits, parts, uneven)

@@ -13,7 +13,7 @@ class RoundedPart:
     """Tensors of a model in one number format: those of one block of a layer, or all of a component or a model."""
 
     component: str
-    """"embeddings", "encoder", "decoder", "pooler", "task head" or "buffer"; "" for several."""
+    """"embeddings", "encoder", "decoder", "pooler" or "task head"; "" for several."""
     layer: int | None
     """Zero-based index of the layer; None outside the layers, or for several."""
     block: str

@@ -39,8 +39,8 @@ def round_parameters(model: "torch.nn.Module", rounding: Rounding, done: Collect
 
 
 def _round_with_scales(weight: "torch.Tensor", rounding: Rounding) -> None:
-    values = weight.detach().cpu().reshape(-1)
-    values = (values if values.dtype == torch.float64 else values.float()).numpy().copy()
+    flat = weight.detach().cpu().reshape(-1)
+    values = (flat if flat.dtype == torch.float64 else flat.float()).numpy().copy()
     for at, piece in rounded_pieces(values, tuple(weight.shape), rounding, PIECE_NUMBERS):
         values[at : at + len(piece)] = piece
     weight.copy_(torch.from_numpy(values).reshape(weight.shape))

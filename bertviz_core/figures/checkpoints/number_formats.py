@@ -19,7 +19,7 @@ LAYER, COMPONENT = "layer", "component"
 PARTS = (LAYER, COMPONENT)
 AROUND, LEAST_ROWS = 130, 120
 """Pixels: margins for the title and the axis, minimum height of all rows."""
-SHORT = {"embeddings": "emb.", "task head": "head", "buffer": "buf.", "encoder": "enc.", "decoder": "dec."}
+SHORT = {"embeddings": "emb.", "task head": "head", "encoder": "enc.", "decoder": "dec."}
 """Names of components between the numbers of layers."""
 MOST_NUMBERED = 32
 """Number of columns above which not every one is labelled."""
@@ -60,7 +60,9 @@ def format_map(formats: Sequence[RoundedFormat], by: str, title: str, theme: The
 
 def _label(rounded: RoundedFormat, theme: Theme) -> str:
     """Name of a format, with the size of all weights in it where there is room."""
-    return escape(rounded.name if theme.narrow else f"{rounded.name}, {mebibytes(rounded.whole.rounded_nbytes)}")
+    if theme.narrow:
+        return escape(rounded.name.replace(" groups of ", "/"))
+    return escape(f"{rounded.name}, {mebibytes(rounded.whole.rounded_nbytes)}")
 
 
 def mebibytes(nbytes: int) -> str:

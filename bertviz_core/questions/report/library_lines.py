@@ -86,6 +86,13 @@ PRINTED: Mapping[str, str] = {
         "print(result.log_probability, result.rank, result.entropy, result.divergence)"
     ),
     "memory": "print(result.batches, result.lengths, result.nbytes)",
+    "number-formats": (
+        "for each in result.formats:\n"
+        "    whole, kept = each.whole, each.kept\n"
+        "    print(each.name, whole.relative_error, whole.largest_error, whole.nbytes, whole.rounded_nbytes)\n"
+        "    if kept is not None:   # texts were run\n"
+        "        print(kept.cosines, kept.shared, kept.changed)"
+    ),
     "pair": "print(result.cells, result.total, result.score)",
     "patched-heads": (
         "print(result.clean, result.corrupt)\n"

@@ -15,25 +15,29 @@ from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.figures.checkpoints.number_formats import PARTS
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.predictions.loading import HeadModel, stored_task
+from bertviz_core.predictions.probing.reading import MAX_TEXTS, example_set
 from bertviz_core.predictions.probing.results import TextPredictions
 from bertviz_core.predictions.probing.table import text_predictions
 from bertviz_core.questions.models.checkpoints import comparison_of, copied_from, opened_checkpoint
-from bertviz_core.questions.models.layer_similarity import compared_texts
 from bertviz_core.questions.opened import Opened, answered
-from bertviz_core.questions.parameters import Options, Param, choice, flag
+from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, PartOfJob, after, long_question
-from bertviz_core.questions.texts.sentences import own_plan, sentence_plan
+from bertviz_core.questions.texts.sentences import given_sentences, own_plan, sentence_plan
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.two_models.comparison import LEAST_SENTENCES, require_finite, sentence_comparison
 from bertviz_core.text import counted, escape_controls
 
-ALL: tuple[Rounding, ...] = (*FORMATS, *SCALED)
+ALL: tuple[Rounding, ...] = (*reversed(tuple(FORMATS)), *SCALED)
+"""All formats, those of more bits first."""
 USUAL: tuple[Rounding, ...] = (
     "float16", "float8_e4m3fn", "int8", "int8 per channel", "int4 groups of 64", "nf4"
 )  # fmt: skip
 """The formats that are compared by default."""
 NUMBER_FORMATS = Param("formats", "text", f"names of number formats, after commas: {', '.join(ALL)}")
-WEIGHTS_ONLY = flag("weights_only", "whether only the weights are compared, without a run")
+WEIGHTS, EXAMPLES = "weights alone", "example set"
+ROUNDED_FOR = choice(
+    "rounded_for", (WEIGHTS, EXAMPLES, "my own list"), "what is compared; texts that are given are run"
+)
 ROUNDED_BY = choice("rounded_by", PARTS, "the parts whose error is drawn")
 STEPS = 20
 """Steps of the progress that reading the weights in one format counts as."""
@@ -42,6 +46,19 @@ SAID = (
     "Formats of whole numbers and nf4 round the weight matrices, tensors of at least two axes, with the tables of the "
     "embeddings; biases and layer norms stay as they are."
 )
+
+
+def formats_options(texts: Sequence[str] = (), formats: Sequence[str] | None = None, examples: bool = False) -> Options:
+    """Options for the comparison of number formats.
+
+    Args:
+        texts: texts that are run; () for none.
+        formats: names of the formats; None for the usual ones.
+        examples: whether the example set is run, where no texts are given.
+    """
+    values = {} if formats is None else {NUMBER_FORMATS.key: ",".join(formats)}
+    values |= {ROUNDED_FOR.key: EXAMPLES} if examples else {}
+    return Options(tuple(texts), values=values)
 
 
 def chosen_formats(options: Options) -> tuple[Rounding, ...]:
@@ -60,7 +77,13 @@ def chosen_formats(options: Options) -> tuple[Rounding, ...]:
 
 
 def _texts(opened: Opened, options: Options) -> tuple[str, ...]:
-    return () if options.flag(WEIGHTS_ONLY) else compared_texts(opened.settings, options)
+    """The texts that are run: those given, or the example set if it is chosen."""
+    if not options.texts and options.choice(ROUNDED_FOR) != EXAMPLES:
+        return ()
+    texts = given_sentences(options) if options.texts else example_set().texts
+    if len(texts) > MAX_TEXTS:
+        raise TextError(f"The list has {len(texts):,} texts; at most {MAX_TEXTS:,} are compared. Give some of it.")
+    return texts
 
 
 def _classifies(opened: Opened, options: Options) -> bool:
@@ -79,7 +102,7 @@ def _cost(opened: Opened, options: Options) -> AnswerCost:
     return AnswerCost(_steps(opened, options))
 
 
-@long_question(_cost, figures=("number-formats",), params=(NUMBER_FORMATS, WEIGHTS_ONLY, ROUNDED_BY))
+@long_question(_cost, figures=("number-formats",), params=(NUMBER_FORMATS, ROUNDED_FOR, ROUNDED_BY))
 def number_formats(opened: Opened, options: Options, job: AnswerJob[Answer[NumberFormats]]) -> Answer[NumberFormats]:
     """Error and bytes of a model's weights in formats of fewer bits, and what vectors and answers of texts keep."""
     formats, texts, parts = chosen_formats(options), _texts(opened, options), options.choice(ROUNDED_BY)
