@@ -96,7 +96,7 @@ def test_vectors_neighbours_and_answers_are_those_of_the_rounded_model(classes: 
     table = found.to_pandas()
     assert table["mean cosine"][0] == pytest.approx(each.kept.cosines.mean())
     assert table["answers changed"][0] == len(each.kept.changed)
-    assert "in memory, one at a time" in str(found)
+    assert "in memory, one after another" in str(found)
     assert found.data.copy_nbytes == sum(weight.nbytes for weight in load_file(classes / "model.safetensors").values())
 
 

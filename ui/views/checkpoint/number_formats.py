@@ -38,13 +38,8 @@ from ui.widgets.lists.progress import answer
 WIDTH = 520
 """Pixels of the list of formats."""
 ROUNDED_HELP = "What the vectors of texts, and the answers of a head, keep needs a run of the model in every format."
-SHOWN = {
-    "bytes before": "%d",
-    "bytes after": "%d",
-    "bytes saved": "%d",
-    "neighbours kept": "percent",
-}
-"""Format of the columns of the table of number formats."""
+SHOWN = {"neighbours kept": "percent"}
+"""Format of columns of the table of number formats."""
 
 
 class Chosen(NamedTuple):

@@ -139,18 +139,20 @@ def _texts_row(each: RoundedFormat) -> list[str]:
 def texts_sentence(result: NumberFormats) -> str:
     """What the texts were run for and with what memory, in plain sentences."""
     kept = next((each.kept for each in result.formats if each.kept is not None), None)
-    near = f", and of the {kept.neighbours} nearest texts of each" if kept is not None and kept.neighbours else ""
+    count = kept.neighbours if kept is not None else None
+    nearest = "" if not count else "nearest text" if count == 1 else f"{count} nearest texts"
+    near = f"; neighbours kept are those among the {nearest} of each" if nearest else ""
     answers = "; answers are those of the head" if kept is not None and kept.changed is not None else ""
     return (
-        f"Cosine of the vector ({result.pooling}) of each of {counted(len(result.texts), 'text')} before and after"
-        f"{near}{answers}. The model itself stays as it is: each format was a copy of {mebibytes(result.copy_nbytes)} "
-        "in memory, one at a time."
+        f"Cosine of the vector ({result.pooling}) of each of {counted(len(result.texts), 'text')} before and after "
+        f"rounding{near}{answers}. The model itself stays as it is: each format was run in a copy of "
+        f"{mebibytes(result.copy_nbytes)} in memory, one after another."
     )
 
 
 def formats_sentence(result: NumberFormats) -> str:
-    """The format with the smallest weights, in one sentence."""
-    least = min(result.formats, key=lambda each: each.whole.rounded_nbytes)
+    """The format with the smallest weights, of equals that with the smallest error, in one sentence."""
+    least = min(result.formats, key=lambda each: (each.whole.rounded_nbytes, each.whole.relative_error))
     whole = least.whole
     said = f"**{least.name}** needs the fewest bytes: {mebibytes(whole.rounded_nbytes)} instead of "
     said += f"{mebibytes(whole.nbytes)}, at a relative error of {digits(whole.relative_error, 2)}"
