@@ -181,6 +181,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         ("sentences", {"view": "Late interaction", "query_sentence": "Water"}),
     ),
     "map": (PAIRS, ("sentences", {"view": "Map"})),
+    "dimensions": (PAIRS, ("sentences", {"view": "Vectors"})),
     "vectors": (PAIRS, ("sentences", {"view": "Vectors"})),
     "masked-text --set mask=2,4 --set position=3": (
         (TEXT,),

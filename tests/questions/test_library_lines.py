@@ -97,6 +97,7 @@ CASES: Mapping[str, Asked] = {
     "corpus-clusters": Asked(texts=(), values={"clusters": "3", "clustering": "k-means"}),
     "corpus-heads": Asked(texts=(), values={"sample": "3"}),
     "corpus-probe": Asked(texts=(), values={"probe_labels": "kind", "probe_sample": "24"}),
+    "dimensions": Asked(texts=LISTED, values={"dimensions": "2,3"}),
     "effects": OF_COSINE,
     "effects-compared": OF_COSINE._replace(values={"target": "cosine", "other": ROUNDED}),
     "effect-spread": OF_COSINE._replace(texts=LISTED[1:], values={"target": "cosine", "removed_for": "its mean"}),

@@ -53,6 +53,7 @@ PRINTED: Mapping[str, str] = {
     "corpus-map": "print(result.points, result.explained)",
     "corpus-probe": "print(result.layers, result.accuracy.mean(axis=1))",
     "corpus-search": "for hit in result.data.hits:\n    print(hit.row, hit.score, hit.text)",
+    "dimensions": "print(result.dimensions, result.shared, result.spearman, result.nbytes, result.trained)",
     "effect-spread": "print(result.mean)   # (layers, heads)\nprint(result.spread)   # (layers, heads)",
     "effects": (
         "for effects in result.effects:   # (layers, heads), (layers,), (layers,)\n"

@@ -35,6 +35,7 @@ COMMANDS_ALONE = {
     ("checkpoint", "slices"): "the page chooses among length, a word and the columns of the file",
     ("attention", "other_layer"): "the page shows the layer at the same relative depth, and says which",
     ("attention", "other_head"): "the page shows the head at the same relative place, and says which",
+    ("sentences", "dimensions"): "the page draws powers of two, and the dimensions that the model names",
     ("words", "position"): "the page says target_at, as for every target at a position",
     **{
         (page, "layer"): "the page says after which layer, the command which entry of the hidden states"
