@@ -125,13 +125,13 @@ def number_formats_command(
         print_notices(table.notices)
         texts = table.sentences
     options = formats_options(texts, formats.split(",") if formats else None, examples)
-    found = number_formats(opened_model(model), options).result
-    print_notices(found.notices)
-    print_notices([f"Not read: {name}, whose format has no plain numbers." for name in found.unread])
+    result = number_formats(opened_model(model), options).result
+    print_notices(result.notices)
+    print_notices([f"Not read: {name}, whose format has no plain numbers." for name in result.unread])
     if as_json:
-        print_json(number_formats_json(found))
+        print_json(number_formats_json(result))
     else:
-        print_lines(number_formats_lines(found))
+        print_lines(number_formats_lines(result))
 
 
 TEXT_HELP = (

@@ -103,8 +103,8 @@ def trained_dimensions(source: ModelSource, settings: Settings) -> tuple[int, ..
     """
     folder = weights_folder(source, settings)
     library = read_json(folder, PROMPTS_FILE) if present(folder, PROMPTS_FILE) else {}
-    found = {each for table in (library, source.config) for each in _named(table)}
-    return tuple(sorted(found))[:MOST_CURVE]
+    named = {each for table in (library, source.config) for each in _named(table)}
+    return tuple(sorted(named))[:MOST_CURVE]
 
 
 def _named(table: Mapping[str, Any]) -> list[int]:

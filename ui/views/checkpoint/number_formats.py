@@ -80,18 +80,18 @@ def view(name: str, chosen: Chosen) -> None:
     }
     options, opened = Options(tuple(texts), values=values), SharedModel(name)
     made = answer(number_formats, opened, options)
-    found = made.result
+    result = made.result
     words = figure_block(
-        number_formats_figure(found, chosen.drawn_by),
-        f"number formats {found.model}",
-        parts_frame(found),
-        alt=f"Errors and bytes of {found.model} by format, component, layer and block",
+        number_formats_figure(result, chosen.drawn_by),
+        f"number formats {result.model}",
+        parts_frame(result),
+        alt=f"Errors and bytes of {result.model} by format, component, layer and block",
         explanation=(FORMATS, library_lines(number_formats, opened, options)),
     )
-    words.markdown(formats_sentence(found))
-    numbers_table(formats_frame(found), f"Number formats of {found.model}", formats=SHOWN)
-    if found.texts:
+    words.markdown(formats_sentence(result))
+    numbers_table(formats_frame(result), f"Number formats of {result.model}", formats=SHOWN)
+    if result.texts:
         source = f" The texts are the example set *{EXAMPLE_SET}*." if chosen.run_on == EXAMPLES else ""
-        st.caption(f"{escape_markdown(texts_sentence(found))}{source}")
+        st.caption(f"{escape_markdown(texts_sentence(result))}{source}")
     for notice in made.notices:
         st.caption(escape_markdown(notice))
