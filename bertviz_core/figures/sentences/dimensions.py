@@ -42,12 +42,12 @@ def dimension_lines(curve: DimensionCurve, title: str, theme: Theme) -> go.Figur
             customdata=hovers,
             hovertemplate=f"%{{customdata}}<br>{name}: %{{y:.4f}}<extra></extra>",
         )
-    values = [value for value in (*curve.shared.tolist(), *curve.spearman.tolist()) if value == value]
+    drawn = [value for value in (*curve.shared.tolist(), *curve.spearman.tolist()) if value == value]
     axis = {"tickvals": places, "ticktext": [f"{count:,}" for count in counts]}
     low, high = places[0], places[-1]
     room = 0.04 * (high - low) or 0.5
     figure.update_xaxes(axis, range=[low - room, high + room], title="first dimensions, logarithmic", showgrid=False)
-    figure.update_yaxes(title="kept", range=[min(0.0, *values) - 0.02, 1.04])
+    figure.update_yaxes(title="kept", range=[min(0.0, *drawn) - 0.02, 1.04])
     return even_axes(figure, theme)
 
 

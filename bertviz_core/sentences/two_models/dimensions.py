@@ -108,7 +108,7 @@ def trained_dimensions(source: ModelSource, settings: Settings) -> tuple[int, ..
 
 
 def _named(table: Mapping[str, Any]) -> list[int]:
-    values = next((table[key] for key in KEYS if isinstance(table.get(key), list)), [])
+    values: list[Any] = next((table[key] for key in KEYS if isinstance(table.get(key), list)), [])
     return [each for each in values if type(each) is int and each > 0]
 
 
