@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from ui.views.checkpoint import comparison, load_report, training, weights
+from ui.views.checkpoint import comparison, load_report, number_formats, training, weights
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import heading
@@ -13,7 +13,13 @@ with shown_to_user():
     name = controls.model_name()
     name_model(name, load_report.origin(name))
 
-views = {"Load report": load_report, "Weights": weights, "Two checkpoints": comparison, "Training run": training}
+views = {
+    "Load report": load_report,
+    "Weights": weights,
+    "Fewer bits": number_formats,
+    "Two checkpoints": comparison,
+    "Training run": training,
+}
 with st.container(horizontal=True, vertical_alignment="bottom"):
     chosen = view_choice(list(views))
     with shown_to_user():

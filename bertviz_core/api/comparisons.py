@@ -11,6 +11,7 @@ from bertviz_core.api.results.answers import AnswerComparisonResult
 from bertviz_core.api.results.two_models import (
     AttentionComparisonResult,
     ChangedHeadsResult,
+    NumberFormatsResult,
     PredictionComparisonResult,
     StateComparisonResult,
 )
@@ -24,6 +25,7 @@ from bertviz_core.questions.predictions.two_models import VIEW, VIEWS, compared_
 from bertviz_core.questions.question import Question
 from bertviz_core.questions.texts.attention import WORDS
 from bertviz_core.questions.texts.heads import HEAD, LAYER
+from bertviz_core.questions.texts.number_formats import formats_options, number_formats
 from bertviz_core.questions.texts.two_runs import (
     OTHER_HEAD,
     OTHER_LAYER,
@@ -163,6 +165,34 @@ class ModelComparisons(ModelFigures):
         """
         options = Options((text,), pair, values={OTHER.key: fspath(other)})
         return self._ask(cosines_of_states, StateComparisonResult, options)
+
+    @checked
+    def number_formats(
+        self,
+        texts: Sequence[str] | None = None,
+        formats: Sequence[str] | None = None,
+        *,
+        examples: bool = False,
+    ) -> NumberFormatsResult:
+        """Measure what the model loses and saves when its weights are rounded to fewer bits.
+
+        The error and the bytes of every part are read from the file. With texts, a copy in memory is run in each
+        format, one after another, beside the model, which stays as it is.
+
+        Args:
+            texts: texts whose vectors, nearest neighbours, and answers of a head that classifies are compared before
+                and after rounding; None or an empty list for the weights alone.
+            formats: of "float8_e4m3fn", "bfloat16", "float16", "int8", "int8 per channel", "int4 groups of 32",
+                "int4 groups of 64", "int4 groups of 128" and "nf4"; defaults to six of them.
+            examples: whether to run the example set, where no texts are given.
+
+        Raises:
+            BertvizError: there is no such format, the weights are not on this machine, or a text cannot be run.
+        """
+        if formats is not None and not formats:
+            raise TextError("formats is an empty list; give at least one number format.")
+        options = formats_options(tuple(texts or ()), formats, examples)
+        return self._ask(number_formats, NumberFormatsResult, options)
 
     def _ask(self, question: Question[Opened, T], result: Callable[[T, FigureSource], U], options: Options) -> U:
         opened = self._opened

@@ -15,7 +15,7 @@ from bertviz_core.errors import CheckpointError, HubError, Progress
 from bertviz_core.isolation.regular_files import ADAPTER_CONFIG, CONFIG_FILE
 from bertviz_core.models import hub
 from bertviz_core.models.local_files import TOKENIZER_FILES
-from bertviz_core.models.safetensors.folder import ADAPTER_WEIGHTS, INDEX_FILE, PICKLE_SUFFIXES, SINGLE_FILE
+from bertviz_core.models.safetensors.folder import ADAPTER_WEIGHTS, INDEX_FILE, SINGLE_FILE, other_format
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.settings import Settings
 
@@ -133,10 +133,13 @@ def _weights(hub_id: str, sizes: dict[str, int]) -> list[str]:
         return [INDEX_FILE, *shards]
     if ADAPTER_WEIGHTS in sizes:
         return [ADAPTER_WEIGHTS]
-    pickles = sorted(name for name in sizes if name.endswith(PICKLE_SUFFIXES))
-    holding = f"only {pickles[0]}, a format that can run code when opened" if pickles else "no weights at all"
+    if other := other_format(sorted(sizes)):
+        raise CheckpointError(
+            f"{hub_id!r} has no {SINGLE_FILE} on the Hub, and its weights only as {other.rstrip('.')}; put that folder "
+            "into the models folder."
+        )
     raise CheckpointError(
-        f"{hub_id!r} has no {SINGLE_FILE} on the Hub ({holding}); convert it where you trust it, "
+        f"{hub_id!r} has no {SINGLE_FILE} on the Hub (no weights at all); convert it where you trust it, "
         "with save_pretrained, and put the folder into the models folder."
     )
 

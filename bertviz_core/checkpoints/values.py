@@ -4,7 +4,7 @@ Pieces are read, not memory-mapped: if a mapped file is truncated under a runnin
 whole process, whereas a short read can be reported as an error.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from bertviz_core.checkpoints.rounding import Rounding, copy_name, rounded
+from bertviz_core.checkpoints.rounding.formats import SCALED, Rounding, copy_name, format_of, rounded
+from bertviz_core.checkpoints.rounding.scaled import groups_of
 from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.regular_files import opened
 from bertviz_core.models.local_files import weights_folder
@@ -112,7 +113,7 @@ def tensor_slices(checkpoint: Checkpoint) -> dict[str, TensorSlice]:
         path = checkpoint.folder / tensor.file
         if tensor.file not in starts:
             starts[tensor.file] = 8 + int.from_bytes(_read(path, 0, 8), "little")
-        rounding = checkpoint.rounding if "float" in tensor.dtype else ""
+        rounding = format_of(checkpoint.rounding, tensor.dtype, len(tensor.shape))
         slices[tensor.name] = TensorSlice(tensor, path, starts[tensor.file] + tensor.begin, rounding)
     return slices
 
@@ -139,12 +140,32 @@ def number_pieces(place: TensorSlice) -> Iterator[Float[np.ndarray, " numbers"]]
     Raises:
         CheckpointError: the file was truncated, or cannot be read.
     """
-    return (numbers(raw, place) for raw in raw_pieces(place))
+    decode, at = decoder(place), 0
+    for raw in raw_pieces(place):
+        values = decode(raw, at)
+        at += len(values)
+        yield values
 
 
 def numbers(raw: bytes, place: TensorSlice) -> Float[np.ndarray, " numbers"]:
-    """Decode a piece of one tensor to float64, rounded for a rounded copy."""
+    """Decode a piece of one tensor to float64, rounded for a copy in a floating-point format."""
     return rounded(decoded(raw, place.tensor.dtype), place.rounding)
+
+
+def decoder(place: TensorSlice) -> Callable[[bytes, int], Float[np.ndarray, " numbers"]]:
+    """Return a function that decodes a piece of one tensor to float64, rounded for a rounded copy.
+
+    The function takes the bytes of the piece and the place of its first number. For a format with scales, the tensor is
+    read once before.
+
+    Raises:
+        CheckpointError: the file was truncated, or cannot be read.
+    """
+    if place.rounding not in SCALED:
+        return lambda raw, _: numbers(raw, place)
+    dtype = place.tensor.dtype
+    groups = groups_of((decoded(raw, dtype) for raw in raw_pieces(place)), place.tensor.shape, place.rounding)
+    return lambda raw, at: groups.rounded(decoded(raw, dtype), at)
 
 
 @np.errstate(invalid="ignore")  # signalling NaNs stay NaN

@@ -16,6 +16,7 @@ COMMANDS = {
     "parameters": "checkpoints",
     "load-report": "checkpoints",
     "adapter": "checkpoints",
+    "number-formats": "checkpoints",
     "tokens": "text",
     "hidden": "text",
     "attention": "attention",

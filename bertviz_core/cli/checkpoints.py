@@ -1,4 +1,4 @@
-"""Commands for checkpoints: parameters, load report, comparison, adapter."""
+"""Commands for checkpoints: parameters, load report, comparison, adapter, number formats."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -40,6 +40,7 @@ from bertviz_core.questions.tables.compared_answers import (
     slices_lines,
 )
 from bertviz_core.questions.tables.parameters import ledger_json, ledger_text, report_json, report_lines
+from bertviz_core.questions.tables.two_models.number_formats import number_formats_json, number_formats_lines
 from bertviz_core.questions.tables.two_models.predictions import prediction_comparison_json, prediction_comparison_lines
 from bertviz_core.questions.tables.two_models.runs import (
     attention_comparison_json,
@@ -50,6 +51,7 @@ from bertviz_core.questions.tables.two_models.runs import (
     compared_states_lines,
 )
 from bertviz_core.questions.texts.heads import HEAD, LAYER
+from bertviz_core.questions.texts.number_formats import ALL, formats_options, number_formats
 from bertviz_core.questions.texts.two_runs import (
     OTHER_HEAD,
     OTHER_LAYER,
@@ -100,6 +102,42 @@ def adapter(model: ModelArgument, as_json: JsonOption = False) -> None:
         print_json(adapter_json(updates))
     else:
         print_lines(adapter_lines(updates))
+
+
+FORMATS_HELP = f"Number formats, after commas: {', '.join(ALL)}; six of them by default."
+FormatsOption = Annotated[str, typer.Option("--formats", metavar="F", help=FORMATS_HELP)]
+RUN_HELP = "Texts that are run before and after rounding: lines, CSV, TSV or Parquet; without them the weights alone."
+RunOption = Annotated[Path | None, typer.Option("--file", metavar="FILE", help=RUN_HELP)]
+ExamplesOption = Annotated[bool, typer.Option("--examples", help="Run the example set, in place of a file.")]
+
+
+@app.command("number-formats")
+def number_formats_command(
+    model: ModelArgument,
+    formats: FormatsOption = "",
+    file: RunOption = None,
+    column: Annotated[str, typer.Option("--column", metavar="C", help="Column of the file with the texts.")] = "",
+    examples: ExamplesOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Round the weights to fewer bits: error and bytes by part, and what vectors and answers of texts keep."""
+    if column and file is None:
+        raise TextError("--column names a column of a --file, and no --file is given.")
+    if examples and file is not None:
+        raise TextError("Give either --examples or a --file of texts.")
+    texts: tuple[str, ...] = ()
+    if file is not None:
+        table = read_sentences(*file_or_input(file), Settings.from_environment(any_folder=True), column or None)
+        print_notices(table.notices)
+        texts = table.sentences
+    options = formats_options(texts, formats.split(",") if formats else None, examples)
+    result = number_formats(opened_model(model), options).result
+    print_notices(result.notices)
+    print_notices([f"Not read: {name}, whose format has no plain numbers." for name in result.unread])
+    if as_json:
+        print_json(number_formats_json(result))
+    else:
+        print_lines(number_formats_lines(result))
 
 
 TEXT_HELP = (

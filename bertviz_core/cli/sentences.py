@@ -17,11 +17,14 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.heads import similarity_json, similarity_lines
 from bertviz_core.questions.tables.two_models.sentences import (
+    dimensions_json,
+    dimensions_lines,
     gold_json,
     gold_lines,
     sentence_comparison_json,
     sentence_comparison_lines,
 )
+from bertviz_core.questions.texts.dimensions import DIMENSIONS, fewer_dimensions
 from bertviz_core.questions.texts.sentences import POOLING, PROMPT, STATE, encoded_sentences, sentence_vectors
 from bertviz_core.questions.texts.sentences import similarity as cosines
 from bertviz_core.questions.texts.two_models import gold_options, gold_pairs, two_models
@@ -30,7 +33,7 @@ from bertviz_core.sentences.results import POOLINGS, SentenceDtype
 from bertviz_core.sentences.store.export import WITH_SIDE_FILE, about_json, csv_bytes, npy_bytes, parquet_bytes
 from bertviz_core.sentences.store.vectors import SentenceStore
 from bertviz_core.sentences.two_models.gold import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs
-from bertviz_core.sentences.two_models.results import GoldPairs
+from bertviz_core.sentences.two_models.results import DimensionCurve, GoldPairs
 from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls
 
@@ -45,6 +48,8 @@ PROMPT_HELP = (
 PromptOption = Annotated[str, typer.Option("--prompt", metavar="NAME", help=PROMPT_HELP)]
 OTHER_HELP = "A second model: its cosines of the same sentences, the differences, and the neighbours that agree."
 OtherOption = Annotated[str, typer.Option("--other", metavar="OTHER", help=OTHER_HELP)]
+DIMENSIONS_HELP = "What the first dimensions of the vectors keep: numbers after commas, or auto for powers of two."
+DimensionsOption = Annotated[str, typer.Option("--dimensions", metavar="D", help=DIMENSIONS_HELP)]
 SENTENCES_HELP = "The sentences; - stands for the lines of the standard input."
 SentencesArgument = Annotated[
     list[str] | None, typer.Argument(metavar="S1 S2 ...", help=SENTENCES_HELP, callback=typed_texts)
@@ -69,6 +74,7 @@ def similarity(
     column: Annotated[str, typer.Option("--column", metavar="C", help="Column with the first sentences.")] = "",
     pair: Annotated[str, typer.Option("--pair", metavar="C", help=SECOND_HELP)] = "",
     gold: Annotated[str, typer.Option("--gold", metavar="C", help=SCORE_HELP)] = "",
+    dimensions: DimensionsOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """Compare sentences: the cosine of every two of them, also beside another model's or gold similarities."""
@@ -79,6 +85,12 @@ def similarity(
         raise TextError(f"{unused} names a column of a --file of pairs, and no --file is given.")
     opened, options = opened_model(model), _options(pooling, layer, prompt, tuple(sentences or ()))
     values = {**options.values, **({OTHER.key: other} if other else {})}
+    if dimensions:
+        if other or file is not None:
+            raise TextError("--dimensions goes with the sentences of one model; leave out --other and --file.")
+        cut = {**options.values, DIMENSIONS.key: "" if dimensions == "auto" else dimensions}
+        _print_dimensions(fewer_dimensions(opened, replace(options, values=cut)), as_json)
+        return
     if file is not None:
         table = read_sentences(*file_or_input(file), Settings.from_environment(any_folder=True), column or None)
         firsts, seconds, scores, notices = table_pairs(table, pair or SECOND_COLUMNS[0], gold or SCORE_COLUMNS[0])
@@ -113,6 +125,15 @@ def _print_gold(answer: Answer[GoldPairs], as_json: bool) -> None:
         print_json(gold_json(answer.result))
     else:
         print_lines(gold_lines(answer.result))
+
+
+def _print_dimensions(answer: Answer[DimensionCurve], as_json: bool) -> None:
+    """Print what the first dimensions keep."""
+    print_notices(answer.notices)
+    if as_json:
+        print_json(dimensions_json(answer.result))
+    else:
+        print_lines(dimensions_lines(answer.result))
 
 
 @app.command()

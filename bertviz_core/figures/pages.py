@@ -42,7 +42,7 @@ _ENTRIES = (
         "Did it really load, and for which task?",
         IS,
         "fact_check",
-        ("", "Load report", "Weights"),
+        ("", "Load report", "Weights", "Fewer bits"),
     ),
     PageEntry("tokens", "Tokens", "What does the model read?", READS, "text_fields", ()),
     PageEntry(

@@ -33,6 +33,7 @@ from bertviz_core.models.safetensors.folder import (
     ADAPTER_WEIGHTS,
     INDEX_FILE,
     SINGLE_FILE,
+    no_model_folder,
     read_json,
     weight_files,
 )
@@ -210,10 +211,7 @@ def folder_source(name: str, folder: Path, settings: Settings | None = None, bas
     if is_adapter(folder):
         return _adapter_source(name, folder, settings or Settings.from_environment(), base)
     if not present(folder, CONFIG_FILE):
-        raise CheckpointError(
-            f"The folder {folder.name!r} has no {CONFIG_FILE}, so it is not a model folder; "
-            "give a folder written by save_pretrained."
-        )
+        raise CheckpointError(no_model_folder(folder))
     config = read_json(folder, CONFIG_FILE)
     settings = settings or Settings.from_environment()
     check_config(name, config, settings)

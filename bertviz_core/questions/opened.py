@@ -7,7 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from bertviz_core.checkpoints.rounding import Rounding, round_parameters, round_weights
+from bertviz_core.checkpoints.rounding.formats import Rounding
+from bertviz_core.checkpoints.rounding.weights import round_parameters, round_weights
 from bertviz_core.corpus.folder import Corpus, open_corpus
 from bertviz_core.corpus.search.index import SearchIndex
 from bertviz_core.errors import TextError
@@ -86,7 +87,7 @@ class Opened(OpenedSubject):
     def rounded_head(self, task: str | None, rounding: Rounding) -> HeadModel:
         """A copy of the model with the head of a task and rounded weights; it is loaded anew each time."""
         head = load_head(self.source, self.settings, task, self.rounded(rounding))
-        round_parameters(head.model, rounding)
+        round_parameters(head.model, rounding, tuple(head.base.model.parameters()))
         return replace(head, name=head.base.name)
 
     @abstractmethod

@@ -24,10 +24,11 @@ from bertviz_core.api.results.followed import FollowedLabelsResult, FollowedStat
 from bertviz_core.api.results.interventions import EffectsResult, WordsResult
 from bertviz_core.api.results.ranking import LateInteractionResult, RankingResult
 from bertviz_core.api.results.runs import TraceResult
-from bertviz_core.api.results.sentences import NearestResult, SentencesResult
+from bertviz_core.api.results.sentences import DimensionsResult, NearestResult, SentencesResult
 from bertviz_core.api.results.two_models import (
     AttentionComparisonResult,
     ChangedHeadsResult,
+    NumberFormatsResult,
     PredictionComparisonResult,
     StateComparisonResult,
 )
@@ -73,8 +74,10 @@ ANSWERS: Mapping[type, Callable[[Model], Any]] = {
     PredictionComparisonResult: lambda model: model.compare(ROUNDED, text=TEXT),
     StateComparisonResult: lambda model: model.compare_states(ROUNDED, TEXT),
     SlicedAnswersResult: lambda model: model.compare(ROUNDED, [TEXT, "c"]).by("length"),
+    NumberFormatsResult: lambda model: model.number_formats([TEXT, "c", "d"], ["nf4"]),
     AdapterResult: lambda _: open_model("models/my-adapter").adapter(),
     ArchitectureResult: lambda model: model.architecture(),
+    DimensionsResult: lambda model: model.sentences([TEXT, "c", "d"]).dimensions([2, 4]),
     EffectsResult: lambda model: model.effects(TEXT, target="class:neutral", kind="gradient"),
     FollowedLabelsResult: lambda _: opened_training(RUN).scores([TEXT], ["LABEL_0"]),
     FollowedStatesResult: lambda _: opened_training(RUN).layers([TEXT, "c", "d", "e"]),

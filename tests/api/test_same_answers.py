@@ -34,8 +34,10 @@ from bertviz_core.questions.tables.checkpoints import compare_json
 from bertviz_core.questions.tables.interventions import pairs_json
 from bertviz_core.questions.tables.lines import json_object
 from bertviz_core.questions.tables.training.log_and_movement import training_json
+from bertviz_core.questions.texts.dimensions import fewer_dimensions
 from bertviz_core.questions.texts.heads import head_matrices
 from bertviz_core.questions.texts.hidden_states import run
+from bertviz_core.questions.texts.number_formats import number_formats
 from bertviz_core.questions.texts.sentences import sentence_vectors
 from bertviz_core.questions.texts.tokens import tokens
 from bertviz_core.questions.texts.two_runs import changed_heads, compared_attention, cosines_of_states
@@ -104,6 +106,13 @@ FACES: Mapping[str, tuple[Face, ...]] = {
         ),
     ),
     "adapter": (Face((ADAPTER,), lambda: open_model(ADAPTER).adapter(), of_model(adapter_updates)),),
+    "number-formats": (
+        Face(
+            (MODEL, "--formats", "int8 per channel,nf4"),
+            lambda: model().number_formats(formats=["nf4", "int8 per channel"]),
+            of_model(number_formats, formats="nf4,int8 per channel"),
+        ),
+    ),
     "compare": (
         Face(
             (MODEL, ROUNDED),
@@ -185,6 +194,11 @@ FACES: Mapping[str, tuple[Face, ...]] = {
             (MODEL, TEXT, PAIR, "--pooling", "cls", "--layer", "2"),
             lambda: model().sentences([TEXT, PAIR], pooling="cls", layer=2),
             of_model(sentence_vectors, TEXT, PAIR, pooling="cls", layer="2"),
+        ),
+        Face(
+            (MODEL, TEXT, PAIR, PET, "--dimensions", "8,100"),
+            lambda: model().sentences([TEXT, PAIR, PET]).dimensions([100, 8]),
+            of_model(fewer_dimensions, TEXT, PAIR, PET, dimensions="8,100"),
         ),
     ),
     "rank": (

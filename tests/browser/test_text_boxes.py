@@ -42,7 +42,9 @@ SENTENCES = (*TEXTS.values(), "One river.", "Two rivers.")
 PAGE_TEXTS: dict[str, tuple[str, ...]] = {
     "models": TEACHING_SIZES,
     "effect-spread": SENTENCES[:3],
-    **dict.fromkeys(("blocks", "map", "pooling-maps", "poolings", "query", "sentences", "vectors"), SENTENCES),
+    **dict.fromkeys(
+        ("blocks", "map", "pooling-maps", "poolings", "query", "sentences", "vectors", "dimensions"), SENTENCES
+    ),
     **dict.fromkeys(("layer-similarity", "text-cosines"), SENTENCES),
     **dict.fromkeys(("sentences-compared", "pair-cosines"), SENTENCES),
     "ranking": SENTENCES,
@@ -60,6 +62,7 @@ VARIANTS = (
     ("weights", "statistic", "largest"),
     ("weights", "weights_scale", "powers of ten"),
     ("adapter-updates", "update_measure", "stable rank"),
+    ("number-formats", "rounded_by", "component"),
     ("memory", "holding", "Training"),
     ("matrix", "cut", "pulled apart"),
     ("matrix", "matrix", "output"),

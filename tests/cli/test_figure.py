@@ -81,6 +81,10 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         (),
         ("checkpoint", {"view": "Weights", "tensor": "embeddings.LayerNorm.bias"}),
     ),
+    "number-formats --set rounded_by=component": (
+        (),
+        ("checkpoint", {"view": "Fewer bits", "rounded_by": "component"}),
+    ),
     f"changes --set 'other={COPY}' --set scale=even --set 'change_order=both by change'": (
         (),
         ("checkpoint", {"view": "Two checkpoints", "scale": "even", "change_order": "both by change"}),
@@ -177,6 +181,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         ("sentences", {"view": "Late interaction", "query_sentence": "Water"}),
     ),
     "map": (PAIRS, ("sentences", {"view": "Map"})),
+    "dimensions": (PAIRS, ("sentences", {"view": "Vectors"})),
     "vectors": (PAIRS, ("sentences", {"view": "Vectors"})),
     "masked-text --set mask=2,4 --set position=3": (
         (TEXT,),

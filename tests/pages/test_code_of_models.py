@@ -150,6 +150,13 @@ def layers_over_texts(at: AppTest, values: Printed) -> None:
         close(cosines, line["y"])
 
 
+def number_formats(at: AppTest, values: Printed) -> None:
+    table = next(each.value for each in at.dataframe if "bytes saved" in each.value and "component" not in each.value)
+    assert list(table["format"]) == values[::5] == ["int8", "nf4"]
+    for place, name in enumerate(("relative error", "largest error", "bytes before", "bytes after"), 1):
+        close(np.array(values[place::5], float), table[name])
+
+
 def training_log(at: AppTest, values: Printed) -> None:
     curves = {line["name"]: line for line in chart(at, "checkpoint_training_log")}
     losses = [logged["loss"] for logged in values[1::2] if "loss" in logged]
@@ -204,6 +211,7 @@ VIEWS: Mapping[str, Mapping[tuple[str, tuple[tuple[str, Any], ...]], Mapping[str
     "checkpoint": {
         ("Load report", ()): {"checkpoint_report": report},
         ("Weights", ()): {"checkpoint_weights": weights, "checkpoint_values": histogram},
+        ("Fewer bits", (("formats", ("int8", "nf4")),)): {"checkpoint_formats": number_formats},
         ("Two checkpoints", ()): {"checkpoint_changes": change},
         ("Two checkpoints", (("compared", "behaviour with the text"),)): {"checkpoint_behaviour": behaviour},
         ("Two checkpoints", (("compared", "layers over many texts"),)): {"checkpoint_text_cosines": layers_over_texts},

@@ -61,6 +61,12 @@ def plane(at: AppTest, values: Printed) -> None:
     close(np.asarray(values[0]) * signs, shown, 1e-3)
 
 
+def dimensions(at: AppTest, values: Printed) -> None:
+    shared, spearman = chart(at, "sentences_dimensions")
+    for found, drawn in zip(values[:3], (2 ** np.array(shared["x"]), shared["y"], spearman["y"]), strict=True):
+        close(found, drawn)
+
+
 def vectors(at: AppTest, values: Printed) -> None:
     close(values[0], folded(at, "sentences_vectors").filter(regex=r"^d\d+$"))
 
@@ -88,7 +94,7 @@ VIEWS: Mapping[str, Mapping[str, Check]] = {
     "Query": {"sentences_query": query},
     "Late interaction": {"sentences_late_interaction": interaction},
     "Map": {"sentences_map": plane},
-    "Vectors": {"sentences_vectors": vectors},
+    "Vectors": {"sentences_vectors": vectors, "sentences_dimensions": dimensions},
 }
 
 

@@ -65,6 +65,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("checkpoint", {"load_task": "question-answering", "key_status": "new", "key_search": "weight"}, {}),
     ("checkpoint", {"load_task": "sequence-classification", "labels": 3}, {}),
     ("checkpoint", {"view": "Weights", "statistic": "mean", "tensor": "pooler.dense.bias"}, {}),
+    ("checkpoint", {"view": "Fewer bits", "rounded_by": "component"}, {}),
     ("checkpoint", {"view": "Two checkpoints", "scale": "even", "change_order": "both by change"}, {}),
     ("checkpoint", {"view": "Two checkpoints", "changed": "pooler.dense.bias"}, {}),
     (

@@ -12,11 +12,27 @@ from bertviz_core.questions import corpora
 from bertviz_core.questions.interventions import attributions as shares
 from bertviz_core.questions.interventions import journey_change, many_texts, targets
 from bertviz_core.questions.interventions import single_text as interventions
-from bertviz_core.questions.models import adapter, architecture, checkpoints, layer_similarity, parameters, training
+from bertviz_core.questions.models import (
+    adapter,
+    architecture,
+    checkpoints,
+    layer_similarity,
+    parameters,
+    training,
+)
 from bertviz_core.questions.parameters import Param, flag
 from bertviz_core.questions.predictions import followed_states, labelled_texts, labels, masked_lm, ranking
 from bertviz_core.questions.tables.compared_answers import LISTED
-from bertviz_core.questions.texts import attention, heads, hidden_states, journey, sentences, tokens, two_runs
+from bertviz_core.questions.texts import (
+    attention,
+    heads,
+    hidden_states,
+    journey,
+    number_formats,
+    sentences,
+    tokens,
+    two_runs,
+)
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 
 Linked = Literal["shown", "asked", "placed", "column", "always"]
@@ -88,6 +104,7 @@ ROWS: tuple[AddressName, ...] = (
     *_on("checkpoint", checkpoints.LABELS, checkpoints.STATISTIC, checkpoints.WEIGHTS_SCALE),
     *_on("checkpoint", checkpoints.TENSOR, checkpoints.CHANGED, checkpoints.SCALE, checkpoints.ORDER),
     *_on("checkpoint", adapter.UPDATE_MEASURE),
+    *_on("checkpoint", number_formats.NUMBER_FORMATS, number_formats.ROUNDED_BY, number_formats.ROUNDED_FOR),
     *_on(
         "checkpoint",
         _words("load_task", "the task whose class is loaded"),

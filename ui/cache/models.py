@@ -7,7 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from bertviz_core.checkpoints.rounding import Rounding, round_parameters, round_weights
+from bertviz_core.checkpoints.rounding.formats import Rounding
+from bertviz_core.checkpoints.rounding.weights import round_parameters, round_weights
 from bertviz_core.errors import BertvizError
 from bertviz_core.models.loading import LoadedModel, load_model, needed_nbytes
 from bertviz_core.models.local_files import tokenizer_folder
@@ -78,7 +79,7 @@ def rounded_head(name: str, task: str, rounding: Rounding) -> HeadModel:
     def load() -> HeadModel:
         with st.spinner("Loading the head, and rounding its weights"):
             head = load_head(origin, settings(), task, base)
-            round_parameters(head.model, rounding)
+            round_parameters(head.model, rounding, tuple(base.model.parameters()))
             return replace(head, name=base.name)
 
     head = _cached_head((origin.name, origin.kind, origin.revision, task, rounding), base, load)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import streamlit as st
 
-from bertviz_core.checkpoints.rounding import Rounding
+from bertviz_core.checkpoints.rounding.formats import Rounding
 from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.sources import ModelSource

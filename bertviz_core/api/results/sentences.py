@@ -15,9 +15,12 @@ from bertviz_core.api.results.base import Result
 from bertviz_core.errors import TextError
 from bertviz_core.questions.tables.heads import similarity_json, similarity_lines
 from bertviz_core.questions.tables.lines import aligned, printable_token
+from bertviz_core.questions.tables.two_models.sentences import dimensions_frame, dimensions_json, dimensions_lines
+from bertviz_core.questions.texts.dimensions import fewer_dimensions
 from bertviz_core.questions.texts.sentences import encoded_sentences
 from bertviz_core.sentences.results import Neighbours, SentenceVectors
 from bertviz_core.sentences.similarity import nearest, similarity_matrix
+from bertviz_core.sentences.two_models.results import DimensionCurve
 from bertviz_core.text import repair_surrogates
 
 
@@ -47,6 +50,22 @@ class NearestResult(Result[Neighbours]):
         rows = [(str(hit["row"]), f"{hit['score']:.4f}", printable_token(hit["text"])) for hit in self._json()["hits"]]
         first = f"{self._source.model.name}: sentences nearest to {printable_token(self.query)!r}"
         return [first, "", *aligned([("row", "cosine", "sentence"), *rows], "rrl")]
+
+
+class DimensionsResult(Result[DimensionCurve]):
+    """What the vectors of a list of sentences keep when they are cut to their first dimensions."""
+
+    figures = ("dimensions",)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per number of dimensions: neighbours kept, Spearman, bytes per vector, whether trained for it."""
+        return dimensions_frame(self.data)
+
+    def _json(self) -> dict[str, Any]:
+        return dimensions_json(self.data)
+
+    def _lines(self) -> Sequence[str]:
+        return dimensions_lines(self.data)
 
 
 class SentencesResult(Result[SentenceVectors]):
@@ -82,6 +101,24 @@ class SentencesResult(Result[SentenceVectors]):
         vector = encoded_sentences(model, current, (text,)).result.vectors[0]
         options = replace(current, texts=self.data.sentences, values={**current.values, "query_sentence": text})
         return NearestResult(nearest(vector, self.data.vectors, k), FigureSource(model, options), text)
+
+    @checked
+    def dimensions(self, dimensions: Sequence[int] | None = None) -> DimensionsResult:
+        """Measure what vectors of fewer dimensions keep: nearest sentences, and the order of all cosines.
+
+        Args:
+            dimensions: numbers of dimensions, 1 to those of the vectors; defaults to powers of two from 8, those that
+                the model names as trained (Matryoshka), and all.
+
+        Raises:
+            BertvizError: there are fewer than 3 sentences, or a number is out of range.
+        """
+        if dimensions is not None and (not dimensions or min(dimensions) < 1):
+            raise TextError("dimensions needs at least one number, from 1; None stands for powers of two.")
+        current, model = self._source.options, self._source.model
+        written = {} if dimensions is None else {"dimensions": ",".join(map(str, dimensions))}
+        options = replace(current, values={**current.values, **written})
+        return DimensionsResult(fewer_dimensions(model, options).result, FigureSource(model, options))
 
     def to_pandas(self) -> pd.DataFrame:
         """The similarities, with one row and one column per sentence."""

@@ -1,4 +1,4 @@
-"""Results about two models and one text: their predictions, attention, heads and hidden states."""
+"""Results about two models: their predictions, attention, heads and hidden states; a model of fewer bits."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,14 @@ from jaxtyping import Float
 from bertviz_core.api.results.base import Result
 from bertviz_core.attention.results import AttentionComparison
 from bertviz_core.checkpoints.results import Behaviour
+from bertviz_core.checkpoints.rounding.results import NumberFormats
 from bertviz_core.predictions.two_models.results import PredictionComparison
+from bertviz_core.questions.tables.two_models.number_formats import (
+    formats_frame,
+    number_formats_json,
+    number_formats_lines,
+    parts_frame,
+)
 from bertviz_core.questions.tables.two_models.predictions import (
     prediction_comparison_frame,
     prediction_comparison_json,
@@ -73,6 +80,31 @@ class AttentionComparisonResult(Result[AttentionComparison]):
 
     def _lines(self) -> Sequence[str]:
         return attention_comparison_lines(self.data)
+
+
+class NumberFormatsResult(Result[NumberFormats]):
+    """What a model loses and saves when its weights are rounded to fewer bits."""
+
+    figures: tuple[str, ...] = ("number-formats",)
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """Names of the formats."""
+        return tuple(each.name for each in self.data.formats)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per format: relative and largest error, bytes before, after and saved, and what the texts keep."""
+        return formats_frame(self.data)
+
+    def parts(self) -> pd.DataFrame:
+        """One row per format, component, layer and block: errors and bytes."""
+        return parts_frame(self.data)
+
+    def _json(self) -> dict[str, Any]:
+        return number_formats_json(self.data)
+
+    def _lines(self) -> Sequence[str]:
+        return number_formats_lines(self.data)
 
 
 class ChangedHeadsResult(Result[Behaviour]):

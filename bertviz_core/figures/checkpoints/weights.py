@@ -90,7 +90,7 @@ def tensor_map(
     figure.update_layout(coloraxis=scale.axis, plot_bgcolor=theme.grid)
     if outside:
         across = (1 - cell / width, 1.0) if beside else (0.0, min(cell / width, 1.0))
-        _add_cells(figure, grid.outside_values[:, None], [-1], [[name] for name in grid.outside], scale, cell)
+        number_cells(figure, grid.outside_values[:, None], [-1], [[name] for name in grid.outside], scale, cell)
         bare = {"range": [-1.5, -0.5], "showticklabels": False, "ticks": "", "showgrid": False}
         axis_title = {"title": "outside<br>layers"} if beside else {}
         figure.update_layout(
@@ -106,7 +106,7 @@ def tensor_map(
             "domain": (0.0, min(cell * len(grid.layers) / width, 1.0)),
             "anchor": f"y{number}",
         }
-        _add_cells(figure, grid.values, range(len(grid.layers)), grid.names, scale, cell, **axes)
+        number_cells(figure, grid.values, range(len(grid.layers)), grid.names, scale, cell, **axes)
         rows_of_layers = {**_rows(grid.places, down, theme), "anchor": f"x{number}"}
         figure.update_layout({f"xaxis{number}": below, f"yaxis{number}": rows_of_layers})
     return even_axes(figure, theme)
@@ -189,7 +189,7 @@ def _layers(names: Sequence[str]) -> dict[str, Any]:
     return {**ticks, "title": "layer", "range": [-0.5, len(names) - 0.5], "showgrid": False}
 
 
-def _add_cells(
+def number_cells(
     figure: go.Figure,
     values: Float[np.ndarray, "rows columns"],
     places: Sequence[int],
@@ -198,6 +198,17 @@ def _add_cells(
     width: float,
     **axes: str,
 ) -> None:
+    """Add a map of numbers in rows of ROW pixels, with the numbers in the cells if they fit.
+
+    Args:
+        figure: figure to add the map to; its colour axis is that of the scale.
+        values: the numbers.
+        places: places of the columns on their axis.
+        names: name of each cell, for the hover.
+        scale: scale of the colours.
+        width: width of a column in pixels.
+        axes: names of the axes.
+    """
     words = [
         [[escape(name), digits(value, 6)] for name, value in zip(row, numbers, strict=True)]
         for row, numbers in zip(names, values.tolist(), strict=True)

@@ -1,11 +1,13 @@
 """Read the safetensors headers and JSON files of a checkpoint folder, without torch."""
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.regular_files import (
+    CONFIG_FILE,
     CONFIG_NBYTES,
     INDEX_NBYTES,
     check_values,
@@ -24,6 +26,9 @@ SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 MAX_FILES = 2_000
+ONNX, GGUF = ".onnx", ".gguf"
+ONNX_FOLDER = "onnx"
+"""Folder in which exporters put ONNX files beside a checkpoint."""
 PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
 
 
@@ -65,7 +70,7 @@ def weight_files(folder: Path) -> tuple[str, ...]:
     """Names of the safetensors files of the checkpoint in a folder.
 
     Raises:
-        CheckpointError: there are none or only pickle files, or a shard is missing or not a regular file.
+        CheckpointError: there are none or only files of other formats, or a shard is missing or not a regular file.
     """
     if present(folder, SINGLE_FILE):
         own_file(folder, SINGLE_FILE)
@@ -73,24 +78,66 @@ def weight_files(folder: Path) -> tuple[str, ...]:
     if present(folder, INDEX_FILE):
         return _indexed_files(folder)
     try:
-        names = sorted(entry.name for entry in folder.iterdir())
+        names = _names(folder)
     except OSError as error:
         raise CheckpointError(f"The folder {folder.name!r} cannot be read ({error.strerror}).") from error
     unindexed = [name for name in names if name.endswith(".safetensors") and not name.startswith("adapter")]
     if len(unindexed) == 1:
         own_file(folder, unindexed[0])
         return (unindexed[0],)
-    pickles = [name for name in names if name.endswith(PICKLE_SUFFIXES) and name != "training_args.bin"]
-    if pickles and not unindexed:
-        raise CheckpointError(
-            f"{folder.name!r} holds its weights only as {pickles[0]}, a format that can run code when opened, "
-            "so it is not opened here; convert it where you trust it, with "
-            "AutoModel.from_pretrained(FOLDER).save_pretrained(FOLDER), which writes model.safetensors."
-        )
+    if (other := other_format(names)) and not unindexed:
+        raise CheckpointError(f"{folder.name!r} holds its weights only as {other}")
     description = f"{len(unindexed)} safetensors files and no {INDEX_FILE}" if unindexed else "no safetensors file"
     raise CheckpointError(
         f"{folder.name!r} has {description}; expected {SINGLE_FILE}, or {INDEX_FILE} with its shards."
     )
+
+
+def other_format(names: Sequence[str]) -> str:
+    """The first file of weights in a format that is not opened, why not, and how to convert it; "" if there is none.
+
+    Args:
+        names: names of the files of a checkpoint, with the folder of those in one.
+    """
+    pickles = [name for name in names if name.endswith(PICKLE_SUFFIXES) and name != "training_args.bin"]
+    if pickles:
+        return (
+            f"{quoted(pickles[0], 80)[1:-1]}, a format that can run code when opened, so it is not opened here; "
+            "convert it where you trust it, with AutoModel.from_pretrained(FOLDER).save_pretrained(FOLDER), which "
+            f"writes {SINGLE_FILE}."
+        )
+    exported = next((name for end in (ONNX, GGUF) for name in names if name.endswith(end)), "")
+    if not exported:
+        return ""
+    what = "an exported graph" if exported.endswith(ONNX) else "a file for llama.cpp"
+    return (
+        f"{quoted(exported, 80)[1:-1]}, {what} without the modules of transformers, which is not opened here; convert "
+        "the checkpoint that it was made from, with AutoModel.from_pretrained(CHECKPOINT).save_pretrained(FOLDER), "
+        f"which writes {SINGLE_FILE}."
+    )
+
+
+def no_model_folder(folder: Path) -> str:
+    """The sentence about a folder without a config.json: what it holds, and what to do."""
+    try:
+        other = other_format(_names(folder))
+    except OSError:
+        other = ""
+    if other:
+        return f"The folder {folder.name!r} has no {CONFIG_FILE}, and holds its weights only as {other}"
+    return (
+        f"The folder {folder.name!r} has no {CONFIG_FILE}, so it is not a model folder; "
+        "give a folder written by save_pretrained."
+    )
+
+
+def _names(folder: Path) -> list[str]:
+    """Names of the files in a folder, then of those in its folder of ONNX files."""
+    names = sorted(entry.name for entry in folder.iterdir())
+    inside = folder / ONNX_FOLDER
+    if inside.is_dir() and not inside.is_symlink():
+        names += sorted(f"{ONNX_FOLDER}/{entry.name}" for entry in inside.iterdir())
+    return names
 
 
 def weights_sha256(folder: Path) -> str:

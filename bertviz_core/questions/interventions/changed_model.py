@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable
 from functools import cached_property
 from typing import TypeVar
 
-from bertviz_core.checkpoints.rounding import Rounding
+from bertviz_core.checkpoints.rounding.formats import Rounding
 from bertviz_core.interventions.results import MeanActivations
 from bertviz_core.journey.changes import Change, ablated_model, ablated_trace, masked_tokens
 from bertviz_core.models.loading import LoadedModel

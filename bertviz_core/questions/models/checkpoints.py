@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Sequence
 
 from bertviz_core.checkpoints.behaviour import behaviour, require_same_ids
-from bertviz_core.checkpoints.comparison import change_histograms, compare_checkpoints
+from bertviz_core.checkpoints.comparison.tensors import change_histograms, compare_checkpoints
 from bertviz_core.checkpoints.load_report.report import source_load_report
 from bertviz_core.checkpoints.load_report.results import HeadDifference, LoadReport
 from bertviz_core.checkpoints.load_report.task_heads import source_head_difference
@@ -15,7 +15,7 @@ from bertviz_core.checkpoints.results import (
     Histogram,
     TensorGrid,
 )
-from bertviz_core.checkpoints.rounding import COPIES
+from bertviz_core.checkpoints.rounding.formats import COPIES, Rounding
 from bertviz_core.checkpoints.tensor_map import sorted_grid, tensor_grid
 from bertviz_core.checkpoints.tensor_statistics import Tell, checkpoint_statistics, tensor_histogram
 from bertviz_core.checkpoints.values import Checkpoint, open_checkpoint, rounded_copy, tensor_slices
@@ -220,6 +220,11 @@ def comparison_of(opened: Opened, options: Options, progress: Tell | None = None
     """
     first, second = both_checkpoints(opened, options)
     return opened.made(read_key(first, second), lambda: compare_checkpoints(first, second, progress))
+
+
+def copied_from(rounding: Rounding) -> Options:
+    """Options for the comparison of a model with its own copy in a format."""
+    return Options(values={OTHER.key: next(name for name, each in COPIES.items() if each == rounding)})
 
 
 def other_name(options: Options) -> str:

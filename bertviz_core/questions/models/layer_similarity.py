@@ -2,7 +2,7 @@
 
 from bertviz_core.checkpoints.layer_similarity import layer_similarity as compared_layers
 from bertviz_core.checkpoints.results import LayerSimilarity
-from bertviz_core.checkpoints.rounding import COPIES
+from bertviz_core.checkpoints.rounding.formats import COPIES
 from bertviz_core.errors import TextError
 from bertviz_core.figures.checkpoints.layer_similarity import LAYER_MEASURES
 from bertviz_core.predictions.probing.fitting import layer_vectors

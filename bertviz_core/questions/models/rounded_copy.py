@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
-from bertviz_core.checkpoints.rounding import COPIES, Rounding, copy_name
+from bertviz_core.checkpoints.rounding.formats import COPIES, Rounding, copy_name
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.predictions.loading import HeadModel, stored_task

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from bertviz_core.checkpoints.rounding import COPIES
+from bertviz_core.checkpoints.rounding.formats import COPIES
 from bertviz_core.errors import TextError
 from bertviz_core.predictions.loading import stored_task
 from bertviz_core.predictions.probing.comparison import answer_comparison, not_compared

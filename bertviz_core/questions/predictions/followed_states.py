@@ -10,7 +10,7 @@ from bertviz_core.checkpoints.layer_similarity import layer_similarity
 from bertviz_core.checkpoints.training.folder import RunCheckpoint
 from bertviz_core.checkpoints.training.results import FollowedStates
 from bertviz_core.errors import BertvizError, Progress, TextError, UnsupportedModelError
-from bertviz_core.figures.checkpoints.followed_states import ENTROPIES
+from bertviz_core.figures.checkpoints.followed.states import ENTROPIES
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.predictions.probing.fitting import layer_vectors
 from bertviz_core.questions.models.layer_similarity import compared_texts

@@ -53,6 +53,7 @@ PRINTED: Mapping[str, str] = {
     "corpus-map": "print(result.points, result.explained)",
     "corpus-probe": "print(result.layers, result.accuracy.mean(axis=1))",
     "corpus-search": "for hit in result.data.hits:\n    print(hit.row, hit.score, hit.text)",
+    "dimensions": "print(result.dimensions, result.shared, result.spearman, result.nbytes, result.trained)",
     "effect-spread": "print(result.mean)   # (layers, heads)\nprint(result.spread)   # (layers, heads)",
     "effects": (
         "for effects in result.effects:   # (layers, heads), (layers,), (layers,)\n"
@@ -86,6 +87,13 @@ PRINTED: Mapping[str, str] = {
         "print(result.log_probability, result.rank, result.entropy, result.divergence)"
     ),
     "memory": "print(result.batches, result.lengths, result.nbytes)",
+    "number-formats": (
+        "for each in result.formats:\n"
+        "    whole, kept = each.whole, each.kept\n"
+        "    print(each.name, whole.relative_error, whole.largest_error, whole.nbytes, whole.rounded_nbytes)\n"
+        "    if kept is not None:   # texts were run\n"
+        "        print(kept.cosines, kept.shared, kept.changed)"
+    ),
     "pair": "print(result.cells, result.total, result.score)",
     "patched-heads": (
         "print(result.clean, result.corrupt)\n"

@@ -48,7 +48,7 @@ def sentence_comparison(
     for name, vectors in zip(names, (first, second), strict=True):
         require_finite(name, vectors)
     cosines = similarity_matrix(first), similarity_matrix(second)
-    nearest = [_nearest(each, neighbours) for each in cosines]
+    nearest = [nearest_others(each, neighbours) for each in cosines]
     return SentenceComparison(
         first=names[0],
         second=names[1],
@@ -58,7 +58,7 @@ def sentence_comparison(
         first_range=_range(cosines[0]),
         second_range=_range(cosines[1]),
         neighbours=neighbours,
-        shared=_shared(nearest[0], nearest[1]),
+        shared=shared_neighbours(nearest[0], nearest[1]),
         first_nearest=nearest[0][:, 0],
         second_nearest=nearest[1][:, 0],
         cka=cka,
@@ -92,15 +92,18 @@ def _range(cosines: Float[np.ndarray, "sentences sentences"]) -> CosineRange:
     return CosineRange(float(pairs.mean()), low, high)
 
 
-def _nearest(cosines: Float[np.ndarray, "sentences sentences"], count: int) -> Int[np.ndarray, "sentences neighbours"]:
+def nearest_others(
+    cosines: Float[np.ndarray, "sentences sentences"], count: int
+) -> Int[np.ndarray, "sentences neighbours"]:
     """Indices of the sentences with the largest cosine to each, itself left out; ties by index."""
     others = cosines.astype(np.float64)
     np.fill_diagonal(others, -np.inf)
     return np.argsort(-others, axis=1, kind="stable")[:, :count]
 
 
-def _shared(
+def shared_neighbours(
     first: Int[np.ndarray, "sentences neighbours"], second: Int[np.ndarray, "sentences neighbours"]
 ) -> Float[np.ndarray, " sentences"]:
+    """Share of the nearest sentences of each that are the same in both, 0 to 1."""
     same = (first[:, :, None] == second[:, None, :]).any(axis=2)
     return np.asarray(same.mean(axis=1))

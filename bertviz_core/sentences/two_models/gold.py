@@ -51,7 +51,7 @@ def gold_cosines(
         cosines = np.full_like(cosines, cosines.mean())  # what differs is rounding
     ranks, gold_ranks = average_ranks(cosines), average_ranks(gold)
     errors = (ranks - gold_ranks) / (len(gold) - 1)
-    return GoldCosines(model, cosines, errors, _pearson(cosines, gold), _pearson(ranks, gold_ranks))
+    return GoldCosines(model, cosines, errors, pearson(cosines, gold), pearson(ranks, gold_ranks))
 
 
 def check_gold(gold: Float[np.ndarray, " pairs"]) -> None:
@@ -140,7 +140,8 @@ def _number(value: object) -> float:
         return math.nan
 
 
-def _pearson(one: Float[np.ndarray, " pairs"], other: Float[np.ndarray, " pairs"]) -> float:
+def pearson(one: Float[np.ndarray, " pairs"], other: Float[np.ndarray, " pairs"]) -> float:
+    """Pearson's correlation; NaN if all numbers of a side are equal."""
     one, other = one - one.mean(), other - other.mean()
     scale = math.sqrt(float(one @ one) * float(other @ other))
     return float(one @ other) / scale if scale else math.nan

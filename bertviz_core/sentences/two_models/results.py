@@ -103,3 +103,27 @@ class GoldPairs:
     def worst(self) -> Int[np.ndarray, " pairs"]:
         """Indices of all pairs, the largest rank error of the last model first."""
         return np.argsort(-np.abs(self.models[-1].rank_errors), kind="stable")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DimensionCurve:
+    """What the cosines of a list of sentences keep when its vectors are cut to their first dimensions."""
+
+    model: str
+    """Name of the model."""
+    sentences: tuple[str, ...]
+    """The sentences that are compared, at least 3."""
+    dimensions: Int[np.ndarray, " counts"]
+    """Numbers of dimensions, ascending."""
+    neighbours: int
+    """Number of nearest sentences that are compared."""
+    shared: Float[np.ndarray, " counts"]
+    """Mean share of the nearest sentences of each that are those of the full vectors, 0 to 1."""
+    spearman: Float[np.ndarray, " counts"]
+    """Spearman's rank correlation of the cosines of all pairs with those of the full vectors; NaN if all are equal."""
+    nbytes: Int[np.ndarray, " counts"]
+    """Bytes of a vector of float32 numbers."""
+    trained: tuple[int, ...] = ()
+    """Dimensions that the settings of the model name as trained; () for none."""
+    notices: tuple[str, ...] = ()
+    """Remarks, one sentence each."""

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from bertviz_core import open_model
+from bertviz_core.cli.app import main
 from bertviz_core.errors import CheckpointError
 from bertviz_core.figures.base.style import LIGHT
 from bertviz_core.figures.parameters.tree import parameter_tree_figure
@@ -15,6 +17,8 @@ from bertviz_core.models.safetensors.folder import INDEX_FILE, read_header
 from bertviz_core.models.safetensors.header import listed_tensors
 from bertviz_core.parameters.ledger import header_ledger
 from bertviz_core.parameters.tree import parameter_tree
+from tests.helpers.tiny_models import save_tiny
+from tests.pages.opened import opened
 
 
 def sharded(folder: Path, shards: dict[str, dict[str, np.ndarray]]) -> None:
@@ -69,6 +73,53 @@ def test_pickles_are_refused_with_the_way_to_convert_them(tmp_path: Path) -> Non
     (tmp_path / "pytorch_model.bin").write_bytes(b"\x80\x04.")
     with pytest.raises(CheckpointError, match="save_pretrained"):
         read_header(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("model.onnx", "exported graph"),
+        ("onnx/model.onnx", "exported graph"),
+        ("model-q4_0.gguf", "llama.cpp"),
+        ("model.pt", "run code"),
+        ("pytorch_model.bin", "run code"),
+    ],
+)
+def test_other_formats_are_refused_in_one_sentence_with_the_way_to_convert_them(
+    tmp_path: Path, file: str, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library, the command and the page say the same, whether there is a config.json or not."""
+    bare, folder = tmp_path / "bare", save_tiny("bert", tmp_path / "models" / "mine")
+    (folder / "model.safetensors").unlink()
+    for place in (bare, folder):
+        (place / file).parent.mkdir(parents=True, exist_ok=True)
+        (place / file).write_bytes(b"\x80\x04.")
+    with pytest.raises(CheckpointError, match=said) as error:
+        read_header(folder)
+    sentence = str(error.value)
+    assert file in sentence
+    assert sentence.endswith("save_pretrained(FOLDER), which writes model.safetensors.")
+    assert sentence.count(". ") == 0
+    with pytest.raises(CheckpointError, match=said):
+        open_model(folder).sentences(["a cat"])
+    with pytest.raises(CheckpointError, match=f"no config.json, and holds its weights only as {file}"):
+        open_model(bare)
+    monkeypatch.setattr("sys.argv", ["inside-bert", "similarity", str(folder), "a", "b"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert sentence in capsys.readouterr().err
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(folder.parent))
+    page = opened("sentences", model="mine")
+    assert not page.exception
+    assert any(said in each.value.replace("\\", "") for each in page.error)
+
+
+def test_weights_beside_other_formats_are_opened(tmp_path: Path) -> None:
+    folder = save_tiny("bert", tmp_path / "mine")
+    for name in ("model.onnx", "model.gguf", "pytorch_model.bin"):
+        (folder / name).write_bytes(b"")
+    assert read_header(folder).files == ("model.safetensors",)
 
 
 def test_a_folder_without_weights_says_so(tmp_path: Path) -> None:

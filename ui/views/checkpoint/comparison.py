@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.checkpoints.results import Behaviour, CheckpointComparison, TensorChange, TensorGrid
-from bertviz_core.checkpoints.rounding import COPIES
+from bertviz_core.checkpoints.rounding.formats import COPIES
 from bertviz_core.figures.checkpoints.adapter_updates import adapter_updates_figure
 from bertviz_core.figures.checkpoints.comparison import (
     change_figure,
@@ -30,8 +30,8 @@ from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
 from ui.views.checkpoint import cache
 from ui.views.checkpoint import controls as checkpoint_controls
-from ui.views.checkpoint.answer_lists import AnsweredTexts, answered_texts
-from ui.views.checkpoint.answers import answers_view
+from ui.views.checkpoint.answers.lists import AnsweredTexts, answered_texts
+from ui.views.checkpoint.answers.view import answers_view
 from ui.views.checkpoint.layers import layers_view
 from ui.views.checkpoint.texts import (
     ADAPTER,

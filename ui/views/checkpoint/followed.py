@@ -4,8 +4,8 @@ import streamlit as st
 
 from bertviz_core.checkpoints.training.results import FollowedLabels, FollowedStates, FollowedText
 from bertviz_core.errors import TextError
-from bertviz_core.figures.checkpoints.followed_answers import training_scores_figure, training_text_figure
-from bertviz_core.figures.checkpoints.followed_states import training_cka_figure, training_entropy_figure
+from bertviz_core.figures.checkpoints.followed.answers import training_scores_figure, training_text_figure
+from bertviz_core.figures.checkpoints.followed.states import training_cka_figure, training_entropy_figure
 from bertviz_core.predictions.probing.reading import EXAMPLE_SET
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.compared_answers import labelled_columns
@@ -27,7 +27,7 @@ from bertviz_core.text import counted
 from ui.address.registry import param
 from ui.address.widgets import choice
 from ui.cache.folders import SharedTraining
-from ui.views.checkpoint.answer_lists import AnsweredTexts, answered_texts
+from ui.views.checkpoint.answers.lists import AnsweredTexts, answered_texts
 from ui.views.checkpoint.layers import listed_texts
 from ui.views.checkpoint.texts import FOLLOWED_LAYERS, FOLLOWED_SCORES, FOLLOWED_TEXT, NO_GOLD_TEXTS, WRITE_TEXTS
 from ui.widgets import controls

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from bertviz_core.checkpoints.load_report.results import HeadDifference, LoadReport
 from bertviz_core.checkpoints.results import TensorChange
-from bertviz_core.checkpoints.rounding import Rounding
+from bertviz_core.checkpoints.rounding.formats import Rounding
 from bertviz_core.checkpoints.tensor_statistics import BINS
 from bertviz_core.checkpoints.values import Checkpoint
 from bertviz_core.models.skeleton import TASK_CLASSES
@@ -19,6 +19,19 @@ HELP: Mapping[str, str] = {
     "Wrong shape": "Names that both have, in different shapes.",
     "From the file": "Share of the model's parameters whose values come from the file.",
 }
+FORMATS = (
+    "Every weight `w` becomes the nearest number of a format, and the relative error is `||rounded − w|| / ||w||` over "
+    "all numbers of a part (Frobenius norms). float16, bfloat16 and float8 round each number by itself, as "
+    "`tensor.to(dtype)` does. The others are symmetric, with a scale for a group of numbers: int8 is "
+    "`round(w / s) · s` with `s = max|w| / 127` over the whole tensor, or over an output channel (a row of the "
+    "matrix); int4 has `s = max|w| / 7` over groups of 32, 64 or 128 inputs of a row, the last group of a row "
+    "being smaller where they do not divide it; nf4 rounds `w / max|w|` in blocks of 64 to the nearest of 16 quantiles "
+    "of the normal distribution, as QLoRA and bitsandbytes do. These round the weight matrices, with the embeddings; "
+    "biases and layer norms stay. Bytes after rounding count a float32 scale for each group. Texts are run in "
+    "float32 with the rounded weights, so what the storage format loses is measured, not the speed of a kernel; each "
+    "copy is in memory beside the model, within the server's limit for models, and the model itself is never changed."
+)
+WRITE_ONE = "Write texts in the box above, one on each line; their vectors are compared before and after rounding."
 READING = (
     "A bar is one component of the model: solid is what the file fills, hatched what would be random numbers. "
     "Above it stand the counts, and what the file holds without a place in the model."

@@ -15,6 +15,7 @@ from ui.components.cell_click import cell_click
 from ui.views.sentences import controls
 from ui.views.sentences.similarity import SentenceQuery, made_by
 from ui.views.sentences.texts import vector_code
+from ui.views.sentences.two_models.dimensions import dimensions_block
 from ui.widgets.figure_block import explained, figure_block, folded_table
 from ui.widgets.formatting import escape_markdown
 
@@ -47,6 +48,7 @@ def vectors_view(asked: SentenceQuery) -> None:
         else:
             st.caption("Click a cell for its exact value.")
         _downloads(vectors)
+    dimensions_block(asked, vectors)
 
 
 def _frame(vectors: SentenceVectors) -> pd.DataFrame:

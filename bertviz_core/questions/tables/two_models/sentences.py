@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
-from bertviz_core.sentences.two_models.results import CosineRange, GoldPairs, SentenceComparison
+from bertviz_core.sentences.two_models.results import CosineRange, DimensionCurve, GoldPairs, SentenceComparison
 from bertviz_core.text import counted, decimals, escape_controls
 
 MAX_PAIRS = 30
@@ -187,3 +187,52 @@ def _cell(value: str | int | float) -> str:
     if isinstance(value, str):
         return printable_token(value)
     return str(value) if isinstance(value, int) else number_cell(value)
+
+
+def dimensions_frame(curve: DimensionCurve) -> pd.DataFrame:
+    """One row per number of dimensions: neighbours kept, rank correlation, bytes of a vector, if trained for."""
+    return pd.DataFrame(
+        {
+            "dimensions": curve.dimensions,
+            "neighbours kept": curve.shared,
+            "Spearman": curve.spearman,
+            "bytes per vector": curve.nbytes,
+            "trained": [count in curve.trained for count in curve.dimensions.tolist()],
+        }
+    )
+
+
+def dimensions_json(curve: DimensionCurve) -> dict[str, Any]:
+    """The JSON object of `similarity --dimensions`."""
+    return {
+        "model": curve.model,
+        "sentences": curve.sentences,
+        "dimensions": curve.dimensions,
+        "neighbours": curve.neighbours,
+        "neighbours_kept": curve.shared,
+        "spearman": curve.spearman,
+        "bytes_per_vector": curve.nbytes,
+        "trained": curve.trained,
+        "notices": curve.notices,
+    }
+
+
+def dimensions_lines(curve: DimensionCurve) -> list[str]:
+    """A table of the curve."""
+    rows = [
+        (
+            f"{count:,}{'*' if count in curve.trained else ''}",
+            f"{shared:.1%}",
+            number_cell(spearman) if spearman == spearman else "",
+            f"{nbytes:,}",
+        )
+        for count, shared, spearman, nbytes in zip(
+            *(each.tolist() for each in (curve.dimensions, curve.shared, curve.spearman, curve.nbytes)), strict=True
+        )
+    ]
+    heads = ("dimensions", "neighbours kept", "Spearman", "bytes per vector")
+    first = f"{curve.model}: first dimensions of the vectors of {counted(len(curve.sentences), 'sentence')}"
+    near = "nearest sentence" if curve.neighbours == 1 else f"{curve.neighbours} nearest sentences"
+    marks = ["", "* trained for"] if curve.trained else []
+    said = f"{escape_controls(first)}, against the {near} and all cosines of the full ones"
+    return [said, "", *aligned([heads, *rows], "rrrr"), *marks]

@@ -45,7 +45,7 @@ def two_models_view(asked: SentenceQuery) -> None:
         other = second_name()
         what = param("two_models_of")
         of_pairs = select(what, "What is compared", width=WHAT_WIDTH) == what.options[1]
-        pairs = pairs_box({OTHER.key: other, **_chosen(asked)}) if of_pairs else None
+        pairs = pairs_box({OTHER.key: other, **chosen_plan(asked)}) if of_pairs else None
     if of_pairs:
         gold_view(asked.model, pairs)
         return
@@ -53,7 +53,7 @@ def two_models_view(asked: SentenceQuery) -> None:
         st.info(MORE, icon=":material/info:")
         return
     opened = cache.SentenceModel(asked.model)
-    options = Options(asked.table.sentences, values={OTHER.key: other, **_chosen(asked)})
+    options = Options(asked.table.sentences, values={OTHER.key: other, **chosen_plan(asked)})
     made = answer(two_models, opened, options)
     compared = made.result
     models = tuple(dict.fromkeys((compared.first, compared.second)))
@@ -75,7 +75,7 @@ def two_models_view(asked: SentenceQuery) -> None:
     _layers_link(asked, compared, other)
 
 
-def _chosen(asked: SentenceQuery) -> dict[str, str]:
+def chosen_plan(asked: SentenceQuery) -> dict[str, str]:
     """Pooling, layer and prompt that the reader has chosen; each model's own are left to it."""
     own, plan = own_plan(SharedModel(asked.model)), asked.plan
     chosen: dict[str, str] = {POOLING.key: plan.pooling} if plan.pooling != own.pooling else {}

@@ -19,9 +19,9 @@ from bertviz_core.checkpoints.tensor_statistics import BINS, Tell, dot, even_edg
 from bertviz_core.checkpoints.values import (
     Checkpoint,
     TensorSlice,
+    decoder,
     is_readable,
     number_pieces,
-    numbers,
     raw_pieces,
     tensor_slices,
 )
@@ -140,14 +140,16 @@ def _changed(
     """Compute the change of one tensor; sums of squares in float64, exactly 0 for equal bytes."""
     squares, largest, changed = np.zeros(3), 0.0, 0
     same_format = (first.tensor.dtype, first.rounding) == (second.tensor.dtype, second.rounding)
+    decode, decode_other, at = decoder(first), decoder(second), 0
     with np.errstate(over="ignore", invalid="ignore"):
         for raw, other in zip(raw_pieces(first), raw_pieces(second), strict=True):
             for own, others in zip(_blocks(raw, first), _blocks(other, second), strict=True):
-                one = numbers(own, first)
+                one = decode(own, at)
+                begin, at = at, at + len(one)
                 if own == others and same_format:
                     squares[1:] += dot(one, one)
                     continue
-                difference = two = numbers(others, second)
+                difference = two = decode_other(others, begin)
                 squares[1:] += dot(one, one), dot(two, two)
                 difference -= one
                 squares[0] += dot(difference, difference)

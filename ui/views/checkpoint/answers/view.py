@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.checkpoints.rounding import COPIES
+from bertviz_core.checkpoints.rounding.formats import COPIES
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.figures.checkpoints.compared_answers import (
     answers_compared_figure,
@@ -19,8 +19,8 @@ from bertviz_core.questions.tables.compared_answers import answer_comparison_fra
 from bertviz_core.text import counted
 from ui.cache.shared_model import SharedModel
 from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
-from ui.views.checkpoint import answer_lists
-from ui.views.checkpoint.slices import slices_block
+from ui.views.checkpoint.answers import lists
+from ui.views.checkpoint.answers.slices import slices_block
 from ui.views.checkpoint.texts import ANSWERS, NO_HEAD, NO_LABELS, NO_TEXTS
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
@@ -34,7 +34,7 @@ HEIGHT, FEW = 330, 8
 PROBABILITIES = ("first probability", "second probability")
 
 
-def answers_view(name: str, other: str, given: answer_lists.AnsweredTexts | None) -> None:
+def answers_view(name: str, other: str, given: lists.AnsweredTexts | None) -> None:
     """Scores of both models, their answers against each other, and the texts with different answers.
 
     Args:
@@ -106,7 +106,7 @@ def _agreement(compared: AnswerComparison) -> None:
 
 def _texts(compared: AnswerComparison, slices: Sequence[TextSlice], first: str, second: str | None) -> None:
     """The listed texts, and one of them with both answers and links that explain them."""
-    listed, frame = answer_lists.listed_select(compared, slices), answer_comparison_frame(compared)
+    listed, frame = lists.listed_select(compared, slices), answer_comparison_frame(compared)
     part = frame.iloc[listed]
     table_files(lambda: frame, KEY, f"answers {compared.first} {compared.second}")
     if not listed:
@@ -117,10 +117,10 @@ def _texts(compared: AnswerComparison, slices: Sequence[TextSlice], first: str, 
         "The texts with the answers of both models",
         "auto" if len(part) <= FEW else HEIGHT,
         formats=dict.fromkeys(PROBABILITIES, "%.3f"),
-        key=answer_lists.TABLE,
-        on_row=answer_lists.take_row,
+        key=lists.TABLE,
+        on_row=lists.take_row,
     )
-    _opened_text(compared, answer_lists.opened_select(listed), first, second)
+    _opened_text(compared, lists.opened_select(listed), first, second)
 
 
 def _opened_text(compared: AnswerComparison, place: int, first: str, second: str | None) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from bertviz_core.checkpoints.training.results import FINAL, FollowedLabels, FollowedText
 from bertviz_core.figures.base.style import LIGHT
-from bertviz_core.figures.checkpoints.followed_answers import (
+from bertviz_core.figures.checkpoints.followed.answers import (
     MOST_CLASSES,
     drawn_classes,
     text_plots,

@@ -7,10 +7,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from bertviz_core.checkpoints.comparison import compare_checkpoints
-from bertviz_core.checkpoints.rounding import COPIES, FORMATS, Rounding, round_weights, rounded
+from bertviz_core.checkpoints.comparison.tensors import compare_checkpoints
+from bertviz_core.checkpoints.rounding.formats import COPIES, FORMATS, SCALED, Rounding, rounded, rounded_nbytes
 from bertviz_core.checkpoints.values import number_pieces, open_checkpoint, rounded_copy, tensor_slices
-from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import folder_source
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import save_tiny
@@ -29,7 +28,7 @@ def test_a_number_is_rounded_as_pytorch_rounds_it(rounding: Rounding) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("rounding", COPIES.values())
+@pytest.mark.parametrize("rounding", FORMATS)
 def test_a_copy_holds_the_rounded_numbers_and_the_same_whole_ones(
     rounding: Rounding, settings: Settings, tmp_path: Path
 ) -> None:
@@ -48,11 +47,15 @@ def test_a_copy_holds_the_rounded_numbers_and_the_same_whole_ones(
     assert not any(change.relative_change for change in compare_checkpoints(copy, copy).tensors)
 
 
-def test_the_model_has_the_weights_of_the_copy(settings: Settings, tmp_path: Path) -> None:
-    source = folder_source("base", save_tiny("bert", tmp_path / "base"))
-    before, after = load_model(source, settings), round_weights(load_model(source, settings), "bfloat16")
-    assert (after.name, after.revision) == ("base in bfloat16", f"{before.revision} bfloat16")
-    pairs = zip(before.model.named_parameters(), after.model.parameters(), strict=True)
-    for (name, weight), other in pairs:
-        assert torch.equal(weight.to(torch.bfloat16).float(), other), name
-        assert other.dtype == weight.dtype
+def test_bytes_in_a_format_count_the_scales() -> None:
+    """By hand: 3 rows of 70 numbers; rows of 32, 32 and 6; 210 numbers in blocks of 64, the last of 18."""
+    nbytes = {
+        "float16": 420, "bfloat16": 420, "float8_e4m3fn": 210,
+        "int8": 210 + 4, "int8 per channel": 210 + 3 * 4,
+        "int4 groups of 32": 105 + 9 * 4, "int4 groups of 64": 105 + 6 * 4, "int4 groups of 128": 105 + 3 * 4,
+        "nf4": 105 + 4 * 4,
+    }  # fmt: skip
+    assert {rounding: rounded_nbytes((3, 70), rounding) for rounding in COPIES.values()} == nbytes
+    assert set(nbytes) == {*FORMATS, *SCALED}
+    assert not any(rounded_nbytes((0, 5), rounding) for rounding in COPIES.values())
+    assert rounded_nbytes((3, 1), "int4 groups of 32") == 2 + 3 * 4

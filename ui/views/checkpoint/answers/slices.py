@@ -11,7 +11,7 @@ from bertviz_core.questions.tables.compared_answers import slices_frame, slices_
 from ui.address.registry import param
 from ui.address.widgets import select, words
 from ui.cache.shared_model import SharedModel
-from ui.views.checkpoint.answer_lists import AnsweredTexts
+from ui.views.checkpoint.answers.lists import AnsweredTexts
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 

@@ -1,0 +1,1 @@
+"""Compare two checkpoints, or a checkpoint with its rounded copy."""

@@ -1,0 +1,1 @@
+"""Figures of what every checkpoint of a training run answers and shows."""

@@ -1,0 +1,169 @@
+"""Format what rounding to fewer bits costs and saves as JSON, text tables, data frames and sentences."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bertviz_core.checkpoints.rounding.results import NumberFormats, RoundedFormat, RoundedPart, TextsKept
+from bertviz_core.figures.checkpoints.number_formats import mebibytes
+from bertviz_core.questions.tables.lines import aligned, number_cell
+from bertviz_core.text import counted, decimals, digits, escape_controls
+
+
+def formats_frame(result: NumberFormats) -> pd.DataFrame:
+    """One row per format: error and bytes of all weights, and what the texts keep; NA without texts."""
+    rows = []
+    for each in result.formats:
+        whole, kept = each.whole, each.kept
+        row: dict[str, object] = {
+            "format": each.name,
+            "relative error": whole.relative_error,
+            "largest error": whole.largest_error,
+            "bytes before": whole.nbytes,
+            "bytes after": whole.rounded_nbytes,
+            "bytes saved": whole.saved_nbytes,
+        }
+        if kept is not None:
+            row |= {"mean cosine": _mean(kept), "smallest cosine": _least(kept)}
+            row |= {"neighbours kept": np.nan if kept.shared is None else float(kept.shared.mean())}
+            if kept.changed is not None:
+                row |= {"answers changed": len(kept.changed)}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def parts_frame(result: NumberFormats) -> pd.DataFrame:
+    """One row per format, component, layer and block: errors, and bytes before and after with the scales."""
+    rows = [
+        {
+            "format": each.name,
+            "component": part.component,
+            "layer": part.layer,
+            "block": part.block,
+            "tensors": part.tensors,
+            "tensors rounded": part.rounded,
+            "numbers": part.numel,
+            "relative error": part.relative_error,
+            "largest error": part.largest_error,
+            "bytes before": part.nbytes,
+            "bytes after": part.rounded_nbytes,
+            "bytes saved": part.saved_nbytes,
+        }
+        for each in result.formats
+        for part in each.parts
+    ]
+    return pd.DataFrame(rows).astype({"layer": "Int64"})
+
+
+def number_formats_json(result: NumberFormats) -> dict[str, Any]:
+    """The JSON object of the `number-formats` command; numbers that are not finite are null."""
+    return {
+        "model": result.model,
+        "formats": [_format_json(each) for each in result.formats],
+        "texts": result.texts,
+        "pooling": result.pooling or None,
+        "copy_bytes": result.copy_nbytes,
+        "unread": result.unread,
+        "notices": result.notices,
+    }
+
+
+def _format_json(each: RoundedFormat) -> dict[str, Any]:
+    kept = each.kept
+    texts = None
+    if kept is not None:
+        texts = {
+            "cosines": kept.cosines,
+            "mean_cosine": _mean(kept),
+            "smallest_cosine": _least(kept),
+            "neighbours": kept.neighbours,
+            "shared_neighbours": kept.shared,
+            "answers_changed": kept.changed,
+        }
+    parts = [
+        {"component": part.component, "layer": part.layer, "block": part.block, **_numbers(part)} for part in each.parts
+    ]
+    return {"format": each.name, "bits": each.bits, **_numbers(each.whole), "parts": parts, "texts": texts}
+
+
+def _numbers(part: RoundedPart) -> dict[str, Any]:
+    return {
+        "tensors": part.tensors,
+        "tensors_rounded": part.rounded,
+        "numel": part.numel,
+        "relative_error": part.relative_error,
+        "largest_error": part.largest_error,
+        "bytes_before": part.nbytes,
+        "bytes_after": part.rounded_nbytes,
+        "bytes_saved": part.saved_nbytes,
+    }
+
+
+def number_formats_lines(result: NumberFormats) -> list[str]:
+    """A table of the formats, then of their errors by component, and the changed answers."""
+    heads = ["format", "relative error", "largest error", "bytes before", "bytes after", "saved"]
+    rows = [_row(each) for each in result.formats]
+    if result.texts:
+        heads += ["mean cosine", "smallest", "neighbours kept"]
+        rows = [[*row, *_texts_row(each)] for row, each in zip(rows, result.formats, strict=True)]
+    has_answers = any(each.kept is not None and each.kept.changed is not None for each in result.formats)
+    if has_answers:
+        heads.append("answers changed")
+    lines = [escape_controls(f"{result.model}: {counted(len(result.formats), 'number format')}"), ""]
+    lines += aligned([heads, *rows], "l" + "r" * (len(heads) - 1))
+    parts = [[part.name for part in result.formats[0].by_component()]]
+    parts += [[digits(part.relative_error, 3) for part in each.by_component()] for each in result.formats]
+    names = ["relative error of", *(each.name for each in result.formats)]
+    table = [names, *(list(column) for column in zip(*parts, strict=True))]
+    lines += ["", *aligned(table, "l" + "r" * len(result.formats))]
+    return [*lines, "", texts_sentence(result)] if result.texts else lines
+
+
+def _row(each: RoundedFormat) -> list[str]:
+    whole = each.whole
+    saved = f"{whole.saved_nbytes / whole.nbytes:.1%}".replace("-", "−") if whole.nbytes else "0"
+    sizes = [f"{whole.nbytes:,}", f"{whole.rounded_nbytes:,}", saved]
+    return [each.name, digits(whole.relative_error, 3), digits(whole.largest_error, 3), *sizes]
+
+
+def _texts_row(each: RoundedFormat) -> list[str]:
+    kept = each.kept
+    if kept is None:
+        return ["", "", ""]
+    shared = "" if kept.shared is None else f"{kept.shared.mean():.1%}"
+    answers = [] if kept.changed is None else [f"{len(kept.changed):,}"]
+    return [number_cell(_mean(kept)), number_cell(_least(kept)), shared, *answers]
+
+
+def texts_sentence(result: NumberFormats) -> str:
+    """What the texts were run for and with what memory, in plain sentences."""
+    kept = next((each.kept for each in result.formats if each.kept is not None), None)
+    count = kept.neighbours if kept is not None else None
+    nearest = "" if not count else "nearest text" if count == 1 else f"{count} nearest texts"
+    near = f"; neighbours kept are those among the {nearest} of each" if nearest else ""
+    answers = "; answers are those of the head" if kept is not None and kept.changed is not None else ""
+    return (
+        f"Cosine of the vector ({result.pooling}) of each of {counted(len(result.texts), 'text')} before and after "
+        f"rounding{near}{answers}. The model itself stays as it is: each format was run in a copy of "
+        f"{mebibytes(result.copy_nbytes)} in memory, one after another."
+    )
+
+
+def formats_sentence(result: NumberFormats) -> str:
+    """The format with the smallest weights, of equals that with the smallest error, in one sentence."""
+    least = min(result.formats, key=lambda each: (each.whole.rounded_nbytes, each.whole.relative_error))
+    whole = least.whole
+    said = f"**{least.name}** needs the fewest bytes: {mebibytes(whole.rounded_nbytes)} instead of "
+    said += f"{mebibytes(whole.nbytes)}, at a relative error of {digits(whole.relative_error, 2)}"
+    if least.kept is None:
+        return f"{said}."
+    return f"{said}; the vectors of the texts keep a mean cosine of {decimals(_mean(least.kept))}."
+
+
+def _mean(kept: TextsKept) -> float:
+    return float(kept.cosines.mean()) if len(kept.cosines) else float("nan")
+
+
+def _least(kept: TextsKept) -> float:
+    return float(kept.cosines.min()) if len(kept.cosines) else float("nan")

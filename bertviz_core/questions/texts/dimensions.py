@@ -1,0 +1,69 @@
+"""The question what the vectors of sentences keep when they are cut to their first dimensions (Matryoshka)."""
+
+from dataclasses import replace
+
+from bertviz_core.checkpoints.layer_similarity import NEIGHBOURS
+from bertviz_core.errors import Named, TextError
+from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.parameters import MOST_DIGITS, Options, Param
+from bertviz_core.questions.question import Answer, question
+from bertviz_core.questions.texts.sentences import PLAN, sentence_vectors
+from bertviz_core.sentences.results import SentenceVectors
+from bertviz_core.sentences.two_models.dimensions import dimension_curve, trained_dimensions
+from bertviz_core.sentences.two_models.results import DimensionCurve
+from bertviz_core.text import escape_controls
+
+DIMENSIONS = Param("dimensions", "text", "numbers of dimensions, after commas; powers of two and all by default")
+NOT_TRAINED = (
+    "The settings of {model} name no Matryoshka dimensions: it was not trained to be cut, so its first dimensions hold "
+    "no more than others."
+)
+TRAINED = "The settings of {model} name these Matryoshka dimensions, which are marked: {dimensions}."
+
+
+@question(figures=("dimensions",), params=(*PLAN, DIMENSIONS))
+def fewer_dimensions(opened: Opened, options: Options) -> Answer[DimensionCurve]:
+    """Neighbours kept and rank correlation of the cosines for vectors of fewer dimensions, with their bytes."""
+    values = {key: value for key, value in options.values.items() if key != DIMENSIONS.key}
+    made = sentence_vectors(opened, replace(options, values=values))
+    curve = curve_of(opened, made.result, chosen_dimensions(options))
+    return made.of(curve, curve.notices, dimension_curve=curve)
+
+
+def curve_of(opened: Opened, vectors: SentenceVectors, dimensions: tuple[int, ...] | None = None) -> DimensionCurve:
+    """Compare the vectors of sentences with their first dimensions.
+
+    Args:
+        opened: the model.
+        vectors: the vectors.
+        dimensions: numbers of dimensions; None for the usual ones.
+
+    Raises:
+        BertvizError: there are too few sentences, a number is out of range, or a vector has NaN or infinity.
+    """
+    name, sentences = opened.source.name, vectors.sentences
+    trained = trained_dimensions(opened.source, opened.settings)
+    curve = dimension_curve(name, sentences, vectors.vectors, NEIGHBOURS, dimensions, trained)
+    said = NOT_TRAINED.format(model=name)
+    if curve.trained:
+        said = TRAINED.format(model=name, dimensions=", ".join(f"{each:,}" for each in curve.trained))
+    notices = [said]
+    if len(sentences) > len(curve.sentences):
+        compared = f"{len(curve.sentences):,} of the {len(sentences):,} sentences are compared"
+        notices.append(f"{compared}, evenly spaced in the list.")
+    return replace(curve, notices=tuple(notices))
+
+
+def chosen_dimensions(options: Options) -> tuple[int, ...] | None:
+    """The numbers of dimensions of the options; None for the usual ones.
+
+    Raises:
+        TextError: one is no whole number.
+    """
+    written = [each.strip() for each in options.get(DIMENSIONS.key).split(",") if each.strip()]
+    wrong = next((each for each in written if not (each.isascii() and each.isdigit() and len(each) <= MOST_DIGITS)), "")
+    if wrong:
+        raise TextError(
+            f"{escape_controls(wrong[:20])!r} is no number of dimensions; give ", Named(DIMENSIONS.key), "=8,16,32."
+        )
+    return tuple(map(int, written)) or None
