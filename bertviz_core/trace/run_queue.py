@@ -64,7 +64,8 @@ class RunQueue:
             self._places.append(place)
             return place
 
-    def __len__(self) -> int:
+    @property
+    def length(self) -> int:
         """Number of tickets, including the running one."""
         with self._changed:
             return len(self._places)

@@ -103,7 +103,7 @@ def _gauges(settings: Settings) -> Iterator[str]:
     yield from family("inside_bert_ready", "gauge", "1 if the server can serve a reader, as /ready.", [ready])
     sessions = sample("inside_bert_sessions", connected_sessions())
     yield from family("inside_bert_sessions", "gauge", "Sessions with a connected browser.", [sessions])
-    runs = len(RUN_LOCK)
+    runs = RUN_LOCK.length
     states = {"running": min(runs, 1), "waiting": max(runs - 1, 0)}
     lines = [sample("inside_bert_runs", number, {"state": state}) for state, number in states.items()]
     yield from family("inside_bert_runs", "gauge", "Runs of a model, of which one goes on at a time.", lines)
