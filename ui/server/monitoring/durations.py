@@ -30,7 +30,7 @@ def family(name: str, kind: str, description: str, samples: Iterable[str]) -> li
     return [f"# HELP {name} {description}", f"# TYPE {name} {kind}", *lines] if lines else []
 
 
-class Histogram:
+class DurationHistogram:
     """Number of durations in each bucket, and their sum in seconds."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Durations(logging.Handler):
     def __init__(self) -> None:
         """No durations yet."""
         super().__init__()
-        self._histograms: dict[tuple[str, str, str], Histogram] = {}
+        self._histograms: dict[tuple[str, str, str], DurationHistogram] = {}
         self._counting = Lock()
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -66,19 +66,19 @@ class Durations(logging.Handler):
             return
         key = str(fields["event"]), str(fields["name"]), str(fields["outcome"])
         with self._counting:
-            self._histograms.setdefault(key, Histogram()).add(float(fields["seconds"]))
+            self._histograms.setdefault(key, DurationHistogram()).add(float(fields["seconds"]))
 
     def lines(self) -> list[str]:
         """The histograms of all kinds of computations in Prometheus' text format."""
         with self._counting:
-            found: list[str] = []
+            written: list[str] = []
             for event, description in EVENTS.items():
                 name = f"inside_bert_{event}_duration_seconds"
                 mine = sorted((key, each) for key, each in self._histograms.items() if key[0] == event)
                 labelled = [({event: key[1], "outcome": key[2]}, each) for key, each in mine]
                 samples = [line for labels, each in labelled for line in each.lines(name, labels)]
-                found += family(name, "histogram", description, samples)
-            return found
+                written += family(name, "histogram", description, samples)
+            return written
 
 
 def _escaped(text: str) -> str:
