@@ -12,6 +12,9 @@ from bertviz_core.settings import Settings
 from ui.server.access_control import Entrance
 from ui.server.auth import check_sign_in
 from ui.server.index_page import IndexPage
+from ui.server.monitoring.log import notify, start_log
+from ui.server.monitoring.metrics import start_metrics
+from ui.server.monitoring.readiness import Readiness
 from ui.server.preload import lifespan
 from ui.server.start import check_models, check_places, device_notice, memory_notice, walls_notice
 from ui.server.unknown_pages import UnknownPages
@@ -21,12 +24,13 @@ from ui.server.unknown_pages import UnknownPages
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 try:
     settings = Settings.from_environment()
+    start_log(settings)
     closed = check_sign_in(settings)
     check_places(settings)
     check_models(settings)
-    sys.stderr.write(memory_notice(settings))
-    sys.stderr.write(device_notice(settings))
-    sys.stderr.write(walls_notice())
+    for notice in (memory_notice(settings), device_notice(settings), walls_notice()):
+        notify(notice, settings)
+    start_metrics(settings)
 except BertvizError as error:
     sys.exit(str(error))  # no page could be shown
 
@@ -35,6 +39,7 @@ app = st.App(
     "ui/shell.py",
     lifespan=lifespan,
     middleware=[
+        Middleware(Readiness, settings=settings, base_path=base_path),
         Middleware(IndexPage, base_path=base_path, frame_ancestors=settings.frame_ancestors),
         Middleware(UnknownPages, pages=PAGES, base_path=base_path),
         Middleware(Entrance, settings=settings, base_path=base_path, closed=closed),

@@ -3,6 +3,7 @@
 `python -m bertviz_core.settings` prints the table of docs/configuration.md.
 """
 
+import ipaddress
 import os
 import re
 import sys
@@ -131,19 +132,16 @@ def _frame_ancestors(text: str) -> tuple[str, ...]:
     return words or ("'self'",)
 
 
-def _device(text: str) -> str:
-    """The syntax of a device; bertviz_core.models.device checks whether it is available."""
-    device = text.strip().lower()
-    if not DEVICE.fullmatch(device):
-        raise ValueError
-    return device
+def _word(pattern: re.Pattern[str], lower: bool = True) -> Callable[[str], str]:
+    """A word that matches a pattern, in lower case by default and without a slash at its end."""
 
+    def parse(text: str) -> str:
+        word = text.strip().lower() if lower else text.strip()
+        if not pattern.fullmatch(word):
+            raise ValueError
+        return word.rstrip("/")
 
-def _endpoint(text: str) -> str:
-    endpoint = text.strip()
-    if not ENDPOINT.fullmatch(endpoint):
-        raise ValueError
-    return endpoint.rstrip("/")
+    return parse
 
 
 FOLDER = Kind(Path, "a folder", blank_is_empty=False)
@@ -153,8 +151,12 @@ NAMES = Kind(_names, f"names parted by commas, such as {DEFAULT_MODEL}, or leave
 HOSTS = Kind(_words(HOST), "names such as bert.example.org, without a port")
 ORIGINS = Kind(_words(ORIGIN), "origins such as https://bert.example.org")
 ANCESTORS = Kind(_frame_ancestors, "'self', 'none' or addresses such as https://lms.example.org")
-DEVICES = Kind(_device, "auto, cpu, cuda, cuda:1 for the second GPU, or mps")
-ADDRESS = Kind(_endpoint, f"an address such as {HUB_ENDPOINT}")
+# Only the syntax; bertviz_core.models.device checks whether it is available.
+DEVICES = Kind(_word(DEVICE), "auto, cpu, cuda, cuda:1 for the second GPU, or mps")
+LOG_FORMATS = Kind(_word(re.compile("text|json")), "text or json")
+PORTS = Kind(_count(65535).parse, "a port from 1 to 65535")
+IP_ADDRESS = Kind(lambda text: str(ipaddress.ip_address(text.strip())), "an IP address such as {default}")
+ADDRESS = Kind(_word(ENDPOINT, lower=False), f"an address such as {HUB_ENDPOINT}")
 
 
 def _cores() -> int:
@@ -253,6 +255,17 @@ class Settings:
         FOLDER,
         "folder with lessons of your own, `*.yaml`, beside the shipped ones ([lessons.md](lessons.md))",
         shown="none",
+    )
+    log_format: str = setting(
+        "text",
+        LOG_FORMATS,
+        "`json`: a JSON object a line, also for each page and answer ([deployment.md](deployment.md#log))",
+    )
+    metrics_port: int | None = setting(
+        None, PORTS, "port of the metrics for Prometheus ([deployment.md](deployment.md#metrics))", "none: no metrics"
+    )
+    metrics_address: str = setting(
+        "127.0.0.1", IP_ADDRESS, "IP address on which the metrics are served; `0.0.0.0` for all of the machine"
     )
     max_sentences: int = setting(50_000, COUNT, "sentences that a list may have")
     max_queued_runs: int = setting(

@@ -12,6 +12,9 @@ FIELD_VALUES = {
     "INSIDE_BERT_ALLOWED_MODELS": ("allowed_models", "one, two", ("one", "two")),
     "INSIDE_BERT_MAX_QUEUED_RUNS": ("max_queued_runs", "7", 7),
     "INSIDE_BERT_MAX_CACHE_BYTES": ("max_cache_bytes", "12345", 12345),
+    "INSIDE_BERT_LOG_FORMAT": ("log_format", " JSON ", "json"),
+    "INSIDE_BERT_METRICS_PORT": ("metrics_port", "9100", 9100),
+    "INSIDE_BERT_METRICS_ADDRESS": ("metrics_address", "::1", "::1"),
     "INSIDE_BERT_VECTOR_STORE_DIR": ("vector_store_dir", "/a/store", Path("/a/store")),
 }
 
@@ -91,6 +94,9 @@ NONSENSE = {
         *("*", "https:", "'none' https://a.example", "'unsafe-inline'", "https://a.example; script-src *"),
         *("https://a.example/x", "javascript:alert(1)", "https://a.example\r\nx:y z:", "'self"),
     ),
+    "INSIDE_BERT_LOG_FORMAT": ("xml", "json,text", "1"),
+    "INSIDE_BERT_METRICS_PORT": (*NO_COUNT, "65536", "127.0.0.1:9100"),
+    "INSIDE_BERT_METRICS_ADDRESS": ("localhost:9100", "bert.example.org", "256.0.0.1", "*"),
     "HF_ENDPOINT": ("abc", "file:///etc/passwd", "https://", "https:///x", "http://a b", "https://a.example?x=y"),
 }
 

@@ -9,12 +9,14 @@ from bertviz_core.figures.pages import FIRST, PAGES
 from ui import own_texts, session, share
 from ui.address import navigation, query
 from ui.address.registry import TYPED
+from ui.cache.memoize import logged
 from ui.components.browser.page_width import page_width, window_height
 from ui.components.glossary import glossary
 from ui.components.navigation import PageLink, page_links
 from ui.lessons import tour
 from ui.server import logo
 from ui.server.auth import require_sign_in
+from ui.server.monitoring.log import model_fact
 from ui.server.unknown_pages import ABSENT, absent_words, nearest_page
 from ui.views.corpus.texts import SIDEBAR
 from ui.widgets import controls
@@ -56,7 +58,8 @@ report = PageReport(here, page.title, TYPED)
 
 def model_and_text() -> None:
     """Choose the model, a second one and the text, for every page."""
-    with st.container(gap="xsmall"):  # so that the text is in sight in a window 900 pixels high
+    # The gap is small, so that the text is in sight in a window 900 pixels high.
+    with logged("page", here, if_done=False), st.container(gap="xsmall"):
         model_select()
         second_select(here)
         if here == "corpus":
@@ -104,6 +107,6 @@ if absent and here == FIRST:
     near = titles.get(nearest_page(absent, titles))
     link = None if near is None else PageLink(f"Open {near.title}", near.url_path, near.icon[10:-1])
     no_such_page(absent_words(absent, titles), link)
-with controls.text_on_page("Your text, which every page reads"), report.of_page():
+with logged("page", here, model_fact), controls.text_on_page("Your text, which every page reads"), report.of_page():
     page.run()
 session.first_page_sent.set()

@@ -175,6 +175,13 @@ class Question(Generic[S, T]):
 
 DECLARED: dict[str, Question[Any, Any]] = {}
 """Name of a figure -> the question that it visualizes, for all imported modules."""
+_NAMES: dict[tuple[str, str], str] = {}
+"""Module and name of each question of the imported modules -> its name."""
+
+
+def question_name(key: Hashable) -> str:
+    """Name of the question that a cache key of an answer belongs to; "" for keys of anything else."""
+    return _NAMES.get(key[:2], "") if isinstance(key, tuple) and len(key) == 3 else ""
 
 
 def question(
@@ -215,6 +222,7 @@ def long_question(
 
 
 def _declared(declared: Question[S, T]) -> Question[S, T]:
+    _NAMES[declared.module, declared.name] = declared.name
     for name in declared.figures:
         if name in DECLARED:
             raise ValueError(f"two questions draw {name!r}")

@@ -64,6 +64,12 @@ class RunQueue:
             self._places.append(place)
             return place
 
+    @property
+    def length(self) -> int:
+        """Number of tickets, including the running one."""
+        with self._changed:
+            return len(self._places)
+
     def __enter__(self) -> None:
         """Wait for a turn."""
         self._mine.place = self.place()

@@ -264,7 +264,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FigureSpec]]:
     """The figures that the command is about to write; the file has their caption alone."""
     found: list[FigureSpec] = []
 
-    def keep(ending: str, picture: Any, caption: Any, theme: Any, width: int, height: int | None) -> bytes:
+    def keep(ending: str, picture: Any, caption: Any, theme: Any, width: int, height: int | None, medium: str) -> bytes:
         found.append(picture)
         return f"<desc>{caption.line}</desc>".encode()
 
@@ -506,6 +506,22 @@ def test_png_and_svg_carry_the_caption_and_the_alt_text(run: Command, tmp_path: 
     assert EVIL.encode() in content
 
 
+def test_a_slide_is_16_9_and_a_column_is_as_wide_as_a_papers(run: Command, tmp_path: Path) -> None:
+    """A slide has 1600 x 900 pixels exactly, a column 85 mm and its typeface inside."""
+    slide, column = tmp_path / "a.png", tmp_path / "a.svg"
+    assert run("attention", MODEL, TEXT, "--for", "slide", "--theme", "print", "-o", str(slide)).returncode == 0
+    assert struct.unpack(">II", slide.read_bytes()[16:24]) == (1600, 900)
+    assert run("attention", MODEL, TEXT, "--for", "column", "--theme", "print", "-o", str(column)).returncode == 0
+    root = ElementTree.fromstring(column.read_text(encoding="utf-8"))
+    _, _, width, height = map(float, root.attrib["viewBox"].split())
+    assert root.attrib["width"] == "85mm"
+    assert float(root.attrib["height"].removesuffix("mm")) / 85 == pytest.approx(height / width, rel=1e-4)
+    assert 14 * 85 / width / 25.4 * 72 == pytest.approx(7, abs=0.1), "points of the smallest text"
+    assert MODEL in (root.findtext(f"{SVG}title") or "")
+    assert f"Text: “{TEXT}”" in (root.findtext(f"{SVG}desc") or "")
+    assert "@font-face" in (root.findtext(f"{SVG}style") or "")
+
+
 def test_what_can_be_drawn_is_listed(command: Command) -> None:
     done = command("figure", "--list")
     assert done.returncode == 0
@@ -538,6 +554,10 @@ def test_what_can_be_drawn_is_listed(command: Command) -> None:
         (("journey", MODEL, TEXT, "--set", "change=head-3"), "--set change as head-LAYER.HEAD"),
         (("journey", MODEL, TEXT, "--set", "changed=layer-3"), "change=, removed_for="),
         (("overview", MODEL, "--set", "query"), "none"),
+        (("overview", MODEL, "--for", "poster"), "choose slide or column"),
+        (("overview", MODEL, "--for", "slide"), "An .html file has no size for a slide"),
+        (("overview", MODEL, "--for", "slide", "--width", "700"), "leave out --width and --height"),
+        (("journey", MODEL, TEXT, "--for", "column"), "The journey has no size for a column"),
         (("long", MODEL, TEXT, "--set", "keys=4:1"), "FIRST:LAST"),
         (("atlas", MODEL, TEXT, "--set", "weights=all"), "value-weighted, rollout"),
         (("query", MODEL, "a"), "query_sentence=TEXT"),

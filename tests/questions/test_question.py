@@ -22,6 +22,7 @@ from bertviz_core.questions.question import (
     figure_questions,
     long_question,
     question,
+    question_name,
 )
 
 
@@ -52,6 +53,14 @@ def test_no_figure_is_drawn_by_two_questions(monkeypatch: pytest.MonkeyPatch) ->
 def doubled(opened: Kept, options: Options) -> Answer[str]:
     """Return the text twice."""
     return Answer(2 * options.text(), (("m", "1"),), options.texts)
+
+
+def test_the_key_of_an_answer_names_its_question_and_no_other_key_does() -> None:
+    """Neither a part of a question, nor a key whose second part is a text."""
+    first = next(iter(figure_questions().values()))
+    assert question_name(first.key(Options(("a zebra",)))) == first.name
+    for key in ((first.module, "zebra", ()), (first.module, first.name), (__name__, first.name, ()), "zebra", None):
+        assert question_name(key) == ""
 
 
 def test_an_answer_is_computed_once_for_the_same_options() -> None:

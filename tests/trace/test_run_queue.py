@@ -12,6 +12,7 @@ def test_turns_come_in_the_order_of_asking() -> None:
     queue = RunQueue()
     places = [queue.place() for _ in range(4)]
     assert [place.ahead for place in places] == [0, 1, 2, 3]
+    assert queue.length == 4
     places[1].leave()
     assert [places[index].ahead for index in (0, 2, 3)] == [0, 1, 2]
     assert places[0].wait(0)
@@ -20,6 +21,7 @@ def test_turns_come_in_the_order_of_asking() -> None:
     assert places[2].wait(0)
     places[2].leave()
     places[3].leave()
+    assert queue.length == 0
     assert queue.place().ahead == 0
 
 

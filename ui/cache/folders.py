@@ -21,6 +21,8 @@ T = TypeVar("T")
 class SharedCorpus(SharedSubject, CorpusSubject):
     """A corpus of this instance; results about it are cached by its fingerprint for all sessions."""
 
+    KIND = "corpus"
+
     def __init__(self, name: str, folder: Path | None = None) -> None:
         """Open a corpus in its current state.
 

@@ -14,7 +14,7 @@ import streamlit as st
 
 from bertviz_core.errors import BertvizError, BusyError, SupersededError
 from bertviz_core.questions.byte_cache import ByteCache, retained_nbytes
-from ui.cache.memoize import results
+from ui.cache.memoize import logged, results
 
 State = Literal["waiting", "running", "done", "stopped", "left", "failed"]
 """A job is stopped when a reader cancels it, and left when its last reader has gone."""
@@ -211,7 +211,8 @@ class JobBoard(Generic[T]):
         """
 
         def work_and_keep(job: Job[T]) -> T:
-            result = work(job)
+            with logged("job", turns.rpartition(".")[2] or "short", lambda: {"steps": total}):
+                result = work(job)
             with self._lock:
                 if not kept:
                     self._finished.put((self, key), started, self._nbytes(result))
@@ -229,6 +230,11 @@ class JobBoard(Generic[T]):
             self._jobs[key] = started
             started.start()
             return started
+
+    def count(self, state: State) -> int:
+        """Number of unfinished jobs in a state."""
+        with self._lock:
+            return sum(job.state == state for job in self._jobs.values())
 
     def forget(self, key: Hashable) -> None:
         """Drop a job, so that the next request starts it again."""

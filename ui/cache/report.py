@@ -71,8 +71,8 @@ def view_report(
         BertvizError: the view is empty, and none of the other figures can be drawn.
     """
     theme = theme_named(asked.theme, pixels)
-    found = source(asked.name)
-    first = view.sections(theme, [(found.name, found.revision)])
+    origin = source(asked.name)
+    first = view.sections(theme, [(origin.name, origin.revision)])
     names = [each for each in _names(asked) if each not in view.names]
     if not first and not names:
         raise TextError(f"{NOTHING} Choose other figures, or make the report once it shows one.")

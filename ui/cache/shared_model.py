@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 import streamlit as st
@@ -17,12 +17,12 @@ from bertviz_core.predictions.loading import HeadModel, stored_task
 from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.questions.byte_cache import retained_nbytes
 from bertviz_core.questions.opened import Opened, OpenedSubject
-from bertviz_core.questions.question import Answer
+from bertviz_core.questions.question import Answer, question_name
 from bertviz_core.settings import Settings
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.tokenization import TextTokenizer
 from ui.cache import models
-from ui.cache.memoize import results
+from ui.cache.memoize import logged, results
 from ui.cache.sources import SourceKey, source, source_key
 from ui.session import settings
 
@@ -93,6 +93,8 @@ class _Kept:
 class SharedSubject(OpenedSubject):
     """A subject of this instance, whose values are cached for all sessions by the state of its files."""
 
+    KIND: ClassVar[str] = "model"
+    """What it is in the server's log."""
     _name: str
 
     @property
@@ -113,11 +115,16 @@ class SharedSubject(OpenedSubject):
         """Return the cached value of a key; None if there is none."""
         return results().get(self.key(key))
 
+    def timed(self, key: Hashable) -> AbstractContextManager[None]:
+        """Log how long the answer to a question takes; parts of questions are not logged."""
+        name = question_name(key)
+        return logged("question", name, lambda: {self.KIND: self.name}) if name else nullcontext()
+
     def made(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the cached value of a key, or compute it."""
 
         def computed() -> T:
-            with spinning(key):
+            with spinning(key), self.timed(key):
                 return make()
 
         value: T = results().made(self.key(key), computed, value_nbytes)
@@ -212,7 +219,7 @@ class SharedModel(SharedSubject, Opened):
         new: list[T] = []
 
         def made() -> _Kept:
-            with spinning(key):
+            with spinning(key), self.timed(key):
                 new.append(make())
             return _Kept(_without_runs(new[-1], self.source.name), self._others)
 

@@ -10,6 +10,7 @@ from bertviz_core.questions.byte_cache import ByteCache
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run import RUN_LOCK, trace_unlocked
 from bertviz_core.trace.verification import check_recording, may_wait
+from ui.cache.memoize import logged
 
 WAIT_S = 0.05
 """Seconds between two checks whether a waiting run is still wanted."""
@@ -75,7 +76,8 @@ class TraceCache:
                     raise SupersededError
                 if its_turn:
                     self._traces.make_room(expected_nbytes)
-                    held = trace_unlocked(loaded, tokens, progress, check_later=True)
+                    with logged("run", "trace", lambda: {"model": loaded.name, "tokens": len(tokens)}):
+                        held = trace_unlocked(loaded, tokens, progress, check_later=True)
                     self._put(_key(loaded, tokens), held)
                     _check_soon(loaded)
                 else:

@@ -4,9 +4,12 @@ tests/ui/server/test_streamlit_internals.py checks them after an upgrade. Those 
 `ui/address/streamlit_query.py`, which is imported by lower layers.
 """
 
+import logging
 from collections.abc import Mapping
 
 from google.protobuf.message import DecodeError
+from streamlit import config
+from streamlit.logger import update_formatter
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.runtime.runtime import Runtime
 from streamlit.web.server.starlette import starlette_websocket
@@ -26,6 +29,21 @@ def uploaded_nbytes() -> dict[str, int]:
     """Session -> bytes of its uploaded files; empty if no server is running."""
     files = getattr(Runtime.instance().uploaded_file_mgr, "file_storage", {}) if Runtime.exists() else {}
     return {name: sum(len(file.data) for file in list(own.values())) for name, own in list(files.items())}
+
+
+def log_bare_messages() -> None:
+    """Write Streamlit's log records as their message alone, without time or level; requests are not logged.
+
+    Streamlit leaves out the log of requests, which has addresses with texts; a new format would bring it in.
+    """
+    config.set_option("logger.messageFormat", "%(message)s")
+    update_formatter()
+    logging.getLogger("uvicorn.access").disabled = True
+
+
+def connected_sessions() -> int:
+    """Number of sessions with a connected browser; 0 if no server is running."""
+    return int(Runtime.instance()._session_mgr.num_active_sessions()) if Runtime.exists() else 0
 
 
 def is_from_a_tab(raw: bytes | None) -> bool:

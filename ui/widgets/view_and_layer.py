@@ -14,6 +14,7 @@ from ui.address.following import EMBEDDINGS, arrived, layer_to_show, view_to_sho
 from ui.address.navigation import visit
 from ui.address.values import put
 from ui.address.widgets import BOUND
+from ui.cache.memoize import note
 from ui.cache.view_notes import view_in_sight
 from ui.components.navigation import view_links
 from ui.widgets.formatting import escape_markdown
@@ -56,6 +57,7 @@ def view_choice(options: Sequence[T]) -> T:
         put(VIEW, None)
     st.session_state[VIEW] = st.session_state[held] = view
     view_links(options, view, VIEW, "views")
+    note(view=view)
     if (seen := view_in_sight()) is not None:
         seen.name = view
     return view

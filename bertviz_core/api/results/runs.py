@@ -126,9 +126,9 @@ class TraceResult(Result[Trace]):
         if head is None:
             index = pd.Index(self.tokens, name="token")
             return pd.DataFrame(self.data.hidden_states[self._entry(layer)], index=index)
-        found = self._map(layer, head, words)
-        keys, queries = pd.Index(found.keys.labels, name="key"), pd.Index(found.queries.labels, name="query")
-        return pd.DataFrame(found.weights, index=queries, columns=keys)
+        attention = self._map(layer, head, words)
+        keys, queries = pd.Index(attention.keys.labels, name="key"), pd.Index(attention.queries.labels, name="query")
+        return pd.DataFrame(attention.weights, index=queries, columns=keys)
 
     @checked
     def to_json(self, layer: int | None = None, head: int | None = None, words: bool = False) -> dict[str, Any]:

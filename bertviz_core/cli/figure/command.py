@@ -13,6 +13,7 @@ from bertviz_core.cli.options import ModelArgument, TaskOption, app
 from bertviz_core.cli.output import print_notices, write_file
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.caption import caption_of
+from bertviz_core.figures.base.export import MEDIA, WIDTH
 from bertviz_core.figures.base.style import theme_named, width_class
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.figures import all_figures, drawn_by, no_figure, settings_of, subject_of
@@ -34,6 +35,7 @@ JOURNEY_SETTINGS = tuple(each.key for each in (QUERY, KEY, *LOOKS, CHANGE, REMOV
 JOURNEY_SHOWS = "the way of a text through the whole model; --layer and --head open a part"
 THEMES = ("light", "dark", "print")
 SMALLEST, LARGEST = 200, 4000
+FOR_HELP = "Size of an image: slide, 1600 x 900 pixels, or column, 85 mm wide, of a paper."
 TEXT_HELP = "What the model reads: one text, or one sentence after the other; for models their names."
 SET_HELP = "A setting by its name in the address of the page; --list names those of each figure. Can be repeated."
 
@@ -85,9 +87,11 @@ def figure(
     task: TaskOption = None,
     given: Annotated[list[str] | None, typer.Option("--set", metavar="SETTING=VALUE", help=SET_HELP)] = None,
     theme: Annotated[str, typer.Option("--theme", help="light, dark or print.")] = "light",
+    medium: Annotated[str, typer.Option("--for", metavar="MEDIUM", help=FOR_HELP)] = "",
     width: Annotated[
-        int, typer.Option("--width", min=SMALLEST, max=LARGEST, help="Pixels; a PNG has twice as many, at least 1,600.")
-    ] = 1000,
+        int | None,
+        typer.Option("--width", min=SMALLEST, max=LARGEST, help="Pixels, 1,000 by default; a PNG has at least 1,600."),
+    ] = None,
     height: Annotated[
         int | None, typer.Option("--height", min=SMALLEST, max=LARGEST, help="Pixels; the figure's own by default.")
     ] = None,
@@ -101,21 +105,36 @@ def figure(
     if theme not in THEMES:
         raise TextError(f"There is no theme {escape_controls(theme[:20])!r}; choose {', '.join(THEMES)}.")
     check_file(out)
+    pixels = _width(name, out, medium, width, height)
     common = {"layer": layer, "head": head, "form": form, "depth": depth, "first": first, "window": window}
     common |= {"map": measure, "words": "true" if words else "", "pooling": pooling}
     typed = {key: str(value) for key, value in common.items() if value not in ("", None)}
     options = Options(tuple(texts or ()), pair, task, {**typed, **_options(name, given or ())})
     if name == JOURNEY:
-        _write_journey(model, options, out, theme, width)
+        _write_journey(model, options, out, theme, pixels)
         return
     with quietly():
         opened = subject_of(name, model, Settings.from_environment(any_folder=True), task)
         spec, answer = drawn_by(name, opened, options)
     print_notices(answer.notices)
-    chosen = theme_named(theme, width_class(width))
+    chosen = theme_named(theme, width_class(pixels))
     caption = caption_of(spec.drawn(chosen), spec.caption or spec.title, answer.models, answer.texts)
-    write_file(out, file_content(out.suffix.lower(), spec, caption, chosen, width, height))
+    write_file(out, file_content(out.suffix.lower(), spec, caption, chosen, pixels, height, medium))
     print_notices((f"{spec.title}: written to {out}.",))
+
+
+def _width(name: str, out: Path, medium: str, width: int | None, height: int | None) -> int:
+    """Width of the figure in pixels; raises TextError where --for cannot be what sets it."""
+    if not medium:
+        return width or WIDTH
+    if medium not in MEDIA:
+        raise TextError(f"There is no medium {escape_controls(medium[:20])!r}; choose {' or '.join(MEDIA)}.")
+    if (width, height) != (None, None):
+        raise TextError("--for sets the size; leave out --width and --height.")
+    if name == JOURNEY or out.suffix.lower() == ".html":
+        what = "The journey" if name == JOURNEY else "An .html file"
+        raise TextError(f"{what} has no size for a {medium}; leave out --for, or write another figure as .png or .svg.")
+    return MEDIA[medium]
 
 
 def _write_journey(model: str, options: Options, out: Path, theme: str, width: int) -> None:

@@ -9,9 +9,11 @@ from typing import Any
 from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.figures.base.caption import Caption
 from bertviz_core.figures.base.export import (
+    SLIDE,
     captioned_svg,
     described_png,
     description,
+    for_medium,
     framed,
     png_scale,
     standalone_html,
@@ -46,7 +48,13 @@ def check_file(out: Path) -> None:
 
 
 def file_content(
-    ending: str, picture: "FigureSpec", caption: "Caption", theme: "Theme", width: int, height: int | None
+    ending: str,
+    picture: "FigureSpec",
+    caption: "Caption",
+    theme: "Theme",
+    width: int,
+    height: int | None = None,
+    medium: str = "",
 ) -> bytes:
     """Content of a file with a figure and, below it, its caption.
 
@@ -57,6 +65,7 @@ def file_content(
         theme: colours and typeface.
         width: width of the figure in pixels; that of a PNG is twice as large, at least LEAST.
         height: height of the figure without the caption; defaults to that of the figure.
+        medium: "slide" or "column", whose size an image has; "" for the size of the figure.
 
     Raises:
         BertvizError: PNG and SVG need a browser, and there is none or it fails.
@@ -66,7 +75,8 @@ def file_content(
         figure.update_layout(height=height)
     if ending == ".html":
         return standalone_html(figure, picture.title, caption, theme, picture.alt).encode("utf-8", "replace")
-    return by_browser(ending, lambda: _drawn(ending, picture, caption, theme, figure.update_layout(width=width)))
+    figure.update_layout(width=width)
+    return by_browser(ending, lambda: _drawn(ending, picture, caption, theme, figure, medium))
 
 
 def by_browser(ending: str, draw: Callable[[], Coroutine[Any, Any, bytes]]) -> bytes:
@@ -98,7 +108,9 @@ def by_browser(ending: str, draw: Callable[[], Coroutine[Any, Any, bytes]]) -> b
         ) from error
 
 
-async def _drawn(ending: str, picture: "FigureSpec", caption: "Caption", theme: "Theme", figure: Any) -> bytes:
+async def _drawn(
+    ending: str, picture: "FigureSpec", caption: "Caption", theme: "Theme", figure: Any, medium: str
+) -> bytes:
     import kaleido
 
     page = kaleido.PageGenerator(mathjax=False)
@@ -106,8 +118,11 @@ async def _drawn(ending: str, picture: "FigureSpec", caption: "Caption", theme: 
         size = {"width": figure.layout.width, "height": figure.layout.height or 450}
         drawing = await browser.calc_fig(figure, opts={"format": "svg", "scale": 1, **size})
         svg = captioned_svg(drawing.decode(), picture.title, caption, theme, picture.alt)
+        if medium and (ending == ".svg" or medium == SLIDE):
+            svg = for_medium(svg, medium, theme)
         if ending == ".svg":
             return svg.encode("utf-8", "replace")
         whole, width, height = framed(svg, theme)
-        opts = {"format": "png", "scale": png_scale(width), "width": width, "height": height}
+        scale = 1 if medium == SLIDE else png_scale(width)
+        opts = {"format": "png", "scale": scale, "width": width, "height": height}
         return described_png(await browser.calc_fig(whole, opts=opts), description(picture.alt, caption))

@@ -19,6 +19,12 @@ CAPTION_SIZE, LINE, EDGE = 14, 20, 16
 FONT_FILE = Path(__file__).with_name("fonts") / "source_sans.woff2"
 WIDTH, SCALE, LEAST = 1000, 2, 1600
 """Default width of a figure, pixels of a PNG per pixel of the figure, minimum width of a PNG."""
+SLIDE, COLUMN = "slide", "column"
+MEDIA = {SLIDE: WIDTH, COLUMN: 480}
+"""Medium of a file -> width of its figure in pixels."""
+SLIDE_PIXELS = 1600, 900
+COLUMN_MM = 85
+"""Millimetres: width of a column of a paper; the smallest text, of 14 pixels, is then 7 points high."""
 SELECTION = "selection"
 """Name of shapes and meta of traces that mark a selection on the page; files omit them."""
 
@@ -101,6 +107,33 @@ def captioned_svg(drawing: str, title: str, caption: Caption, theme: Theme, alt:
     )
 
 
+def for_medium(svg: str, medium: str, theme: Theme) -> str:
+    """Set the size of a captioned drawing; its contents, and their proportions, stay as they are.
+
+    A slide is 16:9, 1600 x 900 pixels, with the drawing in its middle, as large as fits. A column of a paper is 85 mm
+    wide, and as high as the drawing.
+
+    Args:
+        svg: drawing by captioned_svg.
+        medium: "slide" or "column".
+        theme: theme of the drawing.
+
+    Raises:
+        ValueError: the drawing has no size.
+    """
+    width, height = _size(svg)
+    if medium == COLUMN:
+        wide, high = f"{COLUMN_MM}mm", f"{COLUMN_MM * height / width:g}mm"
+        return re.sub(r'width="[\d.]+" height="[\d.]+"', f'width="{wide}" height="{high}"', svg, count=1)
+    across, down = SLIDE_PIXELS
+    whole = max(width, height * across / down)
+    left, top, tall = (width - whole) / 2, (height - whole * down / across) / 2, whole * down / across
+    box = f'width="{across}" height="{down}" viewBox="{left:g} {top:g} {whole:g} {tall:g}"'
+    sized = re.sub(r'width="[\d.]+" height="[\d.]+" viewBox="[^"]+"', box, svg, count=1)
+    paper = f'<rect x="{left:g}" y="{top:g}" width="{whole:g}" height="{tall:g}" fill="{theme.paper}"/>'
+    return sized.replace("</style>", f"</style>{paper}", 1)
+
+
 def description(alt: str, caption: Caption) -> str:
     """Combine alternative text and caption in one line."""
     return f"{spelled(alt).rstrip('.')}. {caption.line}" if alt else caption.line
@@ -108,9 +141,7 @@ def description(alt: str, caption: Caption) -> str:
 
 def framed(svg: str, theme: Theme) -> tuple[go.Figure, int, int]:
     """Return a figure that contains only this SVG, so that plotly can render it; also its width and height."""
-    size = re.match(r"<svg [^>]*?width=\"([\d.]+)\" height=\"([\d.]+)\"", svg)
-    if size is None:
-        raise ValueError("the picture states no size")
+    width, height = _size(svg)
     source = f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
     whole = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "sizex": 1, "sizey": 1, "sizing": "stretch"}
     figure = go.Figure(
@@ -124,7 +155,15 @@ def framed(svg: str, theme: Theme) -> tuple[go.Figure, int, int]:
             images=[{"source": source, "layer": "above", **whole}],
         )
     )
-    return figure, round(float(size[1])), round(float(size[2]))
+    return figure, round(width), round(height)
+
+
+def _size(svg: str) -> tuple[float, float]:
+    """Width and height of a captioned drawing in pixels."""
+    size = re.match(r"<svg [^>]*?width=\"([\d.]+)\" height=\"([\d.]+)\"", svg)
+    if size is None:
+        raise ValueError("the picture states no size")
+    return float(size[1]), float(size[2])
 
 
 def described_png(png: bytes, words: str) -> bytes:

@@ -21,6 +21,7 @@ from bertviz_core.figures.base.export import (
     SELECTION,
     captioned_svg,
     described_png,
+    for_medium,
     framed,
     png_scale,
     standalone_html,
@@ -238,8 +239,39 @@ def test_files_carry_the_typeface_of_the_page() -> None:
     assert [each.attrib["font-family"] for each in drawing.findall(f"{SVG}text")] == [FONT]
 
 
+@pytest.mark.parametrize(("width", "height"), [(400, 300), (1000, 300), (480, 1700)])
+def test_a_slide_shows_the_whole_drawing_in_its_middle(width: int, height: int) -> None:
+    """The box that is shown is 16:9, contains the drawing, and is no larger than it must be."""
+    drawing = DRAWING.replace('width="400" height="300"', f'width="{width}" height="{height}"')
+    before = ElementTree.fromstring(captioned_svg(drawing, "t", CAPTION, LIGHT))
+    root = ElementTree.fromstring(for_medium(captioned_svg(drawing, "t", CAPTION, LIGHT), "slide", LIGHT))
+    assert (root.attrib["width"], root.attrib["height"]) == ("1600", "900")
+    left, top, across, down = map(float, root.attrib["viewBox"].split())
+    tall = float(before.attrib["height"])
+    assert across / down == pytest.approx(16 / 9, rel=1e-4)
+    assert (left, top) == (pytest.approx((width - across) / 2, abs=0.1), pytest.approx((tall - down) / 2, abs=0.1))
+    assert min(across - width, down - tall) == pytest.approx(0, abs=0.1)
+    paper = root.find(f"{SVG}rect")
+    assert paper is not None
+    assert [paper.attrib[side] for side in ("x", "y", "width", "height")] == root.attrib["viewBox"].split()
+    assert len(list(root.iter())) == len(list(before.iter())) + 1
+
+
+def test_a_column_is_85_millimetres_wide_and_keeps_its_proportions() -> None:
+    before = captioned_svg(DRAWING, "t", CAPTION, LIGHT)
+    root = ElementTree.fromstring(for_medium(before, "column", LIGHT))
+    _, _, width, height = map(float, root.attrib["viewBox"].split())
+    assert root.attrib["width"] == "85mm"
+    assert float(root.attrib["height"].removesuffix("mm")) == pytest.approx(85 * height / width, rel=1e-4)
+    assert root.attrib["viewBox"] == ElementTree.fromstring(before).attrib["viewBox"]
+
+
 def test_what_is_no_drawing_is_refused() -> None:
-    for refused in (lambda: captioned_svg("<p/>", "", CAPTION, LIGHT), lambda: framed("<p/>", LIGHT)):
+    for refused in (
+        lambda: captioned_svg("<p/>", "", CAPTION, LIGHT),
+        lambda: framed("<p/>", LIGHT),
+        lambda: for_medium("<p/>", "slide", LIGHT),
+    ):
         with pytest.raises(ValueError, match="size|width"):
             refused()
     with pytest.raises(ValueError, match="PNG"):

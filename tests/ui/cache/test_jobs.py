@@ -219,6 +219,18 @@ def test_finished_jobs_share_their_room_with_other_results() -> None:
     assert shared.get("another result") is None
 
 
+def test_unfinished_jobs_are_counted_by_state() -> None:
+    board, work, next_in_line = JobBoard(2, size, ByteCache(ROOM)), Held(), Held()
+    first, second = board.start("long", 3, work), board.start("longer", 4, next_in_line)
+    assert work.begun.wait(WAIT_S)
+    assert (board.count("running"), board.count("waiting")) == (1, 1)
+    work.go.set()
+    next_in_line.go.set()
+    ended(first)
+    ended(second)
+    assert (board.count("running"), board.count("waiting")) == (0, 0)
+
+
 def test_jobs_of_another_kind_have_turns_of_their_own() -> None:
     board, work = JobBoard(2, size, ByteCache(ROOM)), Held()
     board.start("causes", 3, work, turns="causes")

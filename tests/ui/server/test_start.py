@@ -125,13 +125,18 @@ def test_vectors_kept_on_a_tmpfs_count(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    ("file", "memory", "in_memory"), [("compose.yaml", 7, True), ("deploy/kubernetes.yaml", 5, False)]
+    ("file", "memory", "in_memory"),
+    [("compose.yaml", 7, True), ("deploy/kubernetes.yaml", 5, False), ("deploy/inside-bert.service", 7, False)],
 )
 def test_the_shipped_limits_fit_into_the_shipped_containers(
     file: str, memory: int, in_memory: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = (ROOT / file).read_text(encoding="utf-8")
-    said = {"compose.yaml": f"INSIDE_BERT_MEMORY:-{memory}g", "deploy/kubernetes.yaml": f"memory: {memory}Gi}}"}
+    said = {
+        "compose.yaml": f"INSIDE_BERT_MEMORY:-{memory}g",
+        "deploy/kubernetes.yaml": f"memory: {memory}Gi}}",
+        "deploy/inside-bert.service": f"MemoryMax={memory}G",
+    }
     assert said[file] in text
     limits = dict(re.findall(r"(INSIDE_BERT_(?:MAX|CHILD)_\w+)\W[^\n]*?(\d{1,18})\W*$", text, re.MULTILINE))
     assert len(limits) == 7

@@ -41,6 +41,11 @@ def test_without_a_server_nothing_is_uploaded() -> None:
     assert streamlit_internals.uploaded_nbytes() == {}
 
 
+def test_without_a_server_no_one_is_connected() -> None:
+    """tests/ui/server/monitoring/test_log.py counts those of a running one."""
+    assert streamlit_internals.connected_sessions() == 0
+
+
 def test_parameters_leave_the_address_also_where_a_control_is_bound_to_them() -> None:
     def script() -> None:
         import streamlit as st

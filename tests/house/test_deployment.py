@@ -1,0 +1,167 @@
+"""The files of deploy/ agree with the program: ports, paths of probes, variables, folders and commands."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bertviz_core.settings import ROWS
+from ui.server.monitoring import metrics, readiness
+
+ROOT = Path(__file__).parents[2]
+UNIT = ROOT / "deploy" / "inside-bert.service"
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+VARIABLES = {variable for variable, _ in ROWS.values()}
+ELSEWHERE = re.compile(r"STREAMLIT_[A-Z]+_[A-Z_]+|OMP_NUM_THREADS|HOME|XDG_CACHE_HOME|PYTHON[A-Z]+|HF_[A-Z_]+")
+"""Variables of other programs."""
+Object = dict[str, Any]
+
+
+def objects() -> list[Object]:
+    return list(yaml.safe_load_all((ROOT / "deploy" / "kubernetes.yaml").read_text(encoding="utf-8")))
+
+
+def of_kind(kind: str, name: str = "inside-bert") -> Object:
+    (found,) = [each for each in objects() if (each["kind"], each["metadata"]["name"]) == (kind, name)]
+    return found
+
+
+def pod() -> Object:
+    template: Object = of_kind("Deployment")["spec"]["template"]
+    return template
+
+
+def container() -> Object:
+    (only,) = pod()["spec"]["containers"]
+    return dict(only)
+
+
+def values() -> dict[str, str]:
+    """Variables of the container with a value of their own."""
+    return {each["name"]: each["value"] for each in container()["env"] if "value" in each}
+
+
+def unit() -> dict[str, list[str]]:
+    """Directives of the unit -> their values."""
+    found: dict[str, list[str]] = {}
+    for line in UNIT.read_text(encoding="utf-8").splitlines():
+        if line and line[0] not in "#[":
+            name, _, value = line.partition("=")
+            found.setdefault(name, []).append(value)
+    return found
+
+
+def unit_values() -> dict[str, str]:
+    return dict(each.split("=", 1) for each in unit()["Environment"])
+
+
+def unknown(names: set[str]) -> set[str]:
+    """Variables that nothing reads."""
+    return {name for name in names - VARIABLES if not ELSEWHERE.fullmatch(name)}
+
+
+def test_every_variable_is_one_of_the_program_and_can_be_read() -> None:
+    compose = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))["services"]
+    in_compose = set().union(*(each.get("environment", {}) for each in compose.values()))
+    for names in (set(values()), set(unit_values()), in_compose):
+        assert len(names) > 8
+        assert unknown(names) == set()
+    assert unknown({"INSIDE_BERT_METRIC_PORT", "HOME"}) == {"INSIDE_BERT_METRIC_PORT"}
+    rows = dict(ROWS.values())
+    for name, value in {**unit_values(), **values()}.items():
+        if name in rows:
+            rows[name].kind.parse(value)
+
+
+def test_the_ports_are_those_that_the_image_listens_on() -> None:
+    ports = {each["name"]: each["containerPort"] for each in container()["ports"]}
+    assert f"STREAMLIT_SERVER_PORT={ports['http']}" in DOCKERFILE
+    assert values()["INSIDE_BERT_METRICS_PORT"] == str(ports["metrics"])
+    annotations = pod()["metadata"]["annotations"]
+    assert annotations["prometheus.io/port"] == str(ports["metrics"])
+    assert annotations["prometheus.io/path"] == metrics.PATH
+    (served,) = of_kind("Service")["spec"]["ports"]
+    assert served["targetPort"] == "http", "no Service leads to the metrics"
+    policy = of_kind("NetworkPolicy")["spec"]["ingress"]
+    assert {port["port"] for rule in policy for port in rule["ports"]} == set(ports)
+    assert [rule for rule in policy if {"port": "metrics"} in rule["ports"] and not rule.get("from")] == []
+
+
+def test_the_probes_ask_what_the_program_answers() -> None:
+    probes = container()
+    assert probes["readinessProbe"]["httpGet"] == {"path": readiness.PATH, "port": "http"}
+    assert probes["livenessProbe"]["httpGet"] == {"path": "/_stcore/health", "port": "http"}
+    command, script = probes["startupProbe"]["exec"]["command"]
+    assert f'CMD ["{command}", "{script}"]' in DOCKERFILE
+    assert (ROOT / "deploy" / script).exists()
+    # A process is not restarted for being busy before it is taken out of service.
+    assert probes["livenessProbe"]["failureThreshold"] * probes["livenessProbe"]["periodSeconds"] > 60
+
+
+def test_a_pod_runs_as_the_images_user_on_a_root_that_cannot_be_written() -> None:
+    user = pod()["spec"]["securityContext"]
+    assert user["runAsNonRoot"] is True
+    assert f"USER {user['runAsUser']}\n" in DOCKERFILE
+    limits = container()["securityContext"]
+    assert limits["readOnlyRootFilesystem"] is True
+    assert limits["allowPrivilegeEscalation"] is False
+    assert limits["capabilities"] == {"drop": ["ALL"]}
+    resources = container()["resources"]
+    assert set(resources["limits"]) == set(resources["requests"]) == {"cpu", "memory"}
+
+
+def test_the_volumes_are_the_folders_of_the_image() -> None:
+    mounts = {each["name"]: each for each in container()["volumeMounts"]}
+    assert set(mounts) == {each["name"] for each in pod()["spec"]["volumes"]}
+    assert [name for name, each in mounts.items() if not each.get("readOnly")] == ["tmp"]
+    assert f"INSIDE_BERT_MODELS_DIR={mounts['models']['mountPath']} " in DOCKERFILE
+    assert f"INSIDE_BERT_CORPORA_DIR={mounts['corpora']['mountPath']} " in DOCKERFILE
+    assert f"INSIDE_BERT_VECTOR_STORE_DIR={mounts['tmp']['mountPath']}/" in DOCKERFILE
+
+
+def test_each_reader_stays_with_one_pod() -> None:
+    annotations = of_kind("Service")["metadata"]["annotations"]
+    assert annotations["traefik.ingress.kubernetes.io/service.sticky.cookie"] == "true"
+    labels = pod()["metadata"]["labels"].items()
+    for kind in ("Deployment", "PodDisruptionBudget"):
+        assert of_kind(kind)["spec"]["selector"]["matchLabels"].items() <= labels
+    assert of_kind("Service")["spec"]["selector"].items() <= labels
+    for kind, name in (("Ingress", "inside-bert"), ("Ingress", "inside-bert-metrics")):
+        (rule,) = of_kind(kind, name)["spec"]["rules"]
+        assert rule["host"] == values()["INSIDE_BERT_ALLOWED_HOSTS"]
+
+
+def test_the_unit_starts_the_program_that_make_installs() -> None:
+    (command,), (folder,) = unit()["ExecStart"], unit()["WorkingDirectory"]
+    program, *arguments = command.split()
+    assert program == f"{folder}/.venv/bin/streamlit"
+    assert (Path(sys.executable).parent / "streamlit").exists()
+    assert arguments[:2] == ["run", "app.py"]
+    assert (ROOT / "app.py").exists()
+    assert arguments[2:] == ["--server.address", "127.0.0.1", "--server.port", "8501"]
+    cache = f"/var/cache/{unit()['CacheDirectory'][0]}"
+    assert unit_values()["HOME"] == unit_values()["XDG_CACHE_HOME"] == cache
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+def test_systemd_reads_the_unit(tmp_path: Path) -> None:
+    """With the folders of this machine: systemd looks whether the command is there."""
+    folder = tmp_path / "inside-bert"
+    (folder / ".venv" / "bin").mkdir(parents=True)
+    (folder / ".venv" / "bin" / "streamlit").symlink_to(Path(sys.executable).parent / "streamlit")
+    text = UNIT.read_text(encoding="utf-8").replace("/opt/inside-bert", str(folder))
+    assert verified(tmp_path / "inside-bert.service", text) == ""
+    assert "No such file" in verified(tmp_path / "inside-bert.service", text.replace("bin/streamlit", "bin/gone"))
+    assert "Unknown key" in verified(tmp_path / "inside-bert.service", text.replace("ProtectHome=", "ProtectHomes="))
+
+
+def verified(path: Path, text: str) -> str:
+    """What systemd says of a unit."""
+    path.write_text(text, encoding="utf-8")
+    command = ["systemd-analyze", "verify", "--man=no", str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stderr

@@ -1,0 +1,1 @@
+"""Log, metrics and readiness for the operator of a server."""
