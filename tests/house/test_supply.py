@@ -13,6 +13,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
+from bertviz_core.extras import EXTRAS
 from bertviz_core.models.catalog.bundled import BUNDLED
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +61,8 @@ def test_no_two_files_pin_one_package_differently() -> None:
 def test_the_oldest_versions_are_the_lower_bounds_of_the_ranges() -> None:
     """`make test-oldest` tests the lowest version of every range; only data files and the dashboard are pinned."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    ranges = [Requirement(line) for line in project["dependencies"]]
+    extras = (line for extra in EXTRAS for line in project["optional-dependencies"][extra])
+    ranges = {Requirement(line) for line in (*project["dependencies"], *extras)}
     bounds = {each.name: [bound for bound in each.specifier if bound.operator in (">=", "==")] for each in ranges}
     lowest = {name: bound.version for name, (bound,) in bounds.items()}
     assert pins("constraints-oldest.txt") == {re.sub(r"[-_.]+", "-", name).lower(): low for name, low in lowest.items()}

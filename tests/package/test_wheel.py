@@ -18,6 +18,7 @@ from tests.package.conftest import ROOT, packages, ran
 DASHBOARD = "bertviz_core/_dashboard"
 PIN = re.compile(r"^[A-Za-z][\w.\[\],-]*==\S+$", re.MULTILINE)
 OF_DASHBOARD = {"streamlit", "starlette", "pyyaml"}
+OF_ONE_FEATURE = {"usearch", "scikit-learn", "kaleido"}
 
 
 def contents(path: Path) -> dict[str, bytes]:
@@ -65,8 +66,11 @@ def test_the_sdist_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("extra", "file", "some"),
     [
-        ("", "requirements.txt", lambda name: name not in OF_DASHBOARD),
-        ("dashboard", "requirements.txt", lambda name: name in OF_DASHBOARD),
+        ("", "requirements.txt", lambda name: name not in OF_DASHBOARD | OF_ONE_FEATURE),
+        ("corpus", "requirements.txt", lambda name: name in ("usearch", "scikit-learn")),
+        ("probes", "requirements.txt", lambda name: name == "scikit-learn"),
+        ("images", "requirements.txt", lambda name: name == "kaleido"),
+        ("dashboard", "requirements.txt", lambda name: name in OF_DASHBOARD | OF_ONE_FEATURE),
         ("cluster", "requirements-cluster.txt", lambda name: name == "ray"),
         ("umap", "requirements-dev.txt", lambda name: name == "umap-learn"),
     ],
@@ -88,3 +92,30 @@ def test_the_pins_of_the_files_lie_within_the_ranges(wheel: Path, extra: str, fi
         assert ranges[name].specifier.contains(version), name
         assert ranges[name].extras == pin.extras
     assert own
+
+
+@pytest.mark.parametrize("file", ["constraints-oldest.txt", "requirements.txt"])
+def test_an_install_replaces_no_version_that_is_there(wheel: Path, tmp_path: Path, file: str) -> None:
+    """Without an index, pip installs a wheel only if what is there satisfies it, here by name and version alone."""
+    ran([sys.executable, "-m", "venv", "--without-pip", tmp_path], tmp_path)
+    there = required(PIN.findall((ROOT / file).read_text(encoding="utf-8")))
+    for name, pin in there.items():
+        (version,) = (each.version for each in pin.specifier)
+        place = packages(tmp_path) / f"{name.replace('-', '_')}-{version}.dist-info"
+        place.mkdir()
+        (place / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        (place / "RECORD").touch()
+    before = {path.name for path in packages(tmp_path).iterdir()}
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "--python",
+        tmp_path / "bin" / "python",
+        "install",
+    ]
+    ran([*pip, "--no-index", f"{wheel}[corpus,probes,images]"], tmp_path)
+    after = {path.name for path in packages(tmp_path).iterdir()}
+    assert after - before == {"bertviz_core", f"inside_bert-{__version__}.dist-info"}
+    assert before <= after

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bertviz_core.errors import BertvizError, TextError
+from bertviz_core.extras import optional
 from bertviz_core.figures.base.caption import Caption
 from bertviz_core.figures.base.export import (
     captioned_svg,
@@ -80,12 +81,8 @@ def by_browser(ending: str, draw: Callable[[], Coroutine[Any, Any, bytes]]) -> b
     Raises:
         BertvizError: there is no browser, or it fails.
     """
-    try:
+    with optional("images", "kaleido", f"A {ending} file", "An .html file needs no more."):
         from kaleido.errors import ChromeNotFoundError, KaleidoError
-    except ImportError as error:
-        raise BertvizError(
-            f"A {ending} file needs the package kaleido; install it, or write an .html file, which needs no more."
-        ) from error
     try:
         with ThreadPoolExecutor(1) as thread:
             return thread.submit(lambda: asyncio.run(draw())).result()
