@@ -146,7 +146,8 @@ def http_library() -> ModuleType:
     """The HTTP library of the Hub's client: httpx2, or httpx before version 2 of huggingface_hub."""
     from huggingface_hub import errors
 
-    return import_module(errors.HTTPError.__module__.partition(".")[0])
+    error: type = errors.HTTPError  # type: ignore[attr-defined]  # imported there, and exported without saying so
+    return import_module(error.__module__.partition(".")[0])
 
 
 def _unreachable(hub_id: str) -> HubError:

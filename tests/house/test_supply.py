@@ -13,7 +13,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
-from bertviz_core.extras import EXTRAS
+from bertviz_core.lazy_imports import EXTRAS
 from bertviz_core.models.catalog.bundled import BUNDLED
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from bertviz_core.errors import BertvizError, TextError
-from bertviz_core.extras import optional
 from bertviz_core.figures.base.caption import Caption
 from bertviz_core.figures.base.export import (
     captioned_svg,
@@ -20,6 +19,7 @@ from bertviz_core.figures.base.export import (
 )
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme
+from bertviz_core.lazy_imports import optional
 from bertviz_core.text import escape_controls
 
 ENDINGS = (".png", ".svg", ".html")

@@ -8,8 +8,8 @@ from jaxtyping import Float, Int
 from bertviz_core.corpus.analysis.results import ClusterMethod, CorpusClusters
 from bertviz_core.corpus.analysis.row_samples import blocks, sampled_rows
 from bertviz_core.errors import CorpusError, Progress
-from bertviz_core.extras import optional
 from bertviz_core.hidden_states.geometry import unit
+from bertviz_core.lazy_imports import optional
 from bertviz_core.sentences.store.vector_rows import Vectors
 
 MAX_FITTED: dict[ClusterMethod, int] = {"k-means": 50_000, "HDBSCAN": 5_000}

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 
 from bertviz_core.corpus.search.results import RankedRows
 from bertviz_core.errors import CorpusError
-from bertviz_core.extras import optional
+from bertviz_core.lazy_imports import optional
 from bertviz_core.sentences.store.vector_rows import VectorFile, Vectors
 
 BLOCK_ROWS = 131_072

@@ -30,9 +30,9 @@ from bertviz_core.corpus.search.exact import exact_cosines, nearest_rows
 from bertviz_core.corpus.search.results import IndexFacts, RankedRows
 from bertviz_core.corpus.writing import refusal, write_whole
 from bertviz_core.errors import CorpusError, Progress
-from bertviz_core.extras import optional
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.isolation.regular_files import open_regular
+from bertviz_core.lazy_imports import optional
 from bertviz_core.sentences.store.vector_rows import Vectors
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted

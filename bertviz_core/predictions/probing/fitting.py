@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from bertviz_core.attention.probabilities import BLAS_LOCK
 from bertviz_core.errors import Progress, UnsupportedModelError
-from bertviz_core.extras import optional
+from bertviz_core.lazy_imports import optional
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.probing.results import LabelledTexts, Probe, ProbeScores
 from bertviz_core.sentences.batches import batches, tokenized
