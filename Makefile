@@ -5,13 +5,14 @@ PORT ?= 8501
 FUZZ_SECONDS ?= 180
 FUZZ_SEED ?=
 
-.PHONY: help setup run test test-all check fuzz families audit sbom bench bench-corpus load load-replicas faults \
+.PHONY: help setup run test test-all test-oldest check fuzz families audit sbom bench bench-corpus load load-replicas faults \
 	image-test docs screenshots
 
 help:
 	@echo "make run    serve the dashboard on port $(PORT)"
 	@echo "make test   install what the tests need and run them; of laws with many examples a sample"
 	@echo "make test-all  the same with every example and the longest tests, for a release"
+	@echo "make test-oldest  the library's tests with the lowest versions that pyproject.toml allows"
 	@echo "make fuzz   read what strangers bring, made wrong at random, for FUZZ_SECONDS (180) from FUZZ_SEED"
 	@echo "make check  format, lint, types, import contracts, known vulnerabilities, tests"
 	@echo "make audit  ask for known vulnerabilities of what the image installs"
@@ -41,6 +42,13 @@ test: .venv/ready
 
 test-all: .venv/ready
 	$(PYTEST) --durations=50
+
+# The library's own tests; Ray and the browser are tested with the pins alone.
+LIBRARY_TESTS := $(addprefix tests/,api architecture attention attribution checkpoints cli corpus figures heads \
+	hidden_states interventions isolation journey models parameters predictions questions sentences tables trace)
+test-oldest: .venv-oldest/ready
+	.venv-oldest/bin/python -m pytest -n $(TEST_PROCESSES) --dist worksteal --ignore tests/corpus/runners/test_ray.py \
+		-m "not slow and not network and not browser" $(LIBRARY_TESTS)
 
 check: .venv/ready
 	$(BIN)/ruff format --check .
@@ -105,6 +113,14 @@ endef
 .venv/ready: .venv/bin/python requirements.txt requirements-dev.txt constraints.txt
 	$(call INSTALL,requirements-dev.txt)
 	touch .venv/runs $@
+
+# The tools of the tests are the usual ones.
+TEST_TOOLS := ^(beartype|captum|hypothesis|peft|pytest|pytest-timeout|pytest-xdist)==
+.venv-oldest/ready: pyproject.toml constraints-oldest.txt requirements-dev.txt
+	$(PYTHON) -m venv --clear .venv-oldest
+	.venv-oldest/bin/pip install --quiet --disable-pip-version-check --no-compile -c constraints-oldest.txt '.[dashboard]' \
+		$$(grep -E '$(TEST_TOOLS)' requirements-dev.txt) $$(grep ^sentence-transformers== constraints.txt)
+	touch $@
 
 .venv/bench: .venv/ready benchmarks/requirements.txt benchmarks/peers.txt
 	$(call INSTALL,benchmarks/requirements.txt)

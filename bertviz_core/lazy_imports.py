@@ -1,18 +1,26 @@
-"""torch and transformers, imported when one of their names is first used.
+"""torch and transformers, imported when one of their names is first used, and packages that need not be installed.
 
 Both together take seconds to import. Modules that need them write `from bertviz_core.lazy_imports import torch` at the
 top, so that the command line's help, a checkpoint's header and the dashboard's first page appear before that, and the
 process of a tokenizer runs without torch.
+
+What one feature alone needs is an extra of pyproject.toml, listed in docs/library.md; `dashboard` includes them all.
 """
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["import_libraries", "torch", "transformers"]
+from bertviz_core.errors import BertvizError
 
+__all__ = ["EXTRAS", "import_libraries", "install_line", "optional", "torch", "transformers"]
+
+EXTRAS = {"corpus": ("usearch", "scikit-learn"), "probes": ("scikit-learn",), "images": ("kaleido",)}
+"""Extra -> the packages that it installs."""
 _LOCK = RLock()
 
 
@@ -42,3 +50,30 @@ def import_libraries() -> None:
         library = import_module("transformers")
         for name in ("CONFIG_MAPPING", "AutoModel", "AutoTokenizer"):  # each imports its module when it is looked up
             getattr(library, name)
+
+
+def install_line(extra: str) -> str:
+    """The command that installs an extra, for error messages."""
+    return f"pip install 'inside-bert[{extra}]', or '.[{extra}]' in the source folder"
+
+
+@contextmanager
+def optional(extra: str, package: str, purpose: str, instead: str = "") -> Iterator[None]:
+    """Import an optional package inside the block.
+
+    Args:
+        extra: the extra that installs it.
+        package: its name.
+        purpose: what needs it, as the subject of the message.
+        instead: what works without it, as a further sentence.
+
+    Raises:
+        BertvizError: it cannot be imported; the message names the extra.
+    """
+    try:
+        yield
+    except ImportError as error:
+        more = f" {instead}" if instead else ""
+        raise BertvizError(
+            f"{purpose} needs the package {package}, which cannot be imported here: {install_line(extra)}.{more}"
+        ) from error

@@ -100,10 +100,10 @@ def download(files: HubFiles, settings: Settings, progress: Progress) -> Path:
         HubError: the Hub stops answering, sends less than it announced, or the disk is full.
         ModelNotFoundError: a file no longer exists.
     """
-    import httpx2
     from huggingface_hub import constants, hf_hub_download
 
     constants.HF_HUB_DISABLE_XET = True  # transfers by Xet cannot be cancelled from progress
+    http = hub.http_library()
     done, folder = 0, Path()
     for file in files.files:
         progress(done, files.nbytes)
@@ -117,7 +117,7 @@ def download(files: HubFiles, settings: Settings, progress: Progress) -> Path:
                     etag_timeout=hub.TIMEOUT_S,
                     tqdm_class=_bar(progress, done, files.nbytes),
                 )
-            except (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.ReadTimeout, OSError) as error:
+            except (http.RemoteProtocolError, http.ReadError, http.ReadTimeout, OSError) as error:
                 raise _broken_off(file, files, error) from error
         done += file.nbytes
         folder = Path(path).parents[file.name.count("/")]

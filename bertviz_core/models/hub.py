@@ -4,7 +4,9 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import huggingface_hub
@@ -95,7 +97,6 @@ def fetch_header(hub_id: str, revision: str | None, endpoint: str) -> Checkpoint
 @contextmanager
 def hub_errors_translated(hub_id: str) -> Iterator[None]:
     """Translate exceptions of the Hub client into errors for users."""
-    import httpx2
     from huggingface_hub import errors
 
     guard_requests()
@@ -133,12 +134,20 @@ def hub_errors_translated(hub_id: str) -> Iterator[None]:
         ),
         (errors.HfHubHTTPError, HubError(f"The Hub answered with a fault when asked for {hub_id!r}; try again later.")),
         (OSError, _unreachable(hub_id)),
-        (httpx2.HTTPError, _unreachable(hub_id)),
+        (http_library().HTTPError, _unreachable(hub_id)),
     )
     try:
         yield
     except tuple(kind for kind, _ in refusals) as error:
         raise next(refusal for kind, refusal in refusals if isinstance(error, kind)) from error
+
+
+def http_library() -> ModuleType:
+    """The HTTP library of the Hub's client: httpx2, or httpx before version 2 of huggingface_hub."""
+    from huggingface_hub import errors
+
+    error: type = errors.HTTPError  # type: ignore[attr-defined]  # imported there, and exported without saying so
+    return import_module(error.__module__.partition(".")[0])
 
 
 def _unreachable(hub_id: str) -> HubError:

@@ -1,6 +1,7 @@
 """Uses of transformers' private interfaces, collected here for upgrades; checked by tests/models/test_internals.py."""
 
 from collections.abc import Mapping
+from fnmatch import fnmatch
 from typing import Any
 
 from bertviz_core.lazy_imports import transformers
@@ -76,6 +77,15 @@ def capture_anew(base: "transformers.PreTrainedModel") -> None:
     for module in base.modules():
         remove_hooks(module, CAPTURING)
     setattr(base, "_output_capturing_hooks_installed", False)  # noqa: B010  # not a module or a tensor
+
+
+def names_a_tokenizer(name: str) -> bool:
+    """Whether transformers selects the tokenizer class by the name of the model instead of by its config.
+
+    Versions before 5.13 never do.
+    """
+    patterns = getattr(transformers.models.auto.tokenization_auto, "MODEL_IDS_TO_TOKENIZERS_BACKEND", ())
+    return any(fnmatch(name.lower(), pattern) for pattern in patterns)
 
 
 def set_base_name(config: "transformers.PreTrainedConfig", name: str) -> None:

@@ -3,13 +3,18 @@
 import importlib.util
 import json
 import re
-from importlib.metadata import version
+import tomllib
+from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+
+from bertviz_core.lazy_imports import EXTRAS
+from bertviz_core.models.catalog.bundled import BUNDLED
 
 ROOT = Path(__file__).parents[2]
 PIN = re.compile(r"^([\w.-]+)(?:\[[\w,]+\])?==([\w.+!]+)", re.MULTILINE)
@@ -51,6 +56,18 @@ def test_no_two_files_pin_one_package_differently() -> None:
     found = [pins(file) for file in [*files, "deploy/requirements-hashed.txt", "deploy/requirements-sign-in.txt"]]
     for name in set().union(*found):
         assert len({each[name] for each in found if name in each}) == 1, name
+
+
+def test_the_oldest_versions_are_the_lower_bounds_of_the_ranges() -> None:
+    """`make test-oldest` tests the lowest version of every range; only data files and the dashboard are pinned."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = (line for extra in EXTRAS for line in project["optional-dependencies"][extra])
+    ranges = {Requirement(line) for line in (*project["dependencies"], *extras)}
+    bounds = {each.name: [bound for bound in each.specifier if bound.operator in (">=", "==")] for each in ranges}
+    lowest = {name: bound.version for name, (bound,) in bounds.items()}
+    assert pins("constraints-oldest.txt") == {re.sub(r"[-_.]+", "-", name).lower(): low for name, low in lowest.items()}
+    exact = {name for name, (bound,) in bounds.items() if bound.operator == "=="}
+    assert exact == {packages_distributions()[files.package][0] for files in BUNDLED.values()}
 
 
 def test_the_image_installs_by_hash_what_serving_needs(bill: dict[str, Any]) -> None:

@@ -7,8 +7,10 @@ import ast
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
 import torch
 from transformers import AutoModel, AutoModelForQuestionAnswering, BertConfig, BertForMaskedLM, BertModel, ViTConfig
+from transformers.models.auto import tokenization_auto
 from transformers.utils import output_capturing
 
 from bertviz_core.models import torch_internals, transformers_internals
@@ -109,6 +111,13 @@ def test_transformers_still_has_what_is_used_of_it() -> None:
     assert "pooler.dense.bias" in info.missing_keys
     transformers_internals.set_base_name(config, "org/name")
     assert config.name_or_path == "org/name"
+
+
+def test_a_version_without_names_of_tokenizers_selects_none_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokenization_auto, "MODEL_IDS_TO_TOKENIZERS_BACKEND", ["org/*one"], raising=False)
+    assert [transformers_internals.names_a_tokenizer(name) for name in ("Org/the-one", "org/other")] == [True, False]
+    monkeypatch.delattr(tokenization_auto, "MODEL_IDS_TO_TOKENIZERS_BACKEND")
+    assert not transformers_internals.names_a_tokenizer("Org/the-one")
 
 
 def test_what_transformers_listens_with_is_taken_away_and_nothing_else() -> None:

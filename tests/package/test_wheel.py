@@ -1,4 +1,4 @@
-"""Content of the wheel: the whole library and dashboard under one name, with the pins of requirements.txt."""
+"""Content of the wheel: the whole library and dashboard under one name; its dependencies admit the pinned versions."""
 
 import re
 import subprocess
@@ -18,6 +18,7 @@ from tests.package.conftest import ROOT, packages, ran
 DASHBOARD = "bertviz_core/_dashboard"
 PIN = re.compile(r"^[A-Za-z][\w.\[\],-]*==\S+$", re.MULTILINE)
 OF_DASHBOARD = {"streamlit", "starlette", "pyyaml"}
+OF_ONE_FEATURE = {"usearch", "scikit-learn", "kaleido"}
 
 
 def contents(path: Path) -> dict[str, bytes]:
@@ -25,10 +26,9 @@ def contents(path: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def pinned(lines: Iterable[str]) -> dict[str, tuple[str, frozenset[str]]]:
-    """Normalized name -> version and extras."""
-    wanted = [Requirement(line) for line in lines]
-    return {re.sub(r"[-_.]+", "-", r.name).lower(): (str(r.specifier), frozenset(r.extras)) for r in wanted}
+def required(lines: Iterable[str]) -> dict[str, Requirement]:
+    """Normalized name -> requirement."""
+    return {re.sub(r"[-_.]+", "-", each.name).lower(): each for each in map(Requirement, lines)}
 
 
 def tracked() -> list[str]:
@@ -66,17 +66,56 @@ def test_the_sdist_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("extra", "file", "some"),
     [
-        ("", "requirements.txt", lambda name: name not in OF_DASHBOARD),
-        ("dashboard", "requirements.txt", lambda name: name in OF_DASHBOARD),
+        ("", "requirements.txt", lambda name: name not in OF_DASHBOARD | OF_ONE_FEATURE),
+        ("corpus", "requirements.txt", lambda name: name in ("usearch", "scikit-learn")),
+        ("probes", "requirements.txt", lambda name: name == "scikit-learn"),
+        ("images", "requirements.txt", lambda name: name == "kaleido"),
+        ("dashboard", "requirements.txt", lambda name: name in OF_DASHBOARD | OF_ONE_FEATURE),
         ("cluster", "requirements-cluster.txt", lambda name: name == "ray"),
         ("umap", "requirements-dev.txt", lambda name: name == "umap-learn"),
     ],
 )
-def test_what_is_asked_for_is_pinned_as_in_the_files(wheel: Path, extra: str, file: str, some) -> None:
+def test_the_pins_of_the_files_lie_within_the_ranges(wheel: Path, extra: str, file: str, some) -> None:
     metadata = next(data for name, data in contents(wheel).items() if name.endswith("METADATA"))
     asked = message_from_bytes(metadata).get_all("Requires-Dist", [])
     marker = f"extra == '{extra}'"
     own = [line.partition(";")[0] for line in asked if (marker in line if extra else "extra ==" not in line)]
-    pins = pinned(PIN.findall((ROOT / file).read_text(encoding="utf-8")))
-    assert pinned(own) == {name: pin for name, pin in pins.items() if some(name)}
+    ranges = required(own)
+    pins = {
+        name: pin
+        for name, pin in required(PIN.findall((ROOT / file).read_text(encoding="utf-8"))).items()
+        if some(name)
+    }
+    assert ranges.keys() == pins.keys()
+    for name, pin in pins.items():
+        (version,) = (each.version for each in pin.specifier)
+        assert ranges[name].specifier.contains(version), name
+        assert ranges[name].extras == pin.extras
     assert own
+
+
+@pytest.mark.parametrize("file", ["constraints-oldest.txt", "requirements.txt"])
+def test_an_install_replaces_no_version_that_is_there(wheel: Path, tmp_path: Path, file: str) -> None:
+    """Without an index, pip installs a wheel only if what is there satisfies it, here by name and version alone."""
+    ran([sys.executable, "-m", "venv", "--without-pip", tmp_path], tmp_path)
+    there = required(PIN.findall((ROOT / file).read_text(encoding="utf-8")))
+    for name, pin in there.items():
+        (version,) = (each.version for each in pin.specifier)
+        place = packages(tmp_path) / f"{name.replace('-', '_')}-{version}.dist-info"
+        place.mkdir()
+        (place / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        (place / "RECORD").touch()
+    before = {path.name for path in packages(tmp_path).iterdir()}
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "--python",
+        tmp_path / "bin" / "python",
+        "install",
+    ]
+    ran([*pip, "--no-index", f"{wheel}[corpus,probes,images]"], tmp_path)
+    after = {path.name for path in packages(tmp_path).iterdir()}
+    assert after - before == {"bertviz_core", f"inside_bert-{__version__}.dist-info"}
+    assert before <= after

@@ -329,7 +329,10 @@ def test_a_class_that_is_no_tokenizer_is_refused_in_a_sentence(tmp_path: Path) -
     (tmp_path / "tokenizer.json").unlink()
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "RagTokenizer"}')
     (tmp_path / "vocab.txt").write_text("[UNK]\na\n")
-    with pytest.raises(BertvizError, match="is a 'RagTokenizer', which no text can be given to"):
+    # transformers refuses it itself in some versions, such as 5.15
+    with pytest.raises(
+        BertvizError, match="is a 'RagTokenizer', which no text can be given to|A configuration of type rag"
+    ):
         load_tokenizer(folder_source("mine", tmp_path), replace(SETTINGS, isolate_models=False))
 
 

@@ -21,6 +21,7 @@ from bertviz_core.figures.base.export import (
 )
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme
+from bertviz_core.lazy_imports import optional
 from bertviz_core.text import escape_controls
 
 ENDINGS = (".png", ".svg", ".html")
@@ -90,12 +91,8 @@ def by_browser(ending: str, draw: Callable[[], Coroutine[Any, Any, bytes]]) -> b
     Raises:
         BertvizError: there is no browser, or it fails.
     """
-    try:
+    with optional("images", "kaleido", f"A {ending} file", "An .html file needs no more."):
         from kaleido.errors import ChromeNotFoundError, KaleidoError
-    except ImportError as error:
-        raise BertvizError(
-            f"A {ending} file needs the package kaleido; install it, or write an .html file, which needs no more."
-        ) from error
     try:
         with ThreadPoolExecutor(1) as thread:
             return thread.submit(lambda: asyncio.run(draw())).result()

@@ -9,6 +9,7 @@ from bertviz_core.corpus.analysis.results import ClusterMethod, CorpusClusters
 from bertviz_core.corpus.analysis.row_samples import blocks, sampled_rows
 from bertviz_core.errors import CorpusError, Progress
 from bertviz_core.hidden_states.geometry import unit
+from bertviz_core.lazy_imports import optional
 from bertviz_core.sentences.store.vector_rows import Vectors
 
 MAX_FITTED: dict[ClusterMethod, int] = {"k-means": 50_000, "HDBSCAN": 5_000}
@@ -92,7 +93,8 @@ def corpus_clusters(
 
 def _k_means(units: Float[np.ndarray, "sample dimensions"], count: int, seed: int) -> Int[np.ndarray, " sample"]:
     """Label rows by k-means (Lloyd), the best of several starts."""
-    from sklearn.cluster import KMeans
+    with optional("corpus", "scikit-learn", "Clustering a corpus"):
+        from sklearn.cluster import KMeans
 
     labels: np.ndarray = KMeans(count, n_init=STARTS, random_state=seed).fit_predict(units)
     return labels
@@ -100,7 +102,8 @@ def _k_means(units: Float[np.ndarray, "sample dimensions"], count: int, seed: in
 
 def _hdbscan(units: Float[np.ndarray, "sample dimensions"], least: int) -> Int[np.ndarray, " sample"]:
     """Label rows by HDBSCAN; -1 for noise."""
-    from sklearn.cluster import HDBSCAN
+    with optional("corpus", "scikit-learn", "Clustering a corpus"):
+        from sklearn.cluster import HDBSCAN
 
     labels: np.ndarray = HDBSCAN(min_cluster_size=least, copy=True).fit_predict(units)
     return labels

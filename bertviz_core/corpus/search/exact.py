@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int
 
 from bertviz_core.corpus.search.results import RankedRows
 from bertviz_core.errors import CorpusError
+from bertviz_core.lazy_imports import optional
 from bertviz_core.sentences.store.vector_rows import VectorFile, Vectors
 
 BLOCK_ROWS = 131_072
@@ -112,8 +113,9 @@ def _candidates(
     block: Float[np.ndarray, "block dimensions"], direction: Float[np.ndarray, " dimensions"], count: int
 ) -> Int[np.ndarray, " candidates"]:
     """Return a superset of a block's nearest rows."""
-    from usearch.compiled import MetricKind
-    from usearch.index import search
+    with optional("corpus", "usearch", "Searching a corpus"):
+        from usearch.compiled import MetricKind
+        from usearch.index import search
 
     query, width = direction.astype(block.dtype), 2 * UNCERTAINTY[block.dtype.name]
     wanted = count + SPARE

@@ -32,6 +32,7 @@ from bertviz_core.corpus.writing import refusal, write_whole
 from bertviz_core.errors import CorpusError, Progress
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.isolation.regular_files import open_regular
+from bertviz_core.lazy_imports import optional
 from bertviz_core.sentences.store.vector_rows import Vectors
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
@@ -147,7 +148,8 @@ def built_graph(
     Raises:
         CorpusError: a vector contains NaN or infinity.
     """
-    from usearch.index import Index
+    with optional("corpus", "usearch", "The index of a corpus"):
+        from usearch.index import Index
 
     count, dimensions = vectors.shape
     graph = Index(ndim=dimensions, metric="cos", dtype="i8", connectivity=CONNECTIVITY, expansion_add=EXPANSION_ADD)
@@ -222,7 +224,8 @@ def open_index(corpus: Corpus, settings: Settings) -> SearchIndex | None:
 @lru_cache(maxsize=4)
 def _opened(path: Path, state: tuple[int, int, int], facts: IndexFacts) -> SearchIndex:
     """Open the index in a file of this state."""
-    from usearch.index import Index
+    with optional("corpus", "usearch", "The index of a corpus"):
+        from usearch.index import Index
 
     if _digest(path) != facts.sha256:  # a truncated file would be read beyond its end
         raise ValueError("another digest")

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from bertviz_core.attention.probabilities import BLAS_LOCK
 from bertviz_core.errors import Progress, UnsupportedModelError
+from bertviz_core.lazy_imports import optional
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.probing.results import LabelledTexts, Probe, ProbeScores
 from bertviz_core.sentences.batches import batches, tokenized
@@ -94,7 +95,8 @@ def probe_scores(
         seed: seed of the folds and of the shuffled labels.
         progress: called as progress(fits done, fits); may raise to cancel.
     """
-    from sklearn.metrics import accuracy_score, f1_score
+    with optional("probes", "scikit-learn", "A probe"):
+        from sklearn.metrics import accuracy_score, f1_score
 
     classes = labelled.classes
     gold = np.array([classes.index(label) for label in labelled.labels])
@@ -175,17 +177,19 @@ def fold_count(labelled: LabelledTexts) -> int:
 
 def parts(gold: np.ndarray, count: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Return training and test indices of `count` stratified folds."""
-    from sklearn.model_selection import StratifiedKFold
+    with optional("probes", "scikit-learn", "A probe"):
+        from sklearn.model_selection import StratifiedKFold
 
     yield from StratifiedKFold(count, shuffle=True, random_state=seed).split(gold, gold)
 
 
 def _fit(vectors: Any, gold: np.ndarray) -> tuple[Any, bool]:
     """Fit scikit-learn's StandardScaler and LogisticRegression; also return whether the fit converged."""
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
+    with optional("probes", "scikit-learn", "A probe"):
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
 
     pipeline = make_pipeline(StandardScaler(), LogisticRegression(max_iter=ITERATIONS))
     # Such small matrices are multiplied ten times as fast by one thread as by several that wait for each other.

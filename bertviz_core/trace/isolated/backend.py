@@ -1,7 +1,6 @@
 """Load a tokenizer with transformers from sanitized copies of its files."""
 
 from collections.abc import Mapping
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from bertviz_core.isolation.sanitized.entries import described
 from bertviz_core.isolation.sanitized.tokenizer_files import sanitized_tokenizer_folder
 from bertviz_core.lazy_imports import transformers
 from bertviz_core.models.skeleton import BUILD_LOCK, model_config, quietly
-from bertviz_core.models.transformers_internals import set_base_name
+from bertviz_core.models.transformers_internals import names_a_tokenizer, set_base_name
 from bertviz_core.text import first_line, quoted
 
 NO_LIMIT = 10**30
@@ -100,8 +99,7 @@ def _from_pretrained(
 
 def _set_base_model(config: "transformers.PreTrainedConfig", base: Any) -> None:
     """Set the base model of a config if transformers selects the tokenizer class by it."""
-    patterns = transformers.models.auto.tokenization_auto.MODEL_IDS_TO_TOKENIZERS_BACKEND
-    if isinstance(base, str) and any(fnmatch(base.lower(), pattern) for pattern in patterns):
+    if isinstance(base, str) and names_a_tokenizer(base):
         set_base_name(config, base)
 
 

@@ -87,7 +87,7 @@ def test_the_intervals_are_those_of_scipy_s_bootstrap_over_the_same_texts() -> N
             vectorized=False,
             method="percentile",
             n_resamples=3_000,
-            rng=2,
+            random_state=2,
         ).confidence_interval
         assert score.low == pytest.approx(interval.low, abs=0.02)
         assert score.high == pytest.approx(interval.high, abs=0.02)

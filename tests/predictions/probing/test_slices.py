@@ -78,7 +78,7 @@ def test_an_interval_is_that_of_a_paired_bootstrap() -> None:
     result = compared(LONG, GOLD)
     (whole,) = sliced_answers(result, "column", ["all"] * 120).slices
     right = [np.array([a == g for a, g in zip(each, GOLD, strict=True)], dtype=float) for each in (ONE, SECOND)]
-    expected = bootstrap((right[1] - right[0],), np.mean, n_resamples=5_000, method="percentile", rng=1)
+    expected = bootstrap((right[1] - right[0],), np.mean, n_resamples=5_000, method="percentile", random_state=1)
     assert whole.accuracy is not None
     assert result.gold is not None
     assert whole.accuracy.low == pytest.approx(expected.confidence_interval.low, abs=0.02)
