@@ -78,8 +78,8 @@ def fitted(adapter: Adapter, base: str, header: CheckpointHeader, prefix: str) -
         stored = by_name.get(update.parameter) or by_bare.get(_bare(update.parameter, prefix))
         if stored is None:
             raise CheckpointError(
-                f"There is no matrix {quoted(update.parameter)} in {quoted(base)}: {both}, or the files of the base have "
-                "other names than the class that peft trained; merge it with peft and open the result."
+                f"There is no matrix {quoted(update.parameter)} in {quoted(base)}: {both}, or the files of the base "
+                "have other names than the class that peft trained; merge it with peft and open the result."
             )
         if stored.shape != update_shape(update, adapter.settings.fan_in_fan_out):
             raise CheckpointError(
