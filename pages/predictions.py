@@ -2,8 +2,9 @@
 
 import streamlit as st
 
+from ui.lessons import tour
 from ui.views.predictions.heads import no_head, whole_heads
-from ui.views.predictions.views import NO_HEAD, VIEWS, offered
+from ui.views.predictions.views import NO_HEAD, SEVERAL, VIEWS, offered
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown, heading
@@ -22,4 +23,6 @@ if heads.refusal:
 if views:
     view = view_choice(views)
     with shown_to_user():
+        if view == SEVERAL:
+            tour.entry(tour.WRONG, "Guide")
         VIEWS[view].show()

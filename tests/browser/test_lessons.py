@@ -179,6 +179,50 @@ def test_the_lesson_of_a_run_goes_by_clicks_and_shows_the_figure_that_each_step_
         page.goto("about:blank")  # before the server ends
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1_200)
+def test_the_guide_for_a_wrong_classifier_goes_from_a_file_to_a_link_by_clicks(page: Page, tmp_path: Path) -> None:
+    models, count = negations_models(), len(lesson(WRONG).steps)
+    with serving(tmp_path, settings={"INSIDE_BERT_MODELS_DIR": str(models)}) as server:
+        chosen = "model=negations/checkpoint-80&other=negations/checkpoint-40&training=negations"
+        page.goto(f"{server}/predictions?view=Several+texts&{chosen}")
+        page.get_by_role("link", name="Guide: My classifier is wrong").click()
+        card, onward = page.locator(".lesson-card .title"), page.get_by_role("link", name="Next", exact=True)
+        expect(card).to_contain_text(f"step 1 of {count}", timeout=COLD_MS)
+        drop(page, models / "negations" / "negations.csv")
+        link = page.get_by_role("link", name="Open in Words that matter")
+        expect(link).to_be_visible(timeout=RUN_MS)
+        wrong = page.locator(".st-key-predictions_confusion .main-svg").first
+        expect(wrong).to_be_attached()
+        link.click()
+        expect(page.locator(".st-key-words_shares .main-svg").first).to_be_attached(timeout=RUN_MS)
+        text = page.get_by_role("textbox", name="Text", exact=True).input_value()
+        assert text in (models / "negations" / "negations.csv").read_text()
+        onward.click()
+        expect(card).to_contain_text(f"step 2 of {count}")
+        expect(page.get_by_role("textbox", name="Text", exact=True)).to_have_value(text)
+        onward.click()
+        expect(page.locator(".st-key-causes_effects .main-svg").first).to_be_attached(timeout=RUN_MS)
+        onward.click()
+        expect(card).to_contain_text(f"step 4 of {count}")
+        drop(page, models / "negations" / "negations.csv")
+        expect(page.get_by_text("McNemar").first).to_be_attached(timeout=RUN_MS)
+        page.keyboard.press("Escape")
+        onward.click()
+        expect(page.locator(".st-key-checkpoint_training_scores .main-svg").first).to_be_attached(timeout=RUN_MS)
+        onward.click()
+        expect(card).to_contain_text(f"step {count} of {count}")
+        page.get_by_role("button", name="Share").click()
+        expect(page.get_by_text("Include the text")).to_be_visible()
+        page.goto("about:blank")  # before the server ends
+
+
+def drop(page: Page, file: Path) -> None:
+    """Choose a file in the panel of the texts."""
+    page.get_by_role("button", name="Texts").click()
+    page.locator("input[type=file]").first.set_input_files(file)
+
+
 FRAMED = """() => {
   const traces = document.querySelector(".st-key-tokens_text .js-plotly-plot")?.data;
   if (!traces) return -1;

@@ -288,7 +288,9 @@ AFTER = {
     "CHANGELOG.md": (r"### Added\n", "- **Lengths**: how many characters each token has.\n"),
 }
 """Path -> (existing text, text inserted after it)."""
-IMPORTS = {"ui/address/registry.py": ("    journey,\n    number_formats,", "    journey,\n    lengths,\n    number_formats,")}
+IMPORTS = {
+    "ui/address/registry.py": ("    journey,\n    number_formats,", "    journey,\n    lengths,\n    number_formats,")
+}
 """Path -> (existing text, its replacement)."""
 TAKEN = ("docs/images/lengths.webp",)
 """Images that `make screenshots` takes of the page."""

@@ -1,6 +1,6 @@
 """Downloads of every view: names of files, and a caption with model, revision, text and colours.
 
-Covers `ui/widgets/files/theme.py`.
+Covers `ui/widgets/files/theme.py` and `ui/widgets/files/typeset.py`.
 """
 
 import json
@@ -295,6 +295,7 @@ def test_every_figure_has_a_named_file_and_a_caption(view: View) -> None:
     labels = [button.label for button in at.get("download_button")]
     assert labels.count("HTML") == len(charts) + (view.page == "attention")
     assert labels.count("CSV") >= len(charts)
+    assert labels.count("LaTeX") == labels.count("Markdown") >= len(charts)
 
 
 def test_several_models_are_named_with_their_revisions() -> None:

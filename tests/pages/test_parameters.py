@@ -117,7 +117,7 @@ def test_every_view_draws_one_chart_and_its_table(view: str, model: str) -> None
     assert not at.warning
     assert drawn(at)["data"]
     assert len(table(at)) > 0
-    assert {button.label for button in at.download_button} == {"HTML", "CSV"}
+    assert {button.label for button in at.download_button} == {"HTML", "CSV", "LaTeX", "Markdown"}
 
 
 def test_the_views_can_be_gone_through_by_hand() -> None:

@@ -44,6 +44,8 @@ SHIPPED = Path(__file__).parent
 
 GUIDE = "your-text-through-the-model"
 """The lesson that the Journey offers."""
+WRONG = "my-classifier-is-wrong"
+"""The guide that Several texts offers."""
 RUN_LESSON = "since-which-step"
 """The lesson about a training run, which the reader makes first by the command that its first step names."""
 ORDER = (
@@ -56,6 +58,7 @@ ORDER = (
     "what-makes-two-sentences-alike",
     "which-heads-and-words-matter",
     "a-fine-tuning-that-collapsed",
+    WRONG,
     RUN_LESSON,
 )
 """The shipped lessons in their recommended order; the overview offers the first."""

@@ -25,6 +25,7 @@ from ui.components.browser.page_width import window_height
 from ui.components.figure_download import figure_download
 from ui.widgets.files.captions import alt_of, note_code, note_figure, note_table, read_texts, shown_models
 from ui.widgets.files.theme import chosen_theme, theme_select
+from ui.widgets.files.typeset import typeset_downloads
 from ui.widgets.formatting import escape_markdown
 
 CHART_CONFIG = {
@@ -153,7 +154,7 @@ def download_row(
     texts: Tokens | Sequence[str | None] = (),
     models: Sequence[str] = (),
 ) -> None:
-    """Show the texts of a figure, and downloads as PNG, SVG, HTML and CSV.
+    """Show the texts of a figure, and downloads as PNG, SVG, HTML, CSV, LaTeX and Markdown.
 
     Args:
         figure: a FigureSpec, which is drawn in the theme of the reader's choice, or a finished figure.
@@ -202,6 +203,7 @@ def _downloads(
         st.download_button(
             "CSV", lambda: csv_text(table), f"{name}.csv", "text/csv", key=f"{key}_csv", on_click="ignore"
         )
+        typeset_downloads(table, key, name, title)
         if redrawn:
             theme_select(key)
 

@@ -12,6 +12,7 @@ from bertviz_core.api.arguments import checked
 from bertviz_core.api.drawing import FigureSource, Option
 from bertviz_core.questions.figures import no_figure
 from bertviz_core.questions.tables.lines import json_object
+from bertviz_core.tables.typeset import latex_table, markdown_table
 from bertviz_core.text import escape_controls
 
 Data = TypeVar("Data", covariant=True)
@@ -64,6 +65,14 @@ class Result(ABC, Generic[Data]):
     @abstractmethod
     def to_pandas(self) -> pd.DataFrame:
         """The data as a table; columns are named as in Hugging Face and PyTorch."""
+
+    def to_latex(self) -> str:
+        """The table for LaTeX, with the rules of booktabs; at most 500 rows, numbers with 6 significant digits."""
+        return latex_table(self.to_pandas(), self._lines()[0])
+
+    def to_markdown(self) -> str:
+        """The table for Markdown; at most 500 rows, numbers with 6 significant digits."""
+        return markdown_table(self.to_pandas(), self._lines()[0])
 
     def to_json(self) -> dict[str, Any]:
         """The data as a JSON object, as printed by the corresponding command with `--json`."""

@@ -31,6 +31,8 @@ class PredictionView(NamedTuple):
     """Draws the view; raises BertvizError if it cannot."""
 
 
+SEVERAL = "Several texts"
+"""View with the guide for a classifier that is wrong."""
 VIEWS: Mapping[str, PredictionView] = {
     "Masked words": PredictionView(WORDS, masked_view),
     "Classes": PredictionView(frozenset(("sequence-classification",)), classes_view),
@@ -42,7 +44,7 @@ VIEWS: Mapping[str, PredictionView] = {
     "Expanded terms": PredictionView(WORDS, expanded_view),
     "Change a word": PredictionView(EDITABLE, change_view),
     "Train a probe": PredictionView(EVERY_MODEL, train_view),
-    "Several texts": PredictionView(EVERY_MODEL, several_view),
+    SEVERAL: PredictionView(EVERY_MODEL, several_view),
 }
 """Name -> view."""
 

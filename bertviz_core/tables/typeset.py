@@ -1,0 +1,89 @@
+"""Write a table as LaTeX or Markdown, with every text escaped."""
+
+import re
+
+import pandas as pd
+
+from bertviz_core.text import escape_controls
+
+MARKDOWN = re.compile(r"([\\`*_\[\]<>|~#$!&])")
+"""Characters that Markdown reads as marks."""
+MOST_ROWS = 500
+"""Maximum number of rows that are written; a longer table is for a file of numbers."""
+DIGITS = 6
+"""Significant digits of a number."""
+
+
+def latex_table(table: pd.DataFrame, caption: str = "") -> str:
+    r"""Return a table for LaTeX with the rules of the package booktabs.
+
+    Args:
+        table: the table; its first MOST_ROWS rows are written, and a last line of the caption says so.
+        caption: text of its caption; "" for none.
+    """
+    shown, more = _shown(table)
+    words = " ".join(filter(None, (escape_controls(caption), more)))
+    named = shown.rename(columns={column: _plain(column) for column in shown.columns})
+    cells = named.map(lambda cell: _plain(cell) if isinstance(cell, str) else cell)
+    text: str = cells.to_latex(
+        index=False, escape=True, na_rep="--", caption=_latex(words) or None, position="tb", float_format=_latex_number
+    )
+    return f"% \\usepackage{{booktabs}}\n{text}"
+
+
+def markdown_table(table: pd.DataFrame, caption: str = "") -> str:
+    """Return a table of Markdown as GitHub and pandoc read it, numbers to the right.
+
+    Args:
+        table: the table; its first MOST_ROWS rows are written, and a last line says so.
+        caption: a paragraph above it; "" for none.
+    """
+    shown, more = _shown(table)
+    numeric = [pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind) for kind in shown.dtypes]
+    rows = [
+        [_marked(_plain(str(column))) for column in shown.columns],
+        ["---:" if each else "---" for each in numeric],
+        *([_markdown_cell(cell) for cell in row] for row in shown.itertuples(index=False)),
+    ]
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    above = [_marked(_plain(caption)), ""] if caption else []
+    return "\n".join([*above, *lines, *(["", more] if more else [])]) + "\n"
+
+
+def _shown(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    more = len(table) - MOST_ROWS
+    return table.head(MOST_ROWS), f"The first {MOST_ROWS:,} of {len(table):,} rows." if more > 0 else ""
+
+
+def _plain(text: object) -> str:
+    """A cell in one line."""
+    return escape_controls(" ".join(str(text).split()))
+
+
+def _latex_number(number: float) -> str:
+    return f"${_number(number)}$".replace("e", r"\mathrm{e}")
+
+
+def _number(number: float) -> str:
+    return f"{number:.{DIGITS}g}"
+
+
+def _markdown_cell(cell: object) -> str:
+    if isinstance(cell, float):
+        return _number(cell) if pd.notna(cell) else ""
+    return _marked(_plain(cell))
+
+
+def _marked(text: str) -> str:
+    return MARKDOWN.sub(r"\\\1", text)
+
+
+LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+}  # fmt: skip
+"""Characters of a caption, which pandas does not escape."""
+
+
+def _latex(text: str) -> str:
+    return "".join(LATEX.get(sign, sign) for sign in text)
