@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import COLD_MS, serving, until
 from tests.helpers.negations import negations_models
 from tests.ui.lessons.shipped import lesson
-from ui.lessons.tour import ORDER, RUN_LESSON
+from ui.lessons.tour import ORDER, RUN_LESSON, WRONG
 
 pytestmark = pytest.mark.browser
 FIGURES = ".stPlotlyChart, [data-testid^=stBidiComponent]"
@@ -57,7 +57,7 @@ def height(page: Page) -> float:
     return box["height"]
 
 
-@pytest.mark.parametrize("name", [name for name in ORDER if name != RUN_LESSON])
+@pytest.mark.parametrize("name", [name for name in ORDER if name not in (RUN_LESSON, WRONG)])
 @pytest.mark.slow
 def test_the_figure_that_a_step_speaks_of_is_in_sight(page: Page, server: str, name: str) -> None:
     try:
