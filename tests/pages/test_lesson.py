@@ -15,7 +15,7 @@ from tests.pages.opened import opened, said
 from tests.pages.test_journey import header
 from tests.ui.lessons.shipped import lesson
 from ui.lessons.reading import Step, View
-from ui.lessons.tour import ORDER, RUN_LESSON
+from ui.lessons.tour import ORDER, RUN_LESSON, WRONG
 from ui.widgets.lists import progress
 
 TEXT = "Sinan loves a beautiful day"
@@ -284,6 +284,12 @@ def test_a_link_that_a_step_does_not_have_is_one_sentence(trial: str, own: Path)
     assert len(said(at.warning[0].value)) < 200
 
 
+OF_A_RUN = (RUN_LESSON, WRONG)
+"""Lessons about a classifier and its training run."""
+CHOSEN = {"model": "negations/checkpoint-80", "other": "negations/checkpoint-40", "training": "negations"}
+"""What the reader of a guide has chosen."""
+
+
 def places() -> list[tuple[str, str, str | None, Step, View]]:
     """Every step and every link of every shipped lesson: lesson, number, number of the link, the step, the view."""
     return [
@@ -300,7 +306,7 @@ def places() -> list[tuple[str, str, str | None, Step, View]]:
         pytest.param(
             *each,
             id="-".join(str(part) for part in each[:3] if part),
-            marks=[pytest.mark.slow] if each[0] == RUN_LESSON else [],
+            marks=[pytest.mark.slow] if each[0] in OF_A_RUN else [],
         )
         for each in places()
     ],
@@ -310,10 +316,10 @@ def test_every_link_opens_the_view_that_it_names(
     name: str, step: str, trial: str | None, whole: Step, view: View, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "PATIENCE_S", 60)
-    if name == RUN_LESSON:
+    if name in OF_A_RUN:
         monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(negations_models()))
-    query = {key: values[0] for key, values in view.query.items()}
-    at = opened(view.page, **query, lesson=name, step=step, **({} if trial is None else {"try": trial}))
+    query, own = {key: values[0] for key, values in view.query.items()}, CHOSEN if name == WRONG else {}
+    at = opened(view.page, **query, **own, lesson=name, step=step, **({} if trial is None else {"try": trial}))
     assert card(at)["away"] == ""
     assert not at.warning
     assert not at.error

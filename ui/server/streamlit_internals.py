@@ -12,6 +12,7 @@ from streamlit import config
 from streamlit.logger import update_formatter
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.runtime.runtime import Runtime
+from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
 from streamlit.web.server.starlette import starlette_websocket
 from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 
@@ -43,7 +44,10 @@ def log_bare_messages() -> None:
 
 def connected_sessions() -> int:
     """Number of sessions with a connected browser; 0 if no server is running."""
-    return int(Runtime.instance()._session_mgr.num_active_sessions()) if Runtime.exists() else 0
+    if not Runtime.exists():
+        return 0
+    gauges = Runtime.instance().stats_mgr.get_stats([ACTIVE_SESSIONS_FAMILY])[ACTIVE_SESSIONS_FAMILY]
+    return sum(gauge.value for gauge in gauges if isinstance(gauge, GaugeStat))
 
 
 def is_from_a_tab(raw: bytes | None) -> bool:

@@ -25,11 +25,12 @@ def first_steps(name: str, journey: Journey) -> None:
         name: name of the model.
         journey: the drawing's numbers.
     """
-    if links := _links(name, journey):
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.markdown("**Try**", width="content")
-            step_links(links, "journey_try", "Three things to try")
-    st.markdown(WHAT_BERT_IS)
+    with st.container(key="journey_first_steps"):
+        if links := _links(name, journey):
+            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                st.markdown("**Try**", width="content")
+                step_links(links, "journey_try", "Three things to try")
+        st.markdown(WHAT_BERT_IS)
 
 
 def _links(name: str, journey: Journey) -> list[Link]:
