@@ -111,7 +111,7 @@ def test_what_is_loaded_from_elsewhere_is_seen(name: str, text: str, address: st
         ("[docs/deployment.md](docs/deployment.md#gpu)", "", "[Deployment](deployment.md#gpu)"),
         ("[settings](configuration.md#limits)", "docs", "[settings](configuration.md#limits)"),
         ("[run](../README.md#run-it)", "docs", "[run](index.md#run-it)"),
-        ("[a](../ui/lessons/tokens.yaml)", "docs", "[a](files/ui/lessons/tokens.yaml)"),
+        ("[a](../ui/lessons/shipped/tokens.yaml)", "docs", "[a](files/ui/lessons/shipped/tokens.yaml)"),
         ("[![alt](docs/images/a.webp)](docs/images/a.webp)", "", "[![alt](images/a.webp)](images/a.webp)"),
         ("[a](https://example.org/docs/a.md) [b](#b)", "docs", "[a](https://example.org/docs/a.md) [b](#b)"),
     ],

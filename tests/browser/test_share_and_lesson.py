@@ -13,7 +13,7 @@ from ui.lessons.reading import Step, read_lesson
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]
 PAGES = [path.stem for path in (ROOT / "pages").glob("[a-z]*.py")]
-LESSON = read_lesson(ROOT / "ui" / "lessons" / "bert-from-the-outside-in.yaml", PAGES)
+LESSON = read_lesson(ROOT / "ui" / "lessons" / "shipped" / "bert-from-the-outside-in.yaml", PAGES)
 BASE, OURS = "bert-base-uncased", "all-MiniLM-L6-v2"
 SHOWN = [
     ("Overview", BASE, "109,482,240", None),

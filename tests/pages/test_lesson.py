@@ -190,6 +190,7 @@ def test_an_own_lesson_is_listed_and_its_words_stay_plain(own: Path) -> None:
         "What makes two sentences alike, 7 steps",
         "Which heads and words matter, 8 steps",
         "A fine-tuning that collapsed, 6 steps",
+        "My classifier is wrong, 6 steps",
         "Since which step, 6 steps",
     ]
     faults = " ".join(said(each.value) for each in at.caption)

@@ -40,7 +40,7 @@ def _texts(view: View) -> dict[str, str]:
     return texts
 
 
-SHIPPED = Path(__file__).parent
+SHIPPED = Path(__file__).parent / "shipped"
 
 GUIDE = "your-text-through-the-model"
 """The lesson that the Journey offers."""

@@ -16,7 +16,7 @@ from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
 from ui.lessons.reading import Lesson, Step, read_lesson
 
-LESSONS = Path(__file__).parents[3] / "ui" / "lessons"
+LESSONS = Path(__file__).parents[3] / "ui" / "lessons" / "shipped"
 PAGES = [path.stem for path in (Path(__file__).parents[3] / "pages").glob("[a-z]*.py")]
 SINAN = "Sinan loves a beautiful day"
 VOCABULARY, POSITIONS, TYPES = 30_522, 512, 2

@@ -12,6 +12,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,12 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
+def in_a_thread(coroutine: Any) -> Any:
+    """Run a coroutine where no other loop runs, such as that of a browser."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()
+
+
 @pytest.fixture(scope="module")
 def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
     """A server with a JSON log and metrics, after visits with a text, an error and an unknown model."""
@@ -101,10 +108,10 @@ def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
                         break
                 except OSError:
                     pause.wait(0.1)
-            asyncio.run(running.visit("attention", text=TEXT, view="zebra view"))
+            in_a_thread(running.visit("attention", text=TEXT, view="zebra view"))
             running.get(f"/attention?{urlencode({'text': TEXT})}")
-            running.open_metrics = asyncio.run(running.visit("words", text=TEXT, pair="quokka"))
-            asyncio.run(running.visit("attention", text=TEXT, model="no-such-quokka"))
+            running.open_metrics = in_a_thread(running.visit("words", text=TEXT, pair="quokka"))
+            in_a_thread(running.visit("attention", text=TEXT, model="no-such-quokka"))
             yield running
         finally:
             server.terminate()
