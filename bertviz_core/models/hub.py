@@ -144,10 +144,10 @@ def hub_errors_translated(hub_id: str) -> Iterator[None]:
 
 def http_library() -> ModuleType:
     """The HTTP library of the Hub's client: httpx2, or httpx before version 2 of huggingface_hub."""
-    from huggingface_hub import errors
+    from huggingface_hub.errors import HfHubHTTPError
 
-    error: type = errors.HTTPError  # type: ignore[attr-defined]  # imported there, and exported without saying so
-    return import_module(error.__module__.partition(".")[0])
+    packages = (base.__module__.partition(".")[0] for base in HfHubHTTPError.__mro__)
+    return import_module(next(name for name in packages if name.startswith("httpx")))
 
 
 def _unreachable(hub_id: str) -> HubError:

@@ -1,13 +1,10 @@
 """The files of deploy/ agree with the program: ports, paths of probes, variables, folders and commands."""
 
 import re
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from bertviz_core.settings import ROWS
@@ -146,22 +143,3 @@ def test_the_unit_starts_the_program_that_make_installs() -> None:
     assert arguments[2:] == ["--server.address", "127.0.0.1", "--server.port", "8501"]
     cache = f"/var/cache/{unit()['CacheDirectory'][0]}"
     assert unit_values()["HOME"] == unit_values()["XDG_CACHE_HOME"] == cache
-
-
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
-def test_systemd_reads_the_unit(tmp_path: Path) -> None:
-    """With the folders of this machine: systemd looks whether the command is there."""
-    folder = tmp_path / "inside-bert"
-    (folder / ".venv" / "bin").mkdir(parents=True)
-    (folder / ".venv" / "bin" / "streamlit").symlink_to(Path(sys.executable).parent / "streamlit")
-    text = UNIT.read_text(encoding="utf-8").replace("/opt/inside-bert", str(folder))
-    assert verified(tmp_path / "inside-bert.service", text) == ""
-    assert "No such file" in verified(tmp_path / "inside-bert.service", text.replace("bin/streamlit", "bin/gone"))
-    assert "Unknown key" in verified(tmp_path / "inside-bert.service", text.replace("ProtectHome=", "ProtectHomes="))
-
-
-def verified(path: Path, text: str) -> str:
-    """What systemd says of a unit."""
-    path.write_text(text, encoding="utf-8")
-    command = ["systemd-analyze", "verify", "--man=no", str(path)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stderr

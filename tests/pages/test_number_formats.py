@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from bertviz_core import BertvizError, open_model
-from bertviz_core.checkpoints.rounding.formats import COPIES
+from bertviz_core.checkpoints.rounding.formats import COPIES, Rounding
 from bertviz_core.predictions.probing.reading import example_set
 from tests.checkpoints.rounding.test_scaled import by_loop
 from tests.helpers.tiny_heads import save_tiny_head
@@ -57,7 +57,7 @@ def fewer_bits(**query: Any) -> AppTest:
     return opened("checkpoint", view="Fewer bits", **query)
 
 
-def plain(folder: Path, rounding: str) -> tuple[np.ndarray, list[int]]:
+def plain(folder: Path, rounding: Rounding | None) -> tuple[np.ndarray, list[int]]:
     """Mean vectors and answers of the texts, with matrices rounded by a loop."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
@@ -65,7 +65,7 @@ def plain(folder: Path, rounding: str) -> tuple[np.ndarray, list[int]]:
     with torch.no_grad():
         for weight in model.parameters() if rounding else ():
             if weight.ndim > 1:
-                weight.copy_(torch.from_numpy(by_loop(weight.numpy(), rounding)))  # type: ignore[arg-type]
+                weight.copy_(torch.from_numpy(by_loop(weight.numpy(), rounding)))
         for text in TEXTS:
             run = model(**tokenizer(text, return_tensors="pt"), output_hidden_states=True)
             vectors.append(run.hidden_states[-1][0].mean(0).numpy())
@@ -80,9 +80,9 @@ def nearest(vectors: np.ndarray, count: int) -> list[set[int]]:
 
 
 @pytest.mark.parametrize("rounding", ["int8", "int4 groups of 32", "nf4"])
-def test_vectors_neighbours_and_answers_are_those_of_the_rounded_model(classes: Path, rounding: str) -> None:
+def test_vectors_neighbours_and_answers_are_those_of_the_rounded_model(classes: Path, rounding: Rounding) -> None:
     found = open_model(classes).number_formats(TEXTS, [rounding])
-    (each,), (before, answers), (after, changed) = found.data.formats, plain(classes, ""), plain(classes, rounding)
+    (each,), (before, answers), (after, changed) = found.data.formats, plain(classes, None), plain(classes, rounding)
     unit = [vectors / np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in (before, after)]
     assert each.kept is not None
     np.testing.assert_allclose(each.kept.cosines, (unit[0] * unit[1]).sum(1), atol=1e-5)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bertviz_core.figures.base.style import DARK, LIGHT, WIDTHS, theme_named
+from bertviz_core.figures.base.style import DARK, LIGHT, WIDTHS, Theme, theme_named
 from bertviz_core.figures.sentences.dimensions import dimensions_figure
 from bertviz_core.sentences.two_models.results import DimensionCurve
 
@@ -17,8 +17,8 @@ CURVE = DimensionCurve(
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_the_lines_are_the_curve(theme: object) -> None:
-    shared, spearman = dimensions_figure(CURVE).drawn(theme).data  # type: ignore[arg-type]
+def test_the_lines_are_the_curve(theme: Theme) -> None:
+    shared, spearman = dimensions_figure(CURVE).drawn(theme).data
     assert list(shared.y) == [0.5, 0.6, 0.7, 1.0]
     assert list(spearman.y) == [-0.2, None, 0.4, 1.0]
     assert list(shared.x) == list(spearman.x) == np.log2(COUNTS).tolist()
