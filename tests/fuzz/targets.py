@@ -54,7 +54,7 @@ from ui.lessons.reading import lesson_file, lesson_names, read_lesson
 from ui.widgets.formatting import escape_markdown
 
 PAGES = sorted({page for page, _ in VIEWS})
-LESSONS = sorted((Path(__file__).parents[2] / "ui" / "lessons").glob("*.yaml"))
+LESSONS = sorted((Path(__file__).parents[2] / "ui" / "lessons" / "shipped").glob("*.yaml"))
 HEADER = {
     "__metadata__": {"format": "pt"},
     "embeddings.weight": {"dtype": "F32", "shape": [7, 6], "data_offsets": [0, 168]},

@@ -170,7 +170,7 @@ def _changed(
         difference_norm=norms[0],
         first_norm=norms[1],
         second_norm=norms[2],
-        largest_difference=largest,
+        largest_difference=largest + 0.0,  # no negative zero
         changed=changed,
     )
 
