@@ -15,7 +15,7 @@ os.environ.setdefault("INSIDE_BERT_DEVICE", "cpu")
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 
-from tests.helpers.shape_checks import check_package
+from tests.helpers.shape_checks import check_package, choose_checks, mark_first_examples
 
 check_package("bertviz_core")
 
@@ -45,6 +45,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     dashboard in each process.
     """
     leave_to_the_slow(items)
+    mark_first_examples(items)
     items.sort(key=lambda item: item.get_closest_marker("browser") is None)
 
 
@@ -61,6 +62,12 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
         gc.collect()
         gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Choose whether array shapes are checked in this example."""
+    choose_checks(item)
 
 
 @pytest.fixture(scope="session", autouse=True)

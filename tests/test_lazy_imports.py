@@ -36,6 +36,7 @@ print("transformers" in sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_modules_of_the_library_import_neither_until_a_name_is_used() -> None:
     done = subprocess.run([sys.executable, "-c", EVERY_MODULE], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout.splitlines() == ["[]", "True False", "True"], done.stderr
@@ -107,6 +108,7 @@ def test_the_extras_are_those_of_the_package(extras: dict[str, list[Requirement]
     assert own.extras == set(EXTRAS)
 
 
+@pytest.mark.slow
 def test_the_library_names_the_extra_and_the_rest_works() -> None:
     done = blocked(LIBRARY)
     assert done.returncode == 0, done.stderr
@@ -121,6 +123,7 @@ def test_the_library_names_the_extra_and_the_rest_works() -> None:
     assert all(works)
 
 
+@pytest.mark.slow
 def test_a_command_ends_with_one_sentence(tmp_path: Path) -> None:
     picture = blocked(COMMAND, "figure", "layers", "all-MiniLM-L6-v2", "-o", str(tmp_path / "a.svg"))
     corpus = wide(tmp_path / "corpus").path

@@ -155,7 +155,7 @@ def test_each_kind_of_answer_is_among_them() -> None:
 
 
 @pytest.mark.parametrize(("owner", "name"), CASES, ids=[f"{owner.__name__} {name}" for owner, name in CASES])
-@pytest.mark.sample(8)
+@pytest.mark.slow
 def test_thirty_wrong_values_are_answered_or_refused_in_one_sentence(
     answers: dict[type, Any], in_workplace: Path, owner: type, name: str
 ) -> None:
@@ -177,7 +177,7 @@ def test_thirty_wrong_values_are_answered_or_refused_in_one_sentence(
 
 
 @pytest.mark.parametrize("option", COMMON)
-@pytest.mark.sample(3)
+@pytest.mark.slow
 def test_thirty_wrong_values_of_each_option_of_a_figure(model: Model, option: str) -> None:
     run = model.trace(TEXT)
     assert sum(refusal(lambda wrong=wrong: run.figure("hidden", **{option: wrong})) != "" for wrong in WRONG) >= 10
@@ -238,6 +238,7 @@ def test_a_path_opens_a_folder_and_a_device_is_where_it_runs() -> None:
         open_model(MODEL, device="cuda:99")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", ANSWERS, ids=lambda kind: kind.__name__)
 def test_an_answer_is_the_same_when_it_was_pickled_or_copied(
     answers: dict[type, Any], in_workplace: Path, kind: type

@@ -40,6 +40,7 @@ def place(in_workplace: Path) -> Path:
     return in_workplace
 
 
+@pytest.mark.slow
 def test_every_prediction_draws_and_tabulates_itself() -> None:
     views: list[dict[str, Any]] = [
         {"mask": [2]},
@@ -74,6 +75,7 @@ def on_page(page: str, **query: str) -> Any:
     return json.loads(json.dumps([found["data"], found["layout"]], sort_keys=True))
 
 
+@pytest.mark.slow
 def test_numbers_and_figures_are_the_page_s(model: Model) -> None:
     ledger = model.parameters()
     assert f"{ledger.total:,}" in metrics(opened("parameters", model=MODEL)).values()
@@ -180,6 +182,7 @@ def test_every_result_shows_itself_and_nothing_a_user_wrote_is_read_as_html(mode
         assert isinstance(result.figure(theme="dark"), go.Figure)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", ["atlas", "long", "cell", "mix", "norms", "paths", "input", "pooler", "similarity"])
 def test_every_figure_of_a_run_can_be_drawn(name: str, model: Model) -> None:
     figure = model.trace(TEXT).figure(name, theme="print", width=500, height=300)

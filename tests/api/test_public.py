@@ -81,6 +81,7 @@ def test_the_document_names_every_method_with_its_options_and_figures() -> None:
             assert figure in all_figures()
 
 
+@pytest.mark.slow
 def test_the_document_runs_and_prints_what_it_says(in_workplace: Path) -> None:
     blocks = [(kind, text) for kind, text in BLOCK.findall(DOCUMENT)]
     assert sum(kind == "python" for kind, _ in blocks) > 10
@@ -116,6 +117,7 @@ def test_an_import_loads_neither_torch_nor_pandas_nor_plotly() -> None:
     assert {"torch", "transformers", "pandas", "plotly", "numpy", "streamlit"}.isdisjoint(loaded)
 
 
+@pytest.mark.slow
 def test_no_figure_needs_streamlit() -> None:
     code = (
         "import sys; from bertviz_core import open_model\n"

@@ -288,7 +288,7 @@ def same(one: Any, other: Any) -> None:
 
 
 @pytest.mark.parametrize("name", json_commands())
-@pytest.mark.sample(6)
+@pytest.mark.slow
 def test_command_library_and_question_give_the_same(name: str, printed: Printed) -> None:
     for face in FACES[name]:
         found, opened = face.library(), subject_of(face)

@@ -32,7 +32,7 @@ def flow_of(model_type: str, layer: int = 1) -> LayerFlow:
 
 
 @pytest.mark.parametrize("model_type", FAMILIES)
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 def test_steps_hold_no_more_than_the_layer(model_type: str) -> None:
     flow = flow_of(model_type)
     assert sum(step.numel for step in flow.steps) <= flow.total
@@ -119,11 +119,13 @@ def test_modernbert_is_pre_norm_gated_and_local_in_some_layers() -> None:
     assert [step.part for step in second.steps if step.kind == "projection"] == ["query_key_value"]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("model_type", "gated"), [("bert", False), ("t5", False), ("mt5", True), ("eurobert", True)])
 def test_gates_are_told_from_the_sizes(model_type: str, gated: bool) -> None:
     assert flow_of(model_type).gated is gated
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("model_type", "softmax"),
     [("bert", True), ("deberta-v2", True), ("fnet", False), ("yoso", False), ("t5", True), ("convbert", False)],

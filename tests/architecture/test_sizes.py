@@ -38,7 +38,7 @@ def answers(model_type: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("model_type", sorted(CONFIGS))
-@pytest.mark.sample(10)
+@pytest.mark.sample(5)
 def test_sizes_are_those_of_the_config_class(model_type: str) -> None:
     found = described(model_type)
     config = transformers.AutoConfig.for_model(**tiny_config(model_type))
@@ -50,6 +50,7 @@ def test_sizes_are_those_of_the_config_class(model_type: str) -> None:
     assert found.num_hidden_layers == expected
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("layers", "groups", "inner"), [(4, 2, 3), (2, 1, 2), (3, 3, 1)])
 def test_every_layer_of_an_albert_group_counts(layers: int, groups: int, inner: int, tmp_path: Path) -> None:
     sizes = {"num_hidden_layers": layers, "num_hidden_groups": groups, "inner_group_num": inner}
@@ -76,6 +77,7 @@ def test_layers_of_a_model_that_sees_are_the_texts() -> None:
     assert (found.num_hidden_layers, found.num_attention_heads, found.hidden_size) == (3, 2, 8)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("model_type", "expected"),
     [

@@ -73,6 +73,7 @@ def compare_all(place: Path, question: object, second: str, text: str = TEXT) ->
     return question(opened_model(place / "first"), options).result  # type: ignore[operator]  # a question of a model
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("reading", READINGS)
 def test_each_side_is_the_map_of_that_model_alone_and_the_difference_is_exact(
     place: Path, reading: dict[str, str]
@@ -122,6 +123,7 @@ def test_words_of_two_tokenizers_are_subtracted_where_both_have_the_same(place: 
     assert [label.lower() for label in found.first.queries.labels] == ["i", "love", "my", "pet", "python", "."]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("second", "layer", "head"), [("deep", 4, 1), ("wide", 2, 2)])
 def test_a_model_of_another_size_shows_the_head_at_the_same_relative_place_and_says_so(
     place: Path, second: str, layer: int, head: int
@@ -146,6 +148,7 @@ def test_relative_places_begin_and_end_together_and_never_go_back(count: int, ot
     assert count != other or places == list(range(count))
 
 
+@pytest.mark.slow
 def test_divergences_are_scipys_squared_distances_of_every_row(place: Path) -> None:
     found = compare_all(place, changed_heads, "second")
     assert found.divergences is not None

@@ -41,6 +41,7 @@ def on_embeddings(target: Target, embeddings: torch.Tensor) -> torch.Tensor:
     return target.values({**inputs, "inputs_embeds": embeddings}, [len(target.tokens)] * len(embeddings))
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("family", SEVERAL)
 def test_the_shares_are_complete(family: str) -> None:
     target, tokenizer = tiny_target(family), opened(family)[1]

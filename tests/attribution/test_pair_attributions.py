@@ -47,6 +47,7 @@ def own_vectors(family: str) -> list[np.ndarray]:
     return vectors
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("family", SEVERAL)
 def test_shares_and_reference_terms_are_the_cosine(family: str) -> None:
     result = ledger(family, 1)
@@ -62,6 +63,7 @@ def test_shares_and_reference_terms_are_the_cosine(family: str) -> None:
         np.testing.assert_allclose(terms, expected, atol=1e-5)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("layer", range(LAYERS))
 def test_every_layer_may_be_the_start(layer: int) -> None:
     result = ledger("bert", layer)
@@ -71,6 +73,7 @@ def test_every_layer_may_be_the_start(layer: int) -> None:
     assert (own < 1e-6) == (layer == 0)  # before the first layer, a mask elsewhere changes no special token
 
 
+@pytest.mark.slow
 def test_parts_are_those_of_backward_jacobians() -> None:
     result, parts = ledger("bert", 1), []
     for text, other in ((TEXT, PAIR), (PAIR, TEXT)):
@@ -98,6 +101,7 @@ def test_parts_are_those_of_backward_jacobians() -> None:
     assert np.abs(result.shares).max() > 1e-2
 
 
+@pytest.mark.slow
 def test_a_plan_with_dense_layers_and_an_inner_layer_keeps_the_law() -> None:
     rows = np.random.default_rng(0).normal(size=(5, HIDDEN)).astype(np.float32)
     for plan in (
@@ -115,6 +119,7 @@ def test_a_text_beside_itself_is_wholly_alike_and_the_ledger_symmetric() -> None
     np.testing.assert_allclose(result.shares, result.shares.T, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_batches_progress_and_the_end_of_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "TOLERANCE", 1.0)  # with few nodes, each of which is a run per token here
     told: list[tuple[int, int]] = []
@@ -161,6 +166,7 @@ def test_what_cannot_be_done_is_told() -> None:
         ledger("fnet")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["bert", "distilbert", "roberta"])
 def test_the_error_of_a_share_is_the_one_it_has(family: str) -> None:
     """Compared with many more nodes: the change by the last doubling is at least the remaining error."""

@@ -50,6 +50,7 @@ def compare(place: Path, first: str, second: str, text: str = TEXT, **values: st
     return compared_words(opened_model(place / first), Options((text,), pair, None, {**values, "other": other})).result
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("units", ["words", "tokens"])
 def test_each_side_is_the_answer_about_that_model_alone(place: Path, units: str) -> None:
     values = {"target": "class:neutral", "units": units, "in_place": "nothing"}
@@ -100,6 +101,7 @@ def test_without_a_target_both_have_the_answer_of_the_first(place: Path) -> None
     np.testing.assert_array_equal(order, np.sort(order)[::-1])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("folder", "target", "moved", "characters"),
     [

@@ -242,7 +242,7 @@ def stops(page: Page) -> list[Stop]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_every_view_is_named_has_contrast_and_its_numbers_and_all_is_reached_by_keyboard(
     page: Page, server: str, name: str
 ) -> None:
@@ -258,7 +258,7 @@ def test_every_view_is_named_has_contrast_and_its_numbers_and_all_is_reached_by_
 
 @pytest.mark.parametrize("page", ["dark"], indirect=True)
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.sample(2)
+@pytest.mark.slow
 def test_in_dark_there_is_contrast_too(page: Page, server: str, name: str) -> None:
     opened(page, server, name)
     found = faults(page, name, next(iter(PAGES[name])))
@@ -289,6 +289,7 @@ def expect_stops(found: list[Stop], name: str, view: str) -> None:
     assert not nameless
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
 def test_the_journey_with_a_layer_a_head_and_a_cell_open_has_no_faults(page: Page, server: str) -> None:
     page.goto(f"{server}/journey?query=5&layer=2&head=5&key=4")

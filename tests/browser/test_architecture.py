@@ -45,7 +45,7 @@ def test_the_tree_is_walked_by_keyboard_and_searched(page: Page, server: str) ->
 
 
 @pytest.mark.parametrize("view", ["One+layer", "Encoder+or+decoder", "Cost"])
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_drawings_are_painted(page: Page, server: str, view: str) -> None:
     page.goto(f"{server}/architecture?view={view}")
     expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible()

@@ -24,7 +24,7 @@ def shown(page: Page, name: str) -> None:
 
 
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_a_head_opened_in_the_atlas_is_in_the_address_and_its_cell_is_told_exactly(page: Page, server: str) -> None:
     page.goto(f"{server}/attention")
     shown(page, "0.0")
@@ -54,6 +54,7 @@ def test_an_address_may_say_layer(page: Page, server: str, place: str) -> None:
     expect(page).to_have_url(re.compile(r"(?=.*\blayer=3)(?=.*\bhead=5)"))
 
 
+@pytest.mark.slow
 def test_the_longest_text_is_painted_and_heads_open_by_keyboard(page: Page, server: str) -> None:
     received = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda data: received.append(len(data))))
@@ -68,6 +69,7 @@ def test_the_longest_text_is_painted_and_heads_open_by_keyboard(page: Page, serv
     shown(page, "1.1")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("size", [(1400, 900), (1366, 768), (900, 900)])
 def test_every_column_of_32_tokens_is_named(page: Page, server: str, size: tuple[int, int]) -> None:
     page.set_viewport_size({"width": size[0], "height": size[1]})
@@ -109,6 +111,7 @@ def words_of(svg: bytes) -> list[str]:
     return [text for each in ElementTree.fromstring(svg).iter(f"{SVG}text") if (text := "".join(each.itertext()))]
 
 
+@pytest.mark.slow
 def test_the_picture_that_is_taken_away_is_the_one_that_is_seen(page: Page, server: str) -> None:
     page.goto(f"{server}/attention?layer=3&head=5&{PAIR}")
     shown(page, "3.5")

@@ -78,6 +78,7 @@ def test_a_click_draws_the_weights_of_a_head(page: Page, app: str, look: Theme) 
     expect(page.get_by_role("heading", name="Attention of layer 2, head 1 — hand-made")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_long_text_is_asked_for_once_and_a_cell_is_exact(page: Page, app: str) -> None:
     page.goto(f"{app}/?seq=150&layers=2&heads=3")
     expect(page.locator(PAINTED)).to_be_visible()
@@ -212,6 +213,7 @@ def test_a_drag_looks_closer(page: Page, app: str) -> None:
     told(page, "range None")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("width", [1400, 900])
 def test_nothing_jumps_or_overflows(page: Page, app: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
@@ -231,6 +233,7 @@ def test_nothing_jumps_or_overflows(page: Page, app: str, width: int) -> None:
         page.set_viewport_size({"width": 1400, "height": 900})
 
 
+@pytest.mark.slow
 def test_a_file_shows_every_head_without_a_network(browser: Browser, tmp_path: Path) -> None:
     weights, atlas = atlas_of(30, 2, 3, side=10)
     message = file_payload(atlas, [], partial(map_of, weights, atlas), title="hand-made", theme=LIGHT)

@@ -31,7 +31,7 @@ def test_a_clicked_head_is_told_and_its_attention_opens(page: Page, server: str)
 
 
 @pytest.mark.parametrize("view", ["One+head+at+a+time", "Several+heads", "Patch", "Many+sentences"])
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_a_phone_has_no_scroll_to_the_side(page: Page, server: str, view: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{server}/causes?view={view}&pair=I+love+coding+in+python.")

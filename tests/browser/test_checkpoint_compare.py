@@ -32,6 +32,7 @@ def tuned_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
+@pytest.mark.slow
 def test_a_clicked_cell_becomes_the_tensor_shown(page: Page, server: str) -> None:
     page.goto(f"{server}/checkpoint?view=Weights")
     page.wait_for_selector(MAPS, state="attached", timeout=WAIT_MS)

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_the_report_is_drawn_and_follows_the_head(page: Page, server: str) -> None:
     page.goto(f"{server}/checkpoint")
     matched = page.locator("[data-testid=stMetric]").first
@@ -37,6 +37,7 @@ def test_the_report_is_drawn_and_follows_the_head(page: Page, server: str) -> No
     expect(page).to_have_url(re.compile(r"labels=5"))
 
 
+@pytest.mark.slow
 def test_no_word_of_the_narrow_figure_lies_on_another(page: Page, server: str) -> None:
     page.set_viewport_size({"width": 900, "height": 900})
     page.goto(f"{server}/checkpoint?load_task=masked-lm")

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.browser
 STAGE = ".corpus-map .stage"
 
 
+@pytest.mark.slow
 def test_a_hit_is_opened_on_another_page(page: Page, server: str) -> None:
     page.goto(f"{server}/corpus?corpus=made&corpus_query=A+storm+last+night.")
     expect(page.locator(".st-key-corpus_search .js-plotly-plot")).to_be_visible(timeout=3 * WAIT_MS)
@@ -23,6 +24,7 @@ def test_a_hit_is_opened_on_another_page(page: Page, server: str) -> None:
     expect(page.get_by_label("Text", exact=True)).to_have_value(re.compile(r"on day \d+\.$"))
 
 
+@pytest.mark.slow
 def test_the_map_is_zoomed_and_what_is_selected_is_downloaded(page: Page, server: str, tmp_path: Path) -> None:
     page.goto(f"{server}/corpus?corpus=made&view=Map&coloured=topic")
     stage, status = page.locator(STAGE), page.locator(".corpus-map .status")
@@ -57,6 +59,7 @@ def test_the_map_is_zoomed_and_what_is_selected_is_downloaded(page: Page, server
     assert len(lines) == 401
 
 
+@pytest.mark.slow
 def test_a_shared_area_of_the_map_is_the_same_in_another_browser(page: Page, server: str) -> None:
     page.goto(f"{server}/corpus?corpus=made&view=Map")
     status = page.locator(".corpus-map .status")

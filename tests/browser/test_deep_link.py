@@ -10,6 +10,7 @@ from tests.browser.conftest import COLD_MS
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.slow
 def test_a_cold_link_restores_model_and_view(cold_server: str, page: Page) -> None:
     page.goto(f"{cold_server}/parameters?model=bert-base-uncased&view=Layers")
     expect(page.locator("[data-testid=stMetric]").first).to_contain_text("109,482,240", timeout=COLD_MS)

@@ -84,6 +84,7 @@ def lost(file: Path) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     files = [path for kind in ("*.html", "*.css") for path in site.rglob(kind) if path.name != "404.html"]
     assert len(files) > 15
@@ -174,6 +175,7 @@ def test_it_is_read_and_searched_from_a_folder(site: Path, page: Page) -> None:
     expect(page.get_by_role("heading", name="Attention", level=2)).to_be_visible()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["index", "pages", "configuration", "reference", "families"])
 def test_on_a_phone_no_page_is_wider_than_the_window(name: str, site: Path, page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 844})

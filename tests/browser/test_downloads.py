@@ -62,7 +62,7 @@ def png_chunks(content: bytes) -> dict[bytes, bytes]:
 
 
 @pytest.mark.parametrize(("page", "shown"), [("light", LIGHT), ("dark", DARK)], indirect=["page"])
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_a_file_as_shown_has_the_pages_colours_and_a_caption(
     page: Page, server: str, shown: object, tmp_path: Path
 ) -> None:
@@ -93,7 +93,7 @@ def test_a_file_as_shown_has_the_pages_colours_and_a_caption(
 
 
 @pytest.mark.parametrize("theme", ["dark", "print"])
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_a_theme_is_drawn_anew_and_the_page_stays_as_it_is(
     page: Page, server: str, browser: Browser, theme: str, tmp_path: Path
 ) -> None:
@@ -128,6 +128,7 @@ def test_a_theme_is_drawn_anew_and_the_page_stays_as_it_is(
         assert not [each for each in requested if not each.startswith(("data:", "blob:", "file:"))]
 
 
+@pytest.mark.slow
 def test_print_is_white_on_a_dark_page(page: Page, server: str, tmp_path: Path) -> None:
     page.emulate_media(color_scheme="dark")
     opened(page, f"{server}/representations")

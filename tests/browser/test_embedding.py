@@ -115,6 +115,7 @@ def test_the_code_is_one_frame_whatever_is_typed(page: Page, embedded: str, host
     expect(page.get_by_role("status").filter(has_text="The code is")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_frame_shows_the_view_with_its_controls_and_a_way_to_all_of_it(page: Page, embedded: str, host: Host) -> None:
     page.goto(f"{embedded}/attention?layer=2&head=5")
     expect(page.locator(".stage[data-shown='2.5']")).to_be_visible(timeout=COLD_MS)
@@ -144,6 +145,7 @@ def test_a_frame_shows_the_view_with_its_controls_and_a_way_to_all_of_it(page: P
     whole.close()
 
 
+@pytest.mark.slow
 def test_the_way_out_of_a_frame_carries_the_text_of_its_link_and_none_that_was_typed(
     page: Page, embedded: str, host: Host
 ) -> None:
@@ -159,7 +161,7 @@ def test_the_way_out_of_a_frame_carries_the_text_of_its_link_and_none_that_was_t
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")))
-@pytest.mark.sample(2)
+@pytest.mark.slow
 def test_every_page_stands_in_a_frame(page: Page, embedded: str, host: Host, name: str) -> None:
     frame = shown(page, host, f'<iframe src="{embedded}/{name}?embed=true" width="700" height="500">')
     expect(frame.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
@@ -185,6 +187,7 @@ def test_every_page_stands_in_a_frame(page: Page, embedded: str, host: Host, nam
     assert page.frames[1].evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.slow
 def test_who_is_not_named_is_refused_by_the_browser(browser: Browser, server: str, host: Host) -> None:
     with new_tab(browser) as page:
         said: list[str] = []

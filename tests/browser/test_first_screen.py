@@ -87,7 +87,7 @@ def address(server: str, name: str) -> str:
 
 
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_the_figure_begins_high_below_controls_in_line(name: str, page: Page, server: str) -> None:
     late = []
     for view in views(page, address(server, name)):
@@ -102,7 +102,7 @@ def test_the_figure_begins_high_below_controls_in_line(name: str, page: Page, se
 
 
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_on_a_phone_nothing_lies_beside_the_window_or_on_the_title(name: str, page: Page, server: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     wrong = []

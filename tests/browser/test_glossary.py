@@ -27,6 +27,7 @@ def meaning(page: Page) -> Locator:
     return page.locator(".glossary-meaning")
 
 
+@pytest.mark.slow
 def test_a_word_is_explained_where_it_stands(page: Page, server: str) -> None:
     page.goto(f"{server}/parameters")
     expect(page.get_by_role("heading", name="Parameters", exact=True)).to_be_visible()
@@ -41,6 +42,7 @@ def test_a_word_is_explained_where_it_stands(page: Page, server: str) -> None:
     expect(meaning(page)).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_a_tap_explains_a_word_and_the_next_tap_closes(page: Page, server: str) -> None:
     page.goto(f"{server}/parameters")
     x, y = place(page, "checkpoint")
@@ -54,7 +56,7 @@ def test_a_tap_explains_a_word_and_the_next_tap_closes(page: Page, server: str) 
 
 
 @pytest.mark.parametrize("name", ["", "architecture", "checkpoint", "tokens", "attention", "sentences"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_the_glossary_is_on_every_page_and_begins_with_the_words_there(page: Page, server: str, name: str) -> None:
     page.goto(f"{server}/{name}")
     until(page, "CSS.highlights.get('glossary')?.size > 0")
@@ -67,6 +69,7 @@ def test_the_glossary_is_on_every_page_and_begins_with_the_words_there(page: Pag
     expect(page.locator(".glossary-list")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_the_words_of_a_lesson_are_explained_too(page: Page, server: str) -> None:
     page.goto(f"{server}/parameters?model=bert-base-uncased&view=Layers&lesson=bert-from-the-outside-in&step=3")
     page.mouse.move(*place(page, "layer norms"))

@@ -10,6 +10,7 @@ from tests.browser.test_journey import opened
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.slow
 def test_the_guide_goes_by_keys_and_leaves_the_drawing_as_it_stands(page: Page, server: str) -> None:
     opened(page, server, text="The bank of the river was steep.", query=2)
     count = page.locator(".lesson-card .count")
@@ -45,6 +46,7 @@ def test_the_guide_goes_by_keys_and_leaves_the_drawing_as_it_stands(page: Page, 
     expect(page.locator("[data-name='Head 0 of layer 0'][aria-pressed='true']")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_leaving_the_guide_opens_again_what_the_reader_had_open(page: Page, server: str) -> None:
     opened(page, server, text="The bank of the river was steep.", query=2, layer=5, head=3)
     page.get_by_role("link", name="Guide: ").click()

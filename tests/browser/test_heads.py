@@ -10,6 +10,7 @@ from tests.browser.conftest import WAIT_MS, until_clicks_are_heard
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.slow
 def test_a_clicked_cell_names_its_weight_and_its_head(page: Page, server: str) -> None:
     page.goto(f"{server}/heads?cut=pulled+apart")
     page.wait_for_selector(".heatmaplayer image", state="attached", timeout=WAIT_MS)

@@ -66,6 +66,7 @@ def entries(page: Page) -> int:
     return int(page.evaluate("history.length"))
 
 
+@pytest.mark.slow
 def test_back_and_forward_find_each_page_as_it_was_left(page: Page, server: str) -> None:
     page.goto(f"{server}/attention")
     arrived(page, "Attention")
@@ -115,6 +116,7 @@ def test_a_page_left_while_it_is_drawn_costs_no_entry_and_no_way_forward(tab: Pa
         arrived(tab, name)
 
 
+@pytest.mark.slow
 def test_an_address_of_an_arrival_takes_the_place_of_the_one_before_and_others_are_entries(
     tab: Page, server: str
 ) -> None:
@@ -268,6 +270,7 @@ def test_what_belongs_to_the_text_is_in_sight_in_a_low_window(tab: Page, server:
     expect(tab.get_by_test_id("stMain").get_by_text("counts").first).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_reload_keeps_texts_and_two_tabs_are_apart(page: Page, server: str) -> None:
     page.goto(f"{server}/tokens")
     arrived(page, "Tokens")

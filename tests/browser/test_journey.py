@@ -48,6 +48,7 @@ def layouts(browser: Browser) -> Page:
     return page
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("width", [360, 768, 1000, 1280, 1600])
 def test_no_box_lies_on_another_and_none_leaves_the_drawing(width: int, layouts: Page) -> None:
     for layers in (1, 3, 12, 48):
@@ -184,6 +185,7 @@ def test_it_is_used_by_keyboard_alone_and_says_where_it_is(page: Page, server: s
     expect(page.locator("[data-name='Close layer 1']")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_each_group_is_one_tab_stop_and_arrows_move_within_heads(page: Page, server: str) -> None:
     opened(page, server, layer=2, head=5, query=5)
     page.locator("[data-name='Head 5 of layer 2']").wait_for()
@@ -209,6 +211,7 @@ def test_ribbons_add_up_to_one_and_no_word_lies_on_another(page: Page, server: s
     assert page.locator(".journey svg .label").evaluate_all(LYING) == []
 
 
+@pytest.mark.slow
 def test_a_saved_picture_says_what_it_is_of(page: Page, server: str) -> None:
     opened(page, server, layer=2)
     page.locator("[data-name^='Head 0 of layer']").wait_for()
@@ -224,6 +227,7 @@ def test_a_saved_picture_says_what_it_is_of(page: Page, server: str) -> None:
 CELLS = "(all) => all.map((each) => [each.dataset.layer, each.dataset.token, each.textContent])"
 
 
+@pytest.mark.slow
 def test_a_change_is_made_and_undone_by_clicks_alone(page: Page, server: str) -> None:
     opened(page, server)
     before = page.locator(".journey .cell").evaluate_all(CELLS)
@@ -267,6 +271,7 @@ def compare(page: Page, edited: str) -> None:
     page.get_by_role("button", name="Compare", exact=True).click()
 
 
+@pytest.mark.slow
 def test_the_first_new_token_is_chosen_only_where_the_chosen_one_is_gone(page: Page, server: str) -> None:
     opened(page, server)
     compare(page, "I really love my cat snake.")
@@ -278,6 +283,7 @@ def test_the_first_new_token_is_chosen_only_where_the_chosen_one_is_gone(page: P
     expect(page.locator("[data-name='Token 1: i'][aria-pressed='true']")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_an_edited_text_is_compared_and_undone_by_clicks_alone(page: Page, server: str) -> None:
     edited = "I really love my cat snake."
     opened(page, server)
@@ -303,6 +309,7 @@ def test_an_edited_text_is_compared_and_undone_by_clicks_alone(page: Page, serve
     assert page.locator(".journey .cell").evaluate_all(CELLS) == before
 
 
+@pytest.mark.slow
 def test_an_opened_layer_says_what_the_change_does_and_opens_again_with_its_head(page: Page, server: str) -> None:
     opened(page, server, change="layer-1", layer=4, head=2, query=4)
     expect(page.locator("[data-name='Switch off layer 4']")).to_have_text("switch off layer 4")
@@ -315,6 +322,7 @@ def test_an_opened_layer_says_what_the_change_does_and_opens_again_with_its_head
     expect(page.locator("[data-name='Head 2 of layer 4'][aria-pressed='true']")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_sentence_is_about_what_the_cells_show(page: Page, server: str) -> None:
     opened(page, server)
     expect(page.locator(".journey svg")).to_contain_text("A turn of 0 keeps the direction")
@@ -327,6 +335,7 @@ def test_the_sentence_is_about_what_the_cells_show(page: Page, server: str) -> N
     expect(page.locator(".journey svg")).to_contain_text(spread)
 
 
+@pytest.mark.slow
 def test_a_masked_token_is_struck_and_a_saved_picture_says_so(page: Page, server: str) -> None:
     opened(page, server)
     page.locator("[data-name='Token 4: pet']").click()
@@ -357,6 +366,7 @@ CLICK_WAITS = """(root, [part, name]) => new Promise((done) => {
 """Click a part once its details were received; whether the drawing then waits for the server."""
 
 
+@pytest.mark.slow
 def test_a_head_and_a_cell_open_without_waiting_for_the_server(page: Page, server: str) -> None:
     drawing = opened(page, server, layer=2).locator(".journey")
     for part, name in (("2:3:", "Head 3 of layer 2"), ("2:3:0", "Key 0: [CLS]")):
@@ -395,6 +405,7 @@ def test_the_number_of_the_whole_text_is_drawn_as_such_and_every_scale_is_named(
 WEIGHT = re.compile(r"weight \d\.\d{4}")
 
 
+@pytest.mark.slow
 def test_an_opened_head_is_that_of_the_changed_run_and_one_that_is_switched_off_says_so(
     page: Page, server: str
 ) -> None:
@@ -419,6 +430,7 @@ def test_an_opened_head_is_that_of_the_changed_run_and_one_that_is_switched_off_
     )
 
 
+@pytest.mark.slow
 def test_a_file_shows_the_change_and_offers_none(browser: Browser) -> None:
     tab = browser.new_page()
     tab.set_content(open_model("all-MiniLM-L6-v2").journey(DEFAULT_TEXT).html(change="layer-1"))
@@ -429,6 +441,7 @@ def test_a_file_shows_the_change_and_offers_none(browser: Browser) -> None:
     tab.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 900, 1100, 1400])
 def test_no_word_lies_on_another_under_a_change(width: int, page: Page, server: str) -> None:
     page.set_viewport_size({"width": width, "height": 1400})

@@ -39,6 +39,7 @@ def test_the_way_into_the_guide_covers_no_word_of_the_question(page: Page, serve
     assert ends < page.locator(".st-key-tour_entry").evaluate("(node) => node.getBoundingClientRect().left")
 
 
+@pytest.mark.slow
 def test_cells_have_numbers_up_to_24_tokens_and_tell_them_at_the_pointer_beyond(page: Page, server: str) -> None:
     way = open_model("all-MiniLM-L6-v2").journey
     for text, numbers in ((FEW, True), (SEVERAL, False)):
@@ -54,6 +55,7 @@ def test_cells_have_numbers_up_to_24_tokens_and_tell_them_at_the_pointer_beyond(
     assert "Point at a cell for its numbers." in page.locator(".journey").evaluate(SENTENCE)
 
 
+@pytest.mark.slow
 def test_a_long_text_says_what_it_hides_and_how_much_attention_that_holds(page: Page, server: str) -> None:
     opened(page, server, text=MANY, layer=2, query=20)
     page.locator(".journey .ribbon").first.wait_for()
@@ -77,6 +79,7 @@ def test_a_long_text_says_what_it_hides_and_how_much_attention_that_holds(page: 
     assert page.locator(".journey svg .label").evaluate_all(LYING) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", [0, 1, 103])
 def test_no_word_lies_on_another_at_the_edges_of_a_long_text(query: int, page: Page, server: str) -> None:
     for head in (None, 1):
@@ -85,6 +88,7 @@ def test_no_word_lies_on_another_at_the_edges_of_a_long_text(query: int, page: P
         assert page.locator(".journey svg .label").evaluate_all(LYING) == []
 
 
+@pytest.mark.slow
 def test_a_bin_tells_its_dimension_and_the_products_sum_to_the_score(page: Page, server: str) -> None:
     opened(page, server, layer=2, head=1, query=5)
     expect(page.locator(".journey svg")).to_contain_text("their products")
@@ -114,6 +118,7 @@ def test_the_menu_of_cells_rests_while_effects_are_shown(page: Page, server: str
     expect(menu).to_be_enabled()
 
 
+@pytest.mark.slow
 def test_an_undone_change_leaves_the_drawing_at_what_the_answer_rests_on(page: Page, server: str) -> None:
     opened(page, server, **TRACED)
     back = page.locator("[data-name='back to the turn']")
@@ -135,6 +140,7 @@ def test_the_pooler_reads_what_comes_out_and_stands_behind_it(page: Page, server
     assert left["x"] + left["width"] <= right["x"]
 
 
+@pytest.mark.slow
 def test_a_phone_shows_what_the_answer_rests_on_as_the_wide_drawing_does(page: Page, server: str) -> None:
     opened(page, server, **TRACED)
     back = page.locator(".journey [data-name='back to the turn']")
@@ -156,6 +162,7 @@ def test_a_phone_shows_what_the_answer_rests_on_as_the_wide_drawing_does(page: P
     expect(page.locator(".journey [data-name^='Close layer 5, change without it']")).to_be_visible()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "query", [{}, {"layer": "embeddings"}, {"layer": 2}, {"layer": 2, "head": 1}, {"text": FEW, "layer": 2}]
 )
@@ -176,6 +183,7 @@ def test_full_screen_has_letters_of_18_pixels_and_the_whole_drawing(
     expect(page.locator(".journey")).to_have_css("width", "1600px")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("query", [{}, {"layer": 2}, {"layer": 2, "head": 1}, TRACED | {"layer": 5}])
 def test_a_frame_of_16_to_9_holds_the_whole_drawing(query: dict[str, object], page: Page, server: str) -> None:
     page.set_viewport_size({"width": 1600, "height": 900})
@@ -187,6 +195,7 @@ def test_a_frame_of_16_to_9_holds_the_whole_drawing(query: dict[str, object], pa
     assert page.locator(".journey svg .label").evaluate_all(LYING) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", [{"layer": 2, "head": 1}, {"text": MANY}])
 def test_paper_has_the_drawing_on_one_page_in_the_colours_of_print(
     query: dict[str, object], browser: Browser, server: str

@@ -67,7 +67,7 @@ def places(page: Page) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("row", LINKS, ids=lambda row: f"{row.part}-{row.page}")
-@pytest.mark.sample(3)
+@pytest.mark.slow
 def test_each_link_opens_its_page_at_what_is_selected_and_leads_back(page: Page, server: str, row: JourneyLink) -> None:
     path = {**OPEN.get(row.part, {}), **LOOK, **(TARGET if row.page == "causes" else {})}
     opened(page, server, text=TEXT, **path)
@@ -90,6 +90,7 @@ def test_each_link_opens_its_page_at_what_is_selected_and_leads_back(page: Page,
     assert page.evaluate("window.notLoadedAnew") is True
 
 
+@pytest.mark.slow
 def test_a_page_opens_its_own_layer_and_head_in_the_drawing(page: Page, server: str) -> None:
     page.goto(f"{server}/attention?{urlencode({'layer': 2, 'head': 7})}")
     head = page.get_by_role("spinbutton", name="Head")
@@ -103,6 +104,7 @@ def test_a_page_opens_its_own_layer_and_head_in_the_drawing(page: Page, server: 
     expect(page.locator(".stage[data-shown='2.4']")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_page_at_its_defaults_opens_them(page: Page, server: str) -> None:
     page.goto(f"{server}/representations?view=Values")
     expect(page.get_by_role("radio", name="Values")).to_be_checked()
@@ -110,6 +112,7 @@ def test_a_page_at_its_defaults_opens_them(page: Page, server: str) -> None:
     expect(page.locator("[data-name='Close layer 5']")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_saved_files_have_no_links(page: Page, server: str) -> None:
     opened(page, server, layer=2, head=1)
     expect(page.locator(".journey .links a").first).to_be_visible()

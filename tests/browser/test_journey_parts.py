@@ -28,6 +28,7 @@ def test_escape_folds_part_after_part_with_the_focus_on_what_is_left(page: Page,
     expect(page.locator("[data-name^='Close']")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_the_strips_of_an_opened_layer_name_the_end_of_their_scale(page: Page, server: str) -> None:
     opened(page, server, layer=2, query=5)
     options = Options((DEFAULT_TEXT,), values={"layer": "2", "query": "5"})
@@ -43,6 +44,7 @@ def test_the_strips_of_an_opened_layer_name_the_end_of_their_scale(page: Page, s
     assert page.locator(".journey svg .label").evaluate_all(LYING) == []
 
 
+@pytest.mark.slow
 def test_a_layer_of_a_model_that_is_not_run_is_drawn_as_it_is_built(page: Page, server: str) -> None:
     opened(page, server, model="bert-base-uncased", layer=3)
     expect(page.locator(".journey rect.unrun")).to_have_count(12)
@@ -59,6 +61,7 @@ def test_a_layer_of_a_model_that_is_not_run_is_drawn_as_it_is_built(page: Page, 
     assert not [each for each in labels if each.rstrip().endswith((":", "…"))]
 
 
+@pytest.mark.slow
 def test_on_a_phone_keys_are_large_and_a_long_text_has_a_list_of_its_tokens(page: Page, server: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     opened(page, server, text=FORTY, layer=2, head=1, query=2)

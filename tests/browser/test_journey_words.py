@@ -37,6 +37,7 @@ def test_an_unknown_token_is_explained_where_it_is_chosen(page: Page, server: st
     assert words not in page.locator(".journey").evaluate("root => root.view.sentence()")
 
 
+@pytest.mark.slow
 def test_ribbons_cells_and_keys_are_those_of_words_and_of_tokens_when_chosen(page: Page, server: str) -> None:
     groups, model = words_of(TEXT), open_model("all-MiniLM-L6-v2")
     row = model.trace(TEXT).attention(LAYER, HEAD)[TOKEN]

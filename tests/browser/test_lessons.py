@@ -72,6 +72,7 @@ def test_the_figure_that_a_step_speaks_of_is_in_sight(page: Page, server: str, n
         page.set_viewport_size({"width": 1400, "height": 900})
 
 
+@pytest.mark.slow
 def test_the_card_is_low_at_every_width_and_stays_while_the_page_is_read(page: Page, server: str) -> None:
     page.goto(address(server, ORDER[0], 3))
     until(page, IN_SIGHT)
@@ -92,6 +93,7 @@ def test_the_card_is_low_at_every_width_and_stays_while_the_page_is_read(page: P
     page.set_viewport_size({"width": 1400, "height": 900})
 
 
+@pytest.mark.slow
 def test_what_may_be_tried_folds_out_with_its_answer_and_a_link_that_does_it(page: Page, server: str) -> None:
     page.goto(address(server, ORDER[0], 8))
     until(page, IN_SIGHT)
@@ -141,6 +143,7 @@ def test_the_guide_goes_by_keys_alone_and_gives_the_reader_back_their_view(page:
     until(page, "!location.search.includes('lesson') && location.search.includes('query=2')")
 
 
+@pytest.mark.slow
 def test_on_a_phone_everything_of_the_card_can_be_reached(page: Page, server: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(address(server, ORDER[0], 4))
@@ -233,6 +236,7 @@ FRAMED = """() => {
 }"""
 
 
+@pytest.mark.slow
 def test_the_token_of_the_next_step_is_the_one_that_is_framed(page: Page, server: str) -> None:
     title = page.locator(".st-key-tokens_neighbours .gtitle")
     page.goto(f"{server}/tokens?token=5&lesson=tokens&step=1")

@@ -40,6 +40,7 @@ def test_the_link_to_the_parameters_keeps_the_model(page: Page, server: str) -> 
     expect(page.get_by_text("100 tensors, 66,362,880 parameters")).to_be_visible()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("evil", EVIL)
 def test_the_address_is_never_read_as_html_or_markdown(page: Page, server: str, evil: str) -> None:
     page.goto(f"{server}/overview?model={quote(evil)}")
@@ -51,6 +52,7 @@ def test_the_address_is_never_read_as_html_or_markdown(page: Page, server: str, 
     assert page.locator("a[href^=mailto]").count() == 0
 
 
+@pytest.mark.slow
 def test_after_a_refusal_another_model_can_be_chosen(page: Page, server: str) -> None:
     page.goto(f"{server}/overview?model=no-such-model")
     expect(page.get_by_role("alert")).to_have_count(1)

@@ -34,6 +34,7 @@ def test_the_tree_is_drawn_on_the_ground_of_the_page(page: Page, server: str, sc
     expect(page.locator("[data-testid=stDataFrame] canvas").first).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_click_in_the_tree_shows_the_rows_of_the_module(page: Page, server: str) -> None:
     page.goto(f"{server}/parameters")
     sector(page, "embeddings").click(force=True)
@@ -44,6 +45,7 @@ def test_a_click_in_the_tree_shows_the_rows_of_the_module(page: Page, server: st
     expect(page.locator(".sunburstlayer .slice")).to_have_count(DRAWN_TO_DEPTH_3)
 
 
+@pytest.mark.slow
 def test_the_module_can_be_chosen_with_the_keyboard(page: Page, server: str) -> None:
     page.goto(f"{server}/parameters?depth=4")
     page.get_by_role("slider", name="Depth").focus()

@@ -52,6 +52,7 @@ def test_a_click_masks_a_token_and_another_takes_the_mask_away(page: Page, serve
     expect(page.locator(".st-key-predictions_words .ytick", has_text="snake (your word)")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_a_cell_of_the_lens_is_clicked(page: Page, server: str) -> None:
     page.goto(f"{server}/{ADDRESS}&view=Lens")
     chart = page.locator(".st-key-predictions_lens .js-plotly-plot")

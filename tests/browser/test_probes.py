@@ -12,6 +12,7 @@ pytestmark = pytest.mark.browser
 CHART = ".st-key-predictions_probe .js-plotly-plot"
 
 
+@pytest.mark.slow
 def test_a_head_is_trained_saved_opened_and_asked_about_a_list(page: Page, server: str, tmp_path: Path) -> None:
     page.goto(f"{server}/predictions?layer=1&text=The+storm+blew+all+night.")
     chart = page.locator(f"{CHART} .scatterlayer .trace").first

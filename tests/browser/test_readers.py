@@ -22,6 +22,7 @@ def waits(page: Page, url: str) -> None:
     expect(page.get_by_role("button", name="Cancel")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_work_ends_when_the_last_tab_that_waits_for_it_is_closed(browser: Browser, jobs_server: str) -> None:
     with new_tab(browser) as looking:
         looking.goto(f"{jobs_server}/?look=1")

@@ -21,6 +21,7 @@ def panel(page: Page) -> None:
     expect(page.get_by_role("button", name="Make the report")).to_be_visible(timeout=2 * WAIT_MS)
 
 
+@pytest.mark.slow
 def test_a_report_of_the_text_opens_without_a_network(
     page: Page, server: str, browser: Browser, tmp_path: Path
 ) -> None:

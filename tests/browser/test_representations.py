@@ -11,6 +11,7 @@ from tests.browser.conftest import WAIT_MS, until_clicks_are_heard
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.slow
 def test_a_clicked_cell_shows_its_exact_value(page: Page, server: str) -> None:
     page.goto(f"{server}/representations?view=Values")
     page.wait_for_selector(".heatmaplayer image", state="attached", timeout=WAIT_MS)

@@ -29,6 +29,7 @@ def choose(page: Page, name: str) -> None:
     settled(page)
 
 
+@pytest.mark.slow
 def test_the_choice_shows_both_stays_and_comes_back(page: Page, server: str) -> None:
     page.goto(f"{server}/predictions?model={FIRST}")
     arrived(page, "Predictions")
@@ -53,6 +54,7 @@ def test_the_choice_shows_both_stays_and_comes_back(page: Page, server: str) -> 
     assert other(page) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(1400, 900), (1366, 768)])
 def test_both_models_the_text_and_its_button_are_in_sight(size: tuple[int, int], page: Page, server: str) -> None:
     page.set_viewport_size({"width": size[0], "height": size[1]})
@@ -77,6 +79,7 @@ def test_both_models_the_text_and_its_button_are_in_sight(size: tuple[int, int],
     assert max(right for *_, right in places) <= 300
 
 
+@pytest.mark.slow
 def test_a_click_on_the_map_of_changes_opens_that_head(page: Page, server: str) -> None:
     page.goto(f"{server}/attention?other={SECOND}")
     page.wait_for_selector(".st-key-attention_changed .nsewdrag", state="attached", timeout=COLD_MS)

@@ -26,6 +26,7 @@ def test_a_clicked_cell_is_named_and_leads_to_its_pairs_of_tokens(page: Page, se
     expect(page.locator(".js-plotly-plot .gtitle", has_text="Contributions of token pairs to ")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_a_long_file_is_counted_can_be_cancelled_and_goes_on(page: Page, server: str) -> None:
     page.goto(f"{server}/sentences?source=file")
     page.get_by_role("button", name="Sentences").click()

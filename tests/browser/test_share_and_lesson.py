@@ -78,7 +78,7 @@ def _paraphrases() -> list[str]:
 
 
 @pytest.mark.parametrize("number", range(1, 11))
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_the_link_of_a_step_restores_its_view_in_a_fresh_browser(fresh: Fresh, server: str, number: int) -> None:
     with fresh() as page:
         page.goto(address(server, number))
@@ -116,6 +116,7 @@ def test_next_and_back_walk_the_lesson_without_loading_the_page_anew(page: Page,
     expect(text).to_have_value("My own words.")
 
 
+@pytest.mark.slow
 def test_away_from_its_page_a_step_leads_back_to_it(page: Page, server: str) -> None:
     page.goto(address(server, 8))
     expect_step(page, 8)
@@ -126,6 +127,7 @@ def test_away_from_its_page_a_step_leads_back_to_it(page: Page, server: str) -> 
     expect_step(page, 8)
 
 
+@pytest.mark.slow
 def test_a_shared_link_restores_the_view_with_the_text_only_when_asked(fresh: Fresh, server: str, page: Page) -> None:
     page.goto(f"{server}/heads?view=One+cell&layer=2&head=5&text=The+bank+lends&pair=and+saves.")
     expect(page.get_by_role("spinbutton", name="Head")).to_have_value("5")
@@ -152,6 +154,7 @@ def test_a_shared_link_restores_the_view_with_the_text_only_when_asked(fresh: Fr
             expect(other).to_have_url(plain)
 
 
+@pytest.mark.slow
 def test_the_shared_link_follows_the_controls(page: Page, server: str) -> None:
     page.goto(f"{server}/parameters")
     page.get_by_text("treemap", exact=True).click()

@@ -123,6 +123,7 @@ def test_a_clicked_cell_and_pins_are_in_the_link_and_the_way_back_restores_them(
     expect(page.get_by_text(words)).to_be_visible()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("look", ["lines_zoom-9", "lines_order-%3Cimg%3E", "zoom-0.999.0.1_cell-77.1", "lines%0A"])
 def test_a_malformed_look_changes_nothing(page: Page, server: str, look: str) -> None:
     page.goto(f"{server}/attention?layer=2&head=7&look={look}")
@@ -134,6 +135,7 @@ def test_a_malformed_look_changes_nothing(page: Page, server: str, look: str) ->
     expect(page.get_by_test_id("stAlert")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_places_in_a_text_are_forgotten_with_the_text(page: Page, server: str) -> None:
     page.goto(f"{server}/attention?look=order-entropy_zoom-1.4.1.4_cell-2.2")
     ready(page, "0.0")
@@ -145,6 +147,7 @@ def test_places_in_a_text_are_forgotten_with_the_text(page: Page, server: str) -
     expect(page.get_by_role("button", name="Show all")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_a_clicked_cell_of_a_heatmap_is_in_the_link(fresh: Fresh, server: str, page: Page) -> None:
     page.goto(f"{server}/representations?view=Values&cell=representations_values.3.17")
     expect(page.get_by_text("dimension 17, after layer 5:")).to_be_visible()

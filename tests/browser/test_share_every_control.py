@@ -168,6 +168,7 @@ def drag(page: Page, chart: str, *places: tuple[float, float]) -> None:
     page.mouse.up()
 
 
+@pytest.mark.slow
 def test_a_selection_holds_while_other_controls_change_and_is_no_part_of_a_link(page: Page, server: str) -> None:
     page.goto(f"{server}/sentences?view=Map")
     expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible(timeout=3 * WAIT_MS)

@@ -253,7 +253,7 @@ def heads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", all_figures())
-@pytest.mark.sample(7)
+@pytest.mark.slow
 def test_no_word_is_cut_or_lies_on_another(name: str, board: Page) -> None:
     whole = name not in LABEL_HEADS or LABEL_HEADS[name] == "answers"
     texts = list(TEXTS) if whole else SHORT_TEXTS
@@ -263,7 +263,7 @@ def test_no_word_is_cut_or_lies_on_another(name: str, board: Page) -> None:
 
 
 @pytest.mark.parametrize(("name", "setting", "value"), VARIANTS)
-@pytest.mark.sample(6)
+@pytest.mark.sample(1)
 def test_nor_with_other_settings(name: str, setting: str, value: str, board: Page) -> None:
     assert not faults(board, drawings(name, ["short"], (setting, value)))
 

@@ -55,6 +55,7 @@ def test_a_click_shows_the_neighbours_of_a_token(page: Page, server: str) -> Non
     expect(page).to_have_url(f"{server}/tokens?token=2")
 
 
+@pytest.mark.slow
 def test_the_tokens_are_reached_with_the_keyboard(page: Page, server: str) -> None:
     page.goto(f"{server}/tokens?token=3")
     expect(title(page, '"my"')).to_have_count(1)

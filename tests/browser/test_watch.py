@@ -11,6 +11,7 @@ from tests.browser.conftest import Watch
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("content", "fault", "event"),
     [

@@ -25,7 +25,7 @@ def test_another_method_draws_other_numbers(page: Page, server: str) -> None:
 
 
 @pytest.mark.parametrize("view", ["Words", "Remove+word+by+word", "Pairs"])
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_a_phone_has_no_scroll_to_the_side(page: Page, server: str, view: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{server}/words?view={view}&pair=I+love+coding+in+python.")

@@ -247,6 +247,7 @@ def test_layers_of_the_same_bytes_are_told(settings: Settings, trained: Callable
     assert set(found.tensors) == {name for name in tensors if "layer.0." in name or "layer.2." in name}
 
 
+@pytest.mark.sample(22)
 @pytest.mark.parametrize("model_type", sorted(FAMILIES))
 def test_every_tensor_has_its_cell_and_every_cell_its_tensor(
     model_type: str, settings: Settings, tmp_path: Path

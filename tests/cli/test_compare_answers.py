@@ -125,6 +125,7 @@ def test_without_gold_labels_only_the_answers_are_compared(run: Command, two: Tw
     assert sum(line.startswith("changed ") for line in lines.splitlines()) == min(30, len(found["changed"]))
 
 
+@pytest.mark.slow
 def test_the_same_model_twice_and_a_rounded_copy(run: Command, two: Two) -> None:
     code, out, err = run(two.first, two.first, "--file", str(two.table), "--gold", "right", "--json")
     found = json.loads(out)
@@ -169,6 +170,7 @@ def test_heads_without_one_class_per_text_are_named(run: Command, two: Two, tmp_
     assert "(token-classification) gives none, so its answers are not compared" in err
 
 
+@pytest.mark.slow
 def test_the_library_gives_the_same_and_draws_it(run: Command, two: Two) -> None:
     result = open_model(two.first).compare(two.second, TEXTS, ["", *GOLD[1:]])
     printed = json.loads(run(two.first, two.second, "--file", str(two.table), "--gold", "right", "--json").stdout)
@@ -186,6 +188,7 @@ def test_the_library_gives_the_same_and_draws_it(run: Command, two: Two) -> None
     assert set(without.to_pandas()["second text"]) == {"the river"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["length", "word:river", "column:topic"])
 def test_slices_are_those_of_pandas_groups_in_lines_json_and_library(
     run: Command, two: Two, tmp_path: Path, by: str

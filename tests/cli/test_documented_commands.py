@@ -52,6 +52,7 @@ def test_readme_has_five_commands_that_run_as_they_stand() -> None:
     assert [needs for _, needs in commands if needs] == []
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("words", AS_THEY_STAND)
 def test_a_command_runs_as_it_stands(
     words: str, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -39,7 +39,7 @@ def check(done: tuple[int, str, str]) -> None:
 
 
 @pytest.mark.parametrize(("task", "name"), HEADS, ids=[f"{task} {name}" for task, name in HEADS])
-@pytest.mark.sample(12)
+@pytest.mark.sample(4)
 def test_the_answers_of_every_head(command: Command, tmp_path: Path, task: str, name: str) -> None:
     folder = save_tiny_head(name, task, tmp_path / name)
     pair = ("--pair", "another text") if task in ("question-answering", "next-sentence") else ()
@@ -51,7 +51,7 @@ def test_the_answers_of_every_head(command: Command, tmp_path: Path, task: str, 
 
 
 @pytest.mark.parametrize("name", ONCE)
-@pytest.mark.sample(5)
+@pytest.mark.slow
 def test_every_command_of_a_family(command: Command, tmp_path: Path, name: str) -> None:
     assert name in FAMILIES
     folder = save_tiny(name, tmp_path / name)

@@ -289,7 +289,7 @@ def alike(one: Any, other: Any) -> bool:
 
 
 @pytest.mark.parametrize("words", CASES, ids=CASES)
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 def test_a_file_has_the_picture_of_the_page(
     words: str, run: Command, taken: list[FigureSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -345,6 +345,7 @@ def weights_drawn(figure: go.Figure, name: str, size: int, top: float) -> np.nda
     return found
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("words", VIEWED, ids=VIEWED)
 def test_a_file_of_attention_has_the_numbers_of_the_view(
     words: str, run: Command, taken: list[FigureSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -449,6 +450,7 @@ def test_without_a_browser_one_sentence_says_what_is_missing(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_caller_may_run_an_event_loop(run: Command, tmp_path: Path) -> None:
     async def within_a_loop() -> int:
         return run("layers", MODEL, "-o", str(tmp_path / "a.svg")).returncode
@@ -481,6 +483,7 @@ def test_a_browser_that_fails_is_one_sentence(run: Command, tmp_path: Path, monk
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_png_and_svg_carry_the_caption_and_the_alt_text(run: Command, tmp_path: Path) -> None:
     png, svg = tmp_path / "a.png", tmp_path / "a.svg"
     options = ("--layer", "5", "--head", "3", "--theme", "dark", "--width", "700", "--height", "450")
@@ -506,6 +509,7 @@ def test_png_and_svg_carry_the_caption_and_the_alt_text(run: Command, tmp_path: 
     assert EVIL.encode() in content
 
 
+@pytest.mark.slow
 def test_a_slide_is_16_9_and_a_column_is_as_wide_as_a_papers(run: Command, tmp_path: Path) -> None:
     """A slide has 1600 x 900 pixels exactly, a column 85 mm and its typeface inside."""
     slide, column = tmp_path / "a.png", tmp_path / "a.svg"
@@ -530,6 +534,7 @@ def test_what_can_be_drawn_is_listed(command: Command) -> None:
     assert all(len(line.split()) > 3 for line in lines)
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -577,6 +582,7 @@ def test_what_a_user_can_cause_is_one_line(arguments: tuple[str, ...], said: str
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_journey_is_drawn_with_a_change(run: Command, tmp_path: Path) -> None:
     values = ("--set", "change=head-3.5", "--set", "removed_for=its mean")
     done = run("journey", MODEL, TEXT, *values, "-o", str(tmp_path / "a.html"))
@@ -585,6 +591,7 @@ def test_a_journey_is_drawn_with_a_change(run: Command, tmp_path: Path) -> None:
     assert "Head 5 of layer 3 is switched off: its output is replaced by its mean" in page
 
 
+@pytest.mark.slow
 def test_an_image_of_a_journey_says_what_it_is_of(run: Command, tmp_path: Path) -> None:
     svg, png = tmp_path / "a.svg", tmp_path / "a.png"
     for file in (svg, png):

@@ -36,7 +36,7 @@ def heads(head_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("words", FIGURES)
-@pytest.mark.sample(3)
+@pytest.mark.slow
 def test_a_file_has_the_picture_of_the_page(
     words: str, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,7 +58,7 @@ def test_a_file_has_the_picture_of_the_page(
         ("effects", "--set target=probe:{} --set measure=margin", {"view": "One head at a time", "measure": "margin"}),
     ],
 )
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_a_file_of_a_probe_has_the_picture_of_the_page(
     name: str, options: str, address: dict[str, str], command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,6 +102,7 @@ def same_picture(at: AppTest, name: str, picture: FigureSpec) -> bool:
     return parts[0] == parts[1]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("words", "told"),
     [

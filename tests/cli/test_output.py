@@ -35,6 +35,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_part_of_the_new(
     assert out.read_bytes() == b"old"
 
 
+@pytest.mark.slow
 def test_a_full_device_is_one_sentence() -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run(

@@ -15,6 +15,7 @@ from tests.cli.conftest import Command, alone
 KEYS = {"model", "model_type", "total", "trainable", "tensors", "bytes", "components", "layers", "parameters"}
 
 
+@pytest.mark.slow
 def test_json_is_one_object_with_the_promised_keys() -> None:
     done = alone("parameters", "bert-base-uncased", "--json")
     assert (done.returncode, done.stderr) == (0, "")
@@ -60,6 +61,7 @@ def test_a_header_is_read_without_torch() -> None:
     assert done.stdout.strip() == "22713216 []"
 
 
+@pytest.mark.slow
 def test_this_guard_sees_torch_when_it_is_there() -> None:
     code = "import sys, torch; print([name for name in ('torch', 'transformers') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -42,6 +42,7 @@ def test_the_similarity_of_three_sentences(command: Command) -> None:
     assert "checkpoint's own modules" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_second_model_stands_beside_the_first(command: Command) -> None:
     """The cosines of both are those of the library that trained them."""
     from sentence_transformers import SentenceTransformer

@@ -18,6 +18,7 @@ TOKENS_KEYS = {"tokens", "input_ids", "token_type_ids", "word_ids", "offsets", "
 TEXT = "I love my pet python."
 
 
+@pytest.mark.slow
 def test_tokens_of_the_teaching_sentence() -> None:
     done = alone("tokens", MODEL, "Sinan loves a beautiful day", "--json")
     assert (done.returncode, done.stderr) == (0, "")
@@ -40,6 +41,7 @@ def test_the_table_of_tokens_has_a_line_for_each_of_a_pair(command: Command) -> 
     assert rows[5].split()[-1] == "1"
 
 
+@pytest.mark.slow
 def test_hidden_states_and_the_pooler_checked() -> None:
     done = alone("hidden", MODEL, TEXT, "--layer", "6", "--pooler", "--json")
     assert (done.returncode, done.stderr) == (0, "")

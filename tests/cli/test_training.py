@@ -108,6 +108,7 @@ def test_the_movement_is_shown_where_no_log_can_be_read(command: Command, folder
     assert open_training(folder).log().to_pandas().empty
 
 
+@pytest.mark.slow
 def test_the_command_follows_a_text_labelled_texts_and_layers(command: Command, folder: Path, tmp_path: Path) -> None:
     table = tmp_path / "texts.csv"
     table.write_text("text,label\nlove bank,LABEL_0\nmy my,LABEL_1\na river,\npet,LABEL_0\n")
@@ -277,6 +278,7 @@ def test_an_opened_run_can_be_pickled(folder: Path) -> None:
     assert again.run.folder == opened.run.folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", CASES)
 def test_a_figure_of_the_command_has_the_numbers_of_the_library(
     words: str, folder: Path, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

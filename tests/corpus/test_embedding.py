@@ -121,6 +121,7 @@ def always_killing(work: ShardWork, shard: ShardRows) -> ShardOutcome:
     raise AssertionError
 
 
+@pytest.mark.slow
 def test_processes_make_the_same_corpus_though_one_is_killed(
     rows: Path, tmp_path: Path, here: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,6 +156,7 @@ def stopping(work: ShardWork, shards: Sequence[ShardRows], after: int = 2) -> It
     raise Stopped
 
 
+@pytest.mark.slow
 def test_what_was_broken_off_goes_on_and_ends_equal(rows: Path, tmp_path: Path, here: Settings) -> None:
     whole = embedded(rows, tmp_path / "whole", here)
     with pytest.raises(Stopped):
@@ -180,6 +182,7 @@ def test_what_was_broken_off_goes_on_and_ends_equal(rows: Path, tmp_path: Path, 
     assert any("complete already" in notice for notice in told)
 
 
+@pytest.mark.slow
 def test_another_input_model_or_choice_is_told(rows: Path, tmp_path: Path, here: Settings) -> None:
     with pytest.raises(Stopped):
         embedded(rows, tmp_path / "out", here, runner=stopping)
@@ -233,6 +236,7 @@ with only_writer(Path(sys.argv[1])):
 """
 
 
+@pytest.mark.slow
 def test_two_writers_are_told_and_a_dead_one_holds_nothing(rows: Path, tmp_path: Path, here: Settings) -> None:
     (tmp_path / "out").mkdir()
     with subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path / "out")], stdout=subprocess.PIPE) as other:
@@ -246,6 +250,7 @@ def test_two_writers_are_told_and_a_dead_one_holds_nothing(rows: Path, tmp_path:
         pass
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_told_and_leaves_nothing_half(
     rows: Path, tmp_path: Path, here: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -269,6 +274,7 @@ def test_a_full_disk_is_told_and_leaves_nothing_half(
     embedded(rows, tmp_path / "out", here, EmbeddingOptions())
 
 
+@pytest.mark.slow
 def test_batches_without_memory_are_halved_and_it_is_said(
     rows: Path, tmp_path: Path, here: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -198,6 +198,7 @@ def fewer_rows(folder: Path) -> None:
     write_table(shard_path(folder, 2), pq.read_table(shard_path(folder, 2)).slice(1))
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize(
     ("breaking", "words"),
     [

@@ -16,6 +16,7 @@ from tests.fuzz.targets import HEADER, TARGETS
 CASES, CASES_PLANTED = 3, 1_000
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", TARGETS)
 def test_every_target_reads_its_cases(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
@@ -37,6 +38,7 @@ def test_a_refusal_in_a_sentence_is_no_fault_and_all_else_is_one() -> None:
     assert raising(RecursionError()).startswith("RecursionError")
 
 
+@pytest.mark.slow
 def test_a_reader_that_takes_time_as_the_square_of_its_input_is_found() -> None:
     """Processor time counts, so a busy machine finds the same cases as an idle one."""
 

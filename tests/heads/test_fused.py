@@ -75,6 +75,7 @@ def own_mixes(loaded: LoadedModel, layer: int, output: str) -> tuple[np.ndarray,
     return maps.numpy(), entered[0].reshape(SEQ, HEADS, HEAD_DIM).transpose(0, 1).numpy()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CASES)
 def test_every_head_mixes_its_own_values(name: str, tmp_path: Path) -> None:
     loaded = made(name, tmp_path)

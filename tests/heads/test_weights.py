@@ -105,6 +105,7 @@ def test_shapes_are_those_of_the_heads(name: str) -> None:
         assert parts.shared_with == (tuple(range(LAYERS)) if name == "albert" else (layer,))
 
 
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("name", HEARD)
 def test_cut_products_are_what_the_models_own_modules_give(name: str) -> None:
     run = family_run(name)

@@ -48,7 +48,7 @@ def running_hub() -> Iterator[Hub]:  # noqa: C901  # a handler is a class inside
             self.end_headers()
             if body:
                 self.wfile.write(content[: hub.cut])
-                self.close_connection = hub.cut is not None
+                self.close_connection = hub.cut is not None and hub.cut < len(content)
 
         def _found(self) -> tuple[int, dict[str, str], bytes]:
             path = self.path.partition("?")[0]

@@ -1,11 +1,13 @@
 """The type checker that tests apply to every function of the library: array shapes and Python types."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from beartype import BeartypeConf, BeartypeDecorPlace, beartype
 from beartype.claw import beartype_package
-from jaxtyping import install_import_hook
+from jaxtyping import config, install_import_hook
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -13,6 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CONFIG = BeartypeConf(is_pep484_tower=True, claw_is_pep526=False, claw_decor_place_func=BeartypeDecorPlace.FIRST)
 PLAIN = (type(None), bool, int, float, str)
 """Types of defaults that may be cached."""
+FIRST = pytest.StashKey[bool]()
+"""Whether an item is the first example of its test that runs."""
 _checks: dict[tuple[Any, ...], Any] = {}
 """Signature of an inner function -> its check."""
 
@@ -47,3 +51,22 @@ def checked(function: Any) -> Any:
     if signature not in _checks:
         _checks[signature] = beartype(function, conf=CONFIG)
     return _checks[signature]
+
+
+def mark_first_examples(items: Iterable[pytest.Item]) -> None:
+    """Mark the first example of every test that `make test` runs."""
+    seen = set()
+    for item in items:
+        if not item.get_closest_marker("slow"):
+            name = item.nodeid.partition("[")[0]
+            item.stash[FIRST] = name not in seen
+            seen.add(name)
+
+
+def choose_checks(item: pytest.Item) -> None:
+    """Check shapes in the first example of a test and, in `make test`, leave them out in the others.
+
+    They run the same code with another model or text, and the checks take a third of their time.
+    """
+    every = "not slow" not in item.config.option.markexpr
+    config.update("jaxtyping_disable", not (every or item.stash.get(FIRST, True)))

@@ -49,6 +49,7 @@ def test_no_module_repeats_its_package(wrong: Path) -> None:
     assert len(layout.repeated_names(wrong)) == 13
 
 
+@pytest.mark.slow
 def test_imports_stand_at_the_top(wrong: Path) -> None:
     assert len(layout.inner_imports(ROOT)) <= layout.MOST_INNER_IMPORTS, layout.inner_imports(ROOT)
     assert len(layout.inner_imports(wrong)) > layout.MOST_INNER_IMPORTS

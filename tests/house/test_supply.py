@@ -58,6 +58,7 @@ def test_no_two_files_pin_one_package_differently() -> None:
         assert len({each[name] for each in found if name in each}) == 1, name
 
 
+@pytest.mark.slow
 def test_the_oldest_versions_are_the_lower_bounds_of_the_ranges() -> None:
     """`make test-oldest` tests the lowest version of every range; only data files and the dashboard are pinned."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

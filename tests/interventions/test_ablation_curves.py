@@ -91,6 +91,7 @@ def test_the_accuracy_with_heads_removed_is_that_of_the_model_without_them(famil
     assert answers() == labels
 
 
+@pytest.mark.slow
 def test_all_orders_are_those_of_their_own_functions() -> None:
     runs = tiny_runs("bert")
     greedy, gradient, random = ablation_curves(runs, 3)
@@ -102,6 +103,7 @@ def test_all_orders_are_those_of_their_own_functions() -> None:
     assert [each.order for each in without] == ["greedy", "random"]
 
 
+@pytest.mark.slow
 def test_orders_of_a_list_move_the_mean_and_answers_are_counted_in_each() -> None:
     listed = [InterventionRuns(tiny_target("bert", text)) for text in (TEXT, "the bank", "my pet")]
     order = greedy_order(listed, 2)

@@ -44,7 +44,7 @@ def test_each_effect_is_that_of_its_own_run() -> None:
 
 
 @pytest.mark.parametrize("family", ATTENDING)
-@pytest.mark.sample(11)
+@pytest.mark.sample(4)
 def test_the_estimate_is_the_slope_of_central_differences(family: str) -> None:
     runs = tiny_runs(family)
     estimate = ablation_effects(runs.target, "gradient")

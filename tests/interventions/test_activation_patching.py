@@ -19,7 +19,7 @@ TWO_STREAMS = ("lilt",)
 
 
 @pytest.mark.parametrize("family", ATTENDING)
-@pytest.mark.sample(11)
+@pytest.mark.sample(3)
 def test_patching_all_is_the_other_run_and_patching_nothing_is_none(family: str) -> None:
     runs = tiny_runs(family)
     corrupt = tokenize(opened(family)[1], OTHER)

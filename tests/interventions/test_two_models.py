@@ -39,6 +39,7 @@ def compare(place: Path, second: str) -> TwoModelEffects:
     return compared_effects(opened_model(place / "classes"), Options((TEXT,), values=values)).result
 
 
+@pytest.mark.slow
 def test_each_side_is_the_answer_about_that_model_alone(place: Path) -> None:
     found = compare(place, "bytes")
     for folder, side in (("classes", found.first), ("bytes", found.second)):
@@ -58,6 +59,7 @@ def test_each_side_is_the_answer_about_that_model_alone(place: Path) -> None:
     assert f"layer {layer}, head {head} differs most" in effects_that_changed(found)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_the_maps_are_the_effects_and_their_difference_on_one_scale(place: Path, theme: object) -> None:
     found = compare(place, "bytes")
@@ -70,6 +72,7 @@ def test_the_maps_are_the_effects_and_their_difference_on_one_scale(place: Path,
     assert heatmap.zmax >= np.nanmax(np.abs(heatmap.z))
 
 
+@pytest.mark.slow
 def test_models_of_other_sizes_are_side_by_side_without_a_difference(place: Path) -> None:
     found = compare(place, "deep")
     assert found.difference is None

@@ -114,6 +114,7 @@ def in_turn(values: dict[str, Any], number: int) -> Any:
     return [*values.values()][number % len(values)]
 
 
+@pytest.mark.sample(38)
 @pytest.mark.parametrize("vocabulary", [True, False], ids=["beside a vocabulary", "alone"])
 @pytest.mark.parametrize("number", range(len(hostile.FILE_KEYS)), ids=hostile.FILE_KEYS)
 def test_a_tokenizers_setting_names_no_file(
@@ -159,6 +160,7 @@ def config_places(secret: Path, folder: Path) -> dict[str, Any]:
     return {**places(secret, folder), "repository": "evil/backbone", "name": "evil", "kernel": {"": "evil/kernel"}}
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("number", range(len(hostile.CONFIG_KEYS)), ids=hostile.CONFIG_KEYS)
 def test_a_config_entry_names_no_file_and_no_repository(
     evil: Path, secret: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, number: int
@@ -224,6 +226,7 @@ def test_a_shard_is_a_regular_file_of_the_folder(
     assert came["header"]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("place", ["/etc", "../../server", "1_Pooling/../../..", "link", "link/deeper", "", "."])
 def test_sentence_modules_stay_in_the_folder(
     evil: Path, secret: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, place: str
@@ -273,6 +276,7 @@ def test_what_a_library_asks_for_itself_is_refused_while_it_works(monkeypatch: p
         assert not hub.served
 
 
+@pytest.mark.slow
 def test_a_visitors_repository_reads_no_file_of_the_server(
     honest: Path, secret: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -22,6 +22,7 @@ def child(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     monkeypatch.setattr(run, "command", lambda task, limits: [sys.executable, "-c", SET + code])
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     ("code", "words"),
     [

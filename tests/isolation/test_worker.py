@@ -42,6 +42,7 @@ def test_one_child_answers_all(made: Worker) -> None:
     assert len(made.ask(b"#" * 10**6)) > 20
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("request_", "words"),
     [
@@ -58,6 +59,7 @@ def test_a_child_that_fails_is_told_and_another_comes(made: Worker, request_: by
     assert made.ask(b"pass") != first
 
 
+@pytest.mark.slow
 def test_seconds_count_for_each_request_anew(made: Worker) -> None:
     busy = b"end = time.process_time() + 0.7\nwhile time.process_time() < end: pass"
     first = made.ask(busy)

@@ -49,6 +49,7 @@ KINDS: dict[str, tuple[str, Callable[[Any, TextTokenizer], Target], Callable[[An
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_number_at_the_end_is_that_of_the_changed_model(kind: str) -> None:
     task, target_of, number = KINDS[kind]
@@ -80,6 +81,7 @@ def test_the_number_at_the_end_is_that_of_the_changed_model(kind: str) -> None:
     assert len({round(each, 4) for each in (value(ids), value(masked), bypassed, without)}) == 4
 
 
+@pytest.mark.slow
 def test_the_cosine_of_two_texts_is_that_of_their_vectors() -> None:
     opened, text, pair = OpenedModel("all-MiniLM-L6-v2", Settings.from_environment()), "My pet.", "A river."
     found = changed_number(opened, Options((text,), pair, values={"change": "layer-2"})).result
@@ -112,6 +114,7 @@ def test_a_family_without_heads_refuses(tmp_path: Path) -> None:
     assert -1 <= changed_number(model, Options((TEXT,), SECOND, values={"change": "mask-2"})).result <= 1
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("family", "path"), [("fnet", "encoder.layer.1"), ("xlnet", "layer.1")])
 def test_a_layer_is_switched_off_where_no_head_can_be(family: str, path: str, tmp_path: Path) -> None:
     save_tiny(family, tmp_path / family)
@@ -134,6 +137,7 @@ def test_a_layer_is_switched_off_where_no_head_can_be(family: str, path: str, tm
     assert after.turn[1] == pytest.approx(0, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_an_isolated_tokenizer_masks_the_same_token() -> None:
     isolated = replace(Settings.from_environment(), child_bytes=768 * 1024**2, child_seconds=6, isolate_models=True)
     source = folder_source("tiny", bundled_folder())

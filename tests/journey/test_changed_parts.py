@@ -111,6 +111,7 @@ def _compare(changed: Opened, run: Run, layer: int, head: int) -> None:
         assert score.model_weights == pytest.approx(run.attentions[layer][head, TOKEN], abs=1e-5)
 
 
+@pytest.mark.slow
 def test_parts_of_a_masked_text_are_those_of_its_ids(opened: OpenedModel, own: BertModel) -> None:
     changed, ids = _changed(opened, "mask-4"), opened.tokens(TEXT, None).input_ids.copy()
     ids[4] = opened.tokenizer.tokenizer.mask_token_id

@@ -204,6 +204,7 @@ def test_a_sentence_says_what_was_changed_and_how(
     assert found.sentence == sentence.format(texts=len(reference_texts()))
 
 
+@pytest.mark.slow
 def test_the_library_has_both_numbers_and_their_difference() -> None:
     table = open_model("all-MiniLM-L6-v2").journey(TEXT).changed("layer-1")
     assert len(table) == 6 * 8
@@ -213,6 +214,7 @@ def test_the_library_has_both_numbers_and_their_difference() -> None:
     assert (table.query("layer == 0")["length_difference"].abs() < 1e-5).all()
 
 
+@pytest.mark.slow
 def test_the_librarys_drawing_says_the_change() -> None:
     way = open_model("all-MiniLM-L6-v2").journey(TEXT)
     page = way.html(change="head-3.5", mean=True)

@@ -35,6 +35,7 @@ def opened() -> OpenedModel:
     return OpenedModel("all-MiniLM-L6-v2", Settings.from_environment())
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-1e3, 1e3, width=32), min_size=1, max_size=70), st.integers(1, 80))
 def test_a_bin_is_the_value_of_largest_magnitude(values: list[float], bins: int) -> None:
     vector = np.array(values, dtype=np.float32)
@@ -64,6 +65,7 @@ def test_entropy_is_zero_on_one_key_and_the_logarithm_on_all_alike() -> None:
     assert token_entropy(mapped(one, even)).tolist() == [[0.0] * 5, pytest.approx([np.log(5)] * 5)]
 
 
+@pytest.mark.slow
 def test_the_strongest_weight_of_a_token_is_the_largest_of_all_heads(opened: OpenedModel) -> None:
     trace = opened.trace(opened.tokens(TEXT, None))
     heads, keys = strongest_weights(trace, 5)
@@ -145,6 +147,7 @@ def test_a_file_holds_every_layer_and_head_of_a_token(opened: OpenedModel) -> No
     assert len(parts) == 1 + 6 + 6 * 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "words"),
     [("word " * 600, "90 tokens cut off"), ("", "no token of its own"), ("\ud800 fox", "half character")],

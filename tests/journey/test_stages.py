@@ -20,7 +20,7 @@ def travelled(family: str, settings: Settings) -> tuple[Journey, int]:
     return journey(opened, TEXT).result, parameters(opened, Options()).result.total
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", list(FAMILIES))
 def test_every_parameter_is_counted_in_one_stage(family: str, settings: Settings) -> None:
     way, total = travelled(family, settings)
@@ -33,6 +33,7 @@ def test_every_parameter_is_counted_in_one_stage(family: str, settings: Settings
             assert sum(step.numel or 0 for step in stage.steps) == stage.numel
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("family", "module", "kind", "name"),
     [
@@ -76,6 +77,7 @@ def test_a_decoder_beside_the_encoder_is_not_passed(settings: Settings) -> None:
     assert not decoder.run
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("family", "step", "build"),
     [
@@ -100,6 +102,7 @@ def test_local_layers_are_told_from_those_that_see_everything(settings: Settings
     assert ["local" in build for build in builds] == [False, True, False]
 
 
+@pytest.mark.slow
 def test_a_model_without_weights_has_its_stages_and_one_sentence(settings: Settings) -> None:
     opened = OpenedModel("bert-base-uncased", settings)  # known from its config and its file's header only
     way = journey(opened, TEXT).result

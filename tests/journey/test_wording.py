@@ -55,6 +55,7 @@ def _run(own: tuple[Any, Any], text: str) -> tuple[dict[str, Any], Any]:
     return {name: each.numpy() for name, each in numbers.items()}, states[-1]
 
 
+@pytest.mark.slow
 def test_differences_are_those_of_two_runs_at_the_tokens_that_both_texts_have(
     opened: OpenedModel, own: tuple[Any, Any]
 ) -> None:
@@ -105,6 +106,7 @@ def test_more_tokens_than_the_model_has_positions_for_are_said_in_the_sentence(o
     assert "512" in _edited(opened, "a", "a " * 600).sentence
 
 
+@pytest.mark.slow
 def test_the_library_lists_the_tokens_of_the_edited_text() -> None:
     way = open_model("all-MiniLM-L6-v2").journey(TEXT)
     table = way.changed("text", edited=EDITED).query("layer == 5")

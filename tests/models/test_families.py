@@ -133,6 +133,7 @@ def literal_modules(root: Path) -> dict[str, set[str]]:
     return named
 
 
+@pytest.mark.slow
 def test_few_modules_name_a_family_and_the_guide_names_them() -> None:
     named = literal_modules(ROOT)
     assert len(named) <= MOST_MODULES, named

@@ -71,6 +71,7 @@ def test_a_sharded_repository_is_read_shard_by_shard(online: Settings, hub: Hub)
     assert parameter_ledger("lab/sharded", online).total == 11
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("name", "files", "error", "words"),
     [

@@ -50,6 +50,7 @@ def declared(tree: ast.Module) -> set[str]:
     return names
 
 
+@pytest.mark.slow
 def test_other_libraries_private_attributes_stand_in_one_file_each() -> None:
     trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
     listed = {*torch_internals.INTERNALS, *transformers_internals.INTERNALS}

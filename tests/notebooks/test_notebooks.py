@@ -27,7 +27,7 @@ def notebook(request: pytest.FixtureRequest) -> Any:
     return jupytext.read(request.param)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_every_cell_runs(notebook: Any) -> None:
     client = NotebookClient(notebook, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": ROOT}})
     client.execute()
@@ -52,6 +52,7 @@ def test_it_ends_with_the_same_view_in_the_dashboard(notebook: Any) -> None:
     assert set(pages) <= set(PAGES)
 
 
+@pytest.mark.slow
 def test_a_cell_that_fails_fails_the_notebook() -> None:
     broken = jupytext.reads("# %%\nassert 1 + 1 == 3\n", fmt="py:percent")
     client = NotebookClient(broken, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": ROOT}})

@@ -13,12 +13,14 @@ def command(environment: Path) -> Path:
     return environment / "bin" / "inside-bert"
 
 
+@pytest.mark.slow
 def test_help_lists_the_commands(command: Path, tmp_path: Path) -> None:
     said = ran([command, "--help"], tmp_path).stdout
     assert "inside-bert" in said
     assert all(f" {name} " in said for name in ("serve", "parameters", "figure", "corpus"))
 
 
+@pytest.mark.slow
 def test_it_runs_what_is_installed_and_counts(command: Path, environment: Path, tmp_path: Path) -> None:
     where = "import bertviz_core; print(bertviz_core.__file__)"
     place = ran([environment / "bin" / "python", "-c", where], tmp_path).stdout

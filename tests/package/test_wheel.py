@@ -54,6 +54,7 @@ def test_two_names_are_installed(environment: Path) -> None:
     assert here == {"bertviz_core", f"inside_bert-{__version__}.dist-info"}
 
 
+@pytest.mark.slow
 def test_the_sdist_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
     ran([sys.executable, "-m", "build", "--no-isolation", "--outdir", tmp_path, ROOT], tmp_path)
     assert contents(next(tmp_path.glob("*.whl"))) == contents(wheel)
@@ -94,6 +95,7 @@ def test_the_pins_of_the_files_lie_within_the_ranges(wheel: Path, extra: str, fi
     assert own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["constraints-oldest.txt", "requirements.txt"])
 def test_an_install_replaces_no_version_that_is_there(wheel: Path, tmp_path: Path, file: str) -> None:
     """Without an index, pip installs a wheel only if what is there satisfies it, here by name and version alone."""

@@ -26,6 +26,7 @@ def tree_rows(at: AppTest) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("view", VIEWS[1:])
 def test_every_view_of_a_catalogue_model_opens_without_weights(view: str) -> None:
     at = opened("architecture", view=view, model="bert-tiny")
@@ -55,6 +56,7 @@ def test_the_tree_is_that_of_the_loaded_model_with_the_shapes_of_the_text() -> N
     assert rows["encoder.layer.0-5"]["count"] == "6 × 1,774,464"
 
 
+@pytest.mark.slow
 def test_without_a_tokenizer_a_stated_length_is_said() -> None:
     at = opened("architecture", model="bert-base-uncased")
     assert not at.exception
@@ -101,7 +103,7 @@ def test_a_classifier_is_shown_as_its_checkpoint_says(models_dir: Path) -> None:
         *((name, "Cost") for name in ("longformer", "deberta-v2", "xlm")),
     ],
 )
-@pytest.mark.sample(2)
+@pytest.mark.slow
 def test_no_family_breaks_a_view(model_type: str, view: str, models_dir: Path) -> None:
     save_tiny(model_type, models_dir / model_type)
     at = opened("architecture", model=model_type, view=view, text="I love my pet python.")
@@ -109,6 +111,7 @@ def test_no_family_breaks_a_view(model_type: str, view: str, models_dir: Path) -
     assert not at.error
 
 
+@pytest.mark.slow
 def test_the_curve_is_the_formula_and_memory_has_a_map() -> None:
     at = opened("architecture", view="Cost")
     assert not at.exception
@@ -120,6 +123,7 @@ def test_the_curve_is_the_formula_and_memory_has_a_map() -> None:
     assert any("PyTorch counts the same at" in said(each.value) for each in at.markdown)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("model_type", "changes", "title"),
     [
@@ -148,6 +152,7 @@ def test_figures_can_be_had_in_every_theme() -> None:
         assert [each.options for each in choices] == [["as on the page", "light", "dark", "print"]] * rows
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("text", ["", "<b>x</b> ![a](http://evil.example)", "word " * 400])
 def test_no_text_breaks_the_page(text: str) -> None:
     at = opened("architecture", text=text)

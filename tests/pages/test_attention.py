@@ -104,6 +104,7 @@ def test_a_model_whose_values_are_not_known_says_so(tmp_path: Path, monkeypatch:
     st.cache_resource.clear()
 
 
+@pytest.mark.slow
 def test_value_weighted_cells_are_the_weights_times_one_number_per_key() -> None:
     plain = table_of(opened("attention", layer="1", head="3")).iloc[:, 1:].to_numpy()
     weighted = table_of(opened("attention", layer="1", head="3", weights="value-weighted")).iloc[:, 1:].to_numpy()
@@ -112,6 +113,7 @@ def test_value_weighted_cells_are_the_weights_times_one_number_per_key() -> None
     assert ratios.std() > 0
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("page", "query"),
     [
@@ -213,6 +215,7 @@ def test_attention_that_is_no_number_is_told_in_one_sentence(monkeypatch: pytest
     assert "is not a number (NaN) in 1 of 72 maps" in said(told.value)
 
 
+@pytest.mark.slow
 def test_a_model_that_fails_the_comparison_is_shown_by_its_own_maps(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(loaded: LoadedModel) -> None:
         loaded.model.set_attn_implementation("eager")

@@ -79,6 +79,7 @@ def cosine_without(*places: tuple[int, int], second: str = SECOND_TEXT, text: st
     return float(torch.nn.functional.cosine_similarity(vector(text), fixed, dim=0))
 
 
+@pytest.mark.slow
 def test_the_map_has_the_effects_of_a_model_without_each_head() -> None:
     at = shown()
     assert views(at) == ["One head at a time", "Several heads", "Patch", "Many sentences"]
@@ -141,6 +142,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
     return held
 
 
+@pytest.mark.slow
 def test_rows_that_are_done_are_drawn_while_the_rest_runs(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
     partly, end = gate.pages(4, monkeypatch, text="Rows that are done are drawn.")
     values = cells(partly, "causes_effects_so_far")
@@ -155,6 +157,7 @@ def test_rows_that_are_done_are_drawn_while_the_rest_runs(gate: Gate, monkeypatc
     assert not np.isnan(cells(end, "causes_effects")[:, :HEADS]).any()
 
 
+@pytest.mark.slow
 def test_sentences_that_are_done_are_averaged_while_the_rest_runs(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = ("It rained for days.", "She reads a book.", "Nobody called.")
     address = {"view": "Many sentences", "effect_list": "my own list"}
@@ -179,6 +182,7 @@ def test_a_chosen_head_is_marked_told_and_linked() -> None:
     assert other.selectbox(key="changed_head").value == ""
 
 
+@pytest.mark.slow
 def test_removing_a_head_is_told_of_every_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = save_heads(tmp_path / "heads")
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(folder))
@@ -200,6 +204,7 @@ def test_removing_a_head_is_told_of_every_class(tmp_path: Path, monkeypatch: pyt
     assert effect == pytest.approx(float(without[best] - clean[best]), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_heads_removed_together_are_beside_the_sum_of_single_effects() -> None:
     at = shown(view="Several heads", count="3")
     line = next(each for each in charts(at)["causes_removal"]["data"] if each.get("name") == "greedy")
@@ -227,6 +232,7 @@ def test_chosen_heads_are_removed_together_and_at_their_means() -> None:
     assert "at their means" in told(mean)
 
 
+@pytest.mark.slow
 def test_patches_of_two_texts_are_shares_between_their_numbers() -> None:
     at = shown(view="Patch")
     values = cells(at, "causes_states")
@@ -240,6 +246,7 @@ def test_patches_of_two_texts_are_shares_between_their_numbers() -> None:
     assert cells(shown(view="Patch", patched="heads"), "causes_heads").shape == (LAYERS, HEADS)
 
 
+@pytest.mark.slow
 def test_a_patch_offers_a_second_text_of_as_many_tokens() -> None:
     assert not shown(pair="A river.").error
     at = shown(view="Patch", pair="A river.")
@@ -253,6 +260,7 @@ def test_a_patch_offers_a_second_text_of_as_many_tokens() -> None:
     assert "write a second text in the sidebar" in said(alone.info[0].value)
 
 
+@pytest.mark.slow
 def test_a_patch_of_texts_that_the_target_does_not_tell_apart_offers_another_one() -> None:
     at = shown(view="Patch", pair=TEXT)
     assert not at.error
@@ -262,6 +270,7 @@ def test_a_patch_of_texts_that_the_target_does_not_tell_apart_offers_another_one
     assert cells(at, "causes_states").shape == (LAYERS, 8)
 
 
+@pytest.mark.slow
 def test_a_gradient_that_needs_too_much_memory_is_told_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_MAX_GRADIENT_BYTES", "1000000")
     at = shown(text="One more python, please.")
@@ -288,6 +297,7 @@ def test_a_word_is_a_target() -> None:
     assert "target_word" not in at.query_params
 
 
+@pytest.mark.slow
 def test_effects_over_many_sentences_are_mean_and_deviation_of_single_ones() -> None:
     sentences = ("I love my pet python.", "The bank lends money.", "Rain fell all night.")
     at = shown(view="Many sentences", effect_list="my own list", effect_sentences="\n".join(sentences))
@@ -324,6 +334,7 @@ def test_a_list_that_has_no_spread_or_is_too_long_is_told(typed: str, words: str
     assert not charts(at)
 
 
+@pytest.mark.slow
 def test_right_answers_are_those_of_a_model_without_the_heads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = save_heads(tmp_path / "heads")
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(folder))

@@ -33,6 +33,7 @@ def markdown(at: AppTest) -> str:
     return " ".join(said(each.value) for each in at.markdown)
 
 
+@pytest.mark.slow
 def test_no_checkpoint_is_run_before_the_reader_asks(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
     load = subjects.load_model
@@ -49,6 +50,7 @@ def test_no_checkpoint_is_run_before_the_reader_asks(run_folder: Path, monkeypat
     assert loaded == [*(f"my-run/checkpoint-{step}" for step in SAVED), "my-run"]
 
 
+@pytest.mark.slow
 def test_the_text_of_the_sidebar_is_followed(run_folder: Path) -> None:
     at = training_page(followed="the text", text=TEXT, pair="my language")
     found = open_training(run_folder).follow(TEXT, "my language")
@@ -62,6 +64,7 @@ def test_the_text_of_the_sidebar_is_followed(run_folder: Path) -> None:
     assert "The answer changes from LABEL_1 to LABEL_0 at step 6" in markdown(at)
 
 
+@pytest.mark.slow
 def test_labelled_texts_are_scored_at_every_checkpoint(run_folder: Path) -> None:
     at = training_page(followed="labelled texts", answers_from="my own list", answered_texts=LABELLED)
     gold, texts = zip(*(line.split("\t") for line in LABELLED.splitlines()), strict=True)
@@ -83,6 +86,7 @@ def test_texts_without_labels_of_the_head_say_what_to_give(run_folder: Path) -> 
     assert "No gold label ('cat', 'dog') is a class of the head ('LABEL_0', 'LABEL_1')" in said(at.info[-1].value)
 
 
+@pytest.mark.slow
 def test_layers_and_heads_are_followed_over_a_list(run_folder: Path) -> None:
     listed = {"followed": "a list of texts", "compared_list": "my own list"}
     assert "at least 4" in said(training_page(**listed).info[-1].value)

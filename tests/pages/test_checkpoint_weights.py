@@ -153,6 +153,7 @@ def test_with_one_checkpoint_alone_it_is_compared_with_a_rounded_copy() -> None:
         assert float(drawn[name]) == pytest.approx(float(change), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_the_same_checkpoint_can_still_be_named() -> None:
     at = compared(other=MODEL)
     assert not at.exception
@@ -167,6 +168,7 @@ def test_a_model_of_other_sizes_is_not_the_first_choice(tiny: Path) -> None:
     assert compared().selectbox(key="other").value == "itself, rounded to float8_e4m3fn"
 
 
+@pytest.mark.slow
 def test_a_rounded_copy_reads_the_text(tiny: Path) -> None:
     at = compared(model="base", other="itself, rounded to bfloat16", compared="behaviour with the text")
     assert not at.exception
@@ -192,6 +194,7 @@ def test_one_edited_tensor_lights_up_exactly_its_cell(edited: Path) -> None:
     assert sum(charts(at)[1]["data"][2]["y"]) == 144
 
 
+@pytest.mark.slow
 def test_the_likest_checkpoint_is_the_first_choice(edited: Path) -> None:
     assert compared(model="base").selectbox(key="other").value == "edited"
     assert compared(model="edited").selectbox(key="other").value == "base"

@@ -52,7 +52,7 @@ def run(code: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("more", [{}, {"removed_for": "its mean"}])
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_the_code_of_many_sentences_gives_its_maps(more: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
     at = opened("causes", view="Many sentences", pair=SECOND_TEXT, causes_spread_explained="true", **OWN, **more)

@@ -244,14 +244,14 @@ VIEWS: Mapping[str, Mapping[tuple[str, tuple[tuple[str, Any], ...]], Mapping[str
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize(("page", "view"), [(page, view) for page, found in VIEWS.items() for view in found])
-@pytest.mark.sample(6)
+@pytest.mark.slow
 def test_the_code_gives_the_numbers_of_the_page(page: str, view: Any, model: str) -> None:
     name, options = view
     check_view(page, model, VIEWS[page][view], **({"view": name} if name else {}), **dict(options))
 
 
 @pytest.mark.parametrize("model", MODELS[1:])
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_the_code_of_memory_in_training(model: str) -> None:
     checks = {"architecture_cost": cost, "architecture_memory": memory}
     check_view("architecture", model, checks, view="Cost", holding="Training")
@@ -265,7 +265,7 @@ def test_the_code_of_memory_in_training(model: str) -> None:
         ("bart", "sequence-classification"),
     ],
 )
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_the_code_of_the_cost_of_a_family(
     model_type: str, task: str, models_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

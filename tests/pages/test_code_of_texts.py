@@ -100,7 +100,7 @@ VIEWS: Mapping[str, Mapping[str, Check]] = {
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 def test_sentences(view: str, model: str) -> None:
     check_view("sentences", model, VIEWS[view], view=view)
 
@@ -111,6 +111,7 @@ def test_other_measures(measure: str) -> None:
         check_view("sentences", "pieces", VIEWS[view], view=view, measure=measure)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("pooling", ["cls", "max", "lasttoken", "weightedmean", "mean_sqrt_len_tokens"])
 def test_other_poolings(pooling: str) -> None:
     check_view("sentences", "pieces", VIEWS["Vectors"], view="Vectors", pooling=pooling, layer="1")
@@ -119,7 +120,7 @@ def test_other_poolings(pooling: str) -> None:
 @pytest.mark.parametrize("view", ["Query", "Token contributions", "Vectors"])
 @pytest.mark.parametrize("options", [{}, {"query_prompt": "query"}, {"pooling": "max", "prompt": "query"}])
 @pytest.mark.parametrize("included", [True, False])
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_prompts_and_dense_layers(view: str, options: dict[str, str], included: bool, saved_models: Path) -> None:
     name = f"asks-{included}"
     if not (saved_models / name).exists():
@@ -135,6 +136,7 @@ def test_prompts_and_dense_layers(view: str, options: dict[str, str], included: 
     check_view("sentences", name, VIEWS[view], view=view, **options)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("model", MODELS)
 def test_tokens(model: str) -> None:
     at = check_view("tokens", model, {"tokens": nearest}, text="I love my pet python.")
@@ -203,6 +205,7 @@ WORD_VIEWS: Mapping[str, Mapping[str, Check]] = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("view", WORD_VIEWS)
 def test_words_of_a_head(view: str) -> None:
     check_view("predictions", "splade-tiny", WORD_VIEWS[view], view=view, text="I love my pet python.")
@@ -224,7 +227,7 @@ def test_the_score_of_two_texts() -> None:
 
 
 @pytest.mark.parametrize("page", [path.stem for path in sorted((ROOT / "pages").glob("[a-z]*.py"))])
-@pytest.mark.sample(2)
+@pytest.mark.slow
 def test_no_view_is_left_out(page: str) -> None:
     """A test that runs code names the page, and each of its views except the first."""
     run: list[ast.AST] = []

@@ -66,7 +66,7 @@ def same_entities(at: AppTest, values: Printed) -> None:
         ("words", "Lens", {"other": "pretraining"}),
     ],
 )
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 def test_the_lines_give_the_numbers_of_the_page(model: str, view: str, more: dict[str, str]) -> None:
     checks: dict[str, Check] = {OWN[view]: lambda *_: None, CHART: compared}
     if view == "Tags":

@@ -20,6 +20,7 @@ ROUNDED = "itself, rounded to bfloat16"
 BUNDLED, FINE_TUNED = "all-MiniLM-L6-v2", "sre-embedding-model"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", [ROUNDED, FINE_TUNED])
 def test_the_shares_of_both_words_are_those_of_the_lines(other: str) -> None:
     def compared(_: AppTest, values: Printed) -> None:
@@ -38,6 +39,7 @@ def test_the_shares_of_both_words_are_those_of_the_lines(other: str) -> None:
     np.testing.assert_allclose(folded(page, "words_compared")["first"], folded(at, "words_shares")["share"], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_effects_of_both_models_are_those_of_the_lines() -> None:
     def compared(at: AppTest, values: Printed) -> None:
         first, second, difference = values[:3]
@@ -80,6 +82,7 @@ def test_the_same_model_twice_is_zeros_and_says_so() -> None:
     assert any("The same model twice" in each.value for each in at.caption)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", [ROUNDED, FINE_TUNED])
 def test_the_attention_of_both_models_is_that_of_the_lines(other: str) -> None:
     def compared(at: AppTest, values: Printed) -> None:
@@ -100,6 +103,7 @@ def test_the_attention_of_both_models_is_that_of_the_lines(other: str) -> None:
     assert not at.error
 
 
+@pytest.mark.slow
 def test_the_second_model_has_a_layer_and_head_of_its_own() -> None:
     def compared(at: AppTest, values: Printed) -> None:
         for trace, expected in zip(chart(at, "attention_compared"), values, strict=True):
@@ -119,6 +123,7 @@ def test_a_place_that_the_second_model_lacks_falls_back_to_the_same_place() -> N
     assert [at.selectbox(key=key).value for key in ("other_layer", "other_head")] == [AS_FIRST, AS_FIRST]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("other", [ROUNDED, FINE_TUNED])
 def test_the_cosines_of_both_models_are_those_of_the_lines(other: str) -> None:
     def compared(at: AppTest, values: Printed) -> None:

@@ -228,6 +228,7 @@ def test_clusters_hold_every_row_once(corpus: Corpus) -> None:
     assert typical[:3] == table.loc[2, ["most typical", "second", "third"]].tolist()
 
 
+@pytest.mark.slow
 def test_heads_and_probes_are_those_of_the_model_on_the_left(corpus: Corpus, tiny: str) -> None:
     def heads(at: AppTest, values: Printed) -> None:
         place = list(values[0]).index("previous_share")
@@ -254,6 +255,7 @@ def test_without_a_corpus_the_page_says_how_to_make_one_and_offers_the_example(t
     assert [button.label for button in at.button if button.key == "start_work"] == ["Begin"]
 
 
+@pytest.mark.slow
 def test_the_example_is_made_once_and_then_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_VECTOR_STORE_DIR", str(tmp_path / "store"))
     monkeypatch.setattr(progress, "PATIENCE_S", 120.0)

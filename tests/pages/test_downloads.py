@@ -275,7 +275,7 @@ def rows(at: AppTest) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS.keys())
-@pytest.mark.sample(6)
+@pytest.mark.sample(2)
 def test_every_figure_has_a_named_file_and_a_caption(view: View) -> None:
     at = at_view(view)
     assert not at.exception

@@ -40,6 +40,7 @@ def cosines(name: str) -> np.ndarray:
     return np.sum(one * other, axis=1)
 
 
+@pytest.mark.slow
 def test_both_models_are_beside_the_gold_similarity_and_the_code_gives_the_same() -> None:
     at = page(gold_pairs=TEXT, sentences_gold_explained="true")
     assert not at.exception

@@ -15,6 +15,7 @@ from ui.widgets.lists import progress
 STEPS = lesson(GUIDE).steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["fnet", "modernbert", "gpt2"])
 def test_each_step_holds_for_a_model_without_attention_or_pooler(
     family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -60,6 +60,7 @@ def test_every_view_opens_with_a_figure(view: str, pair: str) -> None:
     assert "Twelve heads, one matrix: where are they?" in words(at)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("cut", "traces"), [("one matrix", 1), ("cut into heads", 1), ("pulled apart", 12)])
 def test_the_matrix_is_the_checkpoints_however_it_is_cut(own: Any, cut: str, traces: int) -> None:
     figure = drawn(opened("heads", layer="2", matrix="key", cut=cut))
@@ -216,7 +217,7 @@ def test_norms_are_those_of_the_blocks(own: Any) -> None:
 
 @pytest.mark.parametrize("name", ["albert", "convbert", "deberta", "esm", "eurobert", "gpt2", "modernbert", "t5"])
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_every_family_has_every_view(models_dir: Path, name: str, view: str) -> None:
     save_tiny(name, models_dir / name)
     at = opened("heads", model=name, view=view, layer=str(LAYERS - 1), head=str(HEADS - 1), cut="pulled apart")
@@ -225,6 +226,7 @@ def test_every_family_has_every_view(models_dir: Path, name: str, view: str) -> 
     assert charts(at)[0]["data"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [("deberta", "worked out backwards"), ("modernbert", "rotary positions"), ("esm", "multiplies the query with")],
@@ -235,6 +237,7 @@ def test_what_stands_between_projection_and_weight_is_said(models_dir: Path, nam
     assert any(sentence in each.value for each in at.caption)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("name", "view"), [("fnet", view) for view in VIEWS] + [("yoso", "One cell")])
 def test_families_without_heads_say_so(models_dir: Path, name: str, view: str) -> None:
     save_tiny(name, models_dir / name)
@@ -243,6 +246,7 @@ def test_families_without_heads_say_so(models_dir: Path, name: str, view: str) -
     assert len(at.error) == 1
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("view", VIEWS)
 def test_one_layer_with_one_head(models_dir: Path, view: str) -> None:
     save_tiny("bert", models_dir / "one", num_hidden_layers=1, num_attention_heads=1)
@@ -272,6 +276,7 @@ def test_markup_in_a_text_is_shown_and_not_read() -> None:
     assert "evil" not in "".join(each.value for each in at.markdown)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("text", ["", "\u202eabc", "word " * 2_000])
 @pytest.mark.parametrize("view", ["One product or twelve", "One cell"])
 def test_no_text_breaks_the_page(text: str, view: str) -> None:

@@ -147,6 +147,7 @@ def test_the_drawing_stays_while_the_page_asks_whether_to_compute_what_the_answe
     assert header(at)["labels"][1:3] == ["a", "text"]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("task", "target", "behind"),
     [
@@ -166,6 +167,7 @@ def test_the_number_at_the_end_names_the_stages_that_it_passes(
     assert header(at)["ending"]["behind"] == behind
 
 
+@pytest.mark.slow
 def test_the_number_that_is_traced_back_is_of_the_chosen_token(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "PATIENCE_S", 60)
     chosen, own = (opened("journey", rests_on="true", target="state", query=token) for token in ("2", "6"))
@@ -223,6 +225,7 @@ def test_a_link_restores_a_change_and_the_table_has_both_numbers() -> None:
 EDITED = "I really love my cat, snake - “x” 😀 שלום."
 
 
+@pytest.mark.slow
 def test_a_link_restores_a_comparison_with_an_edited_text(capsys: pytest.CaptureFixture[str]) -> None:
     at = opened("journey", change="text", edited=EDITED, journey_table="true", journey_explained="true", layer="1")
     sent = header(at)
@@ -321,6 +324,7 @@ def test_the_answer_has_both_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ending["changed"] - ending["value"] == pytest.approx(array(at, effects["layers"])[3], abs=1e-5)
 
 
+@pytest.mark.slow
 def test_the_answer_of_an_edited_text_is_that_of_the_text_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "PATIENCE_S", 60)
     pair = {"rests_on": "true", "pair": "I love coding in python."}
@@ -330,6 +334,7 @@ def test_the_answer_of_an_edited_text_is_that_of_the_text_alone(monkeypatch: pyt
     assert ending["tokens"] is None
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("family", "change", "refused"),
     [
@@ -354,6 +359,7 @@ def test_a_family_is_changed_or_refuses_in_one_sentence(
     assert len(sent["stages"]) >= 4
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("family", ["fnet", "funnel", "t5"])
 def test_families_that_lack_something_are_drawn_with_one_sentence(
     family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -67,6 +67,7 @@ def page(model: str, view: str = "Late interaction", **query: str) -> AppTest:
     return opened("sentences", view=view, model=model, **given)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", FORMATS)
 def test_page_library_command_and_code_show_one_score(model: str, saved: Path, run: Run) -> None:
     library = MultiVectorEncoder(str(saved / model), device="cpu")
@@ -88,6 +89,7 @@ def test_page_library_command_and_code_show_one_score(model: str, saved: Path, r
     assert f"score {expected.score:.4f}" in run("late-interaction", str(saved / model), QUERY, TEXTS[2])[1]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("path", ["words", "causes"])
 def test_the_view_leads_to_what_its_score_depends_on(path: str, saved: Path) -> None:
     at = page("pylate", second_sentence="2")
@@ -109,6 +111,7 @@ def test_other_encoders_are_not_offered_the_score_as_a_target() -> None:
     assert kinds(opened("words", model="pylate", pair="a bank"))[:2] == ["late-interaction", "cosine"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", FORMATS)
 def test_rank_orders_by_late_interaction(model: str, saved: Path, run: Run) -> None:
     library = MultiVectorEncoder(str(saved / model), device="cpu")
@@ -128,6 +131,7 @@ def test_rank_orders_by_late_interaction(model: str, saved: Path, run: Run) -> N
     assert (code, json.loads(out)) == (0, expected.to_json())
 
 
+@pytest.mark.slow
 def test_another_encoder_is_compared_with_a_warning(saved: Path, run: Run) -> None:
     at = page("all-MiniLM-L6-v2")
     (warning,) = at.warning
@@ -140,6 +144,7 @@ def test_another_encoder_is_compared_with_a_warning(saved: Path, run: Run) -> No
     assert (code, json.loads(out)) == (0, expected.to_json())
 
 
+@pytest.mark.slow
 def test_a_model_with_a_head_ranks_by_it_unless_another_way_is_named(saved: Path) -> None:
     model = open_model(save_tiny_head("bert", "sequence-classification", saved / "reranker", num_labels=1))
     assert model.rank(QUERY, TEXTS).data.score_name == "sigmoid"
@@ -150,6 +155,7 @@ def test_a_model_with_a_head_ranks_by_it_unless_another_way_is_named(saved: Path
         model.rank(QUERY, TEXTS, ranked_by="late interaction", label="a")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("model", "spoil", "message"),
     [

@@ -79,6 +79,7 @@ def nearest(vectors: np.ndarray, count: int) -> list[set[int]]:
     return [set(row) - {place} for place, row in enumerate(found)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounding", ["int8", "int4 groups of 32", "nf4"])
 def test_vectors_neighbours_and_answers_are_those_of_the_rounded_model(classes: Path, rounding: Rounding) -> None:
     found = open_model(classes).number_formats(TEXTS, [rounding])
@@ -100,6 +101,7 @@ def test_vectors_neighbours_and_answers_are_those_of_the_rounded_model(classes: 
     assert found.data.copy_nbytes == sum(weight.nbytes for weight in load_file(classes / "model.safetensors").values())
 
 
+@pytest.mark.slow
 def test_the_model_stays_as_it_is(classes: Path) -> None:
     model = open_model(classes)
     before = model.trace(TEXTS[0]).data.hidden_states.copy()
@@ -110,6 +112,7 @@ def test_the_model_stays_as_it_is(classes: Path) -> None:
     assert (classes / "model.safetensors").read_bytes() == digest
 
 
+@pytest.mark.slow
 def test_the_page_shows_what_the_library_says(classes: Path) -> None:
     at = fewer_bits(model="classes", rounded_for="my own list", formats=["int8", "nf4"])
     assert "Write texts in the box" in at.info[0].value
@@ -123,6 +126,7 @@ def test_the_page_shows_what_the_library_says(classes: Path) -> None:
     assert "biases and layer norms stay as they are" in captions(at)
 
 
+@pytest.mark.slow
 def test_the_example_set_is_run_where_it_is_chosen(classes: Path) -> None:
     found = open_model(classes).number_formats(formats=["int8"], examples=True).data
     assert found.texts == example_set().texts
@@ -130,6 +134,7 @@ def test_the_example_set_is_run_where_it_is_chosen(classes: Path) -> None:
     assert "example set" in captions(page)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("texts", [[], ["a cat"], ["a cat", "a dog"]])
 def test_few_texts(classes: Path, texts: list[str]) -> None:
     (each,) = open_model(classes).number_formats(texts, ["nf4"]).data.formats
@@ -139,6 +144,7 @@ def test_few_texts(classes: Path, texts: list[str]) -> None:
         assert len(each.kept.cosines) == len(texts)
 
 
+@pytest.mark.slow
 def test_wrong_formats_and_broken_weights_are_one_sentence(classes: Path, models_dir: Path) -> None:
     model = open_model(classes)
     with pytest.raises(BertvizError, match="no number format 'int5'; choose from float16"):
@@ -159,6 +165,7 @@ def test_wrong_formats_and_broken_weights_are_one_sentence(classes: Path, models
     assert not page.exception
 
 
+@pytest.mark.slow
 def test_weights_beyond_a_format_are_said_and_the_other_formats_stay(models_dir: Path) -> None:
     folder = save_tiny("bert", models_dir / "large")
     weights = load_file(folder / "model.safetensors")

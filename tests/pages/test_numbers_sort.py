@@ -57,7 +57,7 @@ def views(name: str) -> Iterator[tuple[str, AppTest]]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_numbers_of_every_table_are_numbers(name: str) -> None:
     found = {}
     for option, at in views(name):

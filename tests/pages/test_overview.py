@@ -95,7 +95,7 @@ def test_the_stack_follows_the_readers_theme() -> None:
         ("xlm-roberta-base", {"Token types": "1"}),
     ],
 )
-@pytest.mark.sample(2)
+@pytest.mark.slow
 def test_the_page_says_what_the_family_has_and_lacks(model: str, answers: dict[str, str]) -> None:
     at = opened("overview", model=model)
     assert not at.exception

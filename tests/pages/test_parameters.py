@@ -109,7 +109,7 @@ def test_the_drawn_tree_of_bert_base_has_the_published_counts() -> None:
     "model", ["all-MiniLM-L6-v2", "bert-base-uncased", "albert-base-v2", "distilbert-base-uncased"]
 )
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 def test_every_view_draws_one_chart_and_its_table(view: str, model: str) -> None:
     at = opened("parameters", model=model, view=view)
     assert not at.exception
@@ -223,6 +223,7 @@ def test_compared_models_can_be_chosen() -> None:
     assert len(at.info) == 1
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("group", "tensors", "total"),
     [

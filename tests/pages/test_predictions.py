@@ -213,6 +213,7 @@ def test_a_model_without_a_head_is_told_and_offered_one_with() -> None:
     assert views(at)[:2] == ["Masked words", "Surprise"]
 
 
+@pytest.mark.slow
 def test_half_a_head_is_told_and_leads_to_the_load_report(models_dir: Path) -> None:
     folder = save_tiny_head("bert", "masked-lm", models_dir / "half")
     tensors = {name: each for name, each in load_file(folder / "model.safetensors").items() if "transform" not in name}
@@ -232,7 +233,7 @@ def test_every_task_has_its_views_and_only_those() -> None:
 
 @pytest.mark.parametrize("family", ["distilbert", "roberta", "modernbert", "bart", "t5"])
 @pytest.mark.parametrize("view", ["", "Surprise", "Lens", "Expanded terms"])
-@pytest.mark.sample(6)
+@pytest.mark.sample(1)
 def test_other_families_answer_or_say_why_not(family: str, view: str, models_dir: Path) -> None:
     if family == "t5":
         from tests.helpers.tiny_models import save_tiny

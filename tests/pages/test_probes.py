@@ -59,6 +59,7 @@ def errors(at: AppTest) -> list[str]:
     return [said(each.value) for each in at.error]
 
 
+@pytest.mark.slow
 def test_the_first_view_of_a_model_without_a_head_is_the_librarys_probe(folder: Path) -> None:
     at = trained(text="my bank")
     assert not errors(at)
@@ -79,6 +80,7 @@ def test_the_first_view_of_a_model_without_a_head_is_the_librarys_probe(folder: 
     close(sorted(bars["x"]), np.sort(prediction.probabilities), 1e-3)
 
 
+@pytest.mark.slow
 def test_code_pooling_layer_and_seed_come_from_the_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def scores(at: AppTest, values: list[object]) -> None:
         drawn = {trace["name"]: trace for trace in chart(at, "predictions_probe")}
@@ -116,6 +118,7 @@ def test_texts_that_no_probe_can_be_fitted_on_get_one_sentence_and_stay(typed: s
     assert at.text_area(key="labelled_texts").value == typed
 
 
+@pytest.mark.slow
 def test_a_saved_probe_answers_again_and_another_file_is_refused(folder: Path) -> None:
     settings = Settings.from_environment()
     source = folder_source("tiny", folder / "tiny")
@@ -166,6 +169,7 @@ def test_questions_are_answered_in_the_second_text_and_need_one() -> None:
     assert all(answer in "my pet python" for answer in answers(at))
 
 
+@pytest.mark.slow
 def test_gold_labels_give_accuracy_and_a_confusion_matrix_and_a_probe_is_told_its_own_texts() -> None:
     at = several("sequence-classification", "LABEL_0\tmy pet\nLABEL_1\tmy pet\nodd\tthe bank")
     assert not errors(at)
@@ -191,6 +195,7 @@ def test_gold_labels_give_accuracy_and_a_confusion_matrix_and_a_probe_is_told_it
     assert np.array(chart(at, "predictions_confusion")[0]["z"]).sum() == 8
 
 
+@pytest.mark.slow
 def test_two_columns_of_a_file_are_fitted_and_compared() -> None:
     rows = "\n".join(f"{text},{label}" for text, label in zip(TEXTS, LABELS, strict=True))
     data = f"words,kind\n{rows}\nlast,\n".encode()

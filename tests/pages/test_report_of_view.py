@@ -36,6 +36,7 @@ def sections(report: str) -> list[tuple[str, str]]:
     return [(name, unescape(title)) for name, title in found]
 
 
+@pytest.mark.slow
 def test_the_opened_head_comes_first_and_is_not_drawn_again() -> None:
     _, report = report_of("attention", usual=True, layer="2", head="5")
     titles = [title for _, title in sections(report)]
@@ -59,7 +60,7 @@ def test_a_view_without_a_figure_has_its_table_and_one_that_asks_for_something_s
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page != "corpus"])
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_every_view_of_every_page_is_in_its_report(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
     names = views(opened(page)) if page not in ("overview", "journey", "tokens", "attention") else [""]

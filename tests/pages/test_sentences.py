@@ -107,6 +107,7 @@ def z(at: AppTest) -> np.ndarray:
     return np.array(charts(at)[0]["data"][0]["z"])
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("view", [view for view in VIEWS if view != "Rank"])  # its own tests have a model that ranks
 def test_every_view_opens_with_a_figure(view: str) -> None:
     at = opened("sentences", view=view)
@@ -440,6 +441,7 @@ NAMES = (
 )
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
 def test_any_name_of_a_file_is_accepted(name: str) -> None:
     at = handed(name, b"sentence\nOne thing.\nTwo things.\n")

@@ -74,6 +74,7 @@ def test_the_collapse_of_the_bundled_pair_is_seen_at_once() -> None:
     assert nearest["neighbours kept"].tolist() == [0, 0, 0]
 
 
+@pytest.mark.slow
 def test_a_longer_list_has_its_cka_and_the_library_says_the_same() -> None:
     listed = tuple(EXAMPLES["homonyms"][1].splitlines())
     at = page(listed)

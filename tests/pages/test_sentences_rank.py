@@ -45,6 +45,7 @@ def page(model: str, **query: str) -> AppTest:
     return opened("sentences", view="Rank", model=model, **given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "label"), [("reranker", None), ("nli", "neutral")])
 def test_page_library_code_and_figure_show_one_ranking(model: str, label: str | None, saved: Path) -> None:
     expected = open_model(saved / model).rank(QUERY, TEXTS, label=label)
@@ -83,6 +84,7 @@ def test_the_open_text_has_links_to_words_and_pairs() -> None:
     assert pairs.startswith("words?model=all-MiniLM-L6-v2&view=Pairs&text=the+river+bank&pair=")
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_ranking(
     saved: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -161,7 +161,7 @@ def test_a_position_beyond_a_shorter_text_is_let_go() -> None:
     ],
     ids=["empty", "spaces", "controls", "long", "one word", "100,000", "emoji", "too long", "rtl", "escape", "markup"],
 )
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_no_text_is_too_strange(text: str, notice: str | None) -> None:
     at = opened("tokens")
     at.sidebar.text_area(key="text").set_value(text).run()
@@ -245,6 +245,7 @@ def test_another_familys_spellings_are_explained(models_dir: Path) -> None:
     assert "**No token types**" in told
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("family", "size", "said"),
     [

@@ -72,6 +72,7 @@ def vector(text: str, masked: tuple[int, ...] = (), dropped: tuple[int, ...] = (
     return torch.nn.functional.normalize(state.mean(dim=0), dim=0)
 
 
+@pytest.mark.slow
 def test_each_word_has_the_difference_of_two_runs() -> None:
     at = shown(words_shares_table="true")
     assert views(at) == ["Words", "Remove word by word", "Pairs", "Classes"]
@@ -92,6 +93,7 @@ def test_each_word_has_the_difference_of_two_runs() -> None:
     assert f"**{frame['word'][weakest]}** takes most away from the" in told(at)
 
 
+@pytest.mark.slow
 def test_a_dropped_word_and_a_piece_of_a_word_alone() -> None:
     other = vector(SECOND_TEXT)
     at = shown(text="He tokenized it", units="tokens", in_place="nothing", words_shares_table="true")
@@ -105,6 +107,7 @@ def test_a_dropped_word_and_a_piece_of_a_word_alone() -> None:
     assert len(frame) > len(whole)
 
 
+@pytest.mark.slow
 def test_integrated_gradients_add_up_and_say_by_how_much_they_do_not() -> None:
     at = shown(method="integrated gradients", words_shares_table="true")
     other, every = vector(SECOND_TEXT), tuple(range(1, 7))
@@ -119,6 +122,7 @@ def test_integrated_gradients_add_up_and_say_by_how_much_they_do_not() -> None:
     assert not [each for each in rough.segmented_control if each.key == "in_place"]
 
 
+@pytest.mark.slow
 def test_curves_fall_from_the_text_to_its_masks() -> None:
     at = shown(view="Remove word by word", words_curves_table="true")
     frame, other = folded(at, "words_curves"), vector(SECOND_TEXT)
@@ -146,6 +150,7 @@ def test_no_method_is_refused_in_a_sentence() -> None:
     assert "choose at least one" in said(at.error[0].value)
 
 
+@pytest.mark.slow
 def test_the_ledger_of_the_sidebars_two_texts_is_their_cosine() -> None:
     at = shown(view="Pairs", pair="")
     assert "write a second text in the sidebar" in said(at.info[0].value)

@@ -77,6 +77,7 @@ def test_labels_say_of_what_a_module_is(model_type: str, name: str, label: str) 
     assert whole_tree(model_type)[name].label == label
 
 
+@pytest.mark.sample(33)
 @pytest.mark.parametrize("model_type", EVERY_CONFIG)
 def test_no_two_neighbours_share_a_label(model_type: str) -> None:
     nodes = whole_tree(model_type)

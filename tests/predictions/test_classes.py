@@ -28,6 +28,7 @@ BIO = {0: "O", 1: "B-PER", 2: "I-PER", 3: "B-LOC", 4: "I-LOC"}
 CLASS = "sequence-classification"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["bert", "distilbert", "roberta", "modernbert"])
 def test_classes_are_the_pipelines(name: str) -> None:
     for scoring, changes in (
@@ -152,6 +153,7 @@ def trimmed() -> PreTrainedTokenizerFast:
     return spaced
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("strategy", ["none", "simple", "first"])
 @pytest.mark.parametrize("spaced", [metaspace, trimmed])
 def test_a_mark_of_a_space_alone_has_the_place_that_the_pipeline_gives_it(

@@ -136,6 +136,7 @@ def test_a_word_of_ones_own(splade: Any) -> None:
     assert "4 pieces" in other.note
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", ["splade-tiny", "bert", "roberta", "modernbert", "bart", "fnet", "nystromformer"])
 def test_pseudo_likelihood_is_masking_one_by_one(splade: Any, name: str) -> None:
     head, tokenizer, own = splade if name == "splade-tiny" else tiny_head(name, "masked-lm")
@@ -151,6 +152,7 @@ def test_pseudo_likelihood_is_masking_one_by_one(splade: Any, name: str) -> None
     assert likelihood.perplexity == pytest.approx(math.exp(sum(expected) / len(expected)), rel=1e-4)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", LENS_FAMILIES)
 def test_the_last_row_of_the_lens_is_the_answer_and_every_row_the_head_on_its_state(name: str) -> None:
     head, tokenizer, own = tiny_head(name, "masked-lm")

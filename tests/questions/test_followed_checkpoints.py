@@ -99,6 +99,7 @@ def run(place: Path, text: str) -> Any:
     return model(**inputs, output_hidden_states=True, output_attentions=True)
 
 
+@pytest.mark.slow
 def test_the_answers_by_step_are_those_of_transformers(training: Training, folder: Path) -> None:
     for pair in (None, SECOND):
         found = training.follow(TEXT, pair).data
@@ -171,6 +172,7 @@ def test_tags_are_the_answer_of_a_head_for_tokens(tmp_path: Path) -> None:
     assert found.answers[0].count("ANIMAL") == int(tags.sum())
 
 
+@pytest.mark.slow
 def test_accuracy_and_f1_are_those_of_scikit_learn_on_the_answers_of_transformers(
     training: Training, folder: Path
 ) -> None:
@@ -210,6 +212,7 @@ def unbiased_hsic(one: np.ndarray, other: np.ndarray) -> float:
     return float((np.trace(k @ m) + middle - 2 / (n - 2) * (ones @ k @ m @ ones)) / (n * (n - 3)))
 
 
+@pytest.mark.slow
 def test_cka_and_entropy_are_those_of_numpy_on_the_outputs_of_transformers(training: Training, folder: Path) -> None:
     found = training.layers(TEXTS).data
     assert found.texts == len(TEXTS)
@@ -233,6 +236,7 @@ def test_cka_and_entropy_are_those_of_numpy_on_the_outputs_of_transformers(train
     assert (found.cka[1:, 1:] < 0.9999).all()
 
 
+@pytest.mark.slow
 def test_one_model_is_in_memory_at_a_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alive: list[weakref.ref[Any]] = []
     most: list[int] = []
@@ -263,6 +267,7 @@ def counted_loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return read
 
 
+@pytest.mark.slow
 def test_a_run_that_grows_costs_its_new_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = save_run(tmp_path / "run")
     read, training = counted_loads(monkeypatch), open_training(folder)
@@ -279,6 +284,7 @@ def test_a_run_that_grows_costs_its_new_checkpoint(tmp_path: Path, monkeypatch: 
     assert second.scores[:4].tolist() == first.scores[:4].tolist()
 
 
+@pytest.mark.slow
 def test_what_is_done_before_a_cancellation_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened, shown = OpenedTraining(folder, Settings.from_environment(any_folder=True)), []
     read = counted_loads(monkeypatch)
@@ -301,6 +307,7 @@ def test_what_is_done_before_a_cancellation_is_kept(folder: Path, monkeypatch: p
     assert read == ["checkpoint-8", "run"]
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_cannot_be_run_is_left_out_with_a_sentence(tmp_path: Path) -> None:
     folder = save_run(tmp_path / "run", cut_off=False)
     config = json.loads((folder / "checkpoint-2" / "config.json").read_text())

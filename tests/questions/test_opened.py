@@ -37,6 +37,7 @@ def test_a_text_runs_once(opened: OpenedModel) -> None:
     assert run(opened, Options((TEXT,), "A river.")).result.tokens.pair == "A river."
 
 
+@pytest.mark.slow
 def test_a_comparison_with_a_rounded_copy_leaves_the_model_as_it_is() -> None:
     opened = OpenedModel(DEFAULT_MODEL, SETTINGS)
     before = [weight.clone() for weight in opened.loaded.model.parameters()]
@@ -59,6 +60,7 @@ def test_what_is_not_there_is_a_sentence(tmp_path: Path) -> None:
         _ = OpenedModel(str(tmp_path / "nothing"), SETTINGS).source
 
 
+@pytest.mark.slow
 def test_all_effects_do_not_measure_again_what_zero_ablation_has(opened: OpenedModel) -> None:
     options = Options((TEXT,), values={"target": "state:6,3,0"})
     alone = zero_effects(opened, options).result

@@ -35,6 +35,7 @@ def test_a_flag_is_off_until_it_is_switched_on() -> None:
     assert Options(values={"shown": "true"}).flag(SHOWN)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 50), st.text(max_size=30))
 def test_a_number_is_one_of_those_that_there_are(count: int, typed: str) -> None:
     options = Options(values={"layer": typed, "token": typed})

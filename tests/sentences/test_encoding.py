@@ -65,6 +65,7 @@ def bare(pooling: Pooling, hidden: Any, pooler_output: Any) -> Any:
     return {**ways, "weightedmean": weights @ wide / weights.sum(), "lasttoken": wide[-1]}[pooling]
 
 
+@pytest.mark.slow
 def test_the_bundled_vectors_are_those_of_sentence_transformers() -> None:
     from sentence_transformers import SentenceTransformer
 
@@ -80,6 +81,7 @@ def test_the_bundled_vectors_are_those_of_sentence_transformers() -> None:
     assert not found.vectors.flags.writeable
 
 
+@pytest.mark.slow
 def test_order_and_company_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     _, loaded, tokenizer = bundled()
     together = sentence_vectors(loaded, tokenizer, SENTENCES, plan()).vectors
@@ -95,7 +97,7 @@ def test_order_and_company_change_nothing(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name not in REFUSED])
-@pytest.mark.sample(6)
+@pytest.mark.sample(1)
 def test_every_pooling_and_layer_of_every_family_is_the_traces(name: str) -> None:
     run = family_run(name)
     traces = [trace(run.loaded, sentence_tokens(run.tokenizer, text, SentencePlan("mean"))) for text in TINY]
@@ -127,6 +129,7 @@ def test_cached_and_fresh_vectors_are_equal(tmp_path: Path) -> None:
     assert again.truncated[:-1][::-1].tolist() == fresh.truncated.tolist()
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "changes",
     [

@@ -109,6 +109,7 @@ def grid() -> Sequence[Case]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["bert", "distilbert", "t5"])
 def test_every_folder_of_the_grid_gives_the_vectors_of_its_rules(family: str, tmp_path: Path) -> None:
     folder = save_tiny(family, tmp_path)

@@ -70,7 +70,7 @@ def built(folder: Path, case: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 def test_the_vectors_are_those_of_the_library(name: str, tmp_path: Path) -> None:
     expected = built(tmp_path, CASES[name]).encode(list(TEXTS))
     settings = Settings.from_environment()

@@ -47,7 +47,7 @@ def dense(activation: str, bias: bool, columns: int = HIDDEN) -> DenseLayer:
 
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name not in ("canine", "funnel")])
-@pytest.mark.sample(6)
+@pytest.mark.sample(1)
 def test_the_cells_add_up_to_the_cosine_of_every_family(name: str) -> None:
     run = family_run(name)
     plans = [SentencePlan("mean"), SentencePlan("mean", 1, normalize=True), SentencePlan("max")]
@@ -149,6 +149,7 @@ def test_a_prompt_that_is_not_pooled_has_empty_rows() -> None:
     assert cosine(run, plan) != pytest.approx(cosine(run, replace(plan, include_prompt=True)), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_the_bundled_model_with_its_own_plan_and_a_long_text() -> None:
     settings = Settings.from_environment()
     source = resolve("all-MiniLM-L6-v2", settings)

@@ -61,6 +61,7 @@ def own_maps(model_type: str, own: Any, row: int, layer: int, seq: int) -> Any:
     return weights[:, :seq, :seq]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", TRACED)
 def test_hidden_states_are_the_models_own(name: str) -> None:
     for found, own, row in cases(family_run(name)):
@@ -158,7 +159,7 @@ def test_embedding_sum_gives_entry_0(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TRACED)
-@pytest.mark.sample(12)
+@pytest.mark.sample(2)
 def test_the_embeddings_are_normalised_where_a_run_passes_a_norm_before_the_first_layer(name: str) -> None:
     """The facts of the Overview name the same module, and no bar represents a missing norm."""
     run = family_run(name)
@@ -175,6 +176,7 @@ def test_the_embeddings_are_normalised_where_a_run_passes_a_norm_before_the_firs
     assert ("sum" in lengths) == (len(parts.parts) > 1)
 
 
+@pytest.mark.sample(25)
 @pytest.mark.parametrize("name", TRACED)
 def test_position_limit_is_what_runs(name: str) -> None:
     """A text that is too long is truncated with a notice, and runs; no row of a position table is unused."""

@@ -191,6 +191,7 @@ def test_surrogates_are_joined_or_replaced_and_told() -> None:
     assert [notice.split()[0] for notice in lone.notices] == ["1", "2"]
 
 
+@pytest.mark.slow
 @given(text=ANY_TEXT, pair=st.none() | ANY_TEXT)
 @settings(max_examples=150, deadline=None, derandomize=True, database=None)
 def test_any_text_gives_rows_of_one_length(text: str, pair: str | None) -> None:
@@ -282,6 +283,7 @@ def test_a_model_that_is_not_here_says_what_can_be_done(monkeypatch: pytest.Monk
         load_tokenizer(resolve("bert-large-cased", SETTINGS), SETTINGS)
 
 
+@pytest.mark.slow
 def test_a_tokenizer_in_python_has_no_words_and_a_limit_of_characters() -> None:
     canine = TextTokenizer("canine", CanineTokenizer(), token_limit(CanineConfig().to_dict(), 2048, 8192), 200_000)
     tokens = tokenize(canine, "my pet", "py")

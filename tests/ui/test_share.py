@@ -282,7 +282,7 @@ def written(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(("page", "query", "texts"), VIEWS, ids=[f"{page} {' '.join(q)}" for page, q, _ in VIEWS])
-@pytest.mark.sample(4)
+@pytest.mark.slow
 def test_a_link_restores_every_control(page: str, query: dict[str, Any], texts: dict[str, str]) -> None:
     values = {name: [*map(str, value)] if isinstance(value, list) else str(value) for name, value in query.items()}
     at = opened(page, **values, **texts)  # type: ignore[arg-type]  # a list is a repeated parameter
@@ -364,6 +364,7 @@ def test_the_panel_says_whose_pages_may_show_the_frame(ancestors: tuple[str, ...
     assert said(share.frame_words(ancestors)).startswith(words)
 
 
+@pytest.mark.slow
 def test_what_everyone_begins_with_is_not_carried() -> None:
     assert carried(opened("representations", view="One word, two texts"), include=True) == []
     assert carried(opened("sentences"), include=True) == []
@@ -387,6 +388,7 @@ def test_typed_words_are_carried_on_their_own_page_alone() -> None:
     assert carried(at, include=True) == []
 
 
+@pytest.mark.slow
 def test_a_text_too_long_for_an_address_is_told_in_one_sentence() -> None:
     at = opened("tokens", text="word " * 400)
     assert carried(at, include=True) == []
@@ -395,6 +397,7 @@ def test_a_text_too_long_for_an_address_is_told_in_one_sentence() -> None:
     assert carried(opened("tokens", text="word " * 300), include=True) != []
 
 
+@pytest.mark.slow
 def test_a_file_is_no_part_of_a_link() -> None:
     at = opened("sentences", source="file", text="Mine.")
     assert carried(at, include=True) == [("text", "Mine.")]

@@ -75,7 +75,7 @@ def real(model_type: str, task: str) -> Any:
 
 
 @pytest.mark.parametrize("model_type", FAMILIES)
-@pytest.mark.sample(2)
+@pytest.mark.slow
 def test_every_class_of_a_family_costs_what_flop_counter_mode_counts_of_it(model_type: str) -> None:
     for task in TASKS:
         if model_type not in families_with(task) or (model_type, task) in NOT_ON_A_TEXT_ALONE:
@@ -114,6 +114,7 @@ def test_a_head_without_a_pooler_costs_its_own_matrices_and_no_pooler() -> None:
     )
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("model_type", ["bert", "modernbert", "eurobert"])
 def test_the_formula_holds_at_every_length(model_type: str) -> None:
     config, lengths = tiny_config(model_type).to_dict(), (1, 2, 5, 28)
@@ -121,6 +122,7 @@ def test_the_formula_holds_at_every_length(model_type: str) -> None:
     assert whole == [by_pytorch(eager_tiny(model_type), seq) for seq in lengths]
 
 
+@pytest.mark.slow
 def test_terms_of_bert_base_are_those_of_its_sizes() -> None:
     entry = find("bert-base-uncased")
     assert entry is not None
@@ -155,6 +157,7 @@ def test_distances_cost_as_many_products_as_there_are_distances() -> None:
     assert terms.exact
 
 
+@pytest.mark.slow
 def test_an_encoder_that_was_saved_alone_costs_what_it_costs_beside_its_decoder() -> None:
     both = tiny_config("t5").to_dict()
     alone = {**both, "is_encoder_decoder": False, "architectures": ["T5EncoderModel"]}
@@ -234,6 +237,7 @@ def peak_by_the_profiler(model_type: str, batch: int, seq: int) -> int:
     return int(held.max())
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("batch", "seq"), [(1, 4), (2, 13), (7, 13)])
 def test_inference_memory_is_the_allocators_peak(batch: int, seq: int) -> None:
     memory = activation_memory("bert", tiny_config("bert").to_dict(), "inference", (1, 2, 3, 7), (4, 13))

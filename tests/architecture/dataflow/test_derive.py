@@ -58,7 +58,7 @@ def order_words(rows: list[Row]) -> list[str]:
 
 
 @pytest.mark.parametrize("model_type", TYPES)
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_norms_stand_where_the_papers_have_them(model_type: str) -> None:
     expected = OTHER_ORDERS.get(model_type, "pre-norm" if model_type in PRE_NORM else "post-norm")
     assert {row.order for row in faces(model_type).facts.layers} == {expected}
@@ -73,7 +73,7 @@ def test_positions_enter_as_the_papers_have_them(model_type: str) -> None:
 
 
 @pytest.mark.parametrize("model_type", [name for name in FAMILIES if name not in SHORTENS])
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_absolute_positions_are_those_that_tell_equal_words_apart_before_the_first_layer(model_type: str) -> None:
     model: Any = tiny_model(model_type)
     model = model.get_encoder() if model.config.is_encoder_decoder else model
@@ -120,6 +120,7 @@ def test_the_factor_of_the_scores_is_what_the_family_hands_to_the_attention_func
     assert found == {round(each, 6) for each in by_layer if each is not None}
 
 
+@pytest.mark.slow
 def test_the_factor_of_families_with_code_of_their_own() -> None:
     by_hand = {"deberta": 18**-0.5, "deberta-v2": 18**-0.5, "mpnet": 6**-0.5, "xlnet": 6**-0.5, "roformer": 6**-0.5}
     for model_type, factor in by_hand.items():

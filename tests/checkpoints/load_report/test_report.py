@@ -100,7 +100,7 @@ def tasks_of(config: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 def test_the_lists_are_those_of_from_pretrained(family: str, tmp_path: Path) -> None:
     config = tiny_config(family, **ONE_LAYER.get(family, {"num_hidden_layers": 1}))
     tasks = tasks_of(config)
@@ -208,6 +208,7 @@ def test_the_pretraining_checkpoint_of_bert_as_a_classifier(tmp_path: Path) -> N
 ENCODER = "encoder."
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize(
     ("change", "words", "filled"),
     [
@@ -386,7 +387,7 @@ def test_what_a_head_adds_to_bert_base(
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_the_difference_balances(family: str, tmp_path: Path) -> None:
     config = tiny_config(family)
     config.save_pretrained(tmp_path)

@@ -17,6 +17,7 @@ MODEL = "all-MiniLM-L6-v2"
 CSV = "id,text,kind\n" + "".join(f'{row},"Sentence {row}, with a comma",{"ab"[row % 2]}\n' for row in range(9))
 
 
+@pytest.mark.slow
 def test_a_file_becomes_a_corpus_that_info_describes(tmp_path: Path, command: Command) -> None:
     (tmp_path / "rows.csv").write_text(CSV)
     out = tmp_path / "out"

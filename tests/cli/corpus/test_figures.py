@@ -69,6 +69,7 @@ def expected(name: str, corpus: Corpus) -> Any:
     return None
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("words", CASES, ids=lambda words: words.split()[0])
 def test_a_file_shows_what_the_functions_give(
     words: str, corpus: Corpus, command: Command, drawn: list[FigureSpec], tmp_path: Path

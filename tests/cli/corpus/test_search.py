@@ -48,6 +48,7 @@ def test_json_has_the_nearest_rows_with_their_columns(tmp_path: Path, command: C
     np.testing.assert_allclose(scores, ranked.scores, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_an_index_is_made_once_and_then_used(tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_VECTOR_STORE_DIR", str(tmp_path / "store"))
     corpus = wide(tmp_path / "mine")

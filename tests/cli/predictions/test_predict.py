@@ -37,6 +37,7 @@ def test_as_a_shell_runs_it() -> None:
     assert [place["position"] for place in answer["positions"]] == list(range(len(answer["tokens"])))
 
 
+@pytest.mark.slow
 def test_every_view_of_a_masked_lm(run: Command) -> None:
     surprise = json.loads(run(SPLADE, "Paris is a city.", "--view", "surprise", "--json").stdout)
     told = [value for value in surprise["surprise"] if value is not None]

@@ -50,6 +50,7 @@ def test_what_has_no_classes_is_refused(corpus: Corpus, tmp_path: Path) -> None:
         labelled_sample(made_corpus(tmp_path / "few", rows=12, shards=1), "truncated", 12)
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_part_4_on_the_same_texts(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     """The texts and labels of the corpus are replaced by the example set, whose topics every layer encodes."""
     settings = Settings.from_environment()

@@ -32,6 +32,7 @@ def model() -> tuple[LoadedModel, TextTokenizer]:
     return load_model(source, settings), load_tokenizer(source, settings)
 
 
+@pytest.mark.slow
 def test_means_and_spreads_are_those_of_single_traces(corpus: Corpus, model: tuple[LoadedModel, TextTokenizer]) -> None:
     loaded, tokenizer = model
     told: list[tuple[int, int]] = []

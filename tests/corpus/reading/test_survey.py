@@ -99,6 +99,7 @@ def plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**row, "text": row["text"].replace("\r\n", "\n")} for row in rows]
 
 
+@pytest.mark.sample(18)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("per_shard", "batch"), [(7, 4096), (53, 5), (1000, 8)])
 def test_all_kinds_give_the_same_rows(

@@ -62,6 +62,7 @@ def test_every_row_is_in_the_index_those_held_back_too(corpus: Corpus, settings:
     assert np.mean(firsts == looked_for) >= 0.9
 
 
+@pytest.mark.slow
 def test_recall_is_that_of_rows_that_were_not_in_the_graph(
     corpus: Corpus, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,6 +122,7 @@ def test_an_index_that_came_with_the_corpus_is_not_read(corpus: Corpus, settings
     assert index_facts(corpus, settings) is None
 
 
+@pytest.mark.slow
 def test_indexes_unused_the_longest_make_room(tmp_path: Path, settings: Settings) -> None:
     settings = replace(settings, vector_store_dir=tmp_path / "store")
     first, second, third = (made_corpus(tmp_path / name) for name in ("first", "second", "third"))

@@ -157,6 +157,7 @@ def test_masks_and_their_words_are_those_of_the_layers(
         assert [x for x in middles(figure, each) if marked(figure)[0] < x < marked(figure)[1]]
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("order", ["post-norm", "pre-norm", "norms on both sides", ""])
 @pytest.mark.parametrize("design", DESIGNS, ids=["encoder", "both", "decoder", "decoder that reads"])
 def test_all_masks_stand_at_one_height_below_all_stacks(design: Design, order: Any) -> None:
@@ -282,7 +283,7 @@ def drawn_stacks(figure: go.Figure) -> list[list[str]]:
         *("modernbert", "openai-gpt", "opt", "pegasus", "roberta-prelayernorm", "t5", "xlm-roberta-xl", "xlnet"),
     ],
 )
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 def test_drawn_norms_and_blocks_are_those_that_a_real_run_enters(model_type: str) -> None:
     config, model = config_of(model_type), real(model_type)
     figure = drawing(design=designed(model_type, config))
@@ -308,7 +309,7 @@ def seen_by(maps: Sequence[torch.Tensor]) -> list[set[tuple[int, int]]]:
     "model_type",
     ["bart", "bert", "deberta-v2", "gemma2", "gpt2", "llama", "mistral", "modernbert", "t5", "xlm", "xlnet"],
 )
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_drawn_masks_are_the_cells_of_real_attention_that_are_not_0(model_type: str) -> None:
     model = real(model_type)
     output = run(model, seq=6, output_attentions=True)
@@ -353,7 +354,7 @@ def ends_unseen(model: Any) -> bool:
         *(("gpt2", "causal-lm"), ("llama", "causal-lm"), ("t5", "seq2seq-lm"), ("bart", "seq2seq-lm")),
     ],
 )
-@pytest.mark.sample(5)
+@pytest.mark.sample(1)
 def test_the_drawn_output_is_what_a_real_run_gives(model_type: str, task: str) -> None:
     model, seq = real(model_type, task), 6
     design = designed(model_type, config_of(model_type), task)
@@ -377,6 +378,7 @@ def pooled(model: Any, output: Any, seq: int) -> bool:
     return any(not torch.equal(output[key], again[key]) for key in output if isinstance(output[key], torch.Tensor))
 
 
+@pytest.mark.slow
 def test_the_designs_beside_are_those_of_bert_t5_and_gpt2() -> None:
     entry = find("bert-base-uncased")
     assert entry is not None

@@ -40,6 +40,7 @@ def compared(place: Path, second: str, **values: str) -> AttentionComparison:
     return compared_attention(opened_model(place / "first"), options).result
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("theme", [LIGHT, DARK, PHONE])
 def test_both_maps_are_on_one_scale_and_the_difference_is_around_zero(place: Path, theme: Theme) -> None:
     found = compared(place, "second", layer="1", head="1")

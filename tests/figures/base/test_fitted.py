@@ -134,6 +134,7 @@ def test_a_legend_of_more_names_or_on_less_room_is_higher() -> None:
     assert legend_height(heatmap(LIGHT), LIGHT) == 0
 
 
+@pytest.mark.sample(27)
 @every_width
 @pytest.mark.parametrize("columns", [5, 14, 32, 128])
 def test_names_of_columns_do_not_meet(theme: Theme, columns: int) -> None:
@@ -211,6 +212,7 @@ def test_an_axis_says_where_only_every_kth_name_stands_on_it(theme: Theme) -> No
     assert fitted(numbers, theme).layout.xaxis.title.text is None
 
 
+@pytest.mark.sample(19)
 @every_width
 @pytest.mark.parametrize("unit", ["weight", "Jensen-Shannon divergence in nats", "share of all the attention of a row"])
 def test_the_sentence_of_a_scale_is_the_same_at_every_width(theme: Theme, unit: str) -> None:

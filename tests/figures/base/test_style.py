@@ -100,6 +100,7 @@ def test_words_in_drawn_sectors_can_be_read(form: TreeForm, theme: Theme) -> Non
         assert contrast(colour, words_colour) >= READABLE
 
 
+@pytest.mark.sample(11)
 @every_figure
 @every_theme
 def test_a_figure_is_the_same_whatever_plotlys_default_template(

@@ -12,6 +12,7 @@ from tests.helpers.tiny_causes import opened
 from tests.helpers.tiny_models import PAIR, TEXT
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_the_cells_are_the_shares(theme: Theme) -> None:
     ledger = pair_attributions(*opened("bert"), TEXT, PAIR, SentencePlan("mean"), 1)

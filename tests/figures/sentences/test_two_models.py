@@ -21,6 +21,7 @@ def compared(count: int, first: str = "one", second: str = "two") -> SentenceCom
     return sentence_comparison((first, second), [f"Sentence {n} <b>" for n in range(count)], *vectors, 1)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("pixels", WIDTHS)
 @pytest.mark.parametrize("count", [3, 9, 150])
 def test_three_maps_have_one_scale_and_do_not_overlap(pixels: int, count: int) -> None:

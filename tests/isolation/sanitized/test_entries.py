@@ -77,6 +77,7 @@ def test_layers_in_no_group_are_refused() -> None:
         check_entries("model", config, SETTINGS)
 
 
+@pytest.mark.slow
 def test_what_transformers_writes_for_every_family_passes() -> None:
     tried = 0
     for model_type, config_class in CONFIG_MAPPING.items():

@@ -208,6 +208,7 @@ def vocabulary_names() -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_the_walk_finds_what_is_known() -> None:
     """An empty search would agree with everything."""
     assert opened_config_entries() >= {

@@ -358,6 +358,7 @@ FIGURES = (
 )
 
 
+@pytest.mark.sample(18)
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: f"{figure.name}-{figure.printed}")
 def test_count_is_the_published_one(figure: Figure) -> None:
     count = figure.counts(figure.name)

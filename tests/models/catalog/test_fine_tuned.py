@@ -54,6 +54,7 @@ def test_a_fine_tuned_model_has_the_parameters_of_its_base_and_its_head(name: st
     assert entry.licence in ("Apache-2.0", "MIT", "CC-BY-4.0")
 
 
+@pytest.mark.slow
 def test_the_task_is_that_of_transformers_own_class() -> None:
     for entry in ENTRIES.values():
         (name,) = entry.config["architectures"]

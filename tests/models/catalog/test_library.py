@@ -6,6 +6,8 @@ Covers `bertviz_core/models/skeleton.py`.
 import subprocess
 import sys
 
+import pytest
+
 CODE = """
 import threading
 from bertviz_core.settings import Settings
@@ -21,6 +23,7 @@ print(totals)
 """
 
 
+@pytest.mark.slow
 def test_four_threads_that_need_it_at_once_all_get_it() -> None:
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == str([4_385_920] * 4), done.stderr[-2000:]

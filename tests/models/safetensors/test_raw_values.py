@@ -62,6 +62,7 @@ def test_a_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:
         read_state_dict(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_peak_is_the_size_of_the_weights(tmp_path: Path) -> None:
     save_file({str(each): torch.ones(2**20) for each in range(32)}, tmp_path / "model.safetensors")  # 128 MiB
     command = [sys.executable, "-c", PEAK, str(tmp_path)]

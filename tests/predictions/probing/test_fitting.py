@@ -53,6 +53,7 @@ def outside(layer: int) -> np.ndarray:
     return np.array(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layer", [0, 4])
 def test_scores_are_those_of_scikit_learn_on_vectors_computed_outside(layer: int) -> None:
     own, gold = outside(layer), np.array(some().labels)

@@ -45,6 +45,7 @@ def changed(folder: Path, **values: Any) -> Path:
     return folder
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", ["bert", "roberta"])
 @pytest.mark.parametrize(
     ("config", "name"),
@@ -87,6 +88,7 @@ def test_a_saved_cross_encoder_keeps_its_length_activation_and_prompt(family: st
     assert not np.allclose(result.scores, longest, atol=1e-3)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("family", ["bert", "roberta"])
 @pytest.mark.parametrize("label", ["", *NAMES])
 def test_the_probability_of_a_class_is_the_softmax(family: str, label: str, tmp_path: Path) -> None:

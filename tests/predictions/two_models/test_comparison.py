@@ -263,6 +263,7 @@ def test_a_class_with_two_heads_is_compared_by_the_requested_one(place: Path) ->
         compare(place, "pretraining", "words", pair=CONTEXT, task="next-sentence")
 
 
+@pytest.mark.slow
 def test_a_sentence_and_a_table_say_what_changed(place: Path) -> None:
     classes = compare(place, "classes", "byte-classes", MIXED)
     same = classes.answers[0] == classes.answers[1]

@@ -55,6 +55,7 @@ def piped(folder: Path, joined: str) -> dict[tuple[int, int, str], float]:
     return places
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("second", ["others", "bytes"])
 @pytest.mark.parametrize("joined", ["simple", "first", "none"])
 def test_each_side_has_the_entities_of_transformers_pipeline(place: Path, second: str, joined: str) -> None:

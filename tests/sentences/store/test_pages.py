@@ -23,6 +23,7 @@ TABLE = pa.table(
 )
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("dictionary", [True, False])
 @pytest.mark.parametrize("size", [500, 2**20], ids=["many pages", "one page"])
@@ -55,6 +56,7 @@ def test_without_compression_pages_and_headers_are_the_file(tmp_path: Path) -> N
     assert 8 * present < sizes.nbytes < column.total_compressed_size < 8 * present + 2_000
 
 
+@pytest.mark.slow
 def test_pages_and_headers_without_end_are_refused(tmp_path: Path) -> None:
     """An empty page has seven bytes; a list of zeros in an unknown field has its stated length."""
     path = tmp_path / "file.parquet"

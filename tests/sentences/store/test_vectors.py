@@ -180,6 +180,7 @@ def test_a_shard_put_together_is_as_old_as_its_last_use_and_within_its_share(tmp
     assert max(path.stat().st_size for path in old) <= MEGABYTE * store_vectors.MERGED_SHARE
 
 
+@pytest.mark.slow
 def test_two_processes_and_threads_write_at_once(tmp_path: Path) -> None:
     command = [sys.executable, "-c", WRITER, str(tmp_path)]
     writers = [subprocess.Popen([*command, first, "15"], stdout=subprocess.DEVNULL) for first in ("0", "100")]
@@ -216,6 +217,7 @@ def test_a_kill_in_mid_write_loses_nothing_that_was_kept(tmp_path: Path) -> None
     assert store.notices == ()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("in_the_middle_of", ["write_shard", "_merge", "_make_room"])
 def test_what_a_killed_writer_left_is_used_or_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_the_middle_of: str

@@ -80,6 +80,7 @@ def test_hostile_lists_and_vectors() -> None:
     assert len(long.sentences) == MOST_SENTENCES
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("key", ["matryoshka_dimensions", "matryoshka_dims"])
 @pytest.mark.parametrize("file", ["config_sentence_transformers.json", "config.json"])
 def test_a_model_that_names_its_dimensions_has_them_marked(key: str, file: str, tmp_path: Path) -> None:

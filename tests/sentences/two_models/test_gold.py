@@ -107,6 +107,7 @@ def test_the_library_takes_similarities_as_numbers_or_texts() -> None:
     assert model.figure("gold-cosines", *numbers).data
 
 
+@pytest.mark.slow
 @pytest.mark.network
 def test_the_bundled_model_has_its_published_correlations_on_the_sts_benchmark() -> None:
     """Of the test split; both numbers were computed with sentence-transformers and SciPy."""

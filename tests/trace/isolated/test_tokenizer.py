@@ -41,6 +41,7 @@ def children_of(tokenizer: TextTokenizer) -> list[Any]:
     return list(backend._worker._children)
 
 
+@pytest.mark.slow
 def test_it_gives_what_it_gives_here_and_comes_back_when_ended() -> None:
     source = folder_source("tiny", bundled_folder())
     here, there = load_tokenizer(source, HERE), load_tokenizer(source, SETTINGS)
@@ -74,6 +75,7 @@ def test_a_hostile_tokenizer_is_one_sentence_and_takes_nothing_here(wrong: str, 
     assert len(str(refusal.value)) < 300
 
 
+@pytest.mark.slow
 def test_a_refusal_costs_nothing_the_second_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make, words = TOKENIZERS["a list as the longest"]
     make(save_tiny("bert", tmp_path))
@@ -86,6 +88,7 @@ def test_a_refusal_costs_nothing_the_second_time(tmp_path: Path, monkeypatch: py
     assert str(first.value) == str(second.value)
 
 
+@pytest.mark.slow
 def test_windows_pieces_and_texts_are_told_as_here() -> None:
     source = folder_source("tiny", bundled_folder())
     here, there = (load_tokenizer(source, settings).tokenizer for settings in (HERE, SETTINGS))
@@ -103,6 +106,7 @@ def test_windows_pieces_and_texts_are_told_as_here() -> None:
     assert continuing_prefix(there) == continuing_prefix(here) == "##"
 
 
+@pytest.mark.slow
 def test_a_limit_below_the_tokens_that_are_always_added_is_one_sentence(tmp_path: Path) -> None:
     source = folder_source("tiny", bundled_folder())
     for settings in (HERE, SETTINGS):
@@ -110,6 +114,7 @@ def test_a_limit_below_the_tokens_that_are_always_added_is_one_sentence(tmp_path
             tokenize(load_tokenizer(source, replace(settings, max_tokens=2)), "one", "two")
 
 
+@pytest.mark.slow
 def test_a_process_that_stood_ready_reads_the_same_tokenizer() -> None:
     spare = spare_of(isolated.TASK, isolated._limits(SETTINGS))
     isolated.warm_tokenizers(HERE)

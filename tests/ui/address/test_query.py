@@ -167,6 +167,7 @@ def test_every_page_is_tried() -> None:
     assert {page for page, _ in VIEWS} == {path.stem for path in (ROOT / "pages").glob("[a-z]*.py")} == set(PAGES)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("page", "view", "name"),
     [

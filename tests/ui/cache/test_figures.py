@@ -124,6 +124,7 @@ def test_more_than_is_worth_looking_through_is_drawn_each_time(monkeypatch: pyte
     assert key_digest((*range(100),)) is None
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("page", "view"),
     [("overview", ""), *(("parameters", view) for view in ("", "Layers", "Components")), ("checkpoint", ""),

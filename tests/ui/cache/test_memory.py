@@ -43,6 +43,7 @@ def models_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     st.cache_resource.clear()
 
 
+@pytest.mark.slow
 def test_switches_leave_no_more_than_what_the_budgets_hold(models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in NAMES:
         save_tiny("bert", models_dir / name)

@@ -61,6 +61,7 @@ def at_the_mean() -> AblationEffects:
     return ablation_effects(target(), "mean", mean_activations(model(), load_tokenizer(SOURCE, SETTINGS)))
 
 
+@pytest.mark.slow
 def test_a_head_is_taken_away() -> None:
     clean = cosine(BANK, RIVER)
     effects = {(layer, head): changed((layer, head)) - clean for layer in range(6) for head in range(12)}
@@ -86,6 +87,7 @@ def test_a_blurred_map() -> None:
     assert numbers(STEPS[2]) == said(7, 5, *rows, 150)
 
 
+@pytest.mark.slow
 def test_zero_and_mean_disagree() -> None:
     zero = {head: changed((5, head)) - cosine(BANK, RIVER) for head in (0, 6)}
     mean = at_the_mean().heads[5]
@@ -96,6 +98,7 @@ def test_zero_and_mean_disagree() -> None:
     assert numbers(STEPS[3]) == said(*note, "0", f"{abs(zero[0]):.4f}", f"{-mean[0]:.4f}")
 
 
+@pytest.mark.slow
 def test_heads_together() -> None:
     order, clean = greedy_order(InterventionRuns(target()), 6), cosine(BANK, RIVER)
     joint, total = changed(*order) - clean, sum(changed(place) - clean for place in order)
@@ -122,6 +125,7 @@ def test_shares_that_add_up() -> None:
     assert numbers(STEPS[6]) == said(*note)
 
 
+@pytest.mark.slow
 def test_pairs_of_words() -> None:
     ledger = pair_attributions(model(), load_tokenizer(SOURCE, SETTINGS), BANK, RIVER, recommended(SOURCE, SETTINGS), 3)
     first, second = ledger.first.tokens.index("bank"), ledger.second.tokens

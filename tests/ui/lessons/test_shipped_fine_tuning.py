@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+import pytest
 from safetensors.numpy import load_file
 
 from bertviz_core.models.catalog.bundled import FINE_TUNED, WEIGHTS
@@ -64,6 +65,7 @@ def test_two_checkpoints() -> None:
     assert numbers(STEPS[0]) == said(len(second), f"{change:.2%}", f"{shares[most]:.1%}")
 
 
+@pytest.mark.slow
 def test_what_it_has_learned() -> None:
     base, tuned = cosines(1)
     assert numbers(STEPS[1]) == said(f"{base[0, 1]:.2f}", f"{tuned[0, 1]:.2f}", mean(base), mean(tuned))
@@ -80,6 +82,7 @@ def test_a_sentence_from_elsewhere() -> None:
     assert nearest(tuned)[:2, 0].tolist() == [2, 2]
 
 
+@pytest.mark.slow
 def test_ten_sentences() -> None:
     both = cosines(3)
     assert numbers(STEPS[3]) == said(*map(mean, both), kept(both), 10)
@@ -92,6 +95,7 @@ def test_one_layer_earlier() -> None:
     assert numbers(STEPS[4]) == said("4", *means, kept(earlier), 10, means[0], ends[0], means[1], ends[1])
 
 
+@pytest.mark.slow
 def test_since_which_layer() -> None:
     texts = example_set().texts
     first, second = (states(name, texts) for name in MODELS)

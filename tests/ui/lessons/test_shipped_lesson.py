@@ -126,6 +126,7 @@ def test_pooler() -> None:
     assert numbers(LESSON.steps[8]) == said(384, "1", "1", f"{np.abs(check.output).max():.2f}", "0")
 
 
+@pytest.mark.slow
 def test_sentences() -> None:
     step = LESSON.steps[9]
     lines = EXAMPLES[step.query["example"][0]][1].split("\n")

@@ -79,12 +79,13 @@ def printed(script: str, **settings: str) -> str:
     return done.stdout or done.stderr[-2_000:]  # an exit during an import may print a message, which is harmless
 
 
+@pytest.mark.slow
 def test_a_page_that_needs_transformers_while_it_is_imported_gets_its_numbers() -> None:
     assert printed(DURING_IMPORT) == "109482240\n"
 
 
 @pytest.mark.parametrize("allowed", ["", "nothing-here"])
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_the_import_follows_the_first_page_and_is_frozen_and_later_garbage_is_collected(allowed: str) -> None:
     lines = printed(WHILE_SERVING, INSIDE_BERT_ALLOWED_MODELS=allowed).splitlines()
     assert lines == ["before the first page: False", "asked for after it: [True]", "frozen: True", "collected: True"]

@@ -56,7 +56,7 @@ def test_change(model: str, measure: str, models_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_values_and_similarities(model: str, models_dir: Path) -> None:
     at, (found,) = ran("representations", "representations_values", model, models_dir, view="Values", layer="1")
     np.testing.assert_allclose(found, data(at)[0]["z"], atol=1e-4)
@@ -87,6 +87,7 @@ def test_pooler(models_dir: Path) -> None:
     np.testing.assert_allclose(found[0], data(at)[1]["y"], atol=1e-4)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("model", MODELS)
 def test_one_word(model: str, models_dir: Path) -> None:
     at, (found,) = ran("representations", "representations_word", model, models_dir, view="One word, two texts")

@@ -69,6 +69,7 @@ def made(request: pytest.FixtureRequest, settings: Settings) -> tuple[Any, Setti
     return save_adapter(model, "base", settings.models_dir / "adapter", **options), settings
 
 
+@pytest.mark.sample(13)
 def test_every_tensor_equals_that_of_peft(made: tuple[Any, Settings]) -> None:
     merged, settings = made
     folder = weights_folder(resolve("adapter", settings), settings)
@@ -83,6 +84,7 @@ def test_every_tensor_equals_that_of_peft(made: tuple[Any, Settings]) -> None:
         np.testing.assert_allclose(ours[tensor.name], other.read(tensor), rtol=0, atol=EXACT, err_msg=tensor.name)
 
 
+@pytest.mark.sample(3)
 def test_hidden_states_equal_those_of_peft(made: tuple[Any, Settings]) -> None:
     merged, settings = made
     encoder = merged.base_model

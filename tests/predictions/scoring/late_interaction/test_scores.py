@@ -59,6 +59,7 @@ def check_equal(folder: Path, query: str = QUERY) -> InteractionEncoder:
     return own
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("family", ["bert", "modernbert"])
 @pytest.mark.parametrize("name", EXPANSIONS)
 def test_queries_are_expanded_as_in_the_library(family: str, name: str, tmp_path: Path) -> None:
@@ -70,6 +71,7 @@ def test_queries_are_expanded_as_in_the_library(family: str, name: str, tmp_path
     assert result.skipped == (",", ".")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", ["bert", "modernbert", "roberta"])
 @pytest.mark.parametrize(
     "changes",
@@ -95,6 +97,7 @@ def test_prompts_skip_lists_lengths_and_modules_are_those_of_the_library(
     assert own.plan.normalize is changes.get("normalize", True)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "config",
     [

@@ -75,6 +75,7 @@ def test_codes_reach_from_none_to_all():
         ]
 
 
+@pytest.mark.slow
 def test_a_base_model_at_512_tokens_stays_below_a_megabyte():
     exact, atlas = atlas_of(512, 12, 12)
     message = view_payload(atlas, [map_of(exact, atlas, 3, 4)], title="t", theme=LIGHT)

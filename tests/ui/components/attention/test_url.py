@@ -104,6 +104,7 @@ def test_places_that_do_not_exist_are_left_out() -> None:
     assert other.look.heads == ()
 
 
+@pytest.mark.slow
 def test_a_click_on_a_cell_goes_into_the_address_and_a_choosing_click_does_not() -> None:
     at = opened("representations", view="Values")
     at.session_state["representations_values_cell"] = {"cell": [3, 17]}

@@ -122,6 +122,7 @@ def of_event(instance: Instance, event: str) -> list[dict[str, Any]]:
     return [line for line in instance.lines() if line.get("event") == event]
 
 
+@pytest.mark.slow
 def test_a_page_is_a_line_with_model_view_seconds_and_outcome(instance: Instance) -> None:
     first = next(line for line in of_event(instance, "page") if line["name"] == "attention")
     assert first["model"] == DEFAULT_MODEL

@@ -50,6 +50,7 @@ def test_the_offer_names_the_size_and_the_page_comes_after_it(hub: Hub) -> None:
     assert not [button for button in at.button if button.key == "download_model"]
 
 
+@pytest.mark.slow
 def test_what_goes_wrong_is_said_and_can_be_tried_again(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda seconds: None)
     at = opened("tokens", model=NAME)

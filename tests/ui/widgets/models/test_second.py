@@ -52,6 +52,7 @@ def test_a_page_that_shows_one_model_loads_no_second(monkeypatch: pytest.MonkeyP
     assert set(loaded) <= {DEFAULT_MODEL}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "view", "default"),
     [("checkpoint", "Two checkpoints", COPY), ("sentences", "Two models", FINE_TUNED)],
@@ -70,6 +71,7 @@ def test_the_default_of_a_view_that_compares_is_no_choice_of_the_reader(page: st
     assert at.sidebar.selectbox(key="other").value == ""
 
 
+@pytest.mark.slow
 def test_a_default_that_the_reader_chooses_stays() -> None:
     at = opened("sentences", view="Two models")
     at.sidebar.selectbox(key="other").set_value(COPY).run()
