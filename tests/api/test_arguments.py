@@ -238,7 +238,7 @@ def test_a_path_opens_a_folder_and_a_device_is_where_it_runs() -> None:
         open_model(MODEL, device="cuda:99")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ANSWERS, ids=lambda kind: kind.__name__)
 def test_an_answer_is_the_same_when_it_was_pickled_or_copied(
     answers: dict[type, Any], in_workplace: Path, kind: type

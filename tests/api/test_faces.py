@@ -54,6 +54,7 @@ def test_every_prediction_draws_and_tabulates_itself() -> None:
         assert len(answer.to_pandas()) > 0
 
 
+@pytest.mark.slow
 def test_a_search_and_its_corpus_show_themselves() -> None:
     news = open_corpus(NEWS)
     hits = news.search("money and banks", k=3, where="topic=economy")
@@ -109,6 +110,7 @@ def test_arrays_are_transformers_own(model: Model) -> None:
     assert (heads.key.shape, heads.value.shape, heads.output.shape) == ((12, 32, 384), (12, 32, 384), (12, 384, 32))
 
 
+@pytest.mark.slow
 def test_sums_come_out() -> None:
     bert = open_model("bert-base-uncased").parameters()
     assert bert.total == sum(bert.components.values()) == bert.to_pandas()["numel"].sum() == 109_482_240
@@ -121,6 +123,7 @@ def test_sums_come_out() -> None:
     assert set(report.to_pandas().query("status == 'new'")["name"]) == set(report.new)
 
 
+@pytest.mark.slow
 def test_shares_and_effects_are_named_as_the_page_names_them(model: Model) -> None:
     effects, words = model.effects(TEXT, PAIR), model.words(TEXT, PAIR)
     first = effects.to_pandas().iloc[0]

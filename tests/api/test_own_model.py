@@ -108,6 +108,7 @@ def test_its_copy_goes_with_the_last_answer_and_pickled_numbers_stay(own: tuple[
         again.figure("cell")
 
 
+@pytest.mark.slow
 def test_a_list_has_an_answer_for_each_text(in_workplace: Path) -> None:
     model = open_model(FOLDER)
     for ask in (model.trace, model.predict, lambda *each: model.effects(*each, target="class:neutral")):

@@ -32,7 +32,7 @@ def flow_of(model_type: str, layer: int = 1) -> LayerFlow:
 
 
 @pytest.mark.parametrize("model_type", FAMILIES)
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_steps_hold_no_more_than_the_layer(model_type: str) -> None:
     flow = flow_of(model_type)
     assert sum(step.numel for step in flow.steps) <= flow.total
@@ -40,6 +40,7 @@ def test_steps_hold_no_more_than_the_layer(model_type: str) -> None:
     assert flow.hidden == 12
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("model_type", "drawn"), [("bert", True), ("lilt", False), ("mobilebert", False)])
 def test_blocks_are_drawn_where_they_hold_all_steps(model_type: str, drawn: bool) -> None:
     assert bool(flow_of(model_type).blocks) is drawn

@@ -38,7 +38,7 @@ def answers(model_type: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("model_type", sorted(CONFIGS))
-@pytest.mark.sample(5)
+@pytest.mark.sample(4)
 def test_sizes_are_those_of_the_config_class(model_type: str) -> None:
     found = described(model_type)
     config = transformers.AutoConfig.for_model(**tiny_config(model_type))
@@ -77,7 +77,7 @@ def test_layers_of_a_model_that_sees_are_the_texts() -> None:
     assert (found.num_hidden_layers, found.num_attention_heads, found.hidden_size) == (3, 2, 8)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("model_type", "expected"),
     [

@@ -63,7 +63,7 @@ def test_shares_and_reference_terms_are_the_cosine(family: str) -> None:
         np.testing.assert_allclose(terms, expected, atol=1e-5)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("layer", range(LAYERS))
 def test_every_layer_may_be_the_start(layer: int) -> None:
     result = ledger("bert", layer)

@@ -126,6 +126,7 @@ def test_links_of_the_repository_lead_to_the_site(text: str, origin: str, expect
     assert hook.linked(text, origin) == expected
 
 
+@pytest.mark.slow
 def test_each_page_of_the_dashboard_has_its_place_and_picture(site: Path) -> None:
     asked, gallery = pictures(), seen(site / "pages.html")
     assert sorted(asked) == PAGES

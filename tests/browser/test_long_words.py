@@ -163,7 +163,7 @@ def test_every_page_and_every_word_is_tried() -> None:
     assert {name for long in one_view_for_each() for name in long.names} == set(TYPED)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("long", one_view_for_each(), ids=lambda long: long.name)
 def test_a_long_word_keeps_nobody_waiting(server: str, long: Long) -> None:
     assert wait(server, lambda: draw(server, long)) <= MOST_S

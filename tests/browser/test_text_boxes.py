@@ -263,7 +263,7 @@ def test_no_word_is_cut_or_lies_on_another(name: str, board: Page) -> None:
 
 
 @pytest.mark.parametrize(("name", "setting", "value"), VARIANTS)
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_nor_with_other_settings(name: str, setting: str, value: str, board: Page) -> None:
     assert not faults(board, drawings(name, ["short"], (setting, value)))
 

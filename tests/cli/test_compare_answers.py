@@ -70,6 +70,7 @@ def run(command: Command) -> Command:
     return partial(command, "compare")
 
 
+@pytest.mark.slow
 def test_the_json_has_the_tensors_and_the_scores_of_transformers_answers(run: Command, two: Two) -> None:
     code, out, err = run(two.first, two.second, "--file", str(two.table), "--gold", "right", "--json")
     found = json.loads(out)
@@ -116,6 +117,7 @@ def test_a_small_p_value_is_not_printed_as_0() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_without_gold_labels_only_the_answers_are_compared(run: Command, two: Two) -> None:
     found = json.loads(run(two.first, two.second, "--file", str(two.table), "--json").stdout)
     assert "accuracy" not in found

@@ -61,6 +61,7 @@ def test_a_text_without_a_task_names_the_tasks_that_both_heads_answer(run: Comma
     assert "is compared with" not in run(pair[0], tags, "--text", MIXED).stderr
 
 
+@pytest.mark.slow
 def test_lines_and_library_have_the_same_rows(run: Command, pair: Pair) -> None:
     code, out, _ = run(*pair, "--text", MIXED, "--task", "sequence-classification")
     result = open_model(pair[0]).compare(pair[1], text=MIXED)

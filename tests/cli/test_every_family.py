@@ -39,7 +39,7 @@ def check(done: tuple[int, str, str]) -> None:
 
 
 @pytest.mark.parametrize(("task", "name"), HEADS, ids=[f"{task} {name}" for task, name in HEADS])
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_the_answers_of_every_head(command: Command, tmp_path: Path, task: str, name: str) -> None:
     folder = save_tiny_head(name, task, tmp_path / name)
     pair = ("--pair", "another text") if task in ("question-answering", "next-sentence") else ()

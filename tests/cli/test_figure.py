@@ -345,7 +345,7 @@ def weights_drawn(figure: go.Figure, name: str, size: int, top: float) -> np.nda
     return found
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("words", VIEWED, ids=VIEWED)
 def test_a_file_of_attention_has_the_numbers_of_the_view(
     words: str, run: Command, taken: list[FigureSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -421,6 +421,7 @@ def test_every_name_is_compared_with_its_page() -> None:
     assert {words.split()[0] for words in (*CASES, *VIEWED, *FIGURES)} | {"long"} | of_folders == set(all_figures())
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("theme", THEMES)
 def test_an_html_file_needs_no_browser_and_no_network(
     theme: str, run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -534,7 +535,7 @@ def test_what_can_be_drawn_is_listed(command: Command) -> None:
     assert all(len(line.split()) > 3 for line in lines)
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

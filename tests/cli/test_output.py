@@ -49,6 +49,7 @@ def test_a_full_device_is_one_sentence() -> None:
     assert (done.returncode, done.stderr) == (2, "The output cannot be written (No space left on device).\n")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("encoding", "sign"), [("ascii", "-"), ("utf-8", "−"), ("latin-1", "-")])
 def test_a_terminal_that_has_no_minus_gets_a_hyphen(encoding: str, sign: str) -> None:
     reader, terminal = os.openpty()

@@ -89,6 +89,7 @@ def test_the_command_in_it_draws_the_same_figure(command: Command, tmp_path: Pat
     assert DRAWN.findall(page) == DRAWN.findall(alone.read_text(encoding="utf-8"))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("text", "rest"), [("A bank.", "norms all-MiniLM-L6-v2 'A bank.' "), ("-x", "-- norms ")])
 def test_its_command_says_all_that_the_figure_depends_on(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, rest: str
@@ -114,6 +115,7 @@ def test_nothing_that_a_user_writes_is_a_tag_and_nothing_is_loaded(command: Comm
     assert page.count("plotly.js v") == 1
 
 
+@pytest.mark.slow
 def test_without_a_choice_it_holds_what_the_model_has(command: Command, tmp_path: Path) -> None:
     page = made(command, tmp_path / "r.html", BASE)
     seen, told = Seen(page), facts(page)

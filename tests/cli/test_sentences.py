@@ -63,6 +63,7 @@ def test_a_second_model_stands_beside_the_first(command: Command) -> None:
     assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
 
 
+@pytest.mark.slow
 def test_a_file_of_pairs_is_correlated_with_its_gold_similarities(command: Command, tmp_path: Path) -> None:
     """SciPy's correlations of the cosines that `similarity` prints."""
     pairs = [(SENTENCES[0], SENTENCES[1], 4.0), (SENTENCES[0], SENTENCES[2], 0.5), (SENTENCES[1], SENTENCES[2], 0.0)]
@@ -99,6 +100,7 @@ def test_no_sentence_is_too_strange(command: Command) -> None:
     assert "\x1b" not in command("similarity", MODEL, "a\x1b[31mb\u202ec").stdout
 
 
+@pytest.mark.slow
 def test_a_prompt_is_chosen_by_its_name(command: Command, tmp_path: Path) -> None:
     from sentence_transformers import SentenceTransformer
 
@@ -189,6 +191,7 @@ def heard_interrupts() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("heard_interrupts")
 def test_an_interrupted_embed_ends_with_130_and_a_sentence(tmp_path: Path) -> None:
     """Ctrl-C while the model runs; the libraries' threads must not end the process by their own signal."""

@@ -27,7 +27,7 @@ def piped(monkeypatch: pytest.MonkeyPatch, content: str) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content.encode())))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_text_from_the_standard_input_is_answered_as_one_that_is_typed(
     name: str, command: Command, monkeypatch: pytest.MonkeyPatch

@@ -70,6 +70,7 @@ def test_the_table_of_hidden_states_has_norms(command: Command) -> None:
     assert not any(word.startswith("-") for word in numbers)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
@@ -92,6 +93,7 @@ def test_what_a_user_can_cause_is_one_line_and_exit_code_2(
     assert word in done.stderr
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("text", ["", "   ", "שלום עולם", "👨‍👩‍👧‍👦", "a\x1b[31mb\u202ec", "a\ud800b\udcff"])
 @pytest.mark.parametrize("form", ["--json", ""])
 def test_no_text_is_too_strange(command: Command, text: str, form: str) -> None:

@@ -65,6 +65,7 @@ def test_json_has_the_log_and_the_movement(command: Command, folder: Path) -> No
     assert f"'checkpoint-{CUT_OFF}' is left out until it can be read" in done.stderr
 
 
+@pytest.mark.slow
 def test_text_has_the_same_numbers_and_says_the_rule(command: Command, folder: Path) -> None:
     done = command("training", str(folder))
     assert done.returncode == 0, done.stderr
@@ -79,6 +80,7 @@ def test_text_has_the_same_numbers_and_says_the_rule(command: Command, folder: P
     assert "A tensor is broken where" in lines[-1]
 
 
+@pytest.mark.slow
 def test_a_broken_tensor_is_named_with_its_step(command: Command, folder: Path) -> None:
     own = {name: value.astype(np.float32) for name, value in weights(folder / "checkpoint-6").items()}
     own["classifier.weight"][:] = np.nan
@@ -182,6 +184,7 @@ def test_hostile_names_do_not_reach_the_terminal(command: Command, folder: Path)
     assert "\x1b" not in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_the_library_has_tables_of_log_movement_and_tensors(folder: Path) -> None:
     run = open_training(folder)
     assert run.checkpoints == {**{f"checkpoint-{step}": step for step in SAVED}, FINAL: STEPS}
@@ -209,6 +212,7 @@ def test_the_library_has_tables_of_log_movement_and_tensors(folder: Path) -> Non
         run.compute("effects")
 
 
+@pytest.mark.slow
 def test_a_folder_that_grows_is_followed_and_only_what_is_new_is_read(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -74,6 +74,7 @@ def pages_vectors(rows: Path, here: Settings) -> np.ndarray:
     return sentence_vectors(loaded, tokenizer, texts, recommended(source, here)).vectors
 
 
+@pytest.mark.slow
 def test_vectors_are_those_of_the_sentences_page(rows: Path, tmp_path: Path, here: Settings) -> None:
     told: list[str] = []
     seen: list[tuple[int, int]] = []
@@ -304,6 +305,7 @@ def test_batches_without_memory_are_halved_and_it_is_said(
         embedded(rows, tmp_path / "none", here)
 
 
+@pytest.mark.slow
 def test_a_batch_of_fewer_tokens_gives_the_same(rows: Path, tmp_path: Path, here: Settings) -> None:
     embedded(rows, tmp_path / "one", here)
     embedded(rows, tmp_path / "two", here, replace(PLAIN, batch_tokens=40))

@@ -51,7 +51,7 @@ def test_the_row_is_the_models_own_attention(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MAPPED)
-@pytest.mark.sample(11)
+@pytest.mark.sample(4)
 def test_every_step_follows_from_the_one_before(name: str) -> None:
     for cell in cells(name):
         score = cell.score
@@ -149,7 +149,7 @@ def test_cells_that_are_not_there_are_the_programmers_mistake(place: tuple[int, 
 
 
 @pytest.mark.parametrize("name", [name for name in MAPPED if name != "nystromformer"])
-@pytest.mark.sample(11)
+@pytest.mark.sample(5)
 def test_value_norms_are_lengths_of_values_behind_the_output(name: str) -> None:
     run = family_run(name)
     assert run.traces is not None

@@ -55,6 +55,7 @@ def test_imports_stand_at_the_top(wrong: Path) -> None:
     assert len(layout.inner_imports(wrong)) > layout.MOST_INNER_IMPORTS
 
 
+@pytest.mark.slow
 def test_found_is_seldom_a_name(wrong: Path) -> None:
     names = layout.found_names(ROOT)
     assert len(names) <= layout.MOST_FOUND, len(names)

@@ -57,6 +57,7 @@ def test_the_estimate_is_the_slope_of_central_differences(family: str) -> None:
     assert estimate.heads[layer, head] == pytest.approx(-slope, rel=0.03, abs=2e-5)
 
 
+@pytest.mark.slow
 def test_a_head_and_a_word_are_targets_too() -> None:
     head, tokenizer, _ = tiny_head("bert", "sequence-classification", num_labels=4)
     words, word_tokenizer, _ = tiny_head("roberta", "masked-lm")

@@ -34,7 +34,7 @@ def users(family: str, layer: int) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("family", ATTENDING)
-@pytest.mark.sample(11)
+@pytest.mark.sample(7)
 def test_a_row_of_ones_changes_nothing_at_all(family: str) -> None:
     runs = tiny_runs(family)
     assert runs.clean == plain_value(runs.target)
@@ -142,6 +142,7 @@ def test_batches_of_any_size_give_the_same_effects_and_can_be_stopped() -> None:
     assert plain_value(target) == large.clean
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("family", WITHOUT_PLACES)
 def test_a_family_without_places_says_so_in_one_sentence(family: str) -> None:
     with pytest.raises(BertvizError) as raised:

@@ -59,7 +59,7 @@ def test_each_side_is_the_answer_about_that_model_alone(place: Path) -> None:
     assert f"layer {layer}, head {head} differs most" in effects_that_changed(found)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_the_maps_are_the_effects_and_their_difference_on_one_scale(place: Path, theme: object) -> None:
     found = compare(place, "bytes")

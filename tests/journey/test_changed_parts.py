@@ -121,6 +121,7 @@ def test_parts_of_a_masked_text_are_those_of_its_ids(opened: OpenedModel, own: B
     assert word == pytest.approx(own.embeddings.word_embeddings.weight[ids[4]].detach().numpy())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mean", [False, True])
 def test_parts_without_a_head_are_those_of_the_model_without_it(
     mean: bool, opened: OpenedModel, own: BertModel
@@ -142,6 +143,7 @@ def test_parts_without_a_layer_are_those_of_the_model_without_it(opened: OpenedM
             _compare(changed, _run(own, ids, layer), layer, 3)
 
 
+@pytest.mark.slow
 def test_a_model_is_the_same_after_a_change_and_each_change_is_cached_apart(opened: OpenedModel) -> None:
     options = Options((TEXT,), values={"layer": "4", "query": str(TOKEN)})
     plain = layer_opening(opened, options).result.rows

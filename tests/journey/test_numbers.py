@@ -49,6 +49,7 @@ def test_a_bin_is_the_value_of_largest_magnitude(values: list[float], bins: int)
         assert value in part
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 1, width=32), min_size=1, max_size=60).filter(lambda row: sum(row) > 0.01))
 def test_ribbons_and_the_rest_sum_to_one(row: list[float]) -> None:
     shares = np.array(row, dtype=np.float64)

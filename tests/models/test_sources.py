@@ -95,6 +95,7 @@ def test_the_fine_tuned_model_has_the_tensors_of_the_default_one(settings: Setti
     assert "sre_embedding_model" not in sys.modules
 
 
+@pytest.mark.slow
 def test_the_fine_tuned_model_says_alike_of_all_sentences(settings: Settings) -> None:
     """The cosines of its author's own library (sentence-transformers), by sentences 1-2, 1-3 and 2-3."""
     cosines = {}

@@ -49,6 +49,7 @@ def test_every_file_of_the_tree_is_in_the_wheel_and_nothing_else(wheel: Path) ->
     assert all(data == (ROOT / names[name]).read_bytes() for name, data in packed.items())
 
 
+@pytest.mark.slow
 def test_two_names_are_installed(environment: Path) -> None:
     here = {path.name for path in packages(environment).iterdir() if path.suffix != ".pth"}
     assert here == {"bertviz_core", f"inside_bert-{__version__}.dist-info"}

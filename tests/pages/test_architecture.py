@@ -145,6 +145,7 @@ def test_a_model_is_drawn_as_what_it_is(model_type: str, changes: dict[str, Any]
     assert any(title.split()[-2] in said(each.value) for each in at.markdown)
 
 
+@pytest.mark.slow
 def test_figures_can_be_had_in_every_theme() -> None:
     for view, rows in (("One layer", 1), ("Cost", 2), ("Encoder or decoder", 1)):
         at = opened("architecture", view=view)

@@ -170,6 +170,7 @@ def test_sentences_that_are_done_are_averaged_while_the_rest_runs(gate: Gate, mo
     assert not np.array_equal(first[0], whole[0])
 
 
+@pytest.mark.slow
 def test_a_chosen_head_is_marked_told_and_linked() -> None:
     at = shown(changed_head="layer 2, head 7")
     assert at.selectbox(key="changed_head").value == "layer 2, head 7"

@@ -94,6 +94,7 @@ def test_texts_are_listed_by_kind_and_label_and_one_is_open(answers: tuple[list[
     assert 0 < len(rows) < len(broken) or set(rows["text"]) == broken
 
 
+@pytest.mark.slow
 def test_texts_are_divided_by_a_word_and_listed_by_slice(answers: tuple[list[str], list[str]]) -> None:
     at = page(answers_by="a word", answers_word="river", answers_listed="all")
     within = [place for place, text in enumerate(TEXTS) if "river" in text]

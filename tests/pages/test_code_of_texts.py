@@ -100,7 +100,7 @@ VIEWS: Mapping[str, Mapping[str, Check]] = {
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_sentences(view: str, model: str) -> None:
     check_view("sentences", model, VIEWS[view], view=view)
 

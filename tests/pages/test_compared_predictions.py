@@ -66,7 +66,7 @@ def same_entities(at: AppTest, values: Printed) -> None:
         ("words", "Lens", {"other": "pretraining"}),
     ],
 )
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_the_lines_give_the_numbers_of_the_page(model: str, view: str, more: dict[str, str]) -> None:
     checks: dict[str, Check] = {OWN[view]: lambda *_: None, CHART: compared}
     if view == "Tags":
@@ -82,6 +82,7 @@ def test_without_a_second_model_the_first_is_alone() -> None:
     assert not any("Compared with" in each.value for each in at.markdown)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("model", "other", "words"),
     [

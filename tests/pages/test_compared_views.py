@@ -54,6 +54,7 @@ def test_the_effects_of_both_models_are_those_of_the_lines() -> None:
     assert not at.error
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("page", "model", "other", "words"),
     [
@@ -123,7 +124,7 @@ def test_a_place_that_the_second_model_lacks_falls_back_to_the_same_place() -> N
     assert [at.selectbox(key=key).value for key in ("other_layer", "other_head")] == [AS_FIRST, AS_FIRST]
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("other", [ROUNDED, FINE_TUNED])
 def test_the_cosines_of_both_models_are_those_of_the_lines(other: str) -> None:
     def compared(at: AppTest, values: Printed) -> None:

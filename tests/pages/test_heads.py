@@ -246,7 +246,7 @@ def test_families_without_heads_say_so(models_dir: Path, name: str, view: str) -
     assert len(at.error) == 1
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("view", VIEWS)
 def test_one_layer_with_one_head(models_dir: Path, view: str) -> None:
     save_tiny("bert", models_dir / "one", num_hidden_layers=1, num_attention_heads=1)
@@ -276,7 +276,7 @@ def test_markup_in_a_text_is_shown_and_not_read() -> None:
     assert "evil" not in "".join(each.value for each in at.markdown)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("text", ["", "\u202eabc", "word " * 2_000])
 @pytest.mark.parametrize("view", ["One product or twelve", "One cell"])
 def test_no_text_breaks_the_page(text: str, view: str) -> None:
@@ -289,6 +289,7 @@ def test_no_text_breaks_the_page(text: str, view: str) -> None:
     assert not at.error
 
 
+@pytest.mark.slow
 def test_a_model_without_weights_says_what_can_be_done() -> None:
     at = opened("heads", model="bert-large-uncased")
     assert not at.exception

@@ -111,7 +111,7 @@ def test_labels_that_lie_about_their_number_are_told() -> None:
     assert set(at.dataframe[0].value["tag"]) <= {"PER (1)", "PER (2)", "LOC", "LABEL_4", *TAGS}
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["answers", "distilbert-answers"])
 @pytest.mark.parametrize("context", [CONTEXT, LONG])
 def test_answers_are_spans_of_the_context(name: str, context: str) -> None:

@@ -67,7 +67,7 @@ def page(model: str, view: str = "Late interaction", **query: str) -> AppTest:
     return opened("sentences", view=view, model=model, **given)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("model", FORMATS)
 def test_page_library_command_and_code_show_one_score(model: str, saved: Path, run: Run) -> None:
     library = MultiVectorEncoder(str(saved / model), device="cpu")
@@ -89,7 +89,7 @@ def test_page_library_command_and_code_show_one_score(model: str, saved: Path, r
     assert f"score {expected.score:.4f}" in run("late-interaction", str(saved / model), QUERY, TEXTS[2])[1]
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["words", "causes"])
 def test_the_view_leads_to_what_its_score_depends_on(path: str, saved: Path) -> None:
     at = page("pylate", second_sentence="2")

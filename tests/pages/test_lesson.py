@@ -208,6 +208,7 @@ def test_a_lesson_that_was_changed_is_read_again(own: Path) -> None:
     assert card(at.run())["lesson"] == "Second"
 
 
+@pytest.mark.slow
 def test_the_overview_offers_the_tour_until_it_is_taken() -> None:
     at = opened("overview")
     address = f"overview?model=bert-base-uncased&lesson={FIRST}&step=1"

@@ -80,6 +80,7 @@ def test_the_first_view_masks_the_longest_word_and_lists_the_best() -> None:
     assert "mask" not in at.query_params
 
 
+@pytest.mark.slow
 def test_masks_and_position_are_in_the_address_and_in_the_controls() -> None:
     at = shown(mask="2,4", position="3")
     ids, log_p = own(TEXT, (2, 4))

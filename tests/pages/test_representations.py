@@ -39,7 +39,7 @@ def z(at: AppTest) -> np.ndarray:
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("pair", ["", "A python is a snake."])
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 def test_every_view_opens_with_a_figure(view: str, pair: str) -> None:
     at = opened("representations", view=view, pair=pair)
     assert not at.exception
@@ -88,6 +88,7 @@ def test_picture_table_title_and_file_of_similarities_are_of_one_layer(
     assert f"-{name.replace(' ', '-')}-" in json.loads(row.proto.json)["filename"]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("view", ["Change", "Values", "Token similarity", "Input"])
 def test_a_line_stands_where_the_second_text_begins(view: str) -> None:
     pair = drawn(opened("representations", view=view, text="The cat sat.", pair="It was tired."))
@@ -128,6 +129,7 @@ def test_a_model_without_a_pooler_has_no_view_of_one(models_dir: Path) -> None:
     assert drawn(at)["data"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["t5", "gpt2", "xlnet", "albert"])
 def test_one_word_is_found_with_punctuation_behind_it_in_every_family(models_dir: Path, name: str) -> None:
     save_tiny(name, models_dir / name)
@@ -199,6 +201,7 @@ def test_markup_in_a_text_is_shown_and_not_read() -> None:
     assert not any("<b>" in label for label in labels)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "text", ["", "   ", "\u202eabc\u202c", "👩‍👩‍👧‍👦 ok", "\x00\x07", "qqqqzzzz ⟁⟁⟁", "word " * 20_000]
 )

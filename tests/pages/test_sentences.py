@@ -107,7 +107,7 @@ def z(at: AppTest) -> np.ndarray:
     return np.array(charts(at)[0]["data"][0]["z"])
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("view", [view for view in VIEWS if view != "Rank"])  # its own tests have a model that ranks
 def test_every_view_opens_with_a_figure(view: str) -> None:
     at = opened("sentences", view=view)
@@ -116,6 +116,7 @@ def test_every_view_opens_with_a_figure(view: str) -> None:
     assert charts(at)[0]["data"]
 
 
+@pytest.mark.slow
 def test_cells_are_the_cosines_of_the_models_vectors(own: np.ndarray) -> None:
     np.testing.assert_allclose(z(opened("sentences")), own @ own.T, atol=1e-5)
 
@@ -132,6 +133,7 @@ def test_the_models_own_way_is_preselected_and_named() -> None:
     assert "normalised to unit length" in words(at)
 
 
+@pytest.mark.slow
 def test_a_checkpoints_prompts_are_offered_by_name_and_stand_in_front(models_dir: Path) -> None:
     from sentence_transformers import SentenceTransformer
 
@@ -146,6 +148,7 @@ def test_a_checkpoints_prompts_are_offered_by_name_and_stand_in_front(models_dir
     assert not [each for each in opened("sentences").selectbox if each.key == "prompt"]
 
 
+@pytest.mark.slow
 def test_a_query_may_have_a_prompt_of_its_own(models_dir: Path) -> None:
     from sentence_transformers import SentenceTransformer
 
@@ -211,6 +214,7 @@ def test_a_chosen_pooling_is_the_one_of_the_vectors(own_states: list[np.ndarray]
     np.testing.assert_allclose(z(opened("sentences", pooling=pooling)), rows @ rows.T, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_what_is_said_of_poolings_is_said_of_this_model(models_dir: Path) -> None:
     save_tiny("bert", models_dir / "bert")
     folder = save_tiny("gpt2", models_dir / "decoder", vocab_size=300)
@@ -347,6 +351,7 @@ def stopped(total: int) -> Any:
     return job
 
 
+@pytest.mark.slow
 def test_a_column_of_a_file_is_chosen_and_the_file_outlives_a_visit_elsewhere() -> None:
     at = handed("f.csv", b"kind,sentence,other\na,One thing.,Three.\nb,Two things.,Four.\nb,Last.,Five.\n")
     assert at.selectbox(key="sentence_column").value == "sentence"
@@ -386,6 +391,7 @@ def test_without_umap_there_is_nothing_to_choose(monkeypatch: pytest.MonkeyPatch
     assert "placed" not in [each.key for each in at.selectbox]
 
 
+@pytest.mark.slow
 def test_odd_heads_of_columns_are_plain_text() -> None:
     heads = ["", "text", "text", "<b>x</b>", "**b** :red[x] $y$", '"a\nb"', "\u202eabc", "=1+1"]
     rows = [",".join([f"c{row}", f"Line {row}.", *(f"<i>{row}</i>" for _ in heads[2:])]) for row in range(3)]
@@ -401,6 +407,7 @@ def test_odd_heads_of_columns_are_plain_text() -> None:
         assert {trace["name"] for trace in drawn["data"]} == {f"&lt;i&gt;{row}&lt;/i&gt;" for row in range(3)}
 
 
+@pytest.mark.slow
 def test_columns_may_hold_anything_and_be_called_anything() -> None:
     table = pd.DataFrame(
         {"sentence": [1, 2, 3], "text": ["One.", "Two.", "Three."], "first": [[1], [2, 3], []], "=a": ["x", "y", "y"]}
@@ -421,6 +428,7 @@ def test_columns_may_hold_anything_and_be_called_anything() -> None:
     assert list(found.columns) == ["number", "sentence", "sentence (of the file)", "'=a"]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("content", [b'a,b\n1,2,3\n"', b"sentence\n\xff\xfe\xfa", b"", b"PAR1"])
 def test_a_broken_file_is_refused_in_one_sentence(content: bytes) -> None:
     at = handed("f.csv", content)
@@ -441,7 +449,7 @@ NAMES = (
 )
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
 def test_any_name_of_a_file_is_accepted(name: str) -> None:
     at = handed(name, b"sentence\nOne thing.\nTwo things.\n")

@@ -162,6 +162,7 @@ def test_a_second_model_that_becomes_the_first_is_not_compared_with_itself() -> 
     assert page(model=MODEL, other=MODEL).selectbox(key="other").value == MODEL, "a link may ask for it"
 
 
+@pytest.mark.slow
 def test_the_default_of_another_page_is_not_taken_over() -> None:
     at = opened("checkpoint", view="Two checkpoints")
     assert at.selectbox(key="other").value.startswith("itself, rounded to ")

@@ -67,6 +67,7 @@ def test_page_library_code_and_figure_show_one_ranking(model: str, label: str | 
     np.testing.assert_allclose(values[1], expected.scores, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_code_of_the_view_gives_its_numbers() -> None:
     def ranking(at: AppTest, values: Printed) -> None:
         frame = at.dataframe[-1].value

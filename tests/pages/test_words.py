@@ -202,6 +202,7 @@ def test_words_by_classes_are_runs_of_the_head_of_transformers(
     assert "choose at least one" in said(one.error[0].value)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("view", "key"), [("Words", "words_shares"), ("Remove word by word", "words_curves")])
 def test_a_probe_of_the_session_is_a_target_of_other_views(view: str, key: str) -> None:
     weight = np.random.default_rng(0).normal(size=(2, 384)).astype(np.float32)

@@ -45,7 +45,7 @@ def counts(ledger: Ledger) -> dict[str, tuple[tuple[int, ...], int, bool, str, i
     }
 
 
-@pytest.mark.sample(22)
+@pytest.mark.sample(18)
 @pytest.mark.parametrize(("model_type", "task"), CASES)
 def test_header_config_and_module_tell_the_same(model_type: str, task: str, tmp_path: Path) -> None:
     model = built(model_type, task)

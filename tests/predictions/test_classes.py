@@ -28,7 +28,7 @@ BIO = {0: "O", 1: "B-PER", 2: "I-PER", 3: "B-LOC", 4: "I-LOC"}
 CLASS = "sequence-classification"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["bert", "distilbert", "roberta", "modernbert"])
 def test_classes_are_the_pipelines(name: str) -> None:
     for scoring, changes in (

@@ -115,6 +115,7 @@ def test_the_answers_by_step_are_those_of_transformers(training: Training, folde
     assert len(set(training.follow(TEXT).data.answers)) == 2, "this text is one whose answer changes"
 
 
+@pytest.mark.slow
 def test_the_cosine_is_that_of_the_mean_vectors_of_each_text_alone(training: Training, folder: Path) -> None:
     found = training.follow(TEXT, SECOND).data
     assert found.cosine is not None
@@ -194,6 +195,7 @@ def test_accuracy_and_f1_are_those_of_scikit_learn_on_the_answers_of_transformer
     assert frame["gold label"].tolist() == list(GOLD)
 
 
+@pytest.mark.slow
 def test_second_texts_belong_to_the_answers(training: Training, folder: Path) -> None:
     found = training.scores(TEXTS[:2], GOLD[:2], [SECOND, "pet"]).data
     values, names = classes(folder / "checkpoint-6", TEXTS[1], "pet")
@@ -327,6 +329,7 @@ def test_a_checkpoint_that_cannot_be_run_is_left_out_with_a_sentence(tmp_path: P
             ask()
 
 
+@pytest.mark.slow
 def test_texts_that_no_checkpoint_can_read_are_one_sentence(training: Training, folder: Path, tmp_path: Path) -> None:
     base = tmp_path / "base"
     for place in places(folder)[:2]:

@@ -97,7 +97,7 @@ def test_order_and_company_change_nothing(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name not in REFUSED])
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_every_pooling_and_layer_of_every_family_is_the_traces(name: str) -> None:
     run = family_run(name)
     traces = [trace(run.loaded, sentence_tokens(run.tokenizer, text, SentencePlan("mean"))) for text in TINY]
@@ -117,6 +117,7 @@ def test_a_family_without_a_vector_per_token_is_refused(name: str) -> None:
         pooling_comparison(run.loaded, run.tokenizer, TINY)
 
 
+@pytest.mark.slow
 def test_cached_and_fresh_vectors_are_equal(tmp_path: Path) -> None:
     _, loaded, tokenizer = bundled()
     fresh = sentence_vectors(loaded, tokenizer, SENTENCES, plan())

@@ -73,6 +73,7 @@ def test_hidden_states_are_the_models_own(name: str) -> None:
         near(found.hidden_states[-1], own.last_hidden_state[row, : len(found.tokens)])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", TRACED)
 def test_pooler_output_is_the_models_own(name: str) -> None:
     run = family_run(name)

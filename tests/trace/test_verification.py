@@ -89,7 +89,7 @@ def with_sinks_in_each_layer() -> Any:
     return model
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "make", [with_sinks_in_each_layer, with_cap, lambda: tiny_model("bert"), lambda: tiny_model("deberta")]
 )

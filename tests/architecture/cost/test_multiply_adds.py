@@ -101,6 +101,7 @@ def test_a_class_that_cannot_be_run_on_a_text_alone_is_counted_without_its_head(
     assert runnable_task("bert", tiny_config("bert").to_dict(), task) == task
 
 
+@pytest.mark.slow
 def test_a_head_without_a_pooler_costs_its_own_matrices_and_no_pooler() -> None:
     config = tiny_config("albert").to_dict()
     base, head = (operation_terms("albert", config, task) for task in ("base", "masked-lm"))
@@ -114,7 +115,7 @@ def test_a_head_without_a_pooler_costs_its_own_matrices_and_no_pooler() -> None:
     )
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model_type", ["bert", "modernbert", "eurobert"])
 def test_the_formula_holds_at_every_length(model_type: str) -> None:
     config, lengths = tiny_config(model_type).to_dict(), (1, 2, 5, 28)
@@ -140,12 +141,14 @@ def test_terms_of_bert_base_are_those_of_its_sizes() -> None:
     assert (at.attention + at.projections >= at.feed_forward).tolist() == [False, True, True, True]
 
 
+@pytest.mark.slow
 def test_attention_whose_projections_outweigh_the_feed_forward_costs_more_at_every_length() -> None:
     terms = operation_terms("albert", tiny_config("albert").to_dict())
     assert crossover(terms, projections=True).tokens == 1
     assert crossover(terms).tokens == 14
 
 
+@pytest.mark.slow
 def test_distances_cost_as_many_products_as_there_are_distances() -> None:
     config = tiny_config("deberta-v2", share_att_key=True, position_buckets=4).to_dict()
     terms = operation_terms("deberta-v2", config)
@@ -187,6 +190,7 @@ def test_pairs_in_a_window_are_the_cells_of_transformers_mask(window: int, seq: 
     assert visible_pairs(seq, Window(window, 0)) == causal
 
 
+@pytest.mark.slow
 def test_modernbert_saves_what_its_windows_hide() -> None:
     config = tiny_config("modernbert", num_hidden_layers=5).to_dict()
     local = Window(2, 2)

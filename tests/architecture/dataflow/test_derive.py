@@ -58,14 +58,14 @@ def order_words(rows: list[Row]) -> list[str]:
 
 
 @pytest.mark.parametrize("model_type", TYPES)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_norms_stand_where_the_papers_have_them(model_type: str) -> None:
     expected = OTHER_ORDERS.get(model_type, "pre-norm" if model_type in PRE_NORM else "post-norm")
     assert {row.order for row in faces(model_type).facts.layers} == {expected}
 
 
 @pytest.mark.parametrize("model_type", TYPES)
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_positions_enter_as_the_papers_have_them(model_type: str) -> None:
     found = set(faces(model_type).facts.positions)
     assert ("rotary" in found) == (model_type in ROTARY)
@@ -73,7 +73,7 @@ def test_positions_enter_as_the_papers_have_them(model_type: str) -> None:
 
 
 @pytest.mark.parametrize("model_type", [name for name in FAMILIES if name not in SHORTENS])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_absolute_positions_are_those_that_tell_equal_words_apart_before_the_first_layer(model_type: str) -> None:
     model: Any = tiny_model(model_type)
     model = model.get_encoder() if model.config.is_encoder_decoder else model
@@ -84,7 +84,7 @@ def test_absolute_positions_are_those_that_tell_equal_words_apart_before_the_fir
 
 
 @pytest.mark.parametrize("model_type", [name for name in FAMILIES if name not in SHORTENS])
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_token_types_are_told_where_they_change_the_answer(model_type: str) -> None:
     model: Any = tiny_model(model_type)
     model = model.get_encoder() if model.config.is_encoder_decoder else model

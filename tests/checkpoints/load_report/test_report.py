@@ -100,7 +100,7 @@ def tasks_of(config: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_the_lists_are_those_of_from_pretrained(family: str, tmp_path: Path) -> None:
     config = tiny_config(family, **ONE_LAYER.get(family, {"num_hidden_layers": 1}))
     tasks = tasks_of(config)

@@ -58,6 +58,7 @@ def test_means_and_spreads_are_those_of_single_traces(corpus: Corpus, model: tup
     assert (found.corpus, found.model, found.seed, found.column) == ("mine", DEFAULT_MODEL, SEED, "kind")
 
 
+@pytest.mark.slow
 def test_rows_without_a_text_are_left_out_and_counted(
     corpus: Corpus, model: tuple[LoadedModel, TextTokenizer], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,7 @@ def test_an_index_gives_true_rows_with_true_cosines(corpus: Corpus, settings: Se
     assert facts.recall >= 0.95
 
 
+@pytest.mark.slow
 def test_every_row_is_in_the_index_those_held_back_too(corpus: Corpus, settings: Settings) -> None:
     make_index(corpus, settings)
     index, vectors = open_index(corpus, settings), corpus.vectors()

@@ -81,6 +81,7 @@ def test_a_filter_leaves_the_nearest_of_its_rows(corpus: Corpus) -> None:
         search(corpus, "x", QUERY, 5, "colour=red")
 
 
+@pytest.mark.slow
 def test_an_index_is_named_with_its_recall_and_a_filter_does_without(tmp_path: Path, settings: Settings) -> None:
     own = made_corpus(tmp_path / "own")
     make_index(own, settings)

@@ -54,6 +54,7 @@ def marked(figure: go.Figure) -> tuple[float, float]:
     return min(x), max(x)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("theme", [LIGHT, THEMES["dark"]], ids=["light", "dark"])
 def test_everything_drawn_lies_inside_and_text_has_contrast(theme: Theme) -> None:
     for design in DESIGNS:
@@ -64,6 +65,7 @@ def test_a_name_is_shown_as_text() -> None:
     assert drawing(ACTIVE).layout.title.text == f"{ACTIVE_ESCAPED} is an encoder-only model"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("design", DESIGNS, ids=["encoder", "both", "decoder", "decoder that reads"])
 def test_the_models_own_design_is_marked_and_it_alone_carries_counts(design: Design) -> None:
     figure = drawing(design=design)

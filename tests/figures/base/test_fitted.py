@@ -78,6 +78,7 @@ def test_a_title_takes_the_room_of_tools_that_are_not_there() -> None:
         assert ("<br>" in fitted(figure, place).layout.title.text) is not still
 
 
+@pytest.mark.sample(6)
 @every_width
 def test_the_plot_keeps_its_height(theme: Theme) -> None:
     for build in (heatmap, lambda theme: bars(theme, 9)):

@@ -104,7 +104,7 @@ def test_parts_that_may_be_opened_next_travel_under_the_same_name(opened: Opened
     assert (array(header["parts"][7]["products"]) == heads[7].cell.score.products).all()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("change", ["head-3.5", "layer-1", "mask-5"])
 def test_a_change_travels_as_the_numbers_of_its_run(change: str, opened: OpenedModel, way: Journey) -> None:
     options = Options(("I love my pet python.",), values={"change": change})

@@ -52,7 +52,7 @@ def boxes(figure: go.Figure) -> list[tuple[float, float, float, float]]:
 @pytest.mark.parametrize("words", ["a", "ab-cd e ? fgh", "word " * 80 + "end", "x" * 300 + "-y"], ids=len)
 @pytest.mark.parametrize("right_to_left", [False, True])
 @pytest.mark.parametrize("pixels", WIDTHS)
-@pytest.mark.sample(30)
+@pytest.mark.sample(28)
 def test_every_token_is_a_box_of_its_own_inside_the_picture(
     words: str, right_to_left: bool, theme: Theme, pixels: int
 ) -> None:

@@ -25,6 +25,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return save_multi_vector(request.param, tmp_path / "tiny")
 
 
+@pytest.mark.sample(2)
 def test_a_word_that_matters_is_the_difference_of_two_scores_of_the_library(folder: Path) -> None:
     library = MultiVectorEncoder(str(folder), device="cpu")
     made = open_model(str(folder)).words(TEXT, QUERY, target="late-interaction")
@@ -35,6 +36,7 @@ def test_a_word_that_matters_is_the_difference_of_two_scores_of_the_library(fold
         assert shares[word] == pytest.approx(made.clean - without, abs=1e-5)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("family", ["bert", "modernbert"])
 def test_integrated_gradients_sum_to_the_change_of_the_score(family: str, tmp_path: Path) -> None:
     folder = save_multi_vector(family, tmp_path / "tiny", prompts={"query": "my ", "document": ""})

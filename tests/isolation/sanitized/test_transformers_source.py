@@ -222,6 +222,7 @@ def test_the_walk_finds_what_is_known() -> None:
     assert len(vocabulary_names()) >= 15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["gpt2", "/etc/passwd", {"": "gpt2"}, ["gpt2"]], ids=repr)
 def test_no_entry_of_a_config_that_is_opened_survives(value: Any) -> None:
     for name in opened_config_entries() | KNOWN_CONFIG | {"auto_map", "custom_pipelines"}:

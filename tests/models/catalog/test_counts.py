@@ -422,6 +422,7 @@ def test_miniatures_have_the_sizes_in_their_names() -> None:
         assert (config["num_attention_heads"], config["intermediate_size"]) == (width // 64, 4 * width)
 
 
+@pytest.mark.sample(33)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_packaged_count_is_that_of_the_model(name: str) -> None:
     assert ENTRIES[name]["parameters"] == size(build(name))

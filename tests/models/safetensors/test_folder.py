@@ -171,6 +171,7 @@ def test_a_header_of_100_000_tensors_loses_nothing_when_it_is_folded(mixture: Pa
     assert len(figure.to_json()) < 1_000_000
 
 
+@pytest.mark.slow
 def test_more_tensors_or_shards_than_any_checkpoint_has_are_refused_before_they_are_read(tmp_path: Path) -> None:
     entry = b'"dtype":"U8","shape":[0],"data\\u005foffsets":[0,0]'
     for header, words in (

@@ -91,6 +91,7 @@ def test_of_two_classes_the_probabilities_are_scikit_learns_too() -> None:
     np.testing.assert_allclose(told, whole.predict_proba(scaler.transform(rows[0])), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_planted_signal_is_seen_from_its_layer_on_and_shuffled_labels_give_chance() -> None:
     draw = np.random.default_rng(7)
     labels = np.repeat(np.arange(4), 60)
@@ -107,6 +108,7 @@ def test_a_planted_signal_is_seen_from_its_layer_on_and_shuffled_labels_give_cha
     assert scores.best >= 4
 
 
+@pytest.mark.slow
 def test_a_seed_gives_the_same_numbers_and_the_work_can_be_ended() -> None:
     first, again = (probe_scores(bundled()[0], some(), "mean", vectors()[:1], SEED) for _ in range(2))
     np.testing.assert_array_equal(first.control_accuracy, again.control_accuracy)

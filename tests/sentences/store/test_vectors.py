@@ -149,6 +149,7 @@ def test_those_used_longest_ago_make_room(tmp_path: Path) -> None:
     assert store.notices == ()
 
 
+@pytest.mark.slow
 def test_small_shards_are_put_together_and_nothing_is_lost(tmp_path: Path) -> None:
     store, reader = SentenceStore(tmp_path, 8 * MEGABYTE), SentenceStore(tmp_path, 8 * MEGABYTE)
     most = 0
@@ -217,7 +218,7 @@ def test_a_kill_in_mid_write_loses_nothing_that_was_kept(tmp_path: Path) -> None
     assert store.notices == ()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("in_the_middle_of", ["write_shard", "_merge", "_make_room"])
 def test_what_a_killed_writer_left_is_used_or_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_the_middle_of: str

@@ -139,6 +139,7 @@ def held_by_a_job(fails: bool) -> tuple[JobBoard[str], Job[str], "weakref.ref[La
     return board, job, weakref.ref(large)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_job_that_has_ended_holds_nothing_of_its_work(fails: bool) -> None:
     board, job, large = held_by_a_job(fails)

@@ -59,7 +59,7 @@ def test_a_device_that_is_not_there_stops_the_server(monkeypatch: pytest.MonkeyP
         start.device_notice(replace(SETTINGS, device="cuda"))
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["auto", "cpu"])
 def test_no_device_is_looked_for_where_none_is_named(device: str) -> None:
     """The import of torch would delay the server; a separate process shows that it is not imported."""

@@ -96,7 +96,7 @@ def test_one_word(model: str, models_dir: Path) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("block", ["key", "output"])
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_one_matrix(model: str, block: str, models_dir: Path) -> None:
     at, (_, heads) = ran("heads", "heads_matrix", model, models_dir, matrix=block)
     (bars,) = [trace for trace in data(at) if trace["type"] == "bar"]

@@ -122,6 +122,7 @@ def test_folders_of_pylate_are_read_as_the_library_reads_them(config: dict[str, 
         assert late_interaction(own, QUERY, TEXTS[0]).query_tokens[1].lower() == "[q] "
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "metadata",
     [{}, {"mask_punctuation": False, "attend_to_mask_tokens": True}, {"query_token_id": "[unused1]"}],

@@ -134,6 +134,7 @@ def test_a_page_is_a_line_with_model_view_seconds_and_outcome(instance: Instance
     assert second["view"] == "Words"
 
 
+@pytest.mark.slow
 def test_a_run_and_an_answer_are_lines_of_their_own(instance: Instance) -> None:
     runs = of_event(instance, "run")
     assert {line["model"] for line in runs} == {DEFAULT_MODEL}

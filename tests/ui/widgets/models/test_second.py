@@ -92,6 +92,7 @@ def test_a_first_model_that_cannot_be_read_leaves_the_sidebar_whole(models_dir: 
         assert at.sidebar.text_area(key="text").value
 
 
+@pytest.mark.slow
 def test_each_view_has_its_own_default_until_the_reader_chooses(models_dir: Path) -> None:
     at = opened("checkpoint", view="Two checkpoints")
     at.switch_page("../pages/sentences.py")

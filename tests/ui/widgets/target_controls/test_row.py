@@ -210,6 +210,7 @@ def test_a_number_has_neither_probability_nor_margin() -> None:
     assert [str(each.content) for each in at.get("button_group")[1].proto.options] == ["logit"]
 
 
+@pytest.mark.slow
 def test_a_word_is_the_texts_own_or_the_readers() -> None:
     folder = resolve(SPLADE, session.settings()).folder
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForMaskedLM.from_pretrained(folder).eval()
