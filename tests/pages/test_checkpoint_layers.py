@@ -17,15 +17,11 @@ from tests.checkpoints.test_layer_similarity import plain_cka
 from tests.helpers.tiny_models import LAYERS, save_tiny
 from tests.pages.opened import opened, said
 from tests.pages.test_checkpoint_weights import charts
-from ui.widgets.lists import progress
 
 TEXTS = ("a cat sat", "the dog ran home", "the bank of the river", "money and banks", "a tree", "a small house")
 
 
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page waits for its answer."""
-    monkeypatch.setattr(progress, "PATIENCE_S", 60)
+pytestmark = pytest.mark.usefixtures("patience")
 
 
 @pytest.fixture

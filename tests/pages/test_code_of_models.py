@@ -24,15 +24,8 @@ from tests.pages.snippets import (
     folded,
 )
 from ui.cache import ledgers
-from ui.widgets.lists import progress
 
-pytestmark = pytest.mark.usefixtures("saved_models")
-
-
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page waits for its answer."""
-    monkeypatch.setattr(progress, "PATIENCE_S", 60)
+pytestmark = pytest.mark.usefixtures("saved_models", "patience")
 
 
 def number(at: AppTest, label: str) -> int:

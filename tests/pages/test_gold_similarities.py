@@ -12,7 +12,6 @@ from bertviz_core.models.catalog.bundled import FINE_TUNED
 from tests.pages.opened import opened, said
 from tests.pages.snippets import chart, printed
 from tests.pages.test_sentences_of_two_models import MODEL, told, vectors
-from ui.widgets.lists import progress
 
 PAIRS = (
     ("A man is playing a guitar.", "A person plays the guitar.", 4.5),
@@ -25,10 +24,7 @@ TEXT = "\n".join(f"{one}\t{other}\t{score}" for one, other, score in PAIRS)
 GOLD = [score for _, _, score in PAIRS]
 
 
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page waits for its answer."""
-    monkeypatch.setattr(progress, "PATIENCE_S", 60)
+pytestmark = pytest.mark.usefixtures("patience")
 
 
 def page(**query: str) -> AppTest:

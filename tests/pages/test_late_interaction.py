@@ -23,7 +23,6 @@ from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.opened import opened, said
 from tests.pages.snippets import chart, printed
 from tests.ui.widgets.target_controls.test_row import kinds
-from ui.widgets.lists import progress
 
 QUERY = "the river bank"
 TEXTS = ("I love my pet python.", "the bank", "a river, my river", "pets love a bank")
@@ -35,10 +34,7 @@ FORMATS: dict[str, Callable[[Path], Path]] = {
 Run = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page waits for its answer."""
-    monkeypatch.setattr(progress, "PATIENCE_S", 60)
+pytestmark = pytest.mark.usefixtures("patience")
 
 
 @pytest.fixture(autouse=True)

@@ -24,15 +24,11 @@ from tests.checkpoints.rounding.test_scaled import by_loop
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened
-from ui.widgets.lists import progress
 
 TEXTS = ["a cat sat", "the dog ran home", "the bank of the river", "money and banks", "a tree", "a small house"]
 
 
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page waits for its answer."""
-    monkeypatch.setattr(progress, "PATIENCE_S", 60)
+pytestmark = pytest.mark.usefixtures("patience")
 
 
 @pytest.fixture

@@ -107,6 +107,7 @@ def z(at: AppTest) -> np.ndarray:
     return np.array(charts(at)[0]["data"][0]["z"])
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("view", [view for view in VIEWS if view != "Rank"])  # its own tests have a model that ranks
 def test_every_view_opens_with_a_figure(view: str) -> None:

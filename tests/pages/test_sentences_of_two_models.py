@@ -23,7 +23,6 @@ from tests.cli.test_sentences import checkpoint_with_prompts
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import _decoded, opened, said
 from ui.examples import EXAMPLES
-from ui.widgets.lists import progress
 
 MODEL = "all-MiniLM-L6-v2"
 THREE = ("The pod is in CrashLoopBackOff", "Kubernetes container keeps restarting", "My pet python is asleep")
@@ -31,10 +30,7 @@ EXPLAINED = {"sentences_pair_cosines_explained": "true"}
 FOUR = (*THREE, "A river.")
 
 
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page waits for its answer."""
-    monkeypatch.setattr(progress, "PATIENCE_S", 60)
+pytestmark = pytest.mark.usefixtures("patience")
 
 
 def page(sentences: tuple[str, ...] = THREE, **query: str) -> AppTest:

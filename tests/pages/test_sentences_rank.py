@@ -21,16 +21,12 @@ from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.labels import NAMES, named
 from tests.pages.opened import opened, said
 from tests.pages.snippets import Printed, chart, check_view, close, printed
-from ui.widgets.lists import progress
 
 QUERY = "the river bank"
 TEXTS = ("I love my pet python.", "the bank", "a river, my river", "pets love a bank")
 
 
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page waits for its answer."""
-    monkeypatch.setattr(progress, "PATIENCE_S", 60)
+pytestmark = pytest.mark.usefixtures("patience")
 
 
 @pytest.fixture(autouse=True)
