@@ -18,6 +18,8 @@ SIZES = (14, 13, 12, 11)
 """Font sizes of the numbers in pixels; the largest that fits is used."""
 BESIDE, ABOVE = 6, 5
 """Free pixels in a cell, horizontally and vertically."""
+LEAST_CELL = 6
+"""Minimum width or height of a cell in pixels that leaves a gap to the next."""
 MOST_NUMBERS = 600
 """Maximum number of cells with numbers."""
 
@@ -105,6 +107,19 @@ def cell_numbers(
     )
 
 
+def cell_gaps(room: tuple[float, float], shape: tuple[int, int]) -> dict[str, int]:
+    """Gaps between the cells of a heatmap in pixels: 1 where a cell is wide or high enough, else 0.
+
+    plotly takes the gap from the cell, so a map of a long text on a narrow screen would have no colour left.
+
+    Args:
+        room: width and height of the map in pixels.
+        shape: rows and columns.
+    """
+    rows, columns = shape
+    return {"xgap": int(room[0] >= LEAST_CELL * columns), "ygap": int(room[1] >= LEAST_CELL * rows)}
+
+
 def add_cells(
     figure: go.Figure,
     values: Float[np.ndarray, "rows columns"],
@@ -132,7 +147,7 @@ def add_cells(
         settings: settings of the heatmap that add to or override the defaults.
     """
     rows, columns = values.shape
-    usual: dict[str, Any] = {"x": list(range(columns)), "y": list(range(rows)), "xgap": 1, "ygap": 1}
+    usual: dict[str, Any] = {"x": list(range(columns)), "y": list(range(rows)), **cell_gaps(room, values.shape)}
     usual |= {"zmin": ends[0], "zmax": ends[1], "colorscale": scale, "colorbar": colour_bar(unit, *ends)}
     usual |= {"xaxis": axes[0], "yaxis": axes[1], "hovertemplate": None if hover is None else f"{hover}<extra></extra>"}
     figure.add_heatmap(z=values, **{**usual, **settings})

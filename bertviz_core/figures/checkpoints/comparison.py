@@ -32,8 +32,6 @@ STANDOFF = 22
 """Pixels between the layer numbers and the axis title."""
 LEAST_DISTANCE = 1e-3
 """Minimum distance of the ends of a cosine scale: values nearer to 1 are rounding errors."""
-MOST_GAPS = 64
-"""Maximum number of columns separated by gaps; with more, gaps would dominate."""
 
 
 def histogram_pair(histograms: ChangeHistograms, models: tuple[str, str], title: str, theme: Theme) -> go.Figure:
@@ -108,13 +106,13 @@ def token_cosine_map(
     low = 1 - round_limit(max(1 - float(cosines.min(initial=1)), LEAST_DISTANCE))
     entries = state_names(states)
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + 30 + rows))
-    room, gap = (theme.pixels - BESIDE_MAP - 60, rows), 1 if seq <= MOST_GAPS else 0
+    room = (theme.pixels - BESIDE_MAP - 60, rows)
     places, hover = (
         [[[name, entry] for name in names] for entry in entries],
         "%{customdata[0]}, %{customdata[1]}: %{z:.4f}",
     )
     cells, scale = cosines.astype(np.float32), sequential(theme)
-    add_cells(figure, cells, ".4f", scale, (low, 1.0), room, "cosine", hover, customdata=places, xgap=gap)
+    add_cells(figure, cells, ".4f", scale, (low, 1.0), room, "cosine", hover, customdata=places)
     figure.update_xaxes(token_axis(names, int(room[0]), theme=theme), tickangle=-90 if seq > 12 else 0)
     step = max(1, -(-states * 18 // rows))
     ticks = {"tickvals": list(range(0, states, step)), "ticktext": entries[::step]}

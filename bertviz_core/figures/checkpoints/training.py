@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from bertviz_core.checkpoints.training.results import ALL_PARTS, FINAL, TrainingLog, TrainingMovement
 from bertviz_core.figures.base.axes import even_axes, token_axis
-from bertviz_core.figures.base.cells import number_size
+from bertviz_core.figures.base.cells import cell_gaps, number_size
 from bertviz_core.figures.base.spec import DASHES, FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape, layout, text_on
 from bertviz_core.figures.checkpoints.scales import number_scale
@@ -138,6 +138,7 @@ def movement_map(
     figure = go.Figure(layout=layout(theme, escape(title), height=110 + pixels))
     figure.update_layout(coloraxis=scale.axis, plot_bgcolor=theme.grid)
     named = [f"{name}, step {step:,}" for name, step in zip(movement.checkpoints, movement.steps.tolist(), strict=True)]
+    room = max(theme.pixels - BESIDE, 1)
     figure.add_heatmap(
         z=scale.drawn(values),
         x=list(range(len(named))),
@@ -147,12 +148,10 @@ def movement_map(
             for place, row in zip(places, values.tolist(), strict=True)
         ],
         coloraxis="coloraxis",
-        xgap=1 if len(named) <= MOST_MARKS else 0,
-        ygap=1,
+        **cell_gaps((room, pixels), values.shape),
         hoverongaps=False,
         hovertemplate="%{customdata[0]}: %{customdata[1]}<extra></extra>",
     )
-    room = max(theme.pixels - BESIDE, 1)
     _add_numbers(figure, values, scale.colours(values), room, pixels)
     steps = [
         f"{step:,}{' final' if name == FINAL else ''}"

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from bertviz_core.checkpoints.results import CheckpointStatistics, Histogram, TensorGrid, TensorStatistics
 from bertviz_core.figures.base.axes import even_axes
-from bertviz_core.figures.base.cells import number_size
+from bertviz_core.figures.base.cells import cell_gaps, number_size
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, text_on
 from bertviz_core.figures.base.text_width import label_width
@@ -213,20 +213,20 @@ def number_cells(
         [[escape(name), digits(value, 6)] for name, value in zip(row, numbers, strict=True)]
         for row, numbers in zip(names, values.tolist(), strict=True)
     ]
+    room = width * len(places), float(ROW * len(values))
     figure.add_heatmap(
         z=scale.drawn(values),
         x=list(places),
         y=list(range(len(values))),
         customdata=words,
         coloraxis="coloraxis",
-        xgap=1,
-        ygap=1,
+        **cell_gaps(room, values.shape),
         hoverongaps=False,
         hovertemplate="%{customdata[0]}<br>%{customdata[1]}<extra></extra>",
         **axes,
     )
     written = [[number_word(value) for value in row] for row in values.tolist()]
-    size = number_size(written, width * len(places), ROW * len(values))
+    size = number_size(written, *room)
     cells = [(x, y) for y, row in enumerate(written) for x, word in enumerate(row) if word]
     if size is None or not cells:
         return

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import name_columns, token_axis, token_labels
-from bertviz_core.figures.base.cells import add_cells, cell_numbers
+from bertviz_core.figures.base.cells import add_cells, cell_gaps, cell_numbers
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
 from bertviz_core.figures.base.second_text import mark_second_text, second_text_start
 from bertviz_core.figures.base.spec import FigureSpec, figure
@@ -151,6 +151,8 @@ def similarity_heatmap(
     exact = bytes_per_cell(cosines.size) == 4
     top = 1.0 if exact else 32767.0
     figure = go.Figure(layout=_heatmap_layout(title, theme, seq))
+    across = theme.pixels - BESIDE - _label_room(names)
+    room = (float(across), float(figure.layout.height - 120))
     figure.add_heatmap(
         x=list(range(seq)),
         y=list(range(seq)),
@@ -159,16 +161,13 @@ def similarity_heatmap(
         zmax=top,
         colorscale=diverging(theme),
         colorbar=colour_bar("cosine", -1, 1, (-top, top)),
-        xgap=1 if seq <= 32 else 0,
-        ygap=1 if seq <= 32 else 0,
+        **cell_gaps(room, cosines.shape),
         customdata=[[f"{row} · {column}" for column in names] for row in names] if exact else None,
         hovertemplate="%{customdata}: %{z:.4f}<extra></extra>" if exact else None,
         hoverinfo=None if exact else "skip",
     )
-    across = theme.pixels - BESIDE - _label_room(names)
     name_columns(figure, names, across, theme)
     figure.update_yaxes(token_axis(names, HEIGHT - 100), range=[seq - 0.5, -0.5])
-    room = (float(across), float(figure.layout.height - 120))
     cell_numbers(figure, cosines, ".2f", diverging(theme), (-1, 1), room)
     mark_second_text(figure, second_text, seq, theme)
     return mark_second_text(figure, second_text, seq, theme, "y", "x")

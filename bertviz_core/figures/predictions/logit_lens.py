@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import name_columns, token_axis, token_labels, token_text
-from bertviz_core.figures.base.cells import colour_at
+from bertviz_core.figures.base.cells import cell_gaps, colour_at
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
 from bertviz_core.figures.base.fitted import SHARE_OF_NAMES
 from bertviz_core.figures.base.second_text import mark_second_text, second_text_start
@@ -110,19 +110,18 @@ def lens_map(
     if turned:
         height, across = OTHERWISE + TURNED_ROW * seq, _across(names, theme)
         room = (across / states - FREE, TURNED_ROW - FREE)
-    hovers = _hover_texts(lens, words)
+    hovers, cells = _hover_texts(lens, words), colours.cells.T if turned else colours.cells
     figure = go.Figure(layout=layout(theme, escape(title), height=height))
     figure.add_heatmap(
         x=list(range(states if turned else seq)),
         y=list(range(seq if turned else states)),
-        z=colours.cells.T if turned else colours.cells,
+        z=cells,
         meta={"turned": turned},
         zmin=colours.low,
         zmax=colours.high,
         colorscale=colours.scale,
         colorbar=colours.bar,
-        xgap=1 if seq <= 64 else 0,
-        ygap=1,
+        **cell_gaps((across, height - OTHERWISE), cells.shape),
         customdata=[list(column) for column in zip(*hovers, strict=True)] if turned else hovers,
         hovertemplate=f"position %{{{'y' if turned else 'x'}}}, %{{customdata}}<extra></extra>",
     )

@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertviz_core.figures.base.cells import MOST_NUMBERS, cell_numbers, colour_at, number_size
-from bertviz_core.figures.base.style import LIGHT, THEMES, Theme, diverging, sequential, text_on
+from bertviz_core.figures.base.cells import MOST_NUMBERS, cell_gaps, cell_numbers, colour_at, number_size
+from bertviz_core.figures.base.style import LIGHT, THEMES, WIDTHS, Theme, diverging, sequential, text_on, theme_named
 from bertviz_core.figures.base.text_width import text_width
+from bertviz_core.figures.checkpoints.comparison import state_names, token_cosine_map
+from bertviz_core.figures.hidden_states.heatmaps import layer_map
 from tests.figures.base.test_style import READABLE, contrast
 
 SCALES = [(theme, scale) for theme in THEMES.values() for scale in (sequential(theme), diverging(theme))]
@@ -47,6 +49,27 @@ def test_numbers_fit_their_cells(rows: int, columns: int, across: int, down: int
     else:
         assert text_width("0.123", size) < across / columns
         assert size < down / rows
+
+
+@given(st.integers(1, 600), st.integers(1, 600), st.integers(100, 1500), st.integers(100, 900))
+def test_a_gap_is_a_small_part_of_its_cell(rows: int, columns: int, across: int, down: int) -> None:
+    gaps = cell_gaps((across, down), (rows, columns))
+    for gap, pixels, count in ((gaps["xgap"], across, columns), (gaps["ygap"], down, rows)):
+        assert gap <= pixels / count / 6
+
+
+@pytest.mark.parametrize("pixels", WIDTHS)
+def test_a_long_text_keeps_its_colours_at_every_width(pixels: int) -> None:
+    """A gap that is as wide as its cells would leave the ground alone."""
+    values = np.full((7, 422), 0.2, dtype=np.float32)
+    theme = theme_named("dark", pixels)
+    names, rows = ["a"] * 422, state_names(7)
+    for figure in (
+        layer_map(values, names, rows, None, "x", "cosine distance", theme),
+        token_cosine_map(values, names, "x", theme),
+    ):
+        (cells,) = [trace for trace in figure.data if trace.type == "heatmap"]
+        assert cells.xgap == 0
 
 
 def test_the_numbers_are_the_maps_and_stand_in_their_cells() -> None:

@@ -50,9 +50,3 @@ def test_cosines_end_at_one_and_begin_below_the_smallest() -> None:
     assert list(heatmap.x) == [0, 1, 2, 3]
     assert token_cosine_map(np.ones((3, 4), np.float32), names, "x", LIGHT).data[0].zmin == pytest.approx(0.999)
     assert token_cosine_map(-values, names, "x", LIGHT).data[0].zmin <= -values.max()
-
-
-@pytest.mark.parametrize(("seq", "gap"), [(12, 1), (398, 0)])
-def test_a_long_text_is_drawn_without_lines_over_its_colours(seq: int, gap: int) -> None:
-    cosines = np.ones((7, seq), np.float32)
-    assert token_cosine_map(cosines, ["a"] * seq, "x", LIGHT).data[0].xgap == gap

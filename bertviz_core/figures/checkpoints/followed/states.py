@@ -14,7 +14,7 @@ from bertviz_core.figures.base.colour_bars import round_limit
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, diverging, escape, layout, sequential
 from bertviz_core.figures.checkpoints.comparison import state_names
-from bertviz_core.figures.checkpoints.step_lines import MOST_MARKS, StepAxis
+from bertviz_core.figures.checkpoints.step_lines import StepAxis
 from bertviz_core.text import counted
 
 OF_STEP, CHANGE = "at each step", "change from the first checkpoint"
@@ -116,7 +116,6 @@ def _step_map(
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + pixels))
     room = max(theme.pixels - BESIDE, 1)
     hovered = [[[f"{name}, {checkpoint}"] for checkpoint in axis.hovered] for name in names]
-    gap = 1 if len(followed.checkpoints) <= MOST_MARKS else 0
     hover = "%{customdata[0]}: %{z:.4f}"
     add_cells(
         figure,
@@ -128,8 +127,6 @@ def _step_map(
         unit,
         hover,
         customdata=hovered,
-        xgap=gap,
-        ygap=1 if pixels >= 6 * len(names) else 0,
         hoverongaps=False,
     )
     figure.update_xaxes(token_axis(axis.labels(), room, theme=theme), title="step of the checkpoint", showgrid=False)
