@@ -131,6 +131,25 @@ def head_parameters(projections: HeadProjections) -> HeadParameters:
     return HeadParameters(per_head, heads, beside, sum(per_head[block] * heads[block] for block in BLOCKS) + beside)
 
 
+def head_output_norms(
+    projections: HeadProjections, mixed: Float[np.ndarray, " columns"]
+) -> Float[np.ndarray, " heads"]:
+    """Norm of what each head adds to the output of the attention block for one token.
+
+    The output of the block is the sum of W_o^h z_h over the heads, and the bias; z_h are the columns of head h in the
+    input of W_o (Elhage et al. 2021).
+
+    Args:
+        projections: the projections of the layer.
+        mixed: recorded input of W_o for the token; columns behind those of the heads belong to no head.
+    """
+    heads, _, dim = projections.output.shape
+    mixes = mixed[: heads * dim].reshape(heads, dim).astype(np.float64)
+    outputs = np.einsum("hod,hd->ho", projections.output.astype(np.float64), mixes)
+    lengths: np.ndarray = np.linalg.norm(outputs, axis=1).astype(np.float32)
+    return lengths
+
+
 def value_norms(loaded: LoadedModel, trace: Trace, layer: int) -> Float[np.ndarray, "heads seq"]:
     """Norm of W_o^h v_j for every head and token: ||f(x)|| of Kobayashi et al. (2020).
 

@@ -150,6 +150,8 @@ class LayerOpening:
     """Inner activations of the feed-forward block for the token; None if they cannot be recorded."""
     feed_forward: Float[np.ndarray, " hidden"] | None = None
     """Output of the feed-forward block for the token, before any norm; None if it cannot be recorded."""
+    head_norms: Float[np.ndarray, " heads"] | None = None
+    """Euclidean length of what each head adds to the token's attention output; None if it cannot be recorded."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -41,6 +41,26 @@ def test_the_strips_of_an_opened_layer_name_the_end_of_their_scale(page: Page, s
         (label,) = [each for each in labels if each.startswith(name) and "±" in each]
         assert float(label.rpartition("±")[2]) == pytest.approx(np.abs(vector).max(), abs=6e-4)
     assert len([each for each in labels if re.match("(enters|leaves).*±", each)]) == 2
+    assert part.attention_output is not None
+    assert part.feed_forward is not None
+    assert part.head_norms is not None
+    lengths = [float(np.linalg.norm(each)) for each in (part.attention_output, part.feed_forward)]
+    said = re.search(
+        r"of length ([\d.]+), of its heads head (\d+) the longest part \(([\d.]+)\); the .* of ([\d.]+)\.",
+        " ".join(labels),
+    )
+    assert said is not None
+    assert [float(said[1]), float(said[4])] == pytest.approx(lengths, abs=6e-3)
+    assert int(said[2]) == int(part.head_norms.argmax())
+    assert float(said[3]) == pytest.approx(part.head_norms.max(), abs=6e-3)
+
+
+def test_a_word_that_stands_twice_is_told_by_its_place(page: Page, server: str) -> None:
+    opened(page, server, text="The bank of the river bank.", layer=2, query=2)
+    page.locator(".ribbon").first.wait_for(timeout=COLD_MS)
+    drawn = " ".join(page.locator(".journey svg .label").all_text_contents())
+    assert "“bank” (token 2) most" in drawn
+    assert "“river” (token" not in drawn
     assert page.locator(".journey svg .label").evaluate_all(LYING) == []
 
 

@@ -3,6 +3,8 @@
 Covers `bertviz_core/questions/texts/journey.py`.
 """
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -25,7 +27,10 @@ from bertviz_core.questions.texts.journey import (
     next_openings,
 )
 from bertviz_core.settings import Settings
+from tests.heads.test_weights import HEARD
 from tests.helpers.made_traces import mapped
+from tests.helpers.tiny_models import save_tiny
+from tests.trace.test_families import RECORDED
 
 TEXT = "I love my pet python."
 
@@ -103,13 +108,32 @@ def test_an_opened_layer_has_the_rows_of_attention_and_shares_with_values(opened
 def test_what_attention_adds_is_what_the_module_gives(opened: OpenedModel) -> None:
     trace, heard = opened.trace(opened.tokens(TEXT, None)), []
     module = opened.loaded.model.encoder.layer[2].attention.output.dense
-    hook = module.register_forward_hook(lambda _module, _inputs, output: heard.append(output[0].detach().numpy()))
+    hook = module.register_forward_hook(
+        lambda _module, inputs, output: heard.extend((output[0].detach(), inputs[0][0]))
+    )
     try:
         opened.loaded.model(torch.from_numpy(trace.tokens.input_ids.copy())[None])
     finally:
         hook.remove()
     part = layer_opening(opened, Options((TEXT,), values={"layer": "2", "query": "5"})).result
-    assert part.attention_output == pytest.approx(heard[0][5], abs=1e-5)
+    assert part.attention_output == pytest.approx(heard[0][5].numpy(), abs=1e-5)
+    # What enters the module is zero but for the columns of one head: then its output is that head's part and the bias.
+    mixed = heard[1][5].detach()
+    alone = [module(mixed * (torch.arange(384) // 32 == head)).detach() - module.bias.detach() for head in range(12)]
+    assert part.head_norms == pytest.approx([float(each.norm()) for each in alone], abs=1e-5)
+    assert (sum(alone) + module.bias).detach().numpy() == pytest.approx(part.attention_output, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", sorted(set(RECORDED) & set(HEARD)))
+@pytest.mark.sample(6)
+def test_what_each_head_adds_has_the_length_that_its_weights_and_values_give(name: str, tmp_path: Path) -> None:
+    save_tiny(name, tmp_path / name)
+    tiny = OpenedModel(str(tmp_path / name), Settings.from_environment(any_folder=True))
+    part = layer_opening(tiny, Options((TEXT,), values={"layer": "1", "query": "2"})).result
+    cell = head_opening(
+        tiny, Options((TEXT,), values={"layer": "1", "head": "0", "query": "2", "key": "1"})
+    ).result.cell
+    assert part.head_norms == pytest.approx(cell.output.head_norms, rel=1e-3, abs=1e-5)
 
 
 def test_the_embedding_opens_into_a_sum(opened: OpenedModel) -> None:

@@ -18,6 +18,7 @@ PAIR_HELP = (
     "Makes a pair: both texts in one input, with a separator between them. A model that was trained on pairs needs "
     "both: a premise, then its hypothesis."
 )
+APPLY_HELP = "Ctrl + Enter in the field does the same."
 TEXT_ON_PAGE, TEXT_PLACE = "text_on_page", "text_place"
 """Keys of a page's own field for the session's text, and of the container for it."""
 MOST_QUOTED = 60
@@ -37,7 +38,7 @@ def text_inputs(shown: bool = True) -> None:
     st.text_area("Text", key="text", height=68, persist_state="session", help="What the model reads.")
     # Leaving a field applies its text, so the button does nothing itself: it gives readers something to click or tap.
     # It is above the second text, since below it would be out of sight in a window 768 pixels high.
-    st.button("Apply the text", key="apply_text", width="stretch", help="Ctrl + Enter in the field does the same.")
+    st.button("Apply the text", key="apply_text", width="stretch", help=APPLY_HELP)
     st.text_area(
         "Second text",
         key="pair",
@@ -71,7 +72,9 @@ def text_on_page(label: str) -> Iterator[None]:
     if place is None:
         return
     st.session_state[TEXT_ON_PAGE] = text()
-    place.text_area(label, key=TEXT_ON_PAGE, height=68, on_change=_take_text_on_page)
+    with place.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_area(label, key=TEXT_ON_PAGE, height=68, on_change=_take_text_on_page)
+        st.button("Apply", key="apply_text_on_page", help=APPLY_HELP)
 
 
 def _take_text_on_page() -> None:

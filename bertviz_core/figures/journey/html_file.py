@@ -7,7 +7,21 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-PARTS = ("data", "layout", "lanes", "tip", "pen", "change", "wide", "opened", "steps", "tall", "focus", "journey")
+PARTS = (
+    "data",
+    "layout",
+    "lanes",
+    "tip",
+    "pen",
+    "change",
+    "wide",
+    "opened",
+    "steps",
+    "tall",
+    "focus",
+    "sentence",
+    "journey",
+)
 HTML = (
     '<div class="journey"><div class="bar"></div><div class="sheet"></div>'
     '<div class="live" aria-live="polite"></div></div>'

@@ -280,6 +280,7 @@ def _part(opening: EmbeddingOpening | LayerOpening | HeadOpening, arrays: _Array
             "output": opening.attention_output,
             "activations": opening.activations,
             "feedForward": opening.feed_forward,
+            "headNorms": opening.head_norms,
         }
         return {
             "kind": "layer",

@@ -10,6 +10,7 @@ from jaxtyping import Int
 from bertviz_core.attention.axes import readable, token_groups
 from bertviz_core.errors import MissingFilesError, UnsupportedModelError
 from bertviz_core.heads.score_breakdown import break_down_cell
+from bertviz_core.heads.weights import head_output_norms, head_projections
 from bertviz_core.hidden_states.embeddings import embedding_sum
 from bertviz_core.hidden_states.geometry import change_by_layer, norms
 from bertviz_core.journey.feed_forward import feed_forward_run, mixing_output
@@ -183,6 +184,9 @@ def _opened_layer(opened: Opened, trace: Trace, layer: int, token: int) -> Layer
         opening = LayerOpening(layer, token, no_maps, no_rows, None, None if added is None else added[token])
     else:
         opening = opening_of(trace, layer, token, made, norms)
+        if made is not None and made.mixed is not None:
+            lengths = head_output_norms(head_projections(opened.loaded, layer), made.mixed[token])
+            opening = replace(opening, head_norms=lengths)
     if inner is None:
         return opening
     return replace(opening, activations=inner.activations[token], feed_forward=inner.output[token])

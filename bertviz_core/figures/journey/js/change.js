@@ -161,7 +161,7 @@ function agreeing(before, now, digits) {
 // What the change does to the chosen token.
 function changedSentence(view) {
   const { header, path, now } = view, measure = view.measure(), seq = header.labels.length, { values } = differencesOf(view, measure);
-  const word = `“${header.labels[path.token]}”`, cell = (layer) => layer * seq + path.token;
+  const word = quoted(header, path.token), cell = (layer) => layer * seq + path.token;
   if (isNew(view, path.token)) {
     const layers = path.open === "" || path.open === "embeddings" ? "" : ` Layer ${path.open}: ${measureWords(view, measure, cell(Number(path.open)))}.`;
     return `${word} is new in the text and has no number before.${layers || " Choose another token to see how it moved."}`;

@@ -16,7 +16,7 @@ function decode(bytes) {
   fill(header.strips);
   if (header.change?.measures) [...header.change.measures, header.change.strips, header.change.cosine].forEach(fill);
   if (header.ending) ["layers", "heads", "tokens"].forEach((name) => fill(header.ending[name]));
-  const names = ["thumbnails", "rows", "weighted", "output", "activations", "feedForward", "query", "keyVector", "products", "weights", "scores", "value", "mix"];
+  const names = ["thumbnails", "rows", "weighted", "output", "activations", "feedForward", "headNorms", "query", "keyVector", "products", "weights", "scores", "value", "mix"];
   for (const part of header.parts) {
     for (const name of names) if (part[name]?.shape) fill(part[name]);
     part.vectors?.forEach(fill);

@@ -110,6 +110,8 @@ function draw(view) {
   view.tip.hidden = true;
   if (view.controls) {
     view.controls.colour.disabled = Boolean(view.back && header.ending); // the cells then show the effects
+    view.controls.ribbon.disabled = !/^\d+$/.test(path.open);
+    view.controls.ribbon.title = view.controls.ribbon.disabled ? "Open a layer to see the ribbons of the chosen token." : "";
     view.controls.lanes.closest("label").hidden = !header.words.length || Boolean(header.change?.origin) || width < TALL_BELOW; // no lanes on a phone
   }
   if (view.hint) view.hint.hidden = !many(view) || width < TALL_BELOW;
@@ -141,81 +143,6 @@ function focused({ path }, svg, name) {
   const nodes = [...svg.querySelectorAll("[data-name]")], opened = path.open === "embeddings" ? "embeddings" : `layer ${path.open}`;
   const named = (each) => nodes.find(({ dataset }) => dataset.name === each) ?? nodes.find(({ dataset }) => dataset.name.startsWith(`${each},`));
   return named(name) ?? named(`Head ${path.head} of ${opened}`) ?? named(`Close ${opened}`);
-}
-
-function cellWords(view, layer, token) {
-  const { header } = view, seq = header.labels.length;
-  const values = header.measures.map((measure) => measureWords(view, measure, layer * seq + token));
-  return `Layer ${layer}, token ${token} “${header.labels[token]}”: ${values.join(", ")}.`;
-}
-
-// A measure in sentences: of the layer with the most, of another one, and what its ends mean.
-const SENTENCES = {
-  turn: [(layer, word) => `Layer ${layer} turned ${word} most`, (layer, word) => `Layer ${layer} turned ${word} by`, "A turn of 0 keeps the direction of the vector, 1 is a right angle."],
-  length: [(layer, word) => `The vector of ${word} is longest after layer ${layer}`, (layer, word) => `After layer ${layer} the vector of ${word} has the length`, ""],
-  entropy: [(layer, word) => `In layer ${layer} ${word} spreads its attention most`, (layer, word) => `In layer ${layer} the attention of ${word} has the entropy`, "An entropy of 0 is attention to one token alone."],
-};
-
-// What is seen, in words and with its numbers.
-function sentence(view) {
-  const { header, path } = view, seq = header.labels.length, measure = view.measure();
-  if (header.missing) return header.missing;
-  const word = `“${header.labels[path.token]}”`;
-  if (view.back && header.ending) return restsOn(header);
-  if (!measure) return "";
-  if (view.now) return changedSentence(view);
-  if (isNew(view, path.token)) return "";
-  const own = Array.from({ length: header.layers }, (_, layer) => measure.values[layer * seq + path.token]);
-  const most = own.indexOf(Math.max(...own)), [largest, other, meaning] = SENTENCES[measure.key];
-  const words = [`${largest(most, word)} (${fixed(own[most], measure.digits)}).`];
-  if (header.unknown.includes(path.token)) words.push(`The tokenizer's vocabulary lacks what stands here, so the model reads ${word}.`);
-  if (path.open !== "" && path.open !== "embeddings") {
-    if (Number(path.open) !== most) words.unshift(`${other(path.open, word)} ${fixed(own[path.open], measure.digits)}.`);
-    const part = openPart(view);
-    if (part && header.heads) {
-      const { keys: [{ key, share }] } = laneRibbons(view, rowOf(part, path.head, view.ribbon === "weighted"));
-      const weighted = view.ribbon === "weighted", s = path.head === null ? "" : "s", does = weighted ? "takes up most from" : "looks most at";
-      const who = path.head === null ? "Its heads together" : `Head ${path.head}`, named = `“${wordAt(view, key)}”`;
-      words.push(`${who} ${weighted ? `take${s} up most from ${named}` : `look${s} at ${named} most`} (${fixed(share)}).`);
-      const best = header.heads > 1 && strongestHead(view, part);
-      if (best && best.head !== path.head) words.push(`Of its heads, head ${best.head} ${does} another word: “${header.labels[best.key]}” (${fixed(best.share)}).`);
-    }
-  } else words.push(meaning, barWords(view), "Choose a layer to open it, or another token to follow it.");
-  return words.filter(Boolean).join(" ");
-}
-
-function barWords(view) {
-  const [[index, words] = []] = builtOtherwise(view);
-  return words ? `A bar marks layers like ${layerAt(view.header.stages, index)}, ${words}.` : "";
-}
-
-// The head and the key of the largest weight on another token that is not special; null if there is none.
-function strongestHead({ header, path, ribbon }, part) {
-  let best = null;
-  for (let head = 0; head < header.heads; head++) {
-    rowOf(part, head, ribbon === "weighted").forEach((share, key) => {
-      if (key !== path.token && !header.special.includes(key) && share > (best?.share ?? 0)) best = { head, key, share };
-    });
-  }
-  return best;
-}
-
-// What the number at the end rests on most.
-function restsOn({ ending, labels, heads }) {
-  const words = [], farthest = (values) => values.reduce((best, value, at) => (Math.abs(value) > Math.abs(values[best]) || !Number.isFinite(values[best]) ? at : best), 0);
-  if (ending.layers) {
-    const layer = farthest(ending.layers.values);
-    words.push(`Without layer ${layer} the number changes most: by ${fixed(ending.layers.values[layer], 4)}.`);
-  }
-  if (ending.heads) {
-    const at = farthest(ending.heads.values.map((value) => (Number.isFinite(value) ? value : 0))), columns = ending.heads.shape[1];
-    words.push(`Of the heads, head ${at % columns} of layer ${Math.floor(at / columns)}: by ${fixed(ending.heads.values[at], 4)}.`);
-  }
-  if (ending.tokens) {
-    const token = farthest(ending.tokens.values);
-    words.push(`“${labels[token]}” has the largest share of the tokens: ${fixed(ending.tokens.values[token], 4)}.`);
-  }
-  return words.join(" ");
 }
 
 function onKey(view, event) {

@@ -200,9 +200,9 @@ function drawHead(view, svg, layer) {
   if (plan.mode === "wide" && (part || gone)) drawSwitch(view, svg, `head-${layer}.${path.head}`, SWITCH, `head ${path.head}`, `head ${path.head} of layer ${layer}`, { x: x + w - 130, y: y - 4, w: 130 });
   if (gone) return;
   if (!part) return drawWaiting(view, svg, x, y + 20);
-  const key = within(header.labels[part.key]), query = within(header.labels[part.token]), half = (w - 24) / 2, limit = Math.max(peak(part.query.values), peak(part.keyVector.values));
+  const key = within(header.labels[part.key]), query = within(header.labels[part.token]), placeOf = (at) => (key === query && part.key !== part.token ? ` (token ${at})` : ""), half = (w - 24) / 2, limit = Math.max(peak(part.query.values), peak(part.keyVector.values));
   const line = (text, at, style = {}) => svg.append(label(view, cut(text, style.room ?? w, SIZE, style.weight), style.x ?? x, y + at, style));
-  line(`head ${part.head}: “${query}” asks “${key}”`, 12, { weight: 700, fill: view.accent, room: plan.mode === "wide" ? w - 140 : w });
+  line(`head ${part.head}: “${query}”${placeOf(part.token)} asks “${key}”${placeOf(part.key)}`, 12, { weight: 700, fill: view.accent, room: plan.mode === "wide" ? w - 140 : w });
   const most = ({ values }) => `up to ±${short(peak(values))}`, many = `${part.query.values.length} numbers`;
   const forms = (name, vector) => [`${name}, ${many} ${most(vector)}`, `${name}, ${most(vector)}`, name];
   line(fitting(forms(`query of “${query}”`, part.query), half), 36, { room: half, fill: look.muted });

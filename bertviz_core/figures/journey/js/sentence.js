@@ -1,0 +1,94 @@
+// What is seen, in sentences with their numbers.
+
+// A token in quotation marks, with its position where its text stands more than once.
+const quoted = ({ labels }, at) => `“${labels[at]}”${labels.indexOf(labels[at]) === labels.lastIndexOf(labels[at]) ? "" : ` (token ${at})`}`;
+
+// The word of a token's lane likewise.
+function quotedLane({ rows, laneOf }, token) {
+  const { text, first } = rows[laneOf[token]];
+  return `“${text}”${rows.filter((lane) => lane.text === text).length > 1 ? ` (token ${first})` : ""}`;
+}
+
+function cellWords(view, layer, token) {
+  const { header } = view, seq = header.labels.length;
+  const values = header.measures.map((measure) => measureWords(view, measure, layer * seq + token));
+  return `Layer ${layer}, token ${token} “${header.labels[token]}”: ${values.join(", ")}.`;
+}
+
+// A measure in sentences: of the layer with the most, of another one, and what its ends mean.
+const SENTENCES = {
+  turn: [(layer, word) => `Layer ${layer} turned ${word} most`, (layer, word) => `Layer ${layer} turned ${word} by`, "A turn of 0 keeps the direction of the vector, 1 is a right angle."],
+  length: [(layer, word) => `The vector of ${word} is longest after layer ${layer}`, (layer, word) => `After layer ${layer} the vector of ${word} has the length`, ""],
+  entropy: [(layer, word) => `In layer ${layer} ${word} spreads its attention most`, (layer, word) => `In layer ${layer} the attention of ${word} has the entropy`, "An entropy of 0 is attention to one token alone."],
+};
+
+// What is seen, in words and with its numbers.
+function sentence(view) {
+  const { header, path } = view, seq = header.labels.length, measure = view.measure();
+  if (header.missing) return header.missing;
+  const word = quoted(header, path.token);
+  if (view.back && header.ending) return restsOn(header);
+  if (!measure) return "";
+  if (view.now) return changedSentence(view);
+  if (isNew(view, path.token)) return "";
+  const own = Array.from({ length: header.layers }, (_, layer) => measure.values[layer * seq + path.token]);
+  const most = own.indexOf(Math.max(...own)), [largest, other, meaning] = SENTENCES[measure.key];
+  const words = [`${largest(most, word)} (${fixed(own[most], measure.digits)}).`];
+  if (header.unknown.includes(path.token)) words.push(`The tokenizer's vocabulary lacks what stands here, so the model reads ${word}.`);
+  if (path.open !== "" && path.open !== "embeddings") {
+    if (Number(path.open) !== most) words.unshift(`${other(path.open, word)} ${fixed(own[path.open], measure.digits)}.`);
+    const part = openPart(view);
+    if (part && header.heads) {
+      const { keys: [{ key, share }] } = laneRibbons(view, rowOf(part, path.head, view.ribbon === "weighted"));
+      const weighted = view.ribbon === "weighted", s = path.head === null ? "" : "s", does = weighted ? "takes up most from" : "looks most at";
+      const who = path.head === null ? "Its heads together" : `Head ${path.head}`, named = quotedLane(view, key);
+      words.push(addedWords(part), `${who} ${weighted ? `take${s} up most from ${named}` : `look${s} at ${named} most`} (${fixed(share)}).`);
+      const best = header.heads > 1 && strongestHead(view, part);
+      if (best && best.head !== path.head) words.push(`Of its heads, head ${best.head} ${does} another word: ${quoted(header, best.key)} (${fixed(best.share)}).`);
+    }
+  } else words.push(meaning, barWords(view), "Choose a layer to open it, or another token to follow it.");
+  return words.filter(Boolean).join(" ");
+}
+
+// How long the vectors are that the blocks of the opened layer add for the token, and which head adds the longest.
+function addedWords({ output, feedForward, headNorms }) {
+  const most = headNorms && strongest(headNorms.values), long = ({ values }) => fixed(Math.hypot(...values), 2);
+  const head = headNorms && headNorms.values.length > 1 ? `, of its heads head ${most} the longest part (${fixed(headNorms.values[most], 2)})` : "";
+  const words = [output && `Attention adds a vector of length ${long(output)}${head}`, feedForward && `${output ? "the" : "The"} feed-forward adds one of ${long(feedForward)}`];
+  return words.some(Boolean) ? `${words.filter(Boolean).join("; ")}.` : "";
+}
+
+function barWords(view) {
+  const [[index, words] = []] = builtOtherwise(view);
+  return words ? `A bar marks layers like ${layerAt(view.header.stages, index)}, ${words}.` : "";
+}
+
+// The head and the key of the largest weight on another token that is not special; null if there is none.
+function strongestHead({ header, path, ribbon }, part) {
+  let best = null;
+  for (let head = 0; head < header.heads; head++) {
+    rowOf(part, head, ribbon === "weighted").forEach((share, key) => {
+      if (key !== path.token && !header.special.includes(key) && share > (best?.share ?? 0)) best = { head, key, share };
+    });
+  }
+  return best;
+}
+
+// What the number at the end rests on most.
+function restsOn(header) {
+  const { ending } = header;
+  const words = [], farthest = (values) => values.reduce((best, value, at) => (Math.abs(value) > Math.abs(values[best]) || !Number.isFinite(values[best]) ? at : best), 0);
+  if (ending.layers) {
+    const layer = farthest(ending.layers.values);
+    words.push(`Without layer ${layer} the number changes most: by ${fixed(ending.layers.values[layer], 4)}.`);
+  }
+  if (ending.heads) {
+    const at = farthest(ending.heads.values.map((value) => (Number.isFinite(value) ? value : 0))), columns = ending.heads.shape[1];
+    words.push(`Of the heads, head ${at % columns} of layer ${Math.floor(at / columns)}: by ${fixed(ending.heads.values[at], 4)}.`);
+  }
+  if (ending.tokens) {
+    const token = farthest(ending.tokens.values);
+    words.push(`${quoted(header, token)} has the largest share of the tokens: ${fixed(ending.tokens.values[token], 4)}.`);
+  }
+  return words.join(" ");
+}
