@@ -5,12 +5,13 @@ import streamlit as st
 from bertviz_core.interventions.targets.parsing import OF_TWO_TEXTS
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.journey import journey
+from ui.cache import sources
 from ui.cache.shared_model import SharedModel
 from ui.lessons import tour
 from ui.views.journey.ending import chosen_ending, ending_of, is_computed
 from ui.views.journey.views import drawing_view
 from ui.widgets import controls
-from ui.widgets.errors import shown_to_user
+from ui.widgets.errors import shown_to_user, ways_on
 from ui.widgets.formatting import escape_markdown, heading
 
 FIELD = 100
@@ -36,6 +37,8 @@ with shown_to_user(ends_page=False):  # so that the field of the text is drawn, 
         st.caption("Both texts are one input: tokens of one look at those of the other. A cosine reads each alone.")
     for notice in travelled.notices:
         st.warning(escape_markdown(notice))
+    if travelled.missing and not sources.source(name).has_weights:
+        ways_on(name)
     above, computed = st.container(), target is not None and is_computed(name, target)
     known = ending_of(name, target, travelled) if target and computed else None
     drawing_view(name, travelled, target, known, alone)

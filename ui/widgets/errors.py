@@ -24,7 +24,7 @@ def shown_to_user(ends_page: bool = True) -> Iterator[None]:
     try:
         yield
     except MissingFilesError as error:
-        _ways_on(error)
+        _missing_files(error)
         _end(ends_page)
     except BertvizError as error:
         st.error(escape_markdown(str(error)), icon=":material/block:")
@@ -61,18 +61,23 @@ def no_such_page(words: str, near: PageLink | None) -> None:
         page_links([("", [near])], "nearest_page", label="The page that may have been meant", width="content")
 
 
-def _ways_on(error: MissingFilesError) -> None:
-    """Say which files are missing, with a button for each way to continue."""
+def _missing_files(error: MissingFilesError) -> None:
+    """Say which files are missing, with the ways to continue."""
     are = "are" if error.what == "weights" else "is"
     st.info(
         f"The {error.what} of {escape_markdown(repr(error.model))} {are} not on this machine, so the model cannot run "
         "on a text. The pages Parameters and Architecture work without.",
         icon=":material/cloud_off:",
     )
+    ways_on(error.model)
+
+
+def ways_on(model: str) -> None:
+    """Show a button for each way to continue where files of a model are missing: its download, and another model."""
     with st.container(horizontal=True, vertical_alignment="center", key="ways_on"):
-        reason = _offer_download(error.model)
+        reason = _offer_download(model)
         other = select.ready_model()
-        if other is not None and other != error.model:
+        if other is not None and other != model:
             st.button(
                 f"Go on with {escape_markdown(other)}",
                 key="go_on",
