@@ -58,7 +58,7 @@ def attention_implementation(config: "transformers.PreTrainedConfig") -> Any:
     return config._attn_implementation
 
 
-def set_attention_implementation(model: "transformers.PreTrainedModel", name: str) -> None:
+def set_attention(model: "transformers.PreTrainedModel", name: str) -> None:
     """Set the attention implementation of a model and of the models inside it.
 
     transformers 5.15 leaves out inner models whose config is a copy of the outer one's, such as the stacks of T5.

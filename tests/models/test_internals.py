@@ -126,7 +126,7 @@ def test_transformers_still_has_what_is_used_of_it() -> None:
 @pytest.mark.parametrize("model_type", ["t5", "bart", "bert"])
 def test_every_stack_gets_the_attention_implementation(model_type: str) -> None:
     model = AutoModel.from_config(tiny_config(model_type), attn_implementation="sdpa")
-    transformers_internals.set_attention_implementation(model, "eager")
+    transformers_internals.set_attention(model, "eager")
     stacks = [each for each in model.modules() if isinstance(each, PreTrainedModel)]
     assert {transformers_internals.attention_implementation(each.config) for each in stacks} == {"eager"}
 
