@@ -9,7 +9,7 @@ from bertviz_core.architecture.results import LM_HEAD, NEXT_TOKEN, Design, Desig
 from bertviz_core.architecture.structure.results import ModelFacts, Order, Window
 from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.families import family
-from bertviz_core.models.transformers_internals import is_stateful
+from bertviz_core.models.transformers_internals import has_bidirectional_masks_alone, is_stateful
 from bertviz_core.parameters.results import Ledger
 
 HEADS = (
@@ -57,7 +57,7 @@ def design_of(model: "transformers.PreTrainedModel", ledger: Ledger, facts: Mode
         kind=kind,
         encoder_layers=runs["encoder"] if both else alone if kind == "encoder" else 0,
         decoder_layers=runs["decoder"] if both else alone if kind == "decoder" else 0,
-        cross_attention=both or (kind == "decoder" and has_cross),
+        cross_attention=both or has_cross,
         mixes=not family(ledger.model_type).has_attention or is_stateful(model),
         local_layers=len(local),
         order=_order(facts),
@@ -120,7 +120,7 @@ def _is_causal(model: "transformers.PreTrainedModel", config: "transformers.PreT
     classes = transformers.models.auto.modeling_auto
     predicts_next = config.model_type in classes.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
     if "is_decoder" in _fields(config) and config.is_decoder:
-        return predicts_next  # ConvBERT accepts the entry without effect
+        return predicts_next and not has_bidirectional_masks_alone(model)  # else the entry is without effect
     if "causal" in _fields(config):  # XLM and FlauBERT (Lample and Conneau 2019, section 3.2)
         return bool(config.causal)
     if "attn_type" in _fields(config):  # XLNet (Yang et al. 2019): without a permutation it sees everything

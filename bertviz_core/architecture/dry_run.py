@@ -17,6 +17,7 @@ from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.skeleton import build_skeleton, quietly
+from bertviz_core.models.transformers_internals import set_attention
 from bertviz_core.text import first_line
 from bertviz_core.trace.inputs import ModelRow, model_inputs, reset_model_state
 
@@ -196,7 +197,7 @@ def _eager(name: str, config: Mapping[str, Any], task: str) -> "transformers.Pre
     model = build_skeleton(name, config, task).eval()
     with quietly():
         try:
-            model.set_attn_implementation("eager")
+            set_attention(model, "eager")
         except ValueError:  # the family has no other implementation
             return model
     return model

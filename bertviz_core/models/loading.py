@@ -22,7 +22,7 @@ from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.safetensors.raw_values import raw_values
 from bertviz_core.models.skeleton import BUILD_LOCK, ENCODER, build_skeleton, model_config, quietly
 from bertviz_core.models.sources import ModelSource, verify_bundled
-from bertviz_core.models.transformers_internals import class_for, knows, takes_attention_function
+from bertviz_core.models.transformers_internals import class_for, knows, set_attention, takes_attention_function
 from bertviz_core.settings import Settings
 from bertviz_core.text import first_line, quoted
 
@@ -195,7 +195,7 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
             seeded = seed_hashing(model)
             attention_source = _attention_source(model, source.model_type)
             if attention_source == "recorded":
-                model.set_attn_implementation(register())
+                set_attention(model, register())
         missing = info["missing_keys"]
         check_weights_complete(source.name, whole, missing, model)
         drop_missing_pooler(model, missing)

@@ -74,11 +74,16 @@ def model_config(name: str, config: Mapping[str, Any]) -> "transformers.PreTrain
     """The config object for a config.json, without entries that name a file, a repository or code.
 
     Raises:
-        CheckpointError: the config class of the family does not accept the values.
+        CheckpointError: the installed transformers lacks the family, or its config class does not accept the values.
     """
     import_libraries()
 
     check_entries(name, config, terms_of(config))
+    if config["model_type"] not in transformers.CONFIG_MAPPING:
+        raise CheckpointError(
+            f"{name!r} is of the family {config['model_type']!r}, which transformers {transformers.__version__} lacks; "
+            "install a newer transformers."
+        )
     harmless = harmless_config(name, copy.deepcopy(dict(config)))
     try:
         with unplugged():

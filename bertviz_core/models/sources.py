@@ -20,7 +20,7 @@ from bertviz_core.isolation.sanitized.terms import OpenedConfig, Terms, config_d
 from bertviz_core.models import catalog, hub
 from bertviz_core.models.catalog.bundled import BUNDLED, BundledModel
 from bertviz_core.models.catalog.bundled import find as find_bundled
-from bertviz_core.models.catalog.lookup import check_config, check_name, not_found, with_suggestion
+from bertviz_core.models.catalog.lookup import JOIN, check_config, check_name, not_found, split_name, with_suggestion
 from bertviz_core.models.safetensors.adapters.config import merged_config
 from bertviz_core.models.safetensors.adapters.contents import read_adapter
 from bertviz_core.models.safetensors.adapters.results import Adapter
@@ -79,8 +79,6 @@ def verify_bundled(name: str = DEFAULT_MODEL, files: Iterable[str] | None = None
             )
 
 
-JOIN = "+"
-"""Sign between the name of an adapter and that of a base that is not the one it names."""
 Kind = Literal["bundled", "local", "catalogue", "cache", "hub"]
 
 
@@ -145,9 +143,9 @@ def resolve(name: str, settings: Settings) -> ModelSource:
     name = name.strip()
     check_name(name)
     _check_allowed(name, settings)
-    if JOIN in name and local_folder(name, settings) is None:
-        adapter, _, base = name.partition(JOIN)
-        source = _found(adapter.strip(), settings, base.strip())
+    adapter, base = split_name(name, settings)
+    if base is not None:
+        source = _found(adapter, settings, base)
         if source.adapter is None:
             raise ModelNotFoundError(f"{quoted(adapter)} is no adapter, so it takes no base; write ADAPTER{JOIN}BASE.")
         return replace(source, name=name)

@@ -1,5 +1,6 @@
 """Uses of transformers' private interfaces, collected here for upgrades; checked by tests/models/test_internals.py."""
 
+import sys
 from collections.abc import Mapping
 from fnmatch import fnmatch
 from typing import Any
@@ -55,6 +56,28 @@ def is_stateful(model: Any) -> bool:
 def attention_implementation(config: "transformers.PreTrainedConfig") -> Any:
     """Name of the attention implementation in use."""
     return config._attn_implementation
+
+
+def set_attention(model: "transformers.PreTrainedModel", name: str) -> None:
+    """Set the attention implementation of a model and of the models inside it.
+
+    transformers 5.15 leaves out inner models whose config is a copy of the outer one's, such as the stacks of T5.
+    """
+    model.set_attn_implementation(name)
+    wanted = attention_implementation(model.config)
+    for inner in model.modules():
+        is_stack = isinstance(inner, transformers.PreTrainedModel) and type(inner.config) is type(model.config)
+        if is_stack and attention_implementation(inner.config) != wanted:
+            inner.set_attn_implementation(name)
+
+
+def has_bidirectional_masks_alone(model: "transformers.PreTrainedModel") -> bool:
+    """Whether the code of a class makes masks without a causal one, so that every token sees the later ones.
+
+    ConvBERT does so whatever its config says, and BigBird, Megatron-BERT, RemBERT and RoFormer in transformers 5.15.
+    """
+    code = sys.modules[type(model).__module__]
+    return hasattr(code, "create_bidirectional_mask") and not hasattr(code, "create_causal_mask")
 
 
 def not_saved(model_class: Any) -> list[str]:

@@ -18,7 +18,7 @@ from bertviz_core.models.loading import POOLER, LoadedModel, load_model, read_we
 from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.skeleton import BUILD_LOCK, model_config, quietly, task_class
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.models.transformers_internals import attention_implementation, classes_of, knows
+from bertviz_core.models.transformers_internals import attention_implementation, classes_of, knows, set_attention
 from bertviz_core.settings import Settings
 from bertviz_core.text import counted, escape_controls, quoted
 
@@ -170,7 +170,7 @@ def _share_base(model: "transformers.PreTrainedModel", base: "transformers.PreTr
     if whole:
         model.set_submodule(path, base)
     else:
-        model.set_attn_implementation(attention_implementation(base.config))
+        set_attention(model, attention_implementation(base.config))
     for name, value in shared:
         parent, _, leaf = name.rpartition(".")
         setattr(model.get_submodule(parent), leaf, value)

@@ -12,6 +12,7 @@ from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.recording import AttentionSource, LayerRecord, recording
+from bertviz_core.models.transformers_internals import set_attention
 from bertviz_core.trace.forward import forward, hidden_states
 from bertviz_core.trace.inputs import model_inputs, reset_model_state
 from bertviz_core.trace.recorded_arrays import Rows, eager_maps, give_back_memory, recorded_rows, to_numpy
@@ -69,7 +70,7 @@ def trace_unlocked(
                 rows = recorded_rows(records)
             else:
                 # Some layers do not call the attention function: from now on the eager maps are used.
-                loaded.model.set_attn_implementation("eager")
+                set_attention(loaded.model, "eager")
                 loaded.attention_source, loaded.recorded_in_part = "eager", True
                 output = _forward(loaded, inputs)
         records.clear()

@@ -10,6 +10,7 @@ from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import BatchOf, LoadedModel
 from bertviz_core.models.recording import LayerRecord, RecordingCheck, recording, register
+from bertviz_core.models.transformers_internals import set_attention
 from bertviz_core.text import counted
 from bertviz_core.trace.forward import forward, hidden_states
 from bertviz_core.trace.inputs import input_table, reset_model_state
@@ -53,9 +54,9 @@ def check_recording(loaded: LoadedModel) -> None:
     probs, states = TOLERANCES.get(loaded.dtype, HALF)
     if check is not None and check.attention_probs <= probs and check.hidden_states <= states:
         loaded.recording_check = check
-        loaded.model.set_attn_implementation(register())
+        set_attention(loaded.model, register())
     else:
-        loaded.model.set_attn_implementation("eager")
+        set_attention(loaded.model, "eager")
         loaded.attention_source, loaded.recorded_in_part = "eager", True
 
 
@@ -105,7 +106,7 @@ def _compared(loaded: LoadedModel) -> RecordingCheck:
         with recording() as records:
             recorded = forward(loaded, inputs, output_hidden_states=True)
             probs = [_probs(record) for record in records]
-        loaded.model.set_attn_implementation("eager")
+        set_attention(loaded.model, "eager")
         own = forward(loaded, inputs, output_hidden_states=True, output_attentions=True)
     if len(probs) != len(own["attentions"]):
         raise ValueError("not every layer was recorded")

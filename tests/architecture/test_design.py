@@ -17,12 +17,9 @@ TOKENS = 7
 SEES_NOTHING = ("mra",)
 """MRA attends to blocks of 32 tokens and does nothing without a GPU: no token sees another."""
 CAN_DECODE = [
-    name
-    for name in FAMILIES
-    if hasattr(config := tiny_config(name), "is_decoder")
-    and not config.is_encoder_decoder
-    and name != "convbert"  # its config has the entry, but its attention does not use it
+    name for name in FAMILIES if hasattr(config := tiny_config(name), "is_decoder") and not config.is_encoder_decoder
 ]
+"""Families whose config has the entry. ConvBERT ignores it, and four others do in transformers 5.15."""
 
 
 def designed(model: PreTrainedModel, told: bool = False) -> Design:
@@ -66,11 +63,10 @@ def test_a_family_that_only_predicts_the_next_token_is_a_decoder(model_type: str
 
 
 @pytest.mark.parametrize("model_type", CAN_DECODE)
-def test_an_encoder_family_becomes_a_decoder_by_its_config(model_type: str) -> None:
+def test_an_encoder_family_is_a_decoder_if_its_config_stops_it_from_looking_ahead(model_type: str) -> None:
     model = tiny_model(model_type, is_decoder=True)
     design = designed(model)
     assert looks_ahead(model) is (design.kind != "decoder")
-    assert design.kind == "decoder"
     assert not design.cross_attention
 
 

@@ -4,6 +4,7 @@ from functools import cache
 from typing import Any
 
 from bertviz_core.architecture.dry_run import DryModel, dry_model
+from bertviz_core.models.transformers_internals import set_attention
 from tests.helpers.tiny_models import tiny_config, tiny_model
 
 OWN_WAY = ("fnet", "markuplm", "splinter")
@@ -19,7 +20,7 @@ def dry_tiny(model_type: str, task: str = "base") -> DryModel:
 def eager(model: Any) -> Any:
     """Switch a model to stepwise (eager) attention."""
     if model.config.model_type not in OWN_WAY:
-        model.set_attn_implementation("eager")
+        set_attention(model, "eager")
     return model
 
 

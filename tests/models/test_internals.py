@@ -9,7 +9,17 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from transformers import AutoModel, AutoModelForQuestionAnswering, BertConfig, BertForMaskedLM, BertModel, ViTConfig
+from transformers import (
+    AutoModel,
+    AutoModelForQuestionAnswering,
+    BertConfig,
+    BertForMaskedLM,
+    BertModel,
+    ConvBertModel,
+    LlamaModel,
+    PreTrainedModel,
+    ViTConfig,
+)
 from transformers.models.auto import tokenization_auto
 from transformers.utils import output_capturing
 
@@ -112,6 +122,21 @@ def test_transformers_still_has_what_is_used_of_it() -> None:
     assert "pooler.dense.bias" in info.missing_keys
     transformers_internals.set_base_name(config, "org/name")
     assert config.name_or_path == "org/name"
+
+
+@pytest.mark.parametrize("model_type", ["t5", "bart", "bert"])
+def test_every_stack_gets_the_attention_implementation(model_type: str) -> None:
+    model = AutoModel.from_config(tiny_config(model_type), attn_implementation="sdpa")
+    transformers_internals.set_attention(model, "eager")
+    stacks = [each for each in model.modules() if isinstance(each, PreTrainedModel)]
+    assert {transformers_internals.attention_implementation(each.config) for each in stacks} == {"eager"}
+
+
+@pytest.mark.parametrize(("model_class", "alone"), [(BertModel, False), (ConvBertModel, True), (LlamaModel, False)])
+def test_a_family_without_causal_masks_is_known_by_its_code(model_class: type[PreTrainedModel], alone: bool) -> None:
+    config = model_class.config_class(num_hidden_layers=1)
+    with torch.device("meta"):
+        assert transformers_internals.has_bidirectional_masks_alone(model_class(config)) is alone
 
 
 def test_a_version_without_names_of_tokenizers_selects_none_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

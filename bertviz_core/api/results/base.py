@@ -18,6 +18,8 @@ from bertviz_core.text import escape_controls
 Data = TypeVar("Data", covariant=True)
 SHOWN_LINES, SHOWN_ROWS, SHOWN_COLUMNS = 60, 30, 12
 """Maximum lines of a text in a terminal, and rows and columns of a table in a notebook."""
+NO_FORMULAS = ("tex2jax_ignore", "mathjax_ignore")
+"""Classes of a table in which MathJax 2 and 3 read no formulas; pandas 2 sets only the first."""
 
 
 class Result(ABC, Generic[Data]):
@@ -100,7 +102,9 @@ class Result(ABC, Generic[Data]):
 
     def _repr_html_(self) -> str:
         """The first line of the text, and the table, with all texts escaped."""
-        with pd.option_context("display.html.use_mathjax", False, "display.max_colwidth", 100):
-            table = self.to_pandas().to_html(max_rows=SHOWN_ROWS, max_cols=SHOWN_COLUMNS, escape=True)
+        with pd.option_context("display.max_colwidth", 100):
+            table = self.to_pandas().to_html(
+                classes=NO_FORMULAS, max_rows=SHOWN_ROWS, max_cols=SHOWN_COLUMNS, escape=True
+            )
         notices = "".join(f"<p>{escape(notice)}</p>\n" for notice in self.notices)
         return f"<p>{escape(self._lines()[0])}</p>\n{table}\n{notices}"

@@ -44,6 +44,7 @@ from bertviz_core.architecture.structure.results import (
 from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.families import family
 from bertviz_core.models.skeleton import build_skeleton
+from bertviz_core.models.transformers_internals import set_attention
 from bertviz_core.parameters.components import ATTENTION_PARTS
 from bertviz_core.parameters.ledger import module_ledger
 from bertviz_core.parameters.results import Ledger
@@ -76,7 +77,7 @@ def _facts_of(dry: DryModel, base: "transformers.PreTrainedModel") -> ModelFacts
         for layer, modules in layer_paths(ledger, ledger.model_type, stack).items()
     }
     with suppress(ValueError):  # the family has no other implementation
-        dry.model.set_attn_implementation(stepwise.register())
+        set_attention(dry.model, stepwise.register())
     inputs = dry.inputs([plain_row(dry.model, PROBE_TOKENS)])
     inputs |= token_types(dry, inputs["input_ids"])
     ends = {place: (modules[0], modules[-1]) for place, modules in paths.items()}

@@ -38,7 +38,7 @@ LAYERS = frozenset({"num_hidden_layers", "num_layers", "n_layers", "n_layer", "e
 EXPERTS = re.compile(r"(\w+_)?experts?(_num)?")
 EXPERTS_PER_LAYER = 8
 """Factor by which the limit for experts exceeds that for layers, since some are rows of a table."""
-COUNT = re.compile(r"(n|num)_.*|.*(layers|depth|blocks|experts|groups)")
+COUNT = re.compile(r"(n|num)_.*|(?!vision_feature_).*(layers|depth|blocks|experts|groups)")
 """Names of counts among them; others are indices, which may be -1."""
 SIZE = re.compile(r"(\w+_)?(size|dim|heads|labels|positions|embeddings|d_(model|ff|kv|head|inner)|n_embd|n_head)")
 HEADS = frozenset(

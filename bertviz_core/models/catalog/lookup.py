@@ -1,17 +1,20 @@
 """Check names and types of models, and suggest a known one for a name that was not found."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any
 
 from bertviz_core.errors import BertvizError, CheckpointError, ModelNotFoundError
-from bertviz_core.isolation.regular_files import CONFIG_FILE
+from bertviz_core.isolation.regular_files import CONFIG_FILE, local_folder
 from bertviz_core.isolation.sanitized.entries import check_entries
 from bertviz_core.models import catalog
 from bertviz_core.models.catalog.bundled import BUNDLED
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.text import quoted
 
+JOIN = "+"
+"""Sign between the name of an adapter and that of a base that is not the one it names."""
 NAME_LIMIT = 300
 NEAR = 0.75
 """Similarity of two names, 0 to 1, above which one is suggested for the other."""
@@ -29,6 +32,26 @@ def check_name(name: str) -> None:
         raise ModelNotFoundError(
             f"{quoted(name, 40)} is not a valid model name: it is too long or contains control characters."
         )
+
+
+def split_name(name: str, settings: Settings) -> tuple[str, str | None]:
+    """The name of an adapter and that of its base, or the whole name and None; a folder may have the sign in its name.
+
+    Raises:
+        ModelNotFoundError: it is a path, but of no folder that may be opened.
+    """
+    adapter, sign, base = (part.strip() for part in name.partition(JOIN))
+    if not sign:
+        return name, None
+    try:
+        if local_folder(name, settings) is not None:
+            return name, None
+    except ModelNotFoundError:
+        with suppress(ModelNotFoundError):
+            if local_folder(adapter, settings) is not None:
+                return adapter, base
+        raise
+    return adapter, base
 
 
 def not_found(name: str, settings: Settings, local: Iterable[str]) -> BertvizError:

@@ -8,10 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from transformers import AutoModel, PreTrainedModel
 
+from bertviz_core import open_corpus as open_result
 from bertviz_core.corpus.folder import open_corpus
 from tests.cli.conftest import Command
+from tests.helpers.made_adapters import random_class, save_adapter, saved_base
 from tests.helpers.made_corpora import DIMENSIONS, ROWS, made_corpus
+from tests.helpers.tiny_models import FAMILIES, WORDS, tiny_tokenizer
+from tests.pages.opened import opened
 
 MODEL = "all-MiniLM-L6-v2"
 CSV = "id,text,kind\n" + "".join(f'{row},"Sentence {row}, with a comma",{"ab"[row % 2]}\n' for row in range(9))
@@ -29,6 +35,37 @@ def test_a_file_becomes_a_corpus_that_info_describes(tmp_path: Path, command: Co
     assert [column["name"] for column in told["columns"]] == ["id", "kind", "text", "tokens", "truncated"]
     assert told["revision"]
     np.testing.assert_allclose(np.linalg.norm(open_corpus(out).vectors(), axis=1), 1, atol=1e-5)
+
+
+def peft_means(merged: PreTrainedModel, texts: list[str]) -> np.ndarray:
+    """Mean of the last hidden states of each text, by the model that peft merged."""
+    tokenizer = tiny_tokenizer(FAMILIES["bert"].pad)
+    with torch.no_grad():
+        states = [merged(**tokenizer(text, return_tensors="pt")).last_hidden_state[0] for text in texts]
+    return np.stack([each.mean(dim=0).numpy() for each in states])
+
+
+def test_an_adapter_embeds_as_the_model_that_peft_merged(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", "corpora")
+    base = saved_base(random_class(AutoModel, "bert"), tmp_path / "models" / "base")
+    adapter = tmp_path / "models" / "mine"
+    merged = save_adapter(random_class(AutoModel, "bert"), "base", adapter, target_modules=["query", "value"])
+    texts = [" ".join(WORDS[first : first + 1 + 2 * first]) for first in range(3)]
+    (tmp_path / "rows.csv").write_text("\n".join(("text", *texts)))
+    ways = {"mine": ["local"], f"{adapter}+{base}": ["processes", "--processes", "1"]}
+    for place, (name, runner) in enumerate(ways.items()):
+        out = f"corpora/{place}"
+        done = command("corpus", "embed", name, "rows.csv", "-o", out, "--dtype", "float32", "--runner", *runner)
+        assert done.returncode == 0, done.stderr
+        np.testing.assert_allclose(open_corpus(Path(out)).vectors(), peft_means(merged, texts), rtol=0, atol=1e-6)
+    first = open_result("corpora/0").search(texts[2]).to_pandas().iloc[0]
+    assert (first["row"], first["text"]) == (2, texts[2])
+    at = opened("corpus", corpus="0", view="Search", corpus_query=texts[2])
+    assert not at.exception
+    assert at.dataframe[0].value["row"].tolist()[0] == 2
 
 
 def test_info_prints_a_table(tmp_path: Path, command: Command) -> None:

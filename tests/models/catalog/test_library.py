@@ -1,4 +1,4 @@
-"""transformers is imported once, even if many threads need it at the same time.
+"""transformers is imported once, even if many threads need it at the same time; a family may be newer than it.
 
 Covers `bertviz_core/models/skeleton.py`.
 """
@@ -7,6 +7,9 @@ import subprocess
 import sys
 
 import pytest
+
+from bertviz_core.errors import CheckpointError
+from bertviz_core.models.skeleton import model_config
 
 CODE = """
 import threading
@@ -27,3 +30,8 @@ print(totals)
 def test_four_threads_that_need_it_at_once_all_get_it() -> None:
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == str([4_385_920] * 4), done.stderr[-2000:]
+
+
+def test_a_family_that_the_installed_transformers_lacks_is_one_sentence() -> None:
+    with pytest.raises(CheckpointError, match=r"the family 'newest', which transformers \d.* lacks; install a newer"):
+        model_config("mine", {"model_type": "newest"})
