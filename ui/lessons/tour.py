@@ -6,24 +6,22 @@ lesson's file. The reader's own texts are restored at the end.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import streamlit as st
 
 from bertviz_core.errors import LessonError
-from bertviz_core.figures.pages import PAGES
 from ui.address.journey_links import PLACE
 from ui.address.navigation import remember_view, return_to_view, visit
 from ui.address.query import whole
 from ui.address.values import take
-from ui.cache.memoize import cached_by_bytes
 from ui.components.lesson_card import Card, lesson_card
 from ui.components.step_links import Link, address, step_links
 from ui.examples import EXAMPLES
-from ui.lessons.reading import Lesson, Step, View, lesson_file, lesson_names, misnamed, read_lesson
+from ui.lessons.library import lessons_here, misnamed_files, open_lesson
+from ui.lessons.reading import Lesson, Step, View
 from ui.own_texts import apply_texts, restore_texts
-from ui.session import TOUR, settings
+from ui.session import TOUR
 from ui.widgets.formatting import escape_markdown
 
 KEYS = ("text", "pair", "sentences")
@@ -39,8 +37,6 @@ def _texts(view: View) -> dict[str, str]:
         texts["sentences"] = EXAMPLES[example][1]
     return texts
 
-
-SHIPPED = Path(__file__).parent / "shipped"
 
 GUIDE = "your-text-through-the-model"
 """The lesson that the Journey offers."""
@@ -224,7 +220,7 @@ def _onward(lesson: Lesson) -> Link | None:
     if lesson.following is None:
         return None
     try:
-        following = _read(lesson.following)
+        following = open_lesson(lesson.following)
     except LessonError:
         return None
     return Place(following, 0).link(f"Next lesson: {following.title}, {_count(following)}", main=True)
@@ -248,17 +244,17 @@ def lessons_button() -> None:
         if not place.open:
             return
         links, faults = [], []
-        names = lesson_names(_folders())
+        names = lessons_here()
         for name in sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else -1):  # own lessons first
             try:
-                lesson = _read(name)
+                lesson = open_lesson(name)
             except LessonError as error:
                 faults.append(str(error))
             else:
                 links.append(Place(lesson, 0).link(f"{lesson.title}, {_count(lesson)}"))
         st.markdown("Guided tours through the pages.")
         step_links(links, "lessons_list", "Lessons", is_list=True)
-        for fault in (*faults, *misnamed(_folders())):
+        for fault in (*faults, *misnamed_files()):
             st.caption(escape_markdown(fault))
 
 
@@ -276,7 +272,7 @@ def entry(name: str = ORDER[0], offer: str = "Take the tour") -> None:
     """
     if is_open():
         return
-    lesson = _read(name)
+    lesson = open_lesson(name)
     link = Place(lesson, 0).link(f"{offer}: {lesson.title}, {_count(lesson)}", main=True)
     with st.container(key="tour_entry"):
         step_links([link], "tour_entry_link", "A guided tour")
@@ -288,7 +284,7 @@ def _place(name: str, number: str | None, trial: str | None) -> Place:
     Raises:
         LessonError: there is no such lesson, step or link.
     """
-    lesson = _read(name)
+    lesson = open_lesson(name)
     steps = len(lesson.steps)
     place = 1 if number is None else _counted(number, steps)
     if place is None:
@@ -316,22 +312,3 @@ def _short(word: str | None) -> str:
 
 def _count(lesson: Lesson) -> str:
     return f"{len(lesson.steps)} step{'s' if len(lesson.steps) != 1 else ''}"
-
-
-def _folders() -> list[Path]:
-    own = settings().lessons_dir
-    return [SHIPPED] if own is None else [SHIPPED, own]
-
-
-def _read(name: str) -> Lesson:
-    path = lesson_file(name, _folders())
-    try:
-        changed_ns = path.stat().st_mtime_ns
-    except OSError as error:  # deleted in the meantime
-        raise LessonError(f"The lesson {path.name} cannot be read: {error.strerror}.") from error
-    return _lesson(path, changed_ns)
-
-
-@cached_by_bytes()
-def _lesson(path: Path, changed_ns: int) -> Lesson:
-    return read_lesson(path, sorted(PAGES))
