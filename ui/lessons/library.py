@@ -1,13 +1,16 @@
 """Find lessons and open one by its name: the shipped ones, those of the server's folder, and those of the session."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bertviz_core.errors import LessonError
 from bertviz_core.figures.pages import PAGES
 from ui import session
 from ui.cache.memoize import cached_by_bytes
-from ui.lessons.reading import ENDING, NAME, Lesson, read_lesson, shown
+from ui.lessons.reading import ENDING, NAME, Lesson, parse_lesson, read_lesson, shown
+from ui.lessons.writing import file_name
+from ui.widgets.lists.uploads import short_name
 
 SHIPPED = Path(__file__).parent / "shipped"
 SESSION_LESSONS = "session_lessons"
@@ -57,6 +60,20 @@ def add_session_lesson(lesson: Lesson) -> None:
 def remove_session_lesson(name: str) -> None:
     """Forget a lesson of this session, if there is one of this name."""
     session.store(SESSION_LESSONS, {each: lesson for each, lesson in session_lessons().items() if each != name})
+
+
+def lesson_from_file(file: str, content: bytes) -> Lesson:
+    """Read a lesson that the reader has brought.
+
+    Args:
+        file: name of the file; where it is not valid for a lesson, the lesson's title makes its name.
+        content: the bytes of the file.
+
+    Raises:
+        LessonError: the content is not a valid lesson.
+    """
+    lesson = parse_lesson(content, short_name(Path(file).name), sorted(PAGES))
+    return lesson if NAME.fullmatch(lesson.name) else replace(lesson, name=Path(file_name(lesson.title)).stem)
 
 
 def lesson_names(folders: Sequence[Path]) -> tuple[str, ...]:

@@ -96,7 +96,9 @@ TITLE, VALUE, NOTE, TEXT = 120, 200, 2_000, 20_000
 """Most characters of a title, of a value in the address, of a note, of a text."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 PARAMETER = re.compile(r"[a-z][a-z0-9_]{0,39}")
-RESERVED = frozenset({"lesson", "step", "try", "text", "pair", "sentences", "embed", "embed_options", "figure"})
+RESERVED = frozenset(
+    {"lesson", "step", "try", "present", "text", "pair", "sentences", "embed", "embed_options", "figure"}
+)
 """Names that a step's query cannot set: they have their own field, or do not belong to lessons."""
 LESSON_FIELDS = ("title", "author", "keeps", "steps", "summary", "next")
 VIEW_FIELDS = ("page", "query", "text", "pair", "sentences", "figure")

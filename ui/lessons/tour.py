@@ -12,7 +12,7 @@ import streamlit as st
 
 from bertviz_core.errors import LessonError
 from ui.address.journey_links import PLACE
-from ui.address.navigation import remember_view, return_to_view, visit
+from ui.address.navigation import PRESENT, is_presenting, remember_view, return_to_view, visit
 from ui.address.query import whole
 from ui.address.values import take
 from ui.components.lesson_card import Card, lesson_card
@@ -98,15 +98,24 @@ class Place:
 
     def kept(self) -> list[tuple[str, str]]:
         """Names and values in the current address that the lesson keeps."""
-        return [(name, st.query_params[name]) for name in self.lesson.keeps if name in st.query_params]
+        return [(name, st.query_params[name]) for name in self.carried if name in st.query_params]
 
-    def address(self) -> str:
-        """Its address, relative to that of the dashboard."""
-        return address(self.view.page, self.query())
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """Names that links to steps copy from the address: what the lesson keeps, and the presenter's frame."""
+        return *self.lesson.keeps, PRESENT
 
-    def link(self, label: str, main: bool = False, current: bool = False) -> Link:
+    def address(self, present: bool = False) -> str:
+        """Its address, relative to that of the dashboard.
+
+        Args:
+            present: whether it is shown in the presenter's frame.
+        """
+        return address(self.view.page, [*self.query(), *([(PRESENT, "true")] if present else [])])
+
+    def link(self, label: str, main: bool = False, current: bool = False, present: bool = False) -> Link:
         """A link to it; what the lesson keeps is read in the browser when the link is followed."""
-        return Link(label, self.address(), main, current, self.lesson.keeps)
+        return Link(label, self.address(present), main, current, self.carried)
 
 
 def follow_address(here: str, pages: Pages) -> str:
@@ -211,7 +220,8 @@ def _card(place: Place, here: str, pages: Pages) -> Card:
         summary=lesson.summary or "",
         onward=_onward(lesson) if place.number == last else None,
         figure=place.view.figure or "",
-        by_keys=len({each.page for each in lesson.steps}) == 1,
+        by_keys=is_presenting() or len({each.page for each in lesson.steps}) == 1,
+        present="" if is_presenting() else place.address(present=True),
     )
 
 
@@ -234,7 +244,7 @@ def end_tour(kept: Collection[str] = ()) -> None:
     """
     restore_texts()
     st.session_state.pop(TOUR, None)
-    take(NAMES)
+    take((*NAMES, PRESENT))
     return_to_view(kept, [name for name in PLACE.values() if name not in kept])
 
 
