@@ -13,6 +13,7 @@ from ui.cache.memoize import logged
 from ui.components.browser.page_width import page_width, window_height
 from ui.components.glossary import glossary
 from ui.components.navigation import PageLink, page_links
+from ui.components.presenter import LARGER, presenter
 from ui.lessons import handout, pinning, tour
 from ui.server import logo
 from ui.server.auth import require_sign_in
@@ -102,7 +103,8 @@ else:
             glossary(here)
         model_and_text()
         own_texts.keep_texts()
-session.store(session.PIXELS, page_width(session.figure_only()))
+session.store(session.PIXELS, page_width(session.figure_only(), LARGER if session.is_presenting() else 1.0))
+presenter()
 if session.figure_only() and not window_height():
     st.stop()  # the browser resends the address at once
 if again:

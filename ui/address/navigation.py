@@ -19,8 +19,6 @@ from ui.session import FIGURE, TOUR
 
 BACK = "back"
 MOST_NAMES = 100
-PRESENT = "present"
-"""Name in the address of the presenter's frame, which has no sidebar and large type; true where it is shown."""
 VISIT = "address_visit"
 """Key of the session: the current visit."""
 SEEN, RETURN = "address_seen", "address_return"
@@ -113,11 +111,6 @@ def return_to_view(kept: Collection[str], place: Collection[str] = ()) -> None:
         before = {name: value for name, value in query.items() if name not in kept}
         now = {name: st.query_params.get_all(name) for name in kept if name in st.query_params}
         st.session_state[RETURN] = f"?{urlencode(before | now, doseq=True)}"
-
-
-def is_presenting() -> bool:
-    """Whether the address asks for the presenter's frame."""
-    return st.query_params.get(PRESENT) == "true"
 
 
 def returning() -> str:

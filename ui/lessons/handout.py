@@ -81,7 +81,7 @@ def _sections(number: int, pin: Pin) -> list[ReportSection]:
     asked = [f"Try: {step.question}"] if step.question else []
     note = "\n".join((step.note, *asked, *(() if figures else (WITHOUT_FIGURE,))))
     name = f"pinned-{number}"
-    lead = _text_section(name, f"{number}. {step.title}", note, address)
+    lead = _text_section(name, step.title, note, address)
     return [lead, *(replace(each, name=f"{name}-{each.name}") for each in figures)]
 
 

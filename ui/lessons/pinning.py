@@ -75,9 +75,9 @@ def _panel(here: str) -> None:
         st.error(escape_markdown(str(fault)), icon=":material/block:")
         session.store(FAULT, "")
     if views.pins:
+        _downloads(views)
         _list(views)
         _about(views)
-        _downloads(views)
     _file_field("Or open a lesson file" if not views.pins else "Add the steps of a lesson file")
     if views.pins:
         _remove_all(len(views.pins))

@@ -12,7 +12,7 @@ import streamlit as st
 
 from bertviz_core.errors import LessonError
 from ui.address.journey_links import PLACE
-from ui.address.navigation import PRESENT, is_presenting, remember_view, return_to_view, visit
+from ui.address.navigation import remember_view, return_to_view, visit
 from ui.address.query import whole
 from ui.address.values import take
 from ui.components.lesson_card import Card, lesson_card
@@ -21,7 +21,7 @@ from ui.examples import EXAMPLES
 from ui.lessons.library import lessons_here, misnamed_files, open_lesson
 from ui.lessons.reading import Lesson, Step, View
 from ui.own_texts import apply_texts, restore_texts
-from ui.session import TOUR
+from ui.session import PRESENT, TOUR, is_presenting
 from ui.widgets.formatting import escape_markdown
 
 KEYS = ("text", "pair", "sentences")

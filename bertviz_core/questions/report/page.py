@@ -53,8 +53,9 @@ def report_page(report: Report, theme: Theme) -> str:
     title = _text(report.title or f"{report.model}: a report")
     facts = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in report.facts.items())
     named = f" — {report.model}"  # suffix of most titles, redundant here
+    listed = [each for each in report.sections if each.note] or report.sections
     contents = "".join(
-        f'<li><a href="#{each.name}">{_text(each.title.removesuffix(named))}</a></li>' for each in report.sections
+        f'<li><a href="#{each.name}">{_text(each.title.removesuffix(named))}</a></li>' for each in listed
     )
     sections = "".join(_section(each, theme) for each in report.sections)
     return (
