@@ -1,8 +1,10 @@
 """Find lessons and open one by its name: the shipped ones, those of the server's folder, and those of the session."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+
+import streamlit as st
 
 from bertviz_core.errors import LessonError
 from bertviz_core.figures.pages import PAGES
@@ -10,6 +12,7 @@ from ui import session
 from ui.cache.memoize import cached_by_bytes
 from ui.lessons.reading import ENDING, NAME, Lesson, parse_lesson, read_lesson, shown
 from ui.lessons.writing import file_name
+from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.uploads import short_name
 
 SHIPPED = Path(__file__).parent / "shipped"
@@ -74,6 +77,35 @@ def lesson_from_file(file: str, content: bytes) -> Lesson:
     """
     lesson = parse_lesson(content, short_name(Path(file).name), sorted(PAGES))
     return lesson if NAME.fullmatch(lesson.name) else replace(lesson, name=Path(file_name(lesson.title)).stem)
+
+
+def file_field(label: str, key: str, take: Callable[[Lesson], None]) -> None:
+    """Show a field into which a lesson's file is dropped; it is empty again once the lesson is taken.
+
+    Args:
+        label: label of the field.
+        key: key of the field, and of the sentence about a file that is refused.
+        take: called with the lesson; may raise a LessonError.
+    """
+    st.file_uploader(label, key=f"{key}_{_opened(key)}", on_change=_take_file, args=(key, take))
+    if fault := session.stored(f"{key}_fault"):
+        st.error(escape_markdown(str(fault)), icon=":material/block:")
+        session.store(f"{key}_fault", "")
+
+
+def _take_file(key: str, take: Callable[[Lesson], None]) -> None:
+    uploaded = session.stored(f"{key}_{_opened(key)}")
+    session.store(f"{key}_opened", _opened(key) + 1)
+    if uploaded is not None:
+        try:
+            take(lesson_from_file(uploaded.name, uploaded.getvalue()))
+        except LessonError as error:
+            session.store(f"{key}_fault", str(error))
+
+
+def _opened(key: str) -> int:
+    """How many files were dropped into a field."""
+    return int(session.stored(f"{key}_opened", 0))
 
 
 def lesson_names(folders: Sequence[Path]) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Pin the current view, and order, edit, download and present the pinned views."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -12,7 +12,7 @@ from bertviz_core.errors import BertvizError, LessonError
 from ui import session
 from ui.components.step_links import step_links
 from ui.lessons.handout import TO_RECORD, pinned_report, without_figures
-from ui.lessons.library import lesson_from_file, lessons_here
+from ui.lessons.library import file_field, lessons_here
 from ui.lessons.pins import (
     MOST_PINS,
     PINNED,
@@ -24,7 +24,7 @@ from ui.lessons.pins import (
     store_pinned_views,
     usual_title,
 )
-from ui.lessons.reading import NOTE, TITLE
+from ui.lessons.reading import NOTE, TITLE, Lesson
 from ui.lessons.tour import Place
 from ui.lessons.writing import file_name, lesson_yaml, step_yaml
 from ui.share import files_read
@@ -34,8 +34,8 @@ CHOSEN = "pinned_chosen"
 """Session key: place in the list of the view that is edited, from 0."""
 FAULT = "pinned_fault"
 """Session key: the sentence about the last change that was refused; "" for none."""
-FILES_OPENED = "pinned_files_opened"
-"""Session key: how many lesson files were opened, so that the field for the next one is empty."""
+VERSION = "pinned_version"
+"""Session key: a number that changes with the texts of the lesson, for the keys of their fields."""
 REMOVE_ALL = "pinned_remove_all"
 """Session key: whether the reader is asked about removing all views."""
 ABOUT_FIELDS = ("title", "author", "summary", "following")
@@ -78,7 +78,7 @@ def _panel(here: str) -> None:
         _downloads(views)
         _list(views)
         _about(views)
-    _file_field("Or open a lesson file" if not views.pins else "Add the steps of a lesson file")
+    file_field("Add the steps of a lesson file" if views.pins else "Or open a lesson file", "pinned_file", _add_steps)
     if views.pins:
         _remove_all(len(views.pins))
 
@@ -148,7 +148,7 @@ def _list(views: PinnedViews) -> None:
 
 def _about(views: PinnedViews) -> None:
     """Texts of the lesson as a whole."""
-    key = f"pinned_lesson_{session.stored(FILES_OPENED, 0)}"  # a file that is opened brings texts of its own
+    key = f"pinned_lesson_{session.stored(VERSION, 0)}"
     change: dict[str, Any] = {"on_change": _change_lesson, "args": (key,)}
     with st.expander("About the lesson", key="pinned_about"):
         st.text_input("Title of the lesson", views.title, TITLE, key=f"{key}_title", placeholder=UNTITLED, **change)
@@ -173,7 +173,7 @@ def _downloads(views: PinnedViews) -> None:
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
         st.download_button(
             "Download as a lesson",
-            partial(_file, lesson_yaml, lesson),
+            lesson_yaml(lesson),
             name,
             "application/yaml",
             key="pinned_lesson",
@@ -196,22 +196,10 @@ def _downloads(views: PinnedViews) -> None:
         )
 
 
-def _file(write: Callable[[Any], str], lesson: Any) -> bytes:
-    return write(lesson).encode()
-
-
-def _file_field(label: str) -> None:
-    """The field into which a lesson's file is dropped."""
-    key = f"pinned_file_{session.stored(FILES_OPENED, 0)}"
-    st.file_uploader(label, key=key, on_change=_open_file, args=(key,))
-
-
-def _open_file(key: str) -> None:
-    uploaded = session.stored(key)
-    session.store(FILES_OPENED, session.stored(FILES_OPENED, 0) + 1)
-    if uploaded is not None:
-        with _refused():
-            store_pinned_views(pinned_views().with_lesson(lesson_from_file(uploaded.name, uploaded.getvalue())))
+def _add_steps(lesson: Lesson) -> None:
+    """Pin the steps of a lesson; the texts of an empty list's lesson are then those of that lesson."""
+    store_pinned_views(pinned_views().with_lesson(lesson))
+    session.store(VERSION, session.stored(VERSION, 0) + 1)
 
 
 def _remove_all(count: int) -> None:
@@ -229,7 +217,7 @@ def _remove_all(count: int) -> None:
 
 def _empty() -> None:
     session.store(REMOVE_ALL, False)
-    session.store(FILES_OPENED, session.stored(FILES_OPENED, 0) + 1)
+    session.store(VERSION, session.stored(VERSION, 0) + 1)
     store_pinned_views(PinnedViews())
 
 

@@ -18,7 +18,7 @@ from ui.address.values import take
 from ui.components.lesson_card import Card, lesson_card
 from ui.components.step_links import Link, address, step_links
 from ui.examples import EXAMPLES
-from ui.lessons.library import lessons_here, misnamed_files, open_lesson
+from ui.lessons.library import add_session_lesson, file_field, lessons_here, misnamed_files, open_lesson
 from ui.lessons.reading import Lesson, Step, View
 from ui.own_texts import apply_texts, restore_texts
 from ui.session import PRESENT, TOUR, is_presenting
@@ -266,6 +266,7 @@ def lessons_button() -> None:
         step_links(links, "lessons_list", "Lessons", is_list=True)
         for fault in (*faults, *misnamed_files()):
             st.caption(escape_markdown(fault))
+        file_field("Open a lesson file", "lessons_file", add_session_lesson)
 
 
 def is_open() -> bool:
