@@ -69,8 +69,8 @@ def model_and_text() -> None:
 
 
 def beside() -> None:
-    """Offer to pin the view, beside the title of every page; not in a frame, which is another page's."""
-    if not st.context.is_embedded:
+    """Offer to pin the view, beside the title of every page; not in a frame."""
+    if not (st.context.is_embedded or session.is_presenting()):
         pinning.pin_button(here)
 
 

@@ -69,14 +69,14 @@ def lesson_from_file(file: str, content: bytes) -> Lesson:
     """Read a lesson that the reader has brought.
 
     Args:
-        file: name of the file; where it is not valid for a lesson, the lesson's title makes its name.
+        file: name of the file; one that is not valid for a lesson is changed to one that is.
         content: the bytes of the file.
 
     Raises:
         LessonError: the content is not a valid lesson.
     """
     lesson = parse_lesson(content, short_name(Path(file).name), sorted(PAGES))
-    return lesson if NAME.fullmatch(lesson.name) else replace(lesson, name=Path(file_name(lesson.title)).stem)
+    return lesson if NAME.fullmatch(lesson.name) else replace(lesson, name=Path(file_name(lesson.name)).stem)
 
 
 def file_field(label: str, key: str, take: Callable[[Lesson], None]) -> None:

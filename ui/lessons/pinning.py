@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -32,6 +31,8 @@ from ui.widgets.formatting import escape_markdown
 
 CHOSEN = "pinned_chosen"
 """Session key: place in the list of the view that is edited, from 0."""
+OPEN = "pins_open"
+"""Session key: whether the panel is open. A number in the label of its button changes, which would close it."""
 FAULT = "pinned_fault"
 """Session key: the sentence about the last change that was refused; "" for none."""
 VERSION = "pinned_version"
@@ -51,7 +52,7 @@ def pin_button(here: str) -> None:
     """
     count = len(pinned_views().pins)
     label = f"Pinned ({count})" if count else "Pin this view"
-    with st.popover(label, type="tertiary", icon=":material/keep:", key="pins_open", on_change="rerun") as place:
+    with st.popover(label, type="tertiary", icon=":material/keep:", key=OPEN, on_change="rerun") as place:
         if place.open:
             _panel(here)
 
@@ -90,7 +91,7 @@ def _form(here: str, views: PinnedViews) -> None:
         note = st.text_area(
             "Note", key="pin_note", max_chars=NOTE, height=96, placeholder="What does one see here, and why?"
         )
-        pressed = st.form_submit_button("Pin this view", type="primary", icon=":material/keep:", key="pin_submit")
+        pressed = st.form_submit_button("Pin this view", icon=":material/keep:", key="pin_submit")
     if pressed:
         _pin(here, title or "", note or "")
     st.caption(HELP if not views.pins else f"{len(views.pins)} of at most {MOST_PINS} views.")
@@ -200,6 +201,7 @@ def _add_steps(lesson: Lesson) -> None:
     """Pin the steps of a lesson; the texts of an empty list's lesson are then those of that lesson."""
     store_pinned_views(pinned_views().with_lesson(lesson))
     session.store(VERSION, session.stored(VERSION, 0) + 1)
+    session.store(OPEN, True)
 
 
 def _remove_all(count: int) -> None:
@@ -227,8 +229,8 @@ def _move(place: int, to: int) -> None:
 
 
 def _remove(token: str) -> None:
-    views = pinned_views()
-    store_pinned_views(replace(views, pins=tuple(pin for pin in views.pins if pin.token != token)))
+    store_pinned_views(pinned_views().without(token))
+    session.store(OPEN, True)
 
 
 def _change_texts(token: str, title: str, note: str) -> None:

@@ -14,7 +14,7 @@ import streamlit as st
 from bertviz_core.errors import LessonError
 from bertviz_core.figures.pages import PAGES
 from ui import session
-from ui.address.registry import is_known
+from ui.address.registry import is_of_page
 from ui.lessons.library import add_session_lesson, remove_session_lesson
 from ui.lessons.reading import (
     MAX_QUERY,
@@ -84,9 +84,9 @@ class PinnedViews:
         """The list with one more view at its end."""
         return replace(self, pins=(*self.pins, Pin(step, token_urlsafe())))
 
-    def without(self, place: int) -> "PinnedViews":
-        """The list without the view at a place, from 0."""
-        return replace(self, pins=(*self.pins[:place], *self.pins[place + 1 :]))
+    def without(self, token: str) -> "PinnedViews":
+        """The list without the view of this token."""
+        return replace(self, pins=tuple(pin for pin in self.pins if pin.token != token))
 
     def moved(self, place: int, to: int) -> "PinnedViews":
         """The list with the view of one place at another, both from 0; unchanged where there is no such place."""
@@ -186,7 +186,7 @@ def usual_title(page: str) -> str:
 
 def _query_and_texts(page: str) -> tuple[dict[str, list[str]], dict[str, Any]]:
     """The address of the current view, with the reader's texts of the page; and the texts that have their own field."""
-    address = {name: st.query_params.get_all(name) for name in st.query_params if is_known(name)}
+    address = {name: st.query_params.get_all(name) for name in st.query_params if is_of_page(name, page)}
     carried = dict(carried_texts(page, True))
     query = {**address, **{name: [value] for name, value in carried.items()}}
     query = {name: values for name, values in query.items() if name not in RESERVED and values}

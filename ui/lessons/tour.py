@@ -18,7 +18,14 @@ from ui.address.values import take
 from ui.components.lesson_card import Card, lesson_card
 from ui.components.step_links import Link, address, step_links
 from ui.examples import EXAMPLES
-from ui.lessons.library import add_session_lesson, file_field, lessons_here, misnamed_files, open_lesson
+from ui.lessons.library import (
+    add_session_lesson,
+    file_field,
+    lessons_here,
+    misnamed_files,
+    open_lesson,
+    session_lessons,
+)
 from ui.lessons.reading import Lesson, Step, View
 from ui.own_texts import apply_texts, restore_texts
 from ui.session import PRESENT, TOUR, is_presenting
@@ -255,7 +262,8 @@ def lessons_button() -> None:
             return
         links, faults = [], []
         names = lessons_here()
-        for name in sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else -1):  # own lessons first
+        shipped = [name for name in ORDER if name not in session_lessons()]
+        for name in sorted(names, key=lambda name: shipped.index(name) if name in shipped else -1):  # own lessons first
             try:
                 lesson = open_lesson(name)
             except LessonError as error:
