@@ -57,8 +57,8 @@ def record_view(token: str, view: ShownView) -> None:
 
 
 def without_figures(views: PinnedViews) -> int:
-    """Number of pinned views whose figures are not cached."""
-    return sum(not kept_sections(pin.token) for pin in views.pins)
+    """Number of pinned views whose figures are not cached; not those that were shown and have none."""
+    return sum(kept_sections(pin.token) is None for pin in views.pins)
 
 
 def pinned_report(views: PinnedViews) -> bytes:
@@ -75,14 +75,14 @@ def pinned_report(views: PinnedViews) -> bytes:
 
 def _sections(number: int, pin: Pin) -> list[ReportSection]:
     """Title and note of a pinned view, then its figures."""
-    step, figures = pin.step, kept_sections(pin.token) or ()
+    step, figures = pin.step, kept_sections(pin.token)
     query = urlencode([(name, value) for name, values in step.query.items() for value in values])
     address = f"{PAGES[step.page].title}: /{step.page}{f'?{query}' if query else ''}"
-    asked = [f"Try: {step.question}"] if step.question else []
-    note = "\n".join((step.note, *asked, *(() if figures else (WITHOUT_FIGURE,))))
+    tries = [f"Try: {step.question}"] if step.question else []
+    note = "\n".join((step.note, *tries, *((WITHOUT_FIGURE,) if figures is None else ())))
     name = f"pinned-{number}"
     lead = _text_section(name, step.title, note, address)
-    return [lead, *(replace(each, name=f"{name}-{each.name}") for each in figures)]
+    return [lead, *(replace(each, name=f"{name}-{each.name}") for each in figures or ())]
 
 
 def _text_section(name: str, title: str, note: str, words: str) -> ReportSection:
