@@ -38,6 +38,8 @@ WINDOW_WIDTH = "window_width"
 """Name of the session cookie with the window's width in pixels."""
 FIGURE, ONLY = "figure", "only"
 """Name and value in the address of a frame that shows only the view's figure."""
+PRESENT = "present"
+"""Name in the address of the presenter's frame, which has no sidebar and large type; true where it is shown."""
 TEXT_STORE = "inside-bert-texts"
 """Key of the typed texts in the browser's session storage."""
 TEXTS_KEPT = "texts_kept"
@@ -65,6 +67,11 @@ def page_pixels() -> int:
 def figure_only() -> bool:
     """Whether the page is embedded and shows only the view's figure."""
     return bool(st.context.is_embedded and st.query_params.get(FIGURE) == ONLY)
+
+
+def is_presenting() -> bool:
+    """Whether the page is shown in the presenter's frame, which a frame on another site never is."""
+    return st.query_params.get(PRESENT) == "true" and not st.context.is_embedded
 
 
 def model_names() -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 Bound widgets are in the address anyway. Typed texts are not, since servers log the addresses of requests.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -59,11 +59,18 @@ def take_from_address() -> None:
 
 
 @st.fragment
-def share_button(page: str, title: str) -> None:
-    """Show the button; its panel is drawn when opened."""
+def share_button(page: str, title: str, more: Callable[[str], None] = lambda page: None) -> None:
+    """Show the button; its panel is drawn when opened.
+
+    Args:
+        page: name of the page.
+        title: its title.
+        more: draws further ways to share the view at the end of the panel, called with the page's name.
+    """
     with st.popover("Share", type="tertiary", key="share_open", on_change="rerun") as place:
         if place.open:
             _panel(page, title)
+            more(page)
 
 
 def whole_view(page: str) -> None:
@@ -72,24 +79,24 @@ def whole_view(page: str) -> None:
     Texts typed in the frame are left out, since the reader did not ask to put them into an address.
     """
     brought = session.stored(LINKED, {})
-    without = _carried(page, False)
-    texts = [(key, value) for key, value in _carried(page, True) if brought.get(key) == value]
+    without = carried_texts(page, False)
+    texts = [(key, value) for key, value in carried_texts(page, True) if brought.get(key) == value]
     whole_view_link([*without, *(each for each in texts if each not in without)], "whole_view")
 
 
 def _panel(page: str, title: str) -> None:
     st.markdown("This link shows the same page, model and settings in another browser.")
     asked = st.toggle("Include the text", key=INCLUDE, help="Also the second text, and what is typed on this page.")
-    read, names = _files(page)
+    read, names = files_read(page)
     named = [(LINKED_FILE, name) for name in names[:1]]
-    carried = [*_carried(page, asked), *(named if asked else ())]
+    carried = [*carried_texts(page, asked), *(named if asked else ())]
     size = len(urlencode(carried))
     if size > MOST_CHARACTERS:
         st.warning(
             f"The text would make the address {size:,} characters longer. Some browsers, mail programs and proxies cut "
             "addresses at about 2,000 characters, so this link is without the text: send it separately."
         )
-        carried = _carried(page, False)
+        carried = carried_texts(page, False)
     files = chosen_theme()
     share_link([*([(FILES, files)] if files else []), *carried], f"Inside BERT: {title}", "share_link")
     st.caption(frame_words(session.settings().frame_ancestors))
@@ -103,8 +110,8 @@ def _panel(page: str, title: str) -> None:
         st.caption(f"{what} {verb} not part of the link: readers are asked for the file, and then see the same view.")
 
 
-def _files(page: str) -> tuple[bool, list[str]]:
-    """Whether the view reads a file, and the names of the uploaded files."""
+def files_read(page: str) -> tuple[bool, list[str]]:
+    """Whether the current view of a page reads a file, and the names of the uploaded files."""
     view = session.stored("view")
     read = [
         session.stored(key)
@@ -131,8 +138,8 @@ def frame_words(ancestors: Sequence[str]) -> str:
     )
 
 
-def _carried(page: str, typed: bool) -> list[tuple[str, str]]:
-    """Parameters added to a link to the page, with or without the reader's own texts."""
+def carried_texts(page: str, typed: bool) -> list[tuple[str, str]]:
+    """Parameters added to a link to the page, with or without the reader's own texts, as (name, value)."""
     values = session.all_stored()
     example = EXAMPLES.get(str(values.get("example")), ("", ""))[1]
     edited = {"edited": str(values.get("text")), "edited_pair": str(values.get("pair"))}

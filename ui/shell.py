@@ -13,7 +13,8 @@ from ui.cache.memoize import logged
 from ui.components.browser.page_width import page_width, window_height
 from ui.components.glossary import glossary
 from ui.components.navigation import PageLink, page_links
-from ui.lessons import tour
+from ui.components.presenter import LARGER, presenter
+from ui.lessons import handout, pinning, tour
 from ui.server import logo
 from ui.server.auth import require_sign_in
 from ui.server.monitoring.log import model_fact
@@ -22,7 +23,7 @@ from ui.views.corpus.texts import SIDEBAR
 from ui.widgets import controls
 from ui.widgets.errors import no_such_page, shown_to_user
 from ui.widgets.files.report import PageReport
-from ui.widgets.formatting import escape_markdown
+from ui.widgets.formatting import beside_title, escape_markdown
 from ui.widgets.models.second import second_select
 from ui.widgets.models.select import model_select
 from ui.widgets.view_and_layer import reads_text
@@ -67,6 +68,12 @@ def model_and_text() -> None:
         controls.text_inputs(reads_text(here))
 
 
+def beside() -> None:
+    """Offer to pin the view, beside the title of every page; not in a frame."""
+    if not (st.context.is_embedded or session.is_presenting()):
+        pinning.pin_button(here)
+
+
 if session.figure_only():  # a frame with the figure only; its model and text are in the address
     with st.container(key="figure_only"), shown_to_user():
         model_and_text()
@@ -89,14 +96,15 @@ else:
         )
         with st.container(horizontal=True, gap="xsmall"):
             with st.container(width="content"):  # a fragment alone would take all remaining width of its row
-                share.share_button(here, page.title)
+                share.share_button(here, page.title, pinning.copy_step)
             with st.container(width="content"):
                 report.button()
             tour.lessons_button()
             glossary(here)
         model_and_text()
         own_texts.keep_texts()
-session.store(session.PIXELS, page_width(session.figure_only()))
+session.store(session.PIXELS, page_width(session.figure_only(), LARGER if session.is_presenting() else 1.0))
+presenter()
 if session.figure_only() and not window_height():
     st.stop()  # the browser resends the address at once
 if again:
@@ -107,6 +115,13 @@ if absent and here == FIRST:
     near = titles.get(nearest_page(absent, titles))
     link = None if near is None else PageLink(f"Open {near.title}", near.url_path, near.icon[10:-1])
     no_such_page(absent_words(absent, titles), link)
-with logged("page", here, model_fact), controls.text_on_page("Your text, which every page reads"), report.of_page():
+to_record = handout.token_to_record(here)
+with (
+    logged("page", here, model_fact),
+    controls.text_on_page("Your text, which every page reads"),
+    beside_title(beside),
+    report.of_page(bool(to_record)) as view,
+):
     page.run()
+    handout.record_view(to_record, view)
 session.first_page_sent.set()

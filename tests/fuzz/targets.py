@@ -50,7 +50,8 @@ from tests.helpers.written_adapters import write_adapter
 from ui.address.navigation import left_query
 from ui.address.query import whole
 from ui.address.registry import TYPED
-from ui.lessons.reading import lesson_file, lesson_names, read_lesson
+from ui.lessons.library import lesson_file, lesson_names
+from ui.lessons.reading import read_lesson
 from ui.widgets.formatting import escape_markdown
 
 PAGES = sorted({page for page, _ in VIEWS})

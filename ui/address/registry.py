@@ -284,6 +284,14 @@ def is_known(name: str) -> bool:
     return name in NAMES or bool(FOLDED.fullmatch(name))
 
 
+def is_of_page(name: str, page: str) -> bool:
+    """Whether the address of a page may have this name, which a control or a folded part of the page has."""
+    rows = [row for row in ROWS if row.param.key == name]
+    if not rows:
+        return bool(FOLDED.fullmatch(name)) and name.startswith(f"{page}_")
+    return any(not row.pages or page in row.pages for row in rows)
+
+
 def linked(how: Linked, page: str) -> tuple[str, ...]:
     """Names that links of a page treat in this way, those of every page first."""
     return tuple(row.param.key for row in ROWS if row.linked == how and (not row.pages or page in row.pages))

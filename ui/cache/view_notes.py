@@ -15,8 +15,10 @@ import pandas as pd
 from bertviz_core.figures.base.caption import Caption, caption_of
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme
+from bertviz_core.questions.byte_cache import retained_nbytes
 from bertviz_core.questions.report.sections import ReportSection
-from ui.cache.figures import cached_figure
+from ui.cache.figures import PER_BYTE, cached_figure
+from ui.cache.memoize import results
 
 HOW = "The lines of Python that make it"
 
@@ -95,3 +97,16 @@ def noted(wanted: bool) -> Iterator[ShownView]:
 def view_in_sight() -> ShownView | None:
     """The record of the running view; None where no report was requested."""
     return _view.get()
+
+
+def keep_sections(token: str, sections: tuple[ReportSection, ...]) -> None:
+    """Cache the drawn figures of a view under a token of its session, since they may contain the reader's own data."""
+    figures = [each.figure for each in sections if each.figure is not None]
+    size = sum(PER_BYTE * len(figure.to_json()) for figure in figures)
+    results().put((__name__, token), sections, size + retained_nbytes([each.table for each in sections]))
+
+
+def kept_sections(token: str) -> tuple[ReportSection, ...] | None:
+    """The figures of a token; None if they were never drawn, or are no longer cached."""
+    sections: tuple[ReportSection, ...] | None = results().get((__name__, token))
+    return sections

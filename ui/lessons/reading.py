@@ -1,4 +1,4 @@
-"""Find lessons, and read and validate one from its YAML file (docs/lessons.md).
+"""Read and validate a lesson from its YAML file (docs/lessons.md).
 
 A lesson may come from a stranger, so the file is small, has no aliases, tags or deep nesting, and every field has a
 type and a limit. Its texts are plain text, and numbers are kept as they are written.
@@ -78,7 +78,7 @@ class Lesson:
     """Names in the address whose values its steps leave as the reader has set them."""
 
 
-class _PlainLoader(yaml.CSafeLoader):  # type: ignore[misc]  # the package ships no annotations
+class PlainLoader(yaml.CSafeLoader):  # type: ignore[misc]  # the package ships no annotations
     """Reads plain scalars as text, except true, false and null."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012  # the base class's own form
@@ -96,7 +96,9 @@ TITLE, VALUE, NOTE, TEXT = 120, 200, 2_000, 20_000
 """Most characters of a title, of a value in the address, of a note, of a text."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 PARAMETER = re.compile(r"[a-z][a-z0-9_]{0,39}")
-RESERVED = frozenset({"lesson", "step", "try", "text", "pair", "sentences", "embed", "embed_options", "figure"})
+RESERVED = frozenset(
+    {"lesson", "step", "try", "present", "text", "pair", "sentences", "embed", "embed_options", "figure"}
+)
 """Names that a step's query cannot set: they have their own field, or do not belong to lessons."""
 LESSON_FIELDS = ("title", "author", "keeps", "steps", "summary", "next")
 VIEW_FIELDS = ("page", "query", "text", "pair", "sentences", "figure")
@@ -104,94 +106,66 @@ TRIAL_FIELDS = ("label", *VIEW_FIELDS)
 STEP_FIELDS = ("title", *VIEW_FIELDS, "note", "question", "answer", "try")
 
 
-def lesson_names(folders: Sequence[Path]) -> tuple[str, ...]:
-    """Names of all lessons, those of the first folder first; a repeated name belongs to the first folder."""
-    names = (path.stem for folder in folders for path in _files(folder) if NAME.fullmatch(path.stem))
-    return tuple(dict.fromkeys(names))
-
-
-def misnamed(folders: Sequence[Path]) -> tuple[str, ...]:
-    """One sentence for every file whose name is not valid for a lesson."""
-    return tuple(
-        f"The lesson {_shown(path.name)} has a name that no address can have; use letters, digits, - and _, at most 80."
-        for folder in folders
-        for path in _files(folder)
-        if not NAME.fullmatch(path.stem) and not path.name.startswith(".")
-    )
-
-
-def _files(folder: Path) -> list[Path]:
-    """YAML files in a folder; none where the folder cannot be read."""
-    try:
-        return sorted(folder.glob(f"*{ENDING}"))
-    except (OSError, RuntimeError, ValueError):  # a name that is too long or has a null character, a link to itself
-        return []
-
-
-def lesson_file(name: str, folders: Sequence[Path]) -> Path:
-    """Return the path of a lesson, never outside the folders.
-
-    Raises:
-        LessonError: there is no such lesson, or it is not a regular file of its folder.
-    """
-    files = (path for folder in folders for path in _files(folder) if path.stem == name and NAME.fullmatch(name))
-    for path in files:
-        if not path.is_file():
-            raise LessonError(f"The lesson {path.name} is no ordinary file that can be read; put the file itself in.")
-        if path.resolve().parent != path.parent.resolve():
-            raise LessonError(f"The file of lesson {name!r} is a link out of its folder; put the file itself in.")
-        return path
-    known = ", ".join(lesson_names(folders)[:20]) or "none"
-    raise LessonError(f"There is no lesson {_shown(name)}; the lessons here are: {known}.")
-
-
 def read_lesson(path: Path, pages: Collection[str]) -> Lesson:
     """Read a lesson from its file.
 
     Args:
-        path: the file, as returned by `lesson_file`.
+        path: the file, as returned by `ui.lessons.library.lesson_file`.
         pages: names of the dashboard's pages.
 
     Raises:
         LessonError: the file cannot be read, is too large or not YAML, or a field is missing, unknown or of the wrong
             type; the sentence names file, step and field.
     """
-    fields = _loaded(path)
-    where = f"The lesson {path.name}"
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise LessonError(f"The lesson {path.name} cannot be read: {error.strerror or error}.") from error
+    return parse_lesson(content, path.name, pages)
+
+
+def parse_lesson(content: bytes, file_name: str, pages: Collection[str]) -> Lesson:
+    """Read a lesson from the content of its file.
+
+    Args:
+        content: the bytes of the file.
+        file_name: name of the file, for the messages; without its ending it is the lesson's name.
+        pages: names of the dashboard's pages.
+
+    Raises:
+        LessonError: as `read_lesson`, for the content.
+    """
+    where = f"The lesson {file_name}"
+    fields = _loaded(content, where)
     _known(fields, LESSON_FIELDS, where)
     if not isinstance(steps := fields.get("steps"), list) or not 0 < len(steps) <= MAX_STEPS:
         _refuse(where, "steps", f"write a list of 1 to {MAX_STEPS} steps")
     return Lesson(
-        name=path.stem,
+        name=Path(file_name).stem,
         title=_words(fields, "title", TITLE, where),
         author=_words(fields, "author", TITLE, where) if "author" in fields else None,
-        steps=tuple(_step(step, pages, f"{where}, step {number}") for number, step in enumerate(steps, start=1)),
+        steps=tuple(read_step(step, pages, f"{where}, step {number}") for number, step in enumerate(steps, start=1)),
         summary=_words(fields, "summary", NOTE, where) if "summary" in fields else None,
         following=_name(fields, "next", where) if "next" in fields else None,
         keeps=_keeps(fields["keeps"], where) if "keeps" in fields else (),
     )
 
 
-def _loaded(path: Path) -> Mapping[str, Any]:
+def _loaded(content: bytes, where: str) -> Mapping[str, Any]:
     """Load the file's mapping; its structure is checked before objects are built."""
-    where = f"The lesson {path.name}"
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise LessonError(f"{where} cannot be read: {error.strerror or error}.") from error
     if len(content) > MAX_FILE_BYTES:
         raise LessonError(f"{where} has more than {MAX_FILE_BYTES:,} bytes; cut it into several lessons.")
     try:
         text = content.decode("utf-8-sig")
         _look_through(text, where)
-        fields = yaml.load(text, _PlainLoader)  # noqa: S506  # it builds words, lists and mappings alone
+        fields = yaml.load(text, PlainLoader)  # noqa: S506  # it builds words, lists and mappings alone
     except UnicodeDecodeError as error:
         raise LessonError(f"{where} is not text in UTF-8; save it as UTF-8.") from error
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f" in line {mark.line + 1}" if mark else ""
-        problem = _shown(getattr(error, "problem", None) or error, 120)
+        problem = shown(getattr(error, "problem", None) or error, 120)
         raise LessonError(f"{where} is not YAML that can be read{line}: {problem}.") from error
     if isinstance(fields, dict):
         return fields
@@ -201,13 +175,13 @@ def _loaded(path: Path) -> Mapping[str, Any]:
 def _look_through(text: str, where: str) -> None:
     """Refuse tags, and aliases and deep nesting, which make a small file large."""
     depth = 0
-    for event in yaml.parse(text, Loader=_PlainLoader):
+    for event in yaml.parse(text, Loader=PlainLoader):
         line = event.start_mark.line + 1
         if tag := getattr(event, "tag", None):
-            written = _shown(tag.replace("tag:yaml.org,2002:", "!!"))
+            written = shown(tag.replace("tag:yaml.org,2002:", "!!"))
             raise LessonError(f"{where} has the tag {written} in line {line}; write the words without it.")
         if isinstance(event, yaml.AliasEvent):
-            raise LessonError(f"{where} has the alias *{_shown(event.anchor)} in line {line}; write the words out.")
+            raise LessonError(f"{where} has the alias *{shown(event.anchor)} in line {line}; write the words out.")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
             raise LessonError(f"{where} is nested more than {MAX_DEPTH} deep in line {line}; a lesson needs four.")
@@ -222,11 +196,21 @@ def _keeps(entries: Any, where: str) -> tuple[str, ...]:
 def _parameter(name: Any, field: str, where: str) -> str:
     """A name of a control in the address."""
     if not isinstance(name, str) or not PARAMETER.fullmatch(name) or name in RESERVED:
-        _refuse(where, field, f"{_shown(name)} is no name of a control; take it from the address of the view")
+        _refuse(where, field, f"{shown(name)} is no name of a control; take it from the address of the view")
     return name
 
 
-def _step(fields: Any, pages: Collection[str], where: str) -> Step:
+def read_step(fields: Any, pages: Collection[str], where: str) -> Step:
+    """Validate one step.
+
+    Args:
+        fields: the fields of the step, as in the file.
+        pages: names of the dashboard's pages.
+        where: which step it is, for the messages.
+
+    Raises:
+        LessonError: a field is missing, unknown, too long or of the wrong type.
+    """
     if not isinstance(fields, dict):
         raise LessonError(f"{where} has no fields; write title:, page: and note:.")
     _known(fields, STEP_FIELDS, where)
@@ -263,7 +247,7 @@ def _view(fields: Mapping[Any, Any], pages: Collection[str], where: str) -> dict
     """The fields of a view."""
     page = _words(fields, "page", TITLE, where)
     if page not in pages:
-        _refuse(where, "page", f"{_shown(page)} is no page; write one of {', '.join(pages)}")
+        _refuse(where, "page", f"{shown(page)} is no page; write one of {', '.join(pages)}")
     if "pair" in fields and "text" not in fields:
         _refuse(where, "pair", "a second text needs a first; add text")
     return {
@@ -317,21 +301,21 @@ def _name(fields: Mapping[str, Any], name: str, where: str) -> str:
     """A text field that contains the name of a lesson."""
     words = _words(fields, name, TITLE, where)
     if not NAME.fullmatch(words):
-        _refuse(where, name, f"{_shown(words)} is no lesson's name; write that of a file, without its ending")
+        _refuse(where, name, f"{shown(words)} is no lesson's name; write that of a file, without its ending")
     return words
 
 
 def _known(mapping: Mapping[Any, Any], fields: Sequence[str], where: str) -> None:
     for name in mapping:
         if name not in fields:
-            raise LessonError(f"{where} has the unknown field {_shown(name)}; the fields are {', '.join(fields)}.")
+            raise LessonError(f"{where} has the unknown field {shown(name)}; the fields are {', '.join(fields)}.")
 
 
 def _refuse(where: str, field: str, advice: str) -> NoReturn:
     raise LessonError(f"{where}, field {field}: {advice}.")
 
 
-def _shown(value: Any, most: int = 40) -> str:
+def shown(value: Any, most: int = 40) -> str:
     """A value, shortened for a sentence."""
     words = escape_controls(" ".join(str(value).split()))
     return f"'{words[:most]}…'" if len(words) > most else f"'{words}'"

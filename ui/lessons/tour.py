@@ -6,24 +6,29 @@ lesson's file. The reader's own texts are restored at the end.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import streamlit as st
 
 from bertviz_core.errors import LessonError
-from bertviz_core.figures.pages import PAGES
 from ui.address.journey_links import PLACE
 from ui.address.navigation import remember_view, return_to_view, visit
 from ui.address.query import whole
 from ui.address.values import take
-from ui.cache.memoize import cached_by_bytes
 from ui.components.lesson_card import Card, lesson_card
 from ui.components.step_links import Link, address, step_links
 from ui.examples import EXAMPLES
-from ui.lessons.reading import Lesson, Step, View, lesson_file, lesson_names, misnamed, read_lesson
+from ui.lessons.library import (
+    add_session_lesson,
+    file_field,
+    lessons_here,
+    misnamed_files,
+    open_lesson,
+    session_lessons,
+)
+from ui.lessons.reading import Lesson, Step, View
 from ui.own_texts import apply_texts, restore_texts
-from ui.session import TOUR, settings
+from ui.session import PRESENT, TOUR, is_presenting
 from ui.widgets.formatting import escape_markdown
 
 KEYS = ("text", "pair", "sentences")
@@ -39,8 +44,6 @@ def _texts(view: View) -> dict[str, str]:
         texts["sentences"] = EXAMPLES[example][1]
     return texts
 
-
-SHIPPED = Path(__file__).parent / "shipped"
 
 GUIDE = "your-text-through-the-model"
 """The lesson that the Journey offers."""
@@ -102,15 +105,24 @@ class Place:
 
     def kept(self) -> list[tuple[str, str]]:
         """Names and values in the current address that the lesson keeps."""
-        return [(name, st.query_params[name]) for name in self.lesson.keeps if name in st.query_params]
+        return [(name, st.query_params[name]) for name in self.carried if name in st.query_params]
 
-    def address(self) -> str:
-        """Its address, relative to that of the dashboard."""
-        return address(self.view.page, self.query())
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """Names that links to steps copy from the address: what the lesson keeps, and the presenter's frame."""
+        return *self.lesson.keeps, PRESENT
 
-    def link(self, label: str, main: bool = False, current: bool = False) -> Link:
+    def address(self, present: bool = False) -> str:
+        """Its address, relative to that of the dashboard.
+
+        Args:
+            present: whether it is shown in the presenter's frame.
+        """
+        return address(self.view.page, [*self.query(), *([(PRESENT, "true")] if present else [])])
+
+    def link(self, label: str, main: bool = False, current: bool = False, present: bool = False) -> Link:
         """A link to it; what the lesson keeps is read in the browser when the link is followed."""
-        return Link(label, self.address(), main, current, self.lesson.keeps)
+        return Link(label, self.address(present), main, current, self.carried)
 
 
 def follow_address(here: str, pages: Pages) -> str:
@@ -215,7 +227,8 @@ def _card(place: Place, here: str, pages: Pages) -> Card:
         summary=lesson.summary or "",
         onward=_onward(lesson) if place.number == last else None,
         figure=place.view.figure or "",
-        by_keys=len({each.page for each in lesson.steps}) == 1,
+        by_keys=is_presenting() or len({each.page for each in lesson.steps}) == 1,
+        present="" if is_presenting() else place.address(present=True),
     )
 
 
@@ -224,7 +237,7 @@ def _onward(lesson: Lesson) -> Link | None:
     if lesson.following is None:
         return None
     try:
-        following = _read(lesson.following)
+        following = open_lesson(lesson.following)
     except LessonError:
         return None
     return Place(following, 0).link(f"Next lesson: {following.title}, {_count(following)}", main=True)
@@ -238,7 +251,7 @@ def end_tour(kept: Collection[str] = ()) -> None:
     """
     restore_texts()
     st.session_state.pop(TOUR, None)
-    take(NAMES)
+    take((*NAMES, PRESENT))
     return_to_view(kept, [name for name in PLACE.values() if name not in kept])
 
 
@@ -248,18 +261,20 @@ def lessons_button() -> None:
         if not place.open:
             return
         links, faults = [], []
-        names = lesson_names(_folders())
-        for name in sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else -1):  # own lessons first
+        names = lessons_here()
+        shipped = [name for name in ORDER if name not in session_lessons()]
+        for name in sorted(names, key=lambda name: shipped.index(name) if name in shipped else -1):  # own lessons first
             try:
-                lesson = _read(name)
+                lesson = open_lesson(name)
             except LessonError as error:
                 faults.append(str(error))
             else:
                 links.append(Place(lesson, 0).link(f"{lesson.title}, {_count(lesson)}"))
         st.markdown("Guided tours through the pages.")
         step_links(links, "lessons_list", "Lessons", is_list=True)
-        for fault in (*faults, *misnamed(_folders())):
+        for fault in (*faults, *misnamed_files()):
             st.caption(escape_markdown(fault))
+        file_field("Open a lesson file", "lessons_file", add_session_lesson)
 
 
 def is_open() -> bool:
@@ -276,7 +291,7 @@ def entry(name: str = ORDER[0], offer: str = "Take the tour") -> None:
     """
     if is_open():
         return
-    lesson = _read(name)
+    lesson = open_lesson(name)
     link = Place(lesson, 0).link(f"{offer}: {lesson.title}, {_count(lesson)}", main=True)
     with st.container(key="tour_entry"):
         step_links([link], "tour_entry_link", "A guided tour")
@@ -288,7 +303,7 @@ def _place(name: str, number: str | None, trial: str | None) -> Place:
     Raises:
         LessonError: there is no such lesson, step or link.
     """
-    lesson = _read(name)
+    lesson = open_lesson(name)
     steps = len(lesson.steps)
     place = 1 if number is None else _counted(number, steps)
     if place is None:
@@ -316,22 +331,3 @@ def _short(word: str | None) -> str:
 
 def _count(lesson: Lesson) -> str:
     return f"{len(lesson.steps)} step{'s' if len(lesson.steps) != 1 else ''}"
-
-
-def _folders() -> list[Path]:
-    own = settings().lessons_dir
-    return [SHIPPED] if own is None else [SHIPPED, own]
-
-
-def _read(name: str) -> Lesson:
-    path = lesson_file(name, _folders())
-    try:
-        changed_ns = path.stat().st_mtime_ns
-    except OSError as error:  # deleted in the meantime
-        raise LessonError(f"The lesson {path.name} cannot be read: {error.strerror}.") from error
-    return _lesson(path, changed_ns)
-
-
-@cached_by_bytes()
-def _lesson(path: Path, changed_ns: int) -> Lesson:
-    return read_lesson(path, sorted(PAGES))

@@ -23,6 +23,7 @@ from ui import session
 from ui.cache.figures import cached_figure
 from ui.components.browser.page_width import window_height
 from ui.components.figure_download import figure_download
+from ui.components.presenter import enlarged
 from ui.widgets.files.captions import alt_of, note_code, note_figure, note_table, read_texts, shown_models
 from ui.widgets.files.theme import chosen_theme, theme_select
 from ui.widgets.files.typeset import typeset_downloads
@@ -124,18 +125,18 @@ def chart(
         share: share of the page's width, where the page has columns.
     """
     drawn = cached_figure(figure, page_theme(share))
-    st.plotly_chart(
-        drawn,
-        height=round(
-            drawn.layout.height or USUAL_HEIGHT
-        ),  # set explicitly, so that the page reserves the space before the chart is drawn
-        key=key,
-        theme=None,
-        alt=alt_of(figure) or alt,
-        config=CHART_CONFIG,
-        on_select=on_select or "ignore",
-        selection_mode="points",
-    )
+    height = round(drawn.layout.height or USUAL_HEIGHT)  # so that the page reserves the space before it is drawn
+    with enlarged(height, key) as measured:
+        st.plotly_chart(
+            drawn,
+            height=measured,
+            key=key,
+            theme=None,
+            alt=alt_of(figure) or alt,
+            config=CHART_CONFIG,
+            on_select=on_select or "ignore",
+            selection_mode="points",
+        )
 
 
 def scrolled_chart(spec: FigureSpec, on_select: Callable[[], None] | None = None) -> None:

@@ -2,7 +2,9 @@
 
 import re
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import streamlit as st
 
@@ -48,6 +50,19 @@ BERT_IN_FIVE = (
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
+_beside_title: ContextVar[Callable[[], None]] = ContextVar("beside_title", default=lambda: None)
+
+
+@contextmanager
+def beside_title(draw: Callable[[], None]) -> Iterator[None]:
+    """Draw something beside the title of the page that runs inside the block."""
+    before = _beside_title.set(draw)
+    try:
+        yield
+    finally:
+        _beside_title.reset(before)
+
+
 def heading(page: str, question: str = "") -> Callable[[str, str], None]:
     """Write the title of a page and its question.
 
@@ -63,6 +78,7 @@ def heading(page: str, question: str = "") -> Callable[[str, str], None]:
     with st.container(horizontal=True, vertical_alignment="bottom", key="page_title"):
         st.title(entry.title, anchor=False, width="content")
         show_in_journey(page)
+        _beside_title.get()()
     place = st.empty()
     place.markdown(question)
 

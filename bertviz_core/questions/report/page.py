@@ -22,7 +22,7 @@ section h2{{position:absolute;width:1px;height:1px;margin:0;overflow:hidden;clip
 a{{color:inherit}} p,figcaption,dt,summary{{color:{muted}}}
 dl{{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:1rem 0}}
 dd{{margin:0;overflow-wrap:anywhere}} figure{{margin:0;break-inside:avoid}}
-h3{{font-size:1.25rem;margin:0 0 .5rem}}
+h3{{font-size:1.25rem;margin:0 0 .5rem}} p.note{{color:{text};margin:.25rem 0;max-width:46rem;white-space:pre-line}}
 .drawing{{overflow-x:auto}} .drawing>div{{min-width:{narrowest}px}}
 table{{border-collapse:collapse;font-size:.875rem;margin-bottom:.5rem}} td.number{{text-align:right}}
 th,td{{text-align:left;padding:.25rem .75rem .25rem 0;border-bottom:1px solid {grid};vertical-align:top}}
@@ -50,18 +50,19 @@ def report_page(report: Report, theme: Theme) -> str:
         narrowest=theme.pixels,
         grid=theme.grid,
     )
-    title = f"{_text(report.model)}: a report"
+    title = _text(report.title or f"{report.model}: a report")
     facts = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in report.facts.items())
     named = f" — {report.model}"  # suffix of most titles, redundant here
+    listed = [each for each in report.sections if each.note] or report.sections
     contents = "".join(
-        f'<li><a href="#{each.name}">{_text(each.title.removesuffix(named))}</a></li>' for each in report.sections
+        f'<li><a href="#{each.name}">{_text(each.title.removesuffix(named))}</a></li>' for each in listed
     )
     sections = "".join(_section(each, theme) for each in report.sections)
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{font_face()}{style}</style><script>{get_plotlyjs()}</script></head>\n"
-        f"<body><header><h1>{title}</h1><p>What is in this model, and what it does with a text.</p>"
+        f"<body><header><h1>{title}</h1><p>{_text(report.about)}</p>"
         f"<dl>{facts}</dl>{_notices(report)}</header><nav><h2>Contents</h2><ol>{contents}</ol></nav>"
         f"<main>{sections}</main>{_left_out(report)}</body></html>\n"
     )
@@ -75,6 +76,8 @@ def _section(section: ReportSection, theme: Theme) -> str:
     if section.figure is not None:
         plot = section.figure.to_html(full_html=False, include_plotlyjs=False, include_mathjax=False, config=config)
         drawing += f'<div class="drawing" role="img" aria-label="{label}">{plot}</div>'
+    if section.note:
+        drawing += f'<p class="note">{_text(section.note)}</p>'
     if section.table is not None:
         drawing += f'<div class="drawing">{_table(section.table)}</div>'
     code = f"<details><summary>{_text(section.code_title)}</summary><code>{html.escape(section.code)}</code></details>"

@@ -89,6 +89,8 @@ class ReportSection:
     code_title: str = "The command that draws it"
     table: pd.DataFrame | None = None
     """Table to show in place of a figure."""
+    note: str = ""
+    """A text below the title; a section with neither figure nor table is this text alone."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,6 +105,10 @@ class Report:
     """Reason why figures cannot be drawn, one sentence -> their names."""
     notices: tuple[str, ...] = ()
     """Remarks on the data."""
+    title: str = ""
+    """The title; "" for the name of the model and what follows from it."""
+    about: str = "What is in this model, and what it does with a text."
+    """One sentence below the title."""
 
 
 def known_figures(names: Sequence[str]) -> tuple[str, ...]:
@@ -179,10 +185,16 @@ def report_facts(opened: Opened, options: Options) -> dict[str, str]:
     for name, text in (("Text", options.texts[0] if options.texts else ""), ("Second text", options.pair)):
         if text:
             facts[name] = text
-    facts["Made"] = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    return {name: value for name, value in (facts | made_facts()).items() if value}
+
+
+def made_facts() -> dict[str, str]:
+    """When a report was made, and with which versions of the software."""
     made_with = ", ".join(f"{package} {version(package)}" for package in ("torch", "transformers", "plotly"))
-    facts["Made with"] = f"Inside BERT {__version__}, {made_with}"
-    return {name: value for name, value in facts.items() if value}
+    return {
+        "Made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        "Made with": f"Inside BERT {__version__}, {made_with}",
+    }
 
 
 def _section(opened: Opened, options: Options, name: str, theme: Theme) -> tuple[ReportSection, tuple[str, ...]]:

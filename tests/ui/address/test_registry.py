@@ -12,7 +12,7 @@ from bertviz_core.questions.figures import all_figures
 from bertviz_core.questions.parameters import Param
 from bertviz_core.questions.question import figure_questions
 from tests.helpers.hostile_addresses import unknown_names
-from ui.address.registry import NAMES, NUMBERS, ROWS, TYPED, AddressName, is_known, linked, names_once_taken
+from ui.address.registry import NAMES, NUMBERS, ROWS, TYPED, AddressName, is_known, is_of_page, linked, names_once_taken
 from ui.lessons.reading import PARAMETER, RESERVED
 
 LESSONS = Path(__file__).parents[3] / "docs" / "lessons.md"
@@ -94,6 +94,23 @@ def test_a_name_of_a_control_or_of_a_folded_part_is_known(name: str) -> None:
 @pytest.mark.parametrize("name", ["", "Head", "heads", "_table", "heads_table_x", "from", "lesson"])
 def test_no_other_name_is_known(name: str) -> None:
     assert not is_known(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "page", "known"),
+    [
+        ("head", "attention", True),
+        ("head", "tokens", False),
+        ("model", "tokens", True),
+        ("tokens_text_table", "tokens", True),
+        ("heads_matrix_table", "tokens", False),
+        ("attention_measures", "attention", True),
+        ("lesson", "tokens", False),
+        ("present", "tokens", False),
+    ],
+)
+def test_a_name_belongs_to_the_pages_of_its_rows(name: str, page: str, known: bool) -> None:
+    assert is_of_page(name, page) is known
 
 
 def stray_page() -> None:

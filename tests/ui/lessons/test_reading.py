@@ -1,4 +1,6 @@
-"""Lessons: valid content of a file, and one message for every invalid file."""
+"""Lessons: valid content of a file, and one message for every invalid file.
+
+Covers `ui/lessons/library.py`, too."""
 
 import os
 from pathlib import Path
@@ -9,7 +11,8 @@ import yaml
 
 from bertviz_core.errors import LessonError
 from bertviz_core.settings import Settings
-from ui.lessons.reading import MAX_FILE_BYTES, MAX_STEPS, Lesson, lesson_file, lesson_names, misnamed, read_lesson
+from ui.lessons.library import lesson_file, lesson_names, misnamed
+from ui.lessons.reading import MAX_FILE_BYTES, MAX_STEPS, Lesson, read_lesson
 
 PAGES = ("overview", "tokens")
 STEP = {"title": "One", "page": "tokens", "note": "Look."}

@@ -231,7 +231,8 @@ function report(view) {
 
 function pixel(view, event) {
   const box = view.stage.getBoundingClientRect();
-  return [event.clientX - box.left - view.stage.clientLeft, event.clientY - box.top - view.stage.clientTop];
+  const zoom = box.width / view.stage.offsetWidth || 1; // of the presenter's frame
+  return [(event.clientX - box.left) / zoom - view.stage.clientLeft, (event.clientY - box.top) / zoom - view.stage.clientTop];
 }
 
 function place(view, [x, y]) {

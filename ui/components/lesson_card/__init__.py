@@ -54,6 +54,8 @@ class Card:
     """Name of the figure that the step speaks of; "" for the first of the page."""
     by_keys: bool = False
     """Whether Space and the arrow keys go to the next and the previous step."""
+    present: str = ""
+    """Address of the step in the presenter's frame; "" for no link to it."""
 
 
 def lesson_card(card: Card, key: str, again: str = "") -> None:

@@ -3,12 +3,13 @@ const FIGURES = ".stPlotlyChart, [data-testid^=stBidiComponent]", SMALLEST_FIGUR
 const OPENED = ".stage, .journey .sheet"; // of the attention view the opened head, of the journey the drawing
 const MOVES = ["wheel", "touchmove", "pointerdown", "keydown"];
 
-const OWN_KEYS = "input, textarea, select, canvas, [contenteditable], [role=slider], [role=radio], [role=spinbutton], [role=combobox], [role=gridcell]";
+const OWN_KEYS = "input, textarea, select, canvas, [contenteditable], [role=slider], [role=radio], [role=spinbutton], [role=combobox], [role=gridcell], [role=tab], [role=option], [role=menuitem]";
 
 export default function ({ data, parentElement }) {
   const card = parentElement.querySelector(".lesson-card");
   const said = JSON.stringify(data), step = JSON.stringify([data.lesson, data.count, data.trials, data.away]);
   listen(card, data.by_keys);
+  card.presented = document.querySelector(".st-key-presenter") !== null;
   if (card.said === said) return () => leave(card);
   if (data.again) openAgain(data.again);
   const other = card.step !== step;
@@ -51,7 +52,8 @@ function onKeys(card, event) {
   const focused = event.composedPath()[0];
   if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
   if (focused.closest?.(OWN_KEYS) || (event.key === " " && focused.closest?.("button, summary, [role=button]"))) return;
-  const label = { " ": "Next", ArrowRight: "Next", ArrowLeft: "Back" }[event.key];
+  const label = { " ": "Next", ArrowRight: "Next", ArrowLeft: "Back", PageDown: "Next", PageUp: "Back" }[event.key];
+  if (event.key.startsWith("Page") && !card.presented) return; // the keys of a presenter's remote control
   const link = label && [...card.querySelectorAll(".row .ways :is(a[href], button[data-opens=end])")].find((each) => each.textContent === label || (label === "Next" && each.dataset.opens && card.open !== "end"));
   if (!link) return;
   event.preventDefault();
@@ -93,7 +95,9 @@ function steps(data) {
   const list = made("nav", "list", ...data.steps.map((link, at) => linked(link, `step${at}`)));
   list.setAttribute("aria-label", "All steps of the tour");
   const author = data.author ? ` By ${data.author}.` : "";
-  return made("div", "panel steps", made("p", "", `Each step is a link of its own.${author}`), list);
+  const shown = { label: "Present", address: data.present, carried: [] };
+  const present = data.present ? [made("nav", "ways", linked(shown, "present"))] : [];
+  return made("div", "panel steps", made("p", "", `Each step is a link of its own.${author}`), ...present, list);
 }
 
 function unfold(card, name) {

@@ -12,10 +12,12 @@ from typing import Literal
 
 import streamlit as st
 
+from ui.session import PRESENT
+
 ARRIVE, LINK, EXACT = "arrive", "link", "exact"
 """Parameter of a page that is being opened, and two of its values: LINK keeps the session's choices, EXACT belongs to a
 complete address. Any other value is the query with which the view was left."""
-CARRIED = ("model",)
+CARRIED = ("model", PRESENT)
 """Names that a link to a page copies from the address; a link to a view copies all."""
 _FILES = Path(__file__).parent
 HISTORY_JS = f'const ARRIVE = "{ARRIVE}", LINK = "{LINK}", EXACT = "{EXACT}";\n' + _FILES.joinpath(

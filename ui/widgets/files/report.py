@@ -53,10 +53,14 @@ class PageReport:
         _button(self)
 
     @contextmanager
-    def of_page(self) -> Iterator[None]:
-        """Run the page inside the block; a requested report of the view is made after it."""
-        with noted(self.wanted) as view:
-            yield  # a page that waits for input ends here, and WAITING stays in place of the file
+    def of_page(self, recorded: bool = False) -> Iterator[ShownView]:
+        """Run the page inside the block; a requested report of the view is made after it.
+
+        Args:
+            recorded: whether the view is recorded though no report was requested.
+        """
+        with noted(self.wanted or recorded) as view:
+            yield view  # a page that waits for input ends here, and WAITING stays in place of the file
             self._make(view)
 
     def _make(self, view: ShownView) -> None:

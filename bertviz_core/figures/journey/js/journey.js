@@ -87,7 +87,7 @@ function dress(view) {
 
 // The frame that the drawing fills: the screen or a frame of another page; null on a page.
 function frameOf({ root, header, bar, sheet }) {
-  const large = root.getRootNode().fullscreenElement === root || root.classList.contains("large");
+  const large = root.getRootNode().fullscreenElement === root || getComputedStyle(root).getPropertyValue("--large") === "1";
   if (PAPER.matches || (!large && header.controls)) return null;
   const height = window.innerHeight - bar.offsetHeight - (large ? 32 : 2);
   const scale = clamp(Math.min(sheet.clientWidth / 1230, height / 700), large ? 1.3 : 1, 2.5); // 18 px at 1600 x 900

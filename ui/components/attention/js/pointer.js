@@ -39,7 +39,8 @@ function paintOver(view) {
 // The entry below the pointer; where several share a pixel, the one with the largest weight.
 function entryAt(view, event, clamp) {
   const form = view.map, box = view.parts.over.getBoundingClientRect();
-  const x = (event.clientX - box.left - form.left) / form.cell, y = (event.clientY - box.top - form.top) / form.cell;
+  const zoom = box.width / view.parts.over.offsetWidth || 1; // of the presenter's frame
+  const x = ((event.clientX - box.left) / zoom - form.left) / form.cell, y = ((event.clientY - box.top) / zoom - form.top) / form.cell;
   const rows = form.q1 - form.q0, columns = form.k1 - form.k0;
   if (!clamp && (x < 0 || y < 0 || x >= columns || y >= rows)) return null;
   const at = (value, most) => Math.min(Math.max(Math.floor(value), 0), most - 1);

@@ -272,9 +272,11 @@ function showTip(view, cell, name, lines) {
   tip.replaceChildren(made("strong", "", name), ...lines.map((line) => made("span", "", line)));
   tip.hidden = false;
   const outer = view.root.getBoundingClientRect(), box = cell.getBoundingClientRect();
-  const right = box.right - outer.left + 10, wide = tip.offsetWidth;
-  tip.style.left = `${right + wide > outer.width ? Math.max(box.left - outer.left - wide - 10, 0) : right}px`;
-  tip.style.top = `${Math.max(Math.min(box.top - outer.top, outer.height - tip.offsetHeight), 0)}px`;
+  const zoom = outer.width / view.root.offsetWidth || 1; // of the presenter's frame
+  const [left, right, top] = [box.left - outer.left, box.right - outer.left, box.top - outer.top].map((each) => each / zoom);
+  const wide = tip.offsetWidth, beside = right + 10;
+  tip.style.left = `${beside + wide > view.root.offsetWidth ? Math.max(left - wide - 10, 0) : beside}px`;
+  tip.style.top = `${Math.max(Math.min(top, view.root.offsetHeight - tip.offsetHeight), 0)}px`;
 }
 
 const hideTip = (view) => { view.parts.tip.hidden = true; };

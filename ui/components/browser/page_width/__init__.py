@@ -22,7 +22,7 @@ FOLDED, PHONE = 768, 640
 """Windows narrower than these have a folded sidebar and narrow margins, respectively (see ui/server/frame.css)."""
 
 
-def page_width(tall: bool = False) -> int:
+def page_width(tall: bool = False, enlarged: float = 1.0) -> int:
     """The page's width, one of WIDTHS, derived from the window's width until the browser reports another.
 
     The browser reports only a different width, or one that changes with the window or the sidebar, so that no page
@@ -30,11 +30,12 @@ def page_width(tall: bool = False) -> int:
 
     Args:
         tall: whether the browser also reports the window's height for `window_height`.
+        enlarged: how many times figures are enlarged, so that the page has room for so much narrower ones.
     """
     usual = first_width(str(st.context.cookies.get(WINDOW_WIDTH, "")))
     state = _component(
         key=KEY,
-        data={"widths": list(WIDTHS), "usual": usual, "tall": tall},
+        data={"widths": list(WIDTHS), "usual": usual, "tall": tall, "enlarged": enlarged},
         default={"pixels": None, "height": None},
         on_pixels_change=lambda: None,
         on_height_change=lambda: None,

@@ -10,7 +10,7 @@ export default function ({ data, parentElement, setStateValue }) {
       line.tall = window.innerHeight;
       setStateValue("height", line.tall);
     }
-    const pixels = line.getBoundingClientRect().width;
+    const pixels = line.getBoundingClientRect().width / data.enlarged;
     const said = line.said ?? data.usual;
     const now = pixels < said ? step(pixels) : Math.max(said, step(pixels - SLACK));
     if (!pixels || now === said) return;

@@ -1,0 +1,141 @@
+"""A lecturer's way: views are pinned on two pages, presented by keys, and left by Escape; keys in a field stay there.
+
+Covers `ui/components/presenter/__init__.py`.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from bertviz_core.figures.pages import PAGES
+from tests.browser.conftest import COLD_MS, Fresh, until
+from tests.browser.test_accessibility import findings
+from tests.browser.test_tokens import click, picture, title
+from ui.lessons.reading import parse_lesson
+
+pytestmark = pytest.mark.browser
+NOTE = "The head reads the word before: no."
+SMALL = """(() => {
+  const written = (each) => [...each.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+  const size = (each) => parseFloat(getComputedStyle(each).fontSize) * each.currentCSSZoom;
+  return [...document.querySelectorAll(".stMain *")].filter((each) => each.checkVisibility() && written(each))
+    .filter((each) => !each.closest(".js-plotly-plot") && size(each) < 18).map((each) => each.textContent);
+})()"""
+"""Texts of the page that are smaller than 18 pixels, without those of charts."""
+CHART_TEXT = """(() => {
+  const box = document.querySelector(".js-plotly-plot").closest(".stElementContainer");
+  const enlarged = box.getBoundingClientRect().width / box.offsetWidth;
+  const texts = [...document.querySelectorAll(".js-plotly-plot .main-svg text")].filter((each) => each.textContent);
+  return Math.min(...texts.map((each) => parseFloat(getComputedStyle(each).fontSize))) * enlarged;
+})()"""
+"""Size of the smallest text of the charts in pixels of the screen."""
+
+
+@pytest.fixture
+def lecturer(fresh: Fresh) -> Iterator[Page]:
+    """A visitor whose pinned views no other test has."""
+    with fresh() as tab:
+        yield tab
+
+
+def card(page: Page) -> Locator:
+    return page.locator(".lesson-card .title")
+
+
+def pin(page: Page, note: str = "") -> None:
+    """Pin the current view, and wait until it is in the list."""
+    button = page.locator(".st-key-pins_open button").first
+    count = int("".join(re.findall(r"\d+", button.inner_text())) or 0)
+    button.click()
+    if note:
+        page.get_by_role("textbox", name="Note", exact=True).fill(note)
+    page.locator(".st-key-pin_submit button").click()
+    expect(page.get_by_role("button", name=f"Pinned ({count + 1})")).to_be_visible()
+    expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
+
+
+def two_pinned(page: Page, server: str) -> None:
+    page.goto(f"{server}/attention?layer=2&head=5")
+    expect(page.locator(".stage[data-shown='2.5']")).to_be_visible(timeout=COLD_MS)
+    pin(page, NOTE)
+    page.get_by_test_id("stSidebar").get_by_role("link", name="Tokens").click()
+    expect(page.locator(".st-key-tokens_text .main-svg").first).to_be_visible()
+    pin(page)
+    page.locator(".st-key-pins_open button").first.click()
+    expect(page.get_by_role("link", name="Present", exact=True)).to_be_visible()
+
+
+def test_two_views_are_pinned_presented_by_keys_and_left_by_escape(lecturer: Page, server: str, tmp_path: Path) -> None:
+    page = lecturer
+    two_pinned(page, server)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download as a lesson").click()
+    download.value.save_as(tmp_path / "mine.yaml")
+    attention, tokens = parse_lesson((tmp_path / "mine.yaml").read_bytes(), "mine.yaml", sorted(PAGES)).steps
+    assert (attention.page, attention.note, tokens.page) == ("attention", NOTE, "tokens")
+    page.get_by_role("link", name="Present", exact=True).click()
+    expect(card(page)).to_contain_text("step 1 of 2")
+    expect(page.locator(".stage[data-shown='2.5']")).to_be_visible()
+    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
+    page.keyboard.press("ArrowRight")
+    expect(card(page)).to_contain_text("step 2 of 2")
+    expect(page.locator(".st-key-tokens_text .main-svg").first).to_be_visible()
+    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
+    until(page, f"{SMALL}.length === 0")
+    until(page, f"{CHART_TEXT} >= 17.9")
+    field = page.get_by_role("spinbutton").first
+    field.click()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Escape")
+    expect(card(page)).to_contain_text("step 2 of 2")
+    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
+    field.blur()
+    page.keyboard.press("PageUp")
+    expect(card(page)).to_contain_text("step 1 of 2")
+    page.get_by_role("button", name="All steps").click()
+    page.keyboard.press("Escape")  # closes what is open, and no more
+    expect(page.get_by_text("Each step is a link of its own.")).to_be_hidden()
+    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
+    expect(page.locator(".stage[data-shown='2.5']")).to_be_visible()
+    until(page, "!location.search.includes('present')")
+    page.get_by_role("button", name="Leave").click()
+    expect(page.locator(".lesson-card")).to_have_count(0)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_panel_and_presenters_frame_are_accessible(lecturer: Page, server: str, theme: str) -> None:
+    page = lecturer
+    page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+    two_pinned(page, server)
+    assert not findings(page)
+    page.get_by_role("link", name="Present", exact=True).click()
+    expect(page.locator(".stage[data-shown='2.5']")).to_be_visible()
+    way_out = page.get_by_role("button", name="Leave Esc")
+    assert not findings(page)
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".st-key-tokens_text .main-svg").first).to_be_visible()
+    expect(way_out).to_be_in_viewport()
+    assert not findings(page)
+    page.set_viewport_size({"width": 1400, "height": 900})
+    way_out.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
+
+
+def test_a_click_in_an_enlarged_figure_is_where_the_pointer_is(page: Page, server: str) -> None:
+    page.goto(f"{server}/tokens?present=true")
+    expect(title(page, '"python"')).to_have_count(1, timeout=COLD_MS)
+    expect(picture(page)).to_contain_text("[SEP]")
+    until(page, f"{CHART_TEXT} >= 17.9")
+    click(page, 2)
+    expect(title(page, '"love"')).to_have_count(1)
+    until(page, "location.search.includes('token=2') && location.search.includes('present=true')")
+    box = page.locator(".st-key-tokens_neighbours .main-svg").first.bounding_box()
+    assert box
+    assert box["x"] + box["width"] <= 1400

@@ -1,0 +1,216 @@
+"""Views are pinned on several pages, edited, downloaded as a lesson and as a report, and opened again from the file.
+
+Covers `ui/lessons/pinning.py`, `ui/lessons/handout.py`, and without a browser `ui/components/presenter/__init__.py`.
+"""
+
+import json
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+import yaml
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core.figures.pages import PAGES
+from tests.pages.opened import opened, said
+from tests.pages.test_lesson import addresses, card, component
+from tests.ui.lessons.shipped import lesson as shipped
+from ui.cache.view_notes import kept_sections
+from ui.lessons import pins
+from ui.lessons.handout import WITHOUT_FIGURE, pinned_report
+from ui.lessons.pins import PINNED, PinnedViews
+from ui.lessons.reading import VALUE, Lesson, parse_lesson
+from ui.lessons.tour import ORDER
+from ui.lessons.writing import lesson_yaml
+
+NOTE = "no: *1e3* <b>\U0001f40d</b> ![x](http://evil.example/x.png)"
+
+
+def shown(at: AppTest) -> AppTest:
+    """The page with the open panel."""
+    at.session_state["pins_open"] = True
+    at.run()
+    assert not at.exception
+    return at
+
+
+def pin(at: AppTest, note: str = "", title: str = "") -> AppTest:
+    """Pin the current view."""
+    shown(at)
+    at.text_input(key="pin_title").set_value(title)
+    at.text_area(key="pin_note").set_value(note)
+    at.button(key="pin_submit").click().run()
+    assert not at.exception
+    return at
+
+
+def views(at: AppTest) -> PinnedViews:
+    """The pinned views of the session."""
+    found: PinnedViews = at.session_state["pinned_views"]
+    return found
+
+
+def labels(at: AppTest) -> list[str]:
+    """Label of the button that pins the view."""
+    return [label for each in at.get("popover") if (label := each.proto.popover.label).startswith("Pin")]
+
+
+def lesson_file(at: AppTest) -> Lesson:
+    """The lesson of the file that can be downloaded."""
+    return parse_lesson(lesson_yaml(views(at).lesson()).encode(), "mine.yaml", sorted(PAGES))
+
+
+def on_three_pages() -> AppTest:
+    at = pin(opened("attention", layer="2", head="5", text="Mine.", pair="Yours."), NOTE, "no")
+    at.switch_page("../pages/tokens.py").run()
+    pin(at)
+    at.switch_page("../pages/parameters.py").run()
+    at.query_params["view"] = "Layers"
+    return pin(at, "Six alike.")
+
+
+def test_views_of_three_pages_are_a_lesson_with_their_notes() -> None:
+    at = on_three_pages()
+    attention, tokens, parameters = lesson_file(at).steps
+    assert (attention.page, attention.title, attention.note) == ("attention", "no", NOTE)
+    assert attention.query == {"layer": ("2",), "head": ("5",)}
+    assert (attention.text, attention.pair) == ("Mine.", "Yours.")
+    assert (tokens.title, tokens.note, tokens.text) == ("Tokens", PAGES["tokens"].question, "Mine.")
+    assert (parameters.title, parameters.query, parameters.text) == ("Parameters: Layers", {"view": ("Layers",)}, None)
+    assert labels(at) == ["Pinned (3)"]
+    assert said(shown(at).radio(key="pinned_chosen").options[0]) == "1. no"
+    for text in (each.value for each in (*at.markdown, *at.caption) if "evil" in each.value):
+        assert "](" not in text
+
+
+def test_the_report_has_title_note_and_figures_of_every_view() -> None:
+    at = on_three_pages()
+    report = pinned_report(views(at)).decode()
+    titles = [unescape(title) for title in re.findall(r"<section id=\"[^\"]+\"><h2>([^<]*)</h2>", report)]
+    assert [titles.index(each) for each in ("no", "Tokens", "Parameters: Layers")] == sorted(
+        titles.index(each) for each in ("no", "Tokens", "Parameters: Layers")
+    )
+    assert "Attention of layer 2, head 5 — all-MiniLM-L6-v2" in titles
+    assert "The text in 7 tokens — all-MiniLM-L6-v2" in titles
+    assert "Six alike." in report
+    assert "<b>" not in report.partition("<main>")[2].partition("</main>")[0].replace("\\u003cb\\u003e", "")
+    assert len(re.findall(r"<li><a ", report)) == 3
+    assert WITHOUT_FIGURE not in report
+    assert len(set(re.findall(r'<section id="([^"]+)"', report))) == len(titles)
+
+
+def test_a_note_is_changed_views_are_moved_and_removed_and_the_list_is_emptied() -> None:
+    at = shown(on_three_pages())
+    token = views(at).pins[2].token
+    assert at.text_area(key=f"pinned_note_{token}").value == "Six alike."
+    at.text_area(key=f"pinned_note_{token}").set_value("All six alike.").run()
+    at.button(key="pinned_up").click().run()
+    assert [each.step.note for each in views(at).pins][1:] == ["All six alike.", PAGES["tokens"].question]
+    at.button(key="pinned_remove").click().run()
+    assert [each.step.page for each in views(at).pins] == ["attention", "tokens"]
+    at.switch_page("../pages/heads.py").run()
+    assert [each.step.note for each in views(at).pins] == [NOTE, PAGES["tokens"].question]
+    shown(at).button(key="pinned_empty").click().run()
+    at.button(key="pinned_empty_yes").click().run()
+    assert views(at).pins == ()
+    assert not [each for each in at.button if each.key == "pinned_empty"]
+
+
+def test_the_texts_of_the_lesson_are_in_its_file() -> None:
+    at = pin(opened("tokens"))
+    shown(at)
+    at.text_input(key="pinned_lesson_0_title").set_value("What a token is").run()
+    at.text_area(key="pinned_lesson_0_summary").set_value("Pieces of words.").run()
+    at.selectbox(key="pinned_lesson_0_following").set_value(ORDER[0]).run()
+    written = yaml.safe_load(lesson_yaml(views(at).lesson()))
+    assert (written["title"], written["summary"], written["next"]) == ("What a token is", "Pieces of words.", ORDER[0])
+
+
+def test_a_dropped_lesson_becomes_pinned_views_and_is_presented_step_by_step() -> None:
+    first = shipped(ORDER[0])
+    at = shown(opened("tokens"))
+    at.file_uploader(key="pinned_file_0").upload("mine.yaml", lesson_yaml(first).encode(), "application/yaml").run()
+    assert [each.step for each in views(at).pins] == list(first.steps)
+    assert views(at).title == first.title
+    links = addresses(component(at, "pinned_present")["links"])
+    assert links["Present"].endswith(f"lesson={PINNED}&step=1&present=true")
+    assert "no figures of 10 of the 10 views" in " ".join(each.value for each in at.caption)
+    report = pinned_report(views(at)).decode()
+    assert report.count(WITHOUT_FIGURE) == 10
+    at.query_params.update({"lesson": PINNED, "step": "4", "present": "true"})
+    at.query_params["token"] = "1"
+    at.run()
+    assert (card(at)["count"], card(at)["by_keys"], card(at)["present"]) == ("step 4 of 10", True, "")
+    assert all("present" in link["carried"] for link in card(at)["ways"] if link["address"])
+    assert kept_sections(views(at).pins[3].token), "a view that is shown has its figures in the report"
+
+
+def test_a_dropped_file_that_is_no_lesson_is_one_sentence() -> None:
+    at = shown(opened("tokens"))
+    at.file_uploader(key="pinned_file_0").upload("*my*.yaml", b"title: 1\nsteps: []\n", "application/yaml").run()
+    assert not at.exception
+    (error,) = [said(each.value) for each in at.error]
+    assert error == "The lesson *my*.yaml, field steps: write a list of 1 to 60 steps."
+    at.session_state["lessons_open"] = True
+    at.run()
+    at.file_uploader(key="lessons_file_0").upload("a.yaml", b"\xff", "application/yaml").run()
+    assert "The lesson a.yaml is not text in UTF-8" in " ".join(said(each.value) for each in at.error)
+
+
+def test_a_lesson_dropped_into_the_menu_is_offered_first_in_this_session_alone() -> None:
+    at = opened("tokens")
+    at.session_state["lessons_open"] = True
+    at.run()
+    file = lesson_yaml(shipped(ORDER[3])).encode()
+    at.file_uploader(key="lessons_file_0").upload("Tokens & more.yaml", file, "application/yaml").run()
+    name, address = next(iter(addresses(component(at, "lessons_list")["links"]).items()))
+    assert name.startswith("Tokens, 9 steps")
+    assert "lesson=tokens&step=1" in address
+    other = opened("tokens", lesson="tokens-more", step="1")
+    assert "There is no lesson" in said(other.warning[0].value)
+
+
+def test_more_views_than_a_lesson_has_steps_are_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pins, "MOST_PINS", 1)
+    at = pin(pin(opened("tokens")))
+    assert len(views(at).pins) == 1
+    shown(at)
+    at.text_area(key="pin_note").set_value("b")
+    at.button(key="pin_submit").click().run()
+    assert "2 views would be pinned, more than the 1 steps of a lesson" in " ".join(said(e.value) for e in at.error)
+
+
+def test_what_is_too_long_for_a_step_is_named() -> None:
+    long = "bank " * VALUE
+    at = shown(opened("representations", view="One word, two texts", first_text=long, word="bank"))
+    assert "no room for it: first_text" in said(" ".join(each.value for each in at.caption))
+    (step,) = lesson_file(pin(at)).steps
+    assert step.query == {"view": ("One word, two texts",), "word": ("bank",)}
+
+
+def test_typed_sentences_are_the_list_of_the_step() -> None:
+    (step,) = lesson_file(pin(opened("sentences", sentences="One.\n\nTwo: no."))).steps
+    assert step.sentences == ("One.", "Two: no.")
+    assert step.text is None
+
+
+def test_share_copies_the_view_as_a_step() -> None:
+    at = opened("attention", layer="2", head="5", text="Mine: no.")
+    at.session_state["share_open"] = True
+    at.run()
+    (code,) = [each.value for each in at.code if each.value.startswith("- title:")]
+    (step,) = parse_lesson(f"title: Mine\nsteps:\n{code}".encode(), "mine.yaml", sorted(PAGES)).steps
+    assert (step.page, step.query, step.text) == ("attention", {"layer": ("2",), "head": ("5",)}, "Mine: no.")
+
+
+def test_the_presenter_has_neither_pins_nor_share_in_sight_and_figures_are_enlarged() -> None:
+    at = opened("tokens", present="true")
+    assert [each.proto for each in at.get("bidi_component") if each.proto.id.endswith("presenter_way_out")]
+    assert labels(at) == []
+    sizes: list[Any] = [
+        json.loads(each.proto.json) for each in at.get("bidi_component") if "page_width" in each.proto.id
+    ]
+    assert [each["enlarged"] for each in sizes] == [1.3]
+    usual = opened("tokens")
+    assert not [each.proto for each in usual.get("bidi_component") if each.proto.id.endswith("presenter_way_out")]

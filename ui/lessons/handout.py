@@ -1,0 +1,94 @@
+"""The pinned views as one HTML file: each with its title, its note and its figures."""
+
+from contextlib import suppress
+from dataclasses import replace
+from urllib.parse import urlencode
+
+from bertviz_core.errors import BertvizError
+from bertviz_core.figures.base.caption import Caption
+from bertviz_core.figures.base.style import WIDE, Theme, theme_named
+from bertviz_core.figures.pages import PAGES
+from bertviz_core.questions.report.page import report_page
+from bertviz_core.questions.report.sections import Report, ReportSection, made_facts
+from ui import session
+from ui.address.query import whole
+from ui.cache.sources import source
+from ui.cache.view_notes import ShownView, keep_sections, kept_sections
+from ui.lessons.pins import PINNED, Pin, PinnedViews, pinned_views
+from ui.session import TOUR
+from ui.widgets import controls
+from ui.widgets.files.theme import chosen_theme
+
+TO_RECORD = "pinned_view_to_record"
+"""Session key: token of the pinned view whose figures the next run of the page records; "" for none."""
+WITHOUT_FIGURE = "Its figures are not in this report: show the view once with its link in the list of pinned views."
+ABOUT = "Views of the dashboard, pinned one after the other."
+
+
+def token_to_record(here: str) -> str:
+    """Token of the pinned view whose figures this run of a page records; "" for none.
+
+    That is a view that was pinned just now, or a step of the pinned views whose figures are not cached.
+
+    Args:
+        here: name of the page.
+    """
+    token = str(session.stored(TO_RECORD, ""))
+    session.store(TO_RECORD, "")
+    name, number, trial = session.stored(TOUR) or ("", None, None)
+    place, pins = whole(number), pinned_views().pins
+    if token or name != PINNED or trial or not place or place > len(pins):
+        return token
+    pin = pins[place - 1]
+    return pin.token if pin.step.page == here and kept_sections(pin.token) is None else ""
+
+
+def record_view(token: str, view: ShownView) -> None:
+    """Cache the figures of a view, drawn for a file, for the report of the pinned views.
+
+    Args:
+        token: token of the pinned view; "" to do nothing.
+        view: what the page has shown.
+    """
+    if token:
+        with suppress(BertvizError):  # the page has shown the error already
+            origin = source(controls.model_name())
+            keep_sections(token, view.sections(_theme(), [(origin.name, origin.revision)]))
+
+
+def without_figures(views: PinnedViews) -> int:
+    """Number of pinned views whose figures are not cached; not those that were shown and have none."""
+    return sum(kept_sections(pin.token) is None for pin in views.pins)
+
+
+def pinned_report(views: PinnedViews) -> bytes:
+    """The report of the pinned views as an HTML file, which opens without a network."""
+    lesson = views.lesson()
+    sections = [section for number, pin in enumerate(views.pins, start=1) for section in _sections(number, pin)]
+    if lesson.summary:
+        sections.append(_text_section("pinned-summary", "In short", lesson.summary, ""))
+    by = {"By": lesson.author} if lesson.author else {}
+    facts = {**by, "Views": str(len(views.pins)), **made_facts()}
+    report = Report(lesson.title, facts, tuple(sections), title=lesson.title, about=ABOUT)
+    return report_page(report, _theme()).encode("utf-8", "replace")
+
+
+def _sections(number: int, pin: Pin) -> list[ReportSection]:
+    """Title and note of a pinned view, then its figures."""
+    step, figures = pin.step, kept_sections(pin.token)
+    query = urlencode([(name, value) for name, values in step.query.items() for value in values])
+    address = f"{PAGES[step.page].title}: /{step.page}{f'?{query}' if query else ''}"
+    tries = [f"Try: {step.question}"] if step.question else []
+    note = "\n".join((step.note, *tries, *((WITHOUT_FIGURE,) if figures is None else ())))
+    name = f"pinned-{number}"
+    lead = _text_section(name, step.title, note, address)
+    return [lead, *(replace(each, name=f"{name}-{each.name}") for each in figures or ())]
+
+
+def _text_section(name: str, title: str, note: str, words: str) -> ReportSection:
+    return ReportSection(name, title, title, None, Caption(words, ()), "", note=note)
+
+
+def _theme() -> Theme:
+    """Colours and width of the figures: light, unless the reader has chosen others for files."""
+    return theme_named(chosen_theme() or "light", WIDE)

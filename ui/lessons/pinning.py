@@ -1,0 +1,258 @@
+"""Pin the current view, and order, edit, download and present the pinned views."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from bertviz_core.errors import BertvizError, LessonError
+from ui import session
+from ui.components.step_links import step_links
+from ui.lessons.handout import TO_RECORD, pinned_report, without_figures
+from ui.lessons.library import file_field, lessons_here
+from ui.lessons.pins import (
+    MOST_PINS,
+    PINNED,
+    UNTITLED,
+    PinnedViews,
+    current_step,
+    left_out,
+    pinned_views,
+    store_pinned_views,
+    usual_title,
+)
+from ui.lessons.reading import NOTE, TITLE, Lesson
+from ui.lessons.tour import Place
+from ui.lessons.writing import file_name, lesson_yaml, step_yaml
+from ui.share import files_read
+from ui.widgets.formatting import escape_markdown
+
+CHOSEN = "pinned_chosen"
+"""Session key: place in the list of the view that is edited, from 0."""
+OPEN = "pins_open"
+"""Session key: whether the panel is open. A number in the label of its button changes, which would close it."""
+FAULT = "pinned_fault"
+"""Session key: the sentence about the last change that was refused; "" for none."""
+VERSION = "pinned_version"
+"""Session key: a number that changes with the texts of the lesson, for the keys of their fields."""
+REMOVE_ALL = "pinned_remove_all"
+"""Session key: whether the reader is asked about removing all views."""
+ABOUT_FIELDS = ("title", "author", "summary", "following")
+HELP = "Collects views into a lesson or a report. Only this session has the list: download it to keep it."
+
+
+@st.fragment
+def pin_button(here: str) -> None:
+    """Show the button, whose panel pins the current view and has the list; the panel is drawn when opened.
+
+    Args:
+        here: name of the page.
+    """
+    count = len(pinned_views().pins)
+    label = f"Pinned ({count})" if count else "Pin this view"
+    with st.popover(label, type="tertiary", icon=":material/keep:", key=OPEN, on_change="rerun") as place:
+        if place.open:
+            _panel(here)
+
+
+def copy_step(here: str) -> None:
+    """Show the current view as a step of a lesson's file, with a button to copy it.
+
+    Args:
+        here: name of the page.
+    """
+    with st.expander("Copy as a lesson step"), _fault_shown():
+        st.code(step_yaml(current_step(here)), language=None, wrap_lines=True)
+        st.caption("Put it below steps: in a lesson's file, and write a note. It contains the text.")
+        _say_what_is_left_out(here)
+
+
+def _panel(here: str) -> None:
+    views = pinned_views()
+    _form(here, views)
+    if fault := session.stored(FAULT):
+        st.error(escape_markdown(str(fault)), icon=":material/block:")
+        session.store(FAULT, "")
+    if views.pins:
+        _downloads(views)
+        _list(views)
+        _about(views)
+    file_field("Add the steps of a lesson file" if views.pins else "Or open a lesson file", "pinned_file", _add_steps)
+    if views.pins:
+        _remove_all(len(views.pins))
+
+
+def _form(here: str, views: PinnedViews) -> None:
+    """Title and note of the current view, and the button that pins it."""
+    with st.form("pin_form", clear_on_submit=True, border=False):
+        title = st.text_input("Title", key="pin_title", max_chars=TITLE, placeholder=usual_title(here))
+        note = st.text_area(
+            "Note", key="pin_note", max_chars=NOTE, height=96, placeholder="What does one see here, and why?"
+        )
+        pressed = st.form_submit_button("Pin this view", icon=":material/keep:", key="pin_submit")
+    if pressed:
+        _pin(here, title or "", note or "")
+    st.caption(HELP if not views.pins else f"{len(views.pins)} of at most {MOST_PINS} views.")
+    _say_what_is_left_out(here)
+
+
+def _pin(here: str, title: str, note: str) -> None:
+    """Pin the current view, and run the page once more to record its figures."""
+    with _refused():
+        views = pinned_views().with_step(current_step(here, title, note))
+        store_pinned_views(views)
+        session.store(TO_RECORD, views.pins[-1].token)
+        session.store(CHOSEN, len(views.pins) - 1)
+    st.rerun()
+
+
+def _say_what_is_left_out(here: str) -> None:
+    """Name what a step of a lesson cannot contain: long values, and files."""
+    if names := left_out(here):
+        what = escape_markdown(", ".join(names))
+        st.caption(f"Left out, since a step has no room for it: {what}.")
+    read, files = files_read(here)
+    if read:
+        named = escape_markdown(" and ".join(files)) or "the file"
+        st.caption(f"A step does not contain {named}: readers are asked for it.")
+
+
+def _list(views: PinnedViews) -> None:
+    """The pinned views in order, one of which is edited."""
+    titles = [f"{number}. {pin.step.title}" for number, pin in enumerate(views.pins, start=1)]
+    session.store(CHOSEN, min(int(session.stored(CHOSEN, 0) or 0), len(titles) - 1))
+    with st.container(height=210 if len(titles) > 5 else "content", border=False, key="pinned_list"):
+        at = st.radio(
+            "Pinned views", range(len(titles)), key=CHOSEN, format_func=lambda each: escape_markdown(titles[each])
+        )
+    pin = views.pins[at or 0]
+    title, note = f"pinned_title_{pin.token}", f"pinned_note_{pin.token}"
+    change = partial(_change_texts, pin.token, title, note)
+    st.text_input("Title of this view", pin.step.title, key=title, max_chars=TITLE, on_change=change)
+    st.text_area("Note of this view", pin.step.note, key=note, max_chars=NOTE, height=96, on_change=change)
+    place, last = at or 0, len(views.pins) - 1
+    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
+        for label, icon, to in (("Up", "upward", place - 1), ("Down", "downward", place + 1)):
+            st.button(
+                label,
+                key=f"pinned_{label.lower()}",
+                icon=f":material/arrow_{icon}:",
+                disabled=not 0 <= to <= last,
+                on_click=_move,
+                args=(place, to),
+            )
+        st.button("Remove", key="pinned_remove", icon=":material/delete:", on_click=_remove, args=(pin.token,))
+        step_links([Place(views.lesson(), place).link("Show")], "pinned_show", "The chosen view")
+
+
+def _about(views: PinnedViews) -> None:
+    """Texts of the lesson as a whole."""
+    key = f"pinned_lesson_{session.stored(VERSION, 0)}"
+    change: dict[str, Any] = {"on_change": _change_lesson, "args": (key,)}
+    with st.expander("About the lesson", key="pinned_about"):
+        st.text_input("Title of the lesson", views.title, TITLE, key=f"{key}_title", placeholder=UNTITLED, **change)
+        st.text_input("Author", views.author, TITLE, key=f"{key}_author", **change)
+        st.text_area("Summary, shown at the end", views.summary, 96, NOTE, key=f"{key}_summary", **change)
+        names = ["", *(name for name in lessons_here() if name not in (PINNED, views.following))]
+        names += [views.following] if views.following else []
+        place = names.index(views.following)
+        st.selectbox("Next lesson", names, place, lambda name: name or "none", key=f"{key}_following", **change)
+
+
+def _change_lesson(key: str) -> None:
+    texts = {name: " ".join(str(session.stored(f"{key}_{name}") or "").split()) for name in ABOUT_FIELDS}
+    with _refused():
+        store_pinned_views(pinned_views().with_texts_of_lesson(**texts))
+
+
+def _downloads(views: PinnedViews) -> None:
+    """The list as a lesson and as a report, and the way into the presenter's frame."""
+    lesson = views.lesson()
+    name = file_name(lesson.title)
+    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
+        st.download_button(
+            "Download as a lesson",
+            lesson_yaml(lesson),
+            name,
+            "application/yaml",
+            key="pinned_lesson",
+            icon=":material/download:",
+            on_click="ignore",
+        )
+        st.download_button(
+            "Download as a report",
+            partial(pinned_report, views),
+            f"{name.removesuffix('.yaml')}.html",
+            "text/html",
+            key="pinned_report",
+            icon=":material/download:",
+            on_click="ignore",
+        )
+        step_links([Place(lesson, 0).link("Present", main=True, present=True)], "pinned_present", "Present the views")
+    if missing := without_figures(views):
+        st.caption(
+            f"The report has no figures of {missing} of the {len(views.pins)} views yet: show each of them once."
+        )
+
+
+def _add_steps(lesson: Lesson) -> None:
+    """Pin the steps of a lesson; the texts of an empty list's lesson are then those of that lesson."""
+    store_pinned_views(pinned_views().with_lesson(lesson))
+    session.store(VERSION, session.stored(VERSION, 0) + 1)
+    session.store(OPEN, True)
+
+
+def _remove_all(count: int) -> None:
+    """A button that removes all views, once the reader has confirmed it."""
+    if not session.stored(REMOVE_ALL):
+        st.button(
+            "Empty the list", key="pinned_empty", type="tertiary", on_click=session.store, args=(REMOVE_ALL, True)
+        )
+        return
+    views = f"all {count} views" if count > 1 else "the view"
+    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
+        st.button(f"Remove {views}", key="pinned_empty_yes", on_click=_empty)
+        st.button("Keep them", key="pinned_empty_no", on_click=session.store, args=(REMOVE_ALL, False))
+
+
+def _empty() -> None:
+    session.store(REMOVE_ALL, False)
+    session.store(VERSION, session.stored(VERSION, 0) + 1)
+    store_pinned_views(PinnedViews())
+
+
+def _move(place: int, to: int) -> None:
+    store_pinned_views(pinned_views().moved(place, to))
+    session.store(CHOSEN, to)
+
+
+def _remove(token: str) -> None:
+    store_pinned_views(pinned_views().without(token))
+    session.store(OPEN, True)
+
+
+def _change_texts(token: str, title: str, note: str) -> None:
+    views = pinned_views()
+    place = next((number for number, pin in enumerate(views.pins) if pin.token == token), None)
+    if place is not None:
+        with _refused():
+            store_pinned_views(views.with_texts(place, str(session.stored(title)), str(session.stored(note))))
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
+    """Remember the sentence about a change that a lesson cannot have, for the next run of the panel."""
+    try:
+        yield
+    except LessonError as error:
+        session.store(FAULT, str(error))
+
+
+@contextmanager
+def _fault_shown() -> Iterator[None]:
+    try:
+        yield
+    except BertvizError as error:
+        st.error(escape_markdown(str(error)), icon=":material/block:")
