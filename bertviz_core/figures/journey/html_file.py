@@ -11,7 +11,6 @@ PARTS = (
     "data",
     "layout",
     "lanes",
-    "tip",
     "pen",
     "change",
     "wide",
@@ -19,7 +18,7 @@ PARTS = (
     "steps",
     "tall",
     "focus",
-    "sentence",
+    "words",
     "journey",
 )
 HTML = (
