@@ -7,10 +7,12 @@ checked before they are opened and again afterwards.
 import errno
 import json
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from tokenize import TokenError
 from typing import Any
@@ -23,6 +25,10 @@ from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
 CONFIG_FILE, ADAPTER_CONFIG = "config.json", "adapter_config.json"
+TRAINER_FOLDER = re.compile(r"checkpoint-\d{1,15}")
+"""Name that a trainer gives to the folder of a checkpoint."""
+MOST_ENTRIES, MOST_OFFERED = 100_000, 20
+"""Maximum number of entries of a folder that are looked at, and of checkpoints of a run in a list of models."""
 CONFIG_NBYTES = 8 * 1024**2
 """Maximum size of a config; sufficient for a million labels."""
 MAX_VALUES = 500_000
@@ -247,16 +253,34 @@ def local_folder(name: str, settings: Settings) -> Path | None:
 
 
 def local_names(settings: Settings) -> tuple[str, ...]:
-    """Names of the folders in the models folder that contain a config.json or an adapter.
+    """Names of the folders in the models folder that contain a config.json or an adapter, and of checkpoints in them.
 
     Names that cannot be shown, such as one that is not UTF-8, are left out: a single one would end every page.
     """
     try:
-        folders = [path for path in settings.models_dir.iterdir() if path.name.isprintable()]
-        names = [path.name for path in folders if is_own_file(path, CONFIG_FILE) or is_own_file(path, ADAPTER_CONFIG)]
+        folders = sorted((path for path in settings.models_dir.iterdir() if path.name.isprintable()), key=_lower_name)
+        names = [path.name for path in folders if _is_model(path)]
+        return (*names, *(f"{path.name}/{each}" for path in folders for each in saved_checkpoints(path)))
     except OSError:
         return ()
-    return tuple(sorted(names, key=str.lower))
+
+
+def saved_checkpoints(folder: Path) -> tuple[str, ...]:
+    """Names of the last checkpoints in the folder of a training run, the newest first; () for any other folder."""
+    if folder.is_symlink() or not folder.is_dir():
+        return ()
+    with os.scandir(folder) as entries:
+        steps = [entry.name for entry in islice(entries, MOST_ENTRIES) if TRAINER_FOLDER.fullmatch(entry.name)]
+    newest = sorted(steps, key=lambda name: int(name.rpartition("-")[2]), reverse=True)[:MOST_OFFERED]
+    return tuple(name for name in newest if not (folder / name).is_symlink() and _is_model(folder / name))
+
+
+def _is_model(folder: Path) -> bool:
+    return is_own_file(folder, CONFIG_FILE) or is_own_file(folder, ADAPTER_CONFIG)
+
+
+def _lower_name(path: Path) -> str:
+    return path.name.lower()
 
 
 def _named_folder(name: str, settings: Settings) -> Path | None:

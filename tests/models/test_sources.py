@@ -163,6 +163,18 @@ def test_a_local_model_may_be_named_with_the_folder_of_models(settings: Settings
     assert local_names(settings) == ("mine",)
 
 
+def test_the_checkpoints_of_a_run_are_offered_the_newest_first(settings: Settings, tmp_path: Path) -> None:
+    for step in (20, 100, 40):
+        model_folder(settings, f"run/checkpoint-{step}")
+    (settings.models_dir / "run" / "checkpoint-60").mkdir()  # not written yet
+    (settings.models_dir / "run" / "checkpoint-80").symlink_to(tmp_path)
+    assert local_names(settings) == tuple(f"run/checkpoint-{step}" for step in (100, 40, 20))
+    assert resolve("run/checkpoint-40", settings).has_weights
+    assert {offer.name for offer in offers(settings) if offer.readiness == "ready"} >= set(local_names(settings))
+    with pytest.raises(CheckpointError, match=r"it is a training run; .* such as run/checkpoint-100,"):
+        resolve("run", settings)
+
+
 def test_a_folder_whose_name_cannot_be_shown_is_not_offered(settings: Settings) -> None:
     model_folder(settings, "mine")
     for name in (os.fsdecode(b"caf\xe9"), "line\nbreak", "\u202eenim"):

@@ -13,13 +13,12 @@ from bertviz_core.checkpoints.training.log import STATE_FILE, read_state, saved_
 from bertviz_core.checkpoints.training.results import FINAL
 from bertviz_core.checkpoints.values import Checkpoint
 from bertviz_core.errors import CheckpointError
-from bertviz_core.isolation.regular_files import CONFIG_FILE, present
+from bertviz_core.isolation.regular_files import CONFIG_FILE, TRAINER_FOLDER, present
 from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_header
 from bertviz_core.models.sources import folder_source
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
-TRAINER_FOLDER = re.compile(r"checkpoint-\d{1,15}")
 STEP = re.compile(r"(?<!\d)\d{1,15}$")
 """A step at the end of a folder's name."""
 WEIGHTS = (SINGLE_FILE, INDEX_FILE, "pytorch_model.bin", "pytorch_model.bin.index.json")

@@ -17,6 +17,7 @@ from bertviz_core.isolation.regular_files import (
     own_file,
     present,
     read_file,
+    saved_checkpoints,
 )
 from bertviz_core.models.safetensors.header import check_count, read_file_header
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
@@ -125,6 +126,11 @@ def no_model_folder(folder: Path) -> str:
         other = ""
     if other:
         return f"The folder {folder.name!r} has no {CONFIG_FILE}, and holds its weights only as {other}"
+    if checkpoints := saved_checkpoints(folder):
+        return (
+            f"The folder {folder.name!r} has no {CONFIG_FILE}: it is a training run; choose one of its checkpoints, "
+            f"such as {folder.name}/{checkpoints[0]}, or see all of them on the page Checkpoint, view Training run."
+        )
     return (
         f"The folder {folder.name!r} has no {CONFIG_FILE}, so it is not a model folder; "
         "give a folder written by save_pretrained."

@@ -76,14 +76,20 @@ def _at(followed: FollowedText | FollowedLabels | FollowedStates, place: int) ->
 
 
 def labels_sentence(followed: FollowedLabels) -> str:
-    """Accuracy at the first and last checkpoint, and where it is best."""
+    """Accuracy at the first and last checkpoint, where it is best, and where it falls most."""
     accuracy = followed.accuracy
     best = int(np.argmax(accuracy))
     percent = [f"{100 * float(value):.1f} %" for value in accuracy]
     if len(accuracy) == 1:
         return f"The accuracy is {percent[0]}."
     highest = f"; it is highest at {_at(followed, best)} ({percent[best]})" if accuracy[best] > accuracy[-1] else ""
-    return f"The accuracy is {percent[0]} at {_at(followed, 0)} and {percent[-1]} at {_at(followed, -1)}{highest}."
+    sentence = f"The accuracy is {percent[0]} at {_at(followed, 0)} and {percent[-1]} at {_at(followed, -1)}{highest}."
+    steps = np.diff(accuracy)
+    if len(steps) < 2 or float(steps.min()) >= 0:
+        return sentence
+    fall = int(steps.argmin())
+    where = f"from {_at(followed, fall)} to {_at(followed, fall + 1)} ({percent[fall]} to {percent[fall + 1]})"
+    return f"{sentence} It falls most {where}."
 
 
 def states_sentence(followed: FollowedStates) -> str:

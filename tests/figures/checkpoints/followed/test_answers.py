@@ -14,6 +14,7 @@ from bertviz_core.figures.checkpoints.followed.answers import (
     training_scores_figure,
     training_text_figure,
 )
+from bertviz_core.questions.tables.training.followed import labels_sentence
 from tests.helpers.hand_made import ACTIVE
 
 STEPS = np.array([10, 20, 20])
@@ -99,3 +100,13 @@ def test_names_of_a_stranger_are_text() -> None:
     active = replace(TEXT, run=ACTIVE, text=ACTIVE, labels=(ACTIVE, "b"), answers=(ACTIVE, "b", ACTIVE))
     drawn = training_text_figure(active).drawn(LIGHT).to_json()
     assert ACTIVE not in drawn
+
+
+def test_the_sentence_names_the_largest_fall_between_two_checkpoints() -> None:
+    names, steps = ("checkpoint-2", "checkpoint-4", "checkpoint-6", "checkpoint-8"), np.array([2, 4, 6, 8])
+    answers = (("x", "x", "x"),) * 4
+    accuracy = np.array([0.85, 0.925, 0.75, 0.725])
+    fell = replace(LABELS, checkpoints=names, steps=steps, answers=answers, accuracy=accuracy, macro_f1=accuracy)
+    assert labels_sentence(fell).endswith("It falls most from step 4 to step 6 (92.5 % to 75.0 %).")
+    rose = replace(fell, accuracy=np.sort(accuracy))
+    assert "falls" not in labels_sentence(rose)

@@ -83,13 +83,15 @@ def several_view() -> None:
         opened_text(name, asked, predictions, scores, controls.opened_select(shown))
     if scores is None:
         st.caption(texts.NO_GOLD)
-    for notice in (*given.notices, *notices, *predictions.notices, *(scores.notices if scores is not None else ())):
+    for notice in (*given.notices, *notices, *predictions.notices):
         if notice not in heads.notices:  # shown above by the page
             st.caption(escape_markdown(notice))
     explained(KEY, texts.HOW, library_lines(text_answers, opened, options))
 
 
 def _confusion(name: str, predictions: TextPredictions, scores: GoldScores) -> None:
+    for notice in scores.notices:
+        st.warning(escape_markdown(notice))
     words = figure_block(
         confusion_figure(scores, name),
         f"confusion {name}",
