@@ -28,6 +28,8 @@ myst_heading_anchors = 4
 default_role = "code"
 autodoc_member_order = "bysource"
 python_maximum_signature_line_length = 100
+add_module_names = False
+toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"
 html_logo = html_favicon = str(Path(DRAWN.name) / "mark.svg")
@@ -35,7 +37,7 @@ html_static_path = ["style.css", str(ROOT / "bertviz_core/figures/base/fonts/sou
 html_css_files = ["style.css"]
 html_copy_source = html_show_sphinx = False
 html_show_copyright = html_use_index = False
-html_show_search_summary = False  # it would be requested, which a page opened from a folder may not
+html_show_search_summary = False  # browsers refuse to load it for a page that is opened from a folder
 html_theme_options = {
     "light_css_variables": documents.colours("light"),
     "dark_css_variables": documents.colours("dark"),
