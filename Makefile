@@ -90,7 +90,8 @@ image-test: .venv/ready
 	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" tests/image/build_and_check.sh $(BIN)/python
 
 docs: .venv/ready
-	PYTHONPATH=. NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	BROWSER_PATH="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -m sphinx -q -E -W --keep-going \
+		-c docs/site -d .sphinx . site
 
 screenshots: .venv/ready
 	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -m tests.helpers.screenshots

@@ -46,7 +46,7 @@ class WordAttributions:
     reference: float
     """The target with all words removed at once; NaN if nothing would remain."""
     error: float
-    """Completeness error |sum of shares - (clean - reference)|; 0 for leave-one-out, whose shares are measured
+    """Completeness error `|sum of shares - (clean - reference)|`; 0 for leave-one-out, whose shares are measured
     differences and need not sum to anything."""
     share_errors: Float[np.ndarray, " words"]
     """Change of each share in the last doubling of the nodes of integrated gradients; 0 for other methods."""

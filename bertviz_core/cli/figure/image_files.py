@@ -108,18 +108,46 @@ def by_browser(ending: str, draw: Callable[[], Coroutine[Any, Any, bytes]]) -> b
 async def _drawn(
     ending: str, picture: "FigureSpec", caption: "Caption", theme: "Theme", figure: Any, medium: str
 ) -> bytes:
+    async with browser() as started:
+        return await image_content(started, ending, picture, caption, theme, figure, medium)
+
+
+def browser() -> Any:
+    """A browser that draws figures, to be used as an asynchronous context manager; it makes no request."""
     import kaleido
 
     page = kaleido.PageGenerator(mathjax=False)
-    async with kaleido.Kaleido(n=1, timeout=SECONDS, page_generator=page, proxy_server=NOWHERE) as browser:
-        size = {"width": figure.layout.width, "height": figure.layout.height or 450}
-        drawing = await browser.calc_fig(figure, opts={"format": "svg", "scale": 1, **size})
-        svg = captioned_svg(drawing.decode(), picture.title, caption, theme, picture.alt)
-        if medium and (ending == ".svg" or medium == SLIDE):
-            svg = for_medium(svg, medium, theme)
-        if ending == ".svg":
-            return svg.encode("utf-8", "replace")
-        whole, width, height = framed(svg, theme)
-        scale = 1 if medium == SLIDE else png_scale(width)
-        opts = {"format": "png", "scale": scale, "width": width, "height": height}
-        return described_png(await browser.calc_fig(whole, opts=opts), description(picture.alt, caption))
+    return kaleido.Kaleido(n=1, timeout=SECONDS, page_generator=page, proxy_server=NOWHERE)
+
+
+async def image_content(
+    started: Any,
+    ending: str,
+    picture: "FigureSpec",
+    caption: "Caption",
+    theme: "Theme",
+    figure: Any,
+    medium: str = "",
+) -> bytes:
+    """Content of an image file with a figure and, below it, its caption.
+
+    Args:
+        started: a browser, of `browser`.
+        ending: ".svg" or ".png".
+        picture: the figure's title and alternative text.
+        caption: its caption.
+        theme: theme of the figure.
+        figure: the drawn figure, whose layout has a width in pixels.
+        medium: "slide" or "column", whose size the image has; "" for the size of the figure.
+    """
+    size = {"width": figure.layout.width, "height": figure.layout.height or 450}
+    drawing = await started.calc_fig(figure, opts={"format": "svg", "scale": 1, **size})
+    svg = captioned_svg(drawing.decode(), picture.title, caption, theme, picture.alt)
+    if medium and (ending == ".svg" or medium == SLIDE):
+        svg = for_medium(svg, medium, theme)
+    if ending == ".svg":
+        return svg.encode("utf-8", "replace")
+    whole, width, height = framed(svg, theme)
+    scale = 1 if medium == SLIDE else png_scale(width)
+    opts = {"format": "png", "scale": scale, "width": width, "height": height}
+    return described_png(await started.calc_fig(whole, opts=opts), description(picture.alt, caption))

@@ -191,20 +191,45 @@ def call_lines(question: Question[Any, Any], options: Options) -> str:
     """Code that computes the answer with an open model or corpus, and prints what its view shows."""
     name = question.public_name
     method, keywords = METHODS.get(name, ("compute", {}))
-    texts, before = _texts(options.texts)
-    called = [repr(name), *texts] if method == "compute" else texts
+    arguments, before = _arguments(question, options, keywords)
+    named = [repr(name)] if method == "compute" else []
+    subject = {CorpusSubject: "corpus", TrainingSubject: "training"}.get(question.subject, "model")
+    note = f"{PROBE_NOTE}\n" if _has_probe(options) else ""
+    call = _call(f"result = {subject}.{method}", [*named, *arguments])
+    return f"{before}{note}{call}\n{PRINTED.get(name, 'print(result)')}\n"
+
+
+def figure_line(name: str, question: Question[Any, Any], subject: str, options: Options) -> str:
+    """Code that opens a model, corpus or training run and draws a figure; one line unless it is long.
+
+    Args:
+        name: name of the figure.
+        question: the question that it visualizes.
+        subject: name of the model, or folder of the corpus or training run.
+        options: texts and parameters, as short as they stand in the code.
+    """
+    opener = {CorpusSubject: "open_corpus", TrainingSubject: "open_training"}.get(question.subject, "open_model")
+    with_task = "" if options.task is None else f", task={options.task!r}"
+    arguments, _ = _arguments(question, options, {})
+    return _call(f"{opener}({subject!r}{with_task}).figure", [repr(name), *arguments])
+
+
+def _arguments(question: Question[Any, Any], options: Options, keywords: Mapping[str, str]) -> tuple[list[str], str]:
+    """Arguments of a call: texts, pair and parameters; and code before it that reads long texts."""
+    called, before = _texts(options.texts)
     if options.pair is not None:
         called.append(f"pair={options.pair!r}")
     params = {param.key: param for param in question.params}
     for key, value in options.values.items():
         if value and (key in params or key in COMMON) and (not keywords or key in keywords):
             called.append(f"{keywords.get(key, key)}={_literal(params.get(key), value)}")
-    subject = {CorpusSubject: "corpus", TrainingSubject: "training"}.get(question.subject, "model")
-    note = f"{PROBE_NOTE}\n" if _has_probe(options) else ""
-    call = f"result = {subject}.{method}({', '.join(called)})"
-    if len(call) > LINE:
-        call = "\n".join([f"result = {subject}.{method}(", *(f"    {each}," for each in called), ")"])
-    return f"{before}{note}{call}\n{PRINTED.get(name, 'print(result)')}\n"
+    return called, before
+
+
+def _call(called: str, arguments: list[str]) -> str:
+    """A call on one line, or with one argument a line if that is long."""
+    line = f"{called}({', '.join(arguments)})"
+    return line if len(line) <= LINE else "\n".join([f"{called}(", *(f"    {each}," for each in arguments), ")"])
 
 
 def _has_probe(options: Options) -> bool:
