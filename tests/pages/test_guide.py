@@ -39,10 +39,10 @@ def test_each_step_holds_for_a_model_without_attention_or_pooler(
 def test_the_journey_offers_it_and_its_steps_take_model_and_token_along() -> None:
     (link,) = component(opened("journey"), "tour_entry_link")["links"]
     assert link["label"] == "Guide: Your text through the model, 10 steps"
-    assert link["carried"] == ["model", "query"]
+    assert link["carried"] == ["model", "query", "present"]
     shown = card(opened("journey", lesson=GUIDE, step="2", layer="embeddings"))
     assert shown["by_keys"]
-    assert [way["carried"] for way in shown["ways"]] == [["model", "query"]] * 2
+    assert [way["carried"] for way in shown["ways"]] == [["model", "query", "present"]] * 2
 
 
 def test_a_link_without_the_view_of_its_step_keeps_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
