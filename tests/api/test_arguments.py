@@ -250,6 +250,7 @@ def test_an_answer_is_the_same_when_it_was_pickled_or_copied(
         assert again.figure().to_json() == answers[kind].figure().to_json()
 
 
+@pytest.mark.slow
 def test_the_numbers_of_an_answer_are_read_where_its_model_is_not(
     answers: dict[type, Any], in_workplace: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -120,7 +120,7 @@ def test_modernbert_is_pre_norm_gated_and_local_in_some_layers() -> None:
     assert [step.part for step in second.steps if step.kind == "projection"] == ["query_key_value"]
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("model_type", "gated"), [("bert", False), ("t5", False), ("mt5", True), ("eurobert", True)])
 def test_gates_are_told_from_the_sizes(model_type: str, gated: bool) -> None:
     assert flow_of(model_type).gated is gated

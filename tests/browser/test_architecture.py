@@ -6,6 +6,7 @@ from playwright.sync_api import Page, expect
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.slow
 def test_the_tree_folds_and_a_click_is_told(page: Page, server: str) -> None:
     page.goto(f"{server}/architecture")
     layers = page.locator("tr[data-module='encoder.layer.0-5']")

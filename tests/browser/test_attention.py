@@ -46,6 +46,7 @@ def test_a_link_restores_layer_head_and_reading(page: Page, server: str) -> None
     expect(page.get_by_text("Nothing is renormalised")).to_be_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["attention?layer=3&head=5", "heads?layer=3&head=5"])
 def test_an_address_may_say_layer(page: Page, server: str, place: str) -> None:
     page.goto(f"{server}/{place}")

@@ -213,7 +213,7 @@ def test_a_drag_looks_closer(page: Page, app: str) -> None:
     told(page, "range None")
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1400, 900])
 def test_nothing_jumps_or_overflows(page: Page, app: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})

@@ -113,6 +113,7 @@ def test_what_may_be_tried_folds_out_with_its_answer_and_a_link_that_does_it(pag
     expect(page.locator(".stage[data-shown='1.8']")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_end_sums_up_and_leads_to_the_next_lesson(page: Page, server: str) -> None:
     page.goto(address(server, ORDER[0], 10))
     page.get_by_role("button", name="Sum up").click()

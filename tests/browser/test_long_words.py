@@ -169,6 +169,7 @@ def test_a_long_word_keeps_nobody_waiting(server: str, long: Long) -> None:
     assert wait(server, lambda: draw(server, long)) <= MOST_S
 
 
+@pytest.mark.slow
 def test_a_long_address_keeps_nobody_waiting(server: str) -> None:
     assert wait(server, lambda: [get(server, long) for long in one_view_for_each()]) <= MOST_S
 

@@ -68,6 +68,7 @@ def two_pinned(page: Page, server: str) -> None:
     expect(page.get_by_role("link", name="Present", exact=True)).to_be_visible()
 
 
+@pytest.mark.slow
 def test_two_views_are_pinned_presented_by_keys_and_left_by_escape(lecturer: Page, server: str, tmp_path: Path) -> None:
     page = lecturer
     two_pinned(page, server)
@@ -107,6 +108,7 @@ def test_two_views_are_pinned_presented_by_keys_and_left_by_escape(lecturer: Pag
     expect(page.locator(".lesson-card")).to_have_count(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_panel_and_presenters_frame_are_accessible(lecturer: Page, server: str, theme: str) -> None:
     page = lecturer
@@ -128,6 +130,7 @@ def test_panel_and_presenters_frame_are_accessible(lecturer: Page, server: str, 
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_click_in_an_enlarged_figure_is_where_the_pointer_is(page: Page, server: str) -> None:
     page.goto(f"{server}/tokens?present=true")
     expect(title(page, '"python"')).to_have_count(1, timeout=COLD_MS)

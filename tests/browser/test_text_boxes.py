@@ -268,6 +268,7 @@ def test_nor_with_other_settings(name: str, setting: str, value: str, board: Pag
     assert not faults(board, drawings(name, ["short"], (setting, value)))
 
 
+@pytest.mark.slow
 def test_what_is_cut_or_covered_is_seen(board: Page) -> None:
     """The check itself: labels beyond the edge, in a plot that cuts them, and two in one place."""
     note = {"showarrow": False, "x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper"}

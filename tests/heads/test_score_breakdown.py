@@ -51,7 +51,7 @@ def test_the_row_is_the_models_own_attention(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MAPPED)
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 def test_every_step_follows_from_the_one_before(name: str) -> None:
     for cell in cells(name):
         score = cell.score
@@ -66,7 +66,7 @@ def test_every_step_follows_from_the_one_before(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MAPPED)
-@pytest.mark.sample(11)
+@pytest.mark.sample(2)
 def test_projections_are_weights_times_inputs(name: str) -> None:
     run = family_run(name)
     for cell in cells(name):
@@ -132,6 +132,7 @@ def test_shared_key_heads_are_named() -> None:
     assert [break_down_cell(run.loaded, run.traces[0], 0, head, 1, 2).key_head for head in range(HEADS)] == [0, 0]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", sorted(WITHOUT_MAPS))
 def test_families_without_maps_are_refused(name: str) -> None:
     run = family_run(name)
@@ -149,7 +150,7 @@ def test_cells_that_are_not_there_are_the_programmers_mistake(place: tuple[int, 
 
 
 @pytest.mark.parametrize("name", [name for name in MAPPED if name != "nystromformer"])
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_value_norms_are_lengths_of_values_behind_the_output(name: str) -> None:
     run = family_run(name)
     assert run.traces is not None

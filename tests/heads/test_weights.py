@@ -90,7 +90,7 @@ def test_the_blocks_of_bert_are_its_weights() -> None:
 
 
 @pytest.mark.parametrize("name", CUT)
-@pytest.mark.sample(6)
+@pytest.mark.sample(2)
 def test_shapes_are_those_of_the_heads(name: str) -> None:
     run = family_run(name)
     for layer in range(LAYERS):
@@ -105,7 +105,7 @@ def test_shapes_are_those_of_the_heads(name: str) -> None:
         assert parts.shared_with == (tuple(range(LAYERS)) if name == "albert" else (layer,))
 
 
-@pytest.mark.sample(9)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", HEARD)
 def test_cut_products_are_what_the_models_own_modules_give(name: str) -> None:
     run = family_run(name)
@@ -119,7 +119,7 @@ def test_cut_products_are_what_the_models_own_modules_give(name: str) -> None:
             near(heard.mixed @ whole_output(parts).T + bias, heard.output)
 
 
-@pytest.mark.sample(15)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", sorted(RECORDED))
 def test_heads_are_cut_where_the_model_cuts_them(name: str) -> None:
     """Head by head the values equal the recorded ones, and so does the query of token 0, which no rotation changes."""
@@ -149,7 +149,7 @@ def test_there_is_no_layer_beyond_the_last() -> None:
             head_projections(run.loaded, layer)
 
 
-@pytest.mark.sample(31)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", CUT)
 def test_squared_norms_of_the_heads_add_up_to_those_of_the_matrix(name: str) -> None:
     run = family_run(name)

@@ -61,7 +61,7 @@ def added(model_type: str, sizes: dict[str, Any], folder: Path) -> EmbeddingSum:
     return embedding_sum(loaded, trace(loaded, tokens_of(SEQ)))
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("model_type", EXACT)
 def test_word_and_position_are_the_embeddings(model_type: str, tmp_path: Path) -> None:
     sizes, first = EXACT[model_type]

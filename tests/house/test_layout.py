@@ -62,6 +62,7 @@ def test_found_is_seldom_a_name(wrong: Path) -> None:
     assert len(layout.found_names(wrong)) == 6
 
 
+@pytest.mark.slow
 def test_no_two_classes_share_a_name(wrong: Path) -> None:
     assert layout.repeated_classes(ROOT) == []
     assert layout.repeated_classes(wrong)

@@ -42,7 +42,7 @@ def test_one_child_answers_all(made: Worker) -> None:
     assert len(made.ask(b"#" * 10**6)) > 20
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("request_", "words"),
     [

@@ -159,6 +159,7 @@ def test_an_edited_text_is_another_text_of_the_same_model(opened: OpenedModel) -
     assert changed_model(opened, Options((TEXT,)), None) is opened
 
 
+@pytest.mark.slow
 def test_a_file_has_the_parts_of_the_changed_run(opened: OpenedModel) -> None:
     changed = _changed(opened, "head-1.5")
     parts = all_openings(changed, Options((TEXT,)), TOKEN)

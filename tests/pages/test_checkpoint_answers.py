@@ -130,6 +130,7 @@ def test_the_example_set_has_labels_that_these_heads_lack() -> None:
     assert any("220 texts of the example set topics" in said(each.value) for each in at.caption)
 
 
+@pytest.mark.slow
 def test_a_rounded_copy_and_the_same_model_twice() -> None:
     at = page(other="first")
     assert metrics(at)["McNemar's p"] == "1.000"

@@ -331,6 +331,7 @@ def test_a_corpus_without_texts_says_so_where_they_are_needed(tmp_path: Path, mo
         assert "keeps no texts" in sentences(opened("corpus", view=view))[0]
 
 
+@pytest.mark.slow
 def test_every_view_of_one_row_is_a_figure_or_a_sentence(
     tmp_path: Path, tiny: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

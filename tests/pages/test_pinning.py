@@ -70,6 +70,7 @@ def on_three_pages() -> AppTest:
     return pin(at, "Six alike.")
 
 
+@pytest.mark.slow
 def test_views_of_three_pages_are_a_lesson_with_their_notes() -> None:
     at = on_three_pages()
     attention, tokens, parameters = lesson_file(at).steps

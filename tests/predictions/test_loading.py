@@ -30,7 +30,7 @@ def changed(folder: Path, keep: Any = lambda name: True, **config: Any) -> Path:
     return folder
 
 
-@pytest.mark.sample(11)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("family", ["bert", "distilbert", "modernbert", "roberta", "deberta-v2", "nomic_bert", "bart"])
 @pytest.mark.parametrize("task", ["masked-lm", "sequence-classification"])
 def test_base_and_head_share_one_copy_of_the_weights(family: str, task: str, tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def test_pseudo_likelihood_is_masking_one_by_one(splade: Any, name: str) -> None
     assert likelihood.perplexity == pytest.approx(math.exp(sum(expected) / len(expected)), rel=1e-4)
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", LENS_FAMILIES)
 def test_the_last_row_of_the_lens_is_the_answer_and_every_row_the_head_on_its_state(name: str) -> None:
     head, tokenizer, own = tiny_head(name, "masked-lm")

@@ -178,7 +178,7 @@ def model_in(folder: Path, task: str | None = None) -> OpenedModel:
 
 
 @pytest.mark.parametrize("name", NAMED)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_the_lines_of_a_question_give_its_answer(
     name: str, place: Path, corpus: Corpus, training: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

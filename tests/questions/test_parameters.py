@@ -107,6 +107,7 @@ def test_parameters_have_few_kinds_and_one_meaning_in_a_question() -> None:
             assert not param.help.endswith(".")
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(min_size=1, max_size=20), max_size=5))
 def test_names_come_back_as_they_were_whatever_is_in_them(names: list[str]) -> None:
     assert Options(values={"classes": joined_names(names)}).names("classes") == names

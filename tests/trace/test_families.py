@@ -89,6 +89,7 @@ def test_pooler_output_is_the_models_own(name: str) -> None:
             assert check.max_difference <= TOLERANCE
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", [name for name in TRACED if name not in WITHOUT_MAPS])
 def test_attention_is_the_models_own(name: str) -> None:
     for found, own, row in cases(family_run(name)):

@@ -45,6 +45,7 @@ def peft_means(merged: PreTrainedModel, texts: list[str]) -> np.ndarray:
     return np.stack([each.mean(dim=0).numpy() for each in states])
 
 
+@pytest.mark.slow
 def test_an_adapter_embeds_as_the_model_that_peft_merged(
     tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -135,7 +135,7 @@ def test_a_legend_of_more_names_or_on_less_room_is_higher() -> None:
     assert legend_height(heatmap(LIGHT), LIGHT) == 0
 
 
-@pytest.mark.sample(27)
+@pytest.mark.sample(22)
 @every_width
 @pytest.mark.parametrize("columns", [5, 14, 32, 128])
 def test_names_of_columns_do_not_meet(theme: Theme, columns: int) -> None:

@@ -244,6 +244,7 @@ def test_what_looks_like_a_place_survives_under_no_name(name: str, place: str) -
     assert harmless_config("kept", labels) == labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["secret.txt", "/etc/passwd", ["secret.txt"], {"a": "secret.txt"}, 3], ids=repr)
 def test_no_argument_of_a_tokenizer_that_is_opened_survives(value: Any) -> None:
     for name in vocabulary_names() if value == 3 else opened_tokenizer_arguments():

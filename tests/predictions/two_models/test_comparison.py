@@ -141,6 +141,7 @@ def test_answers_meet_by_their_characters_and_have_the_scores_of_transformers(pl
     assert (~np.isnan(found.second_numbers)).sum() >= 5
 
 
+@pytest.mark.slow
 def test_masked_words_are_those_of_the_single_question_and_of_transformers(place: Path) -> None:
     found = compare(place, "words", "deep", mask="5", position="5")
     assert found.where in TEXT
@@ -203,6 +204,7 @@ def test_surprise_is_summed_over_the_same_characters(place: Path) -> None:
         assert float(numbers.astype(np.float64).sum()) == pytest.approx(total, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_the_lens_ends_in_the_prediction_and_a_deeper_model_has_more_rows(place: Path) -> None:
     found = compare(place, "words", "deep", view="lens")
     words = compare(place, "words", "deep")
@@ -215,6 +217,7 @@ def test_the_lens_ends_in_the_prediction_and_a_deeper_model_has_more_rows(place:
     assert any("has 3 layers" in notice for notice in found.notices)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("name", "view"), [*((name, VIEWS[0]) for name in TASKS), *(("words", view) for view in VIEWS[1:-1])]
 )
@@ -227,7 +230,7 @@ def test_the_same_model_twice_is_exact_zeros_and_says_so(place: Path, name: str,
     assert found.answers[0] == found.answers[1]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", TASKS)
 def test_a_rounded_copy_differs_a_little(place: Path, name: str) -> None:
     pair = CONTEXT if name == "answers" else None
@@ -256,6 +259,7 @@ def test_another_task_is_refused_in_one_sentence(
     assert str(refused.value).count(". ") == 0
 
 
+@pytest.mark.slow
 def test_a_class_with_two_heads_is_compared_by_the_requested_one(place: Path) -> None:
     found = compare(place, "pretraining", "words", task="masked-lm")
     assert found.kind == "words"

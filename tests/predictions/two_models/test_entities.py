@@ -55,7 +55,7 @@ def piped(folder: Path, joined: str) -> dict[tuple[int, int, str], float]:
     return places
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("second", ["others", "bytes"])
 @pytest.mark.parametrize("joined", ["simple", "first", "none"])
 def test_each_side_has_the_entities_of_transformers_pipeline(place: Path, second: str, joined: str) -> None:
@@ -86,6 +86,7 @@ def test_the_sentence_counts_what_both_and_what_one_finds(place: Path) -> None:
     assert (frame["found by"] == "only the first").sum() == len(one.keys() - other.keys())
 
 
+@pytest.mark.slow
 def test_each_side_has_the_scores_of_its_single_answer(place: Path) -> None:
     found = compare(place, "others", "max")
     for folder, numbers in (("tags", found.first_numbers), ("others", found.second_numbers)):

@@ -58,6 +58,7 @@ def steps(draw: st.DrawFn) -> Step:
     return read_step(step, PAGES, "The step")
 
 
+@pytest.mark.slow
 @given(st.lists(steps(), min_size=1, max_size=3), WORDS, WORDS)
 def test_what_is_written_is_read_back_to_the_same_lesson(several: list[Step], title: str, summary: str) -> None:
     plain = " ".join("".join(each for each in title if each.isprintable()).split())[:TITLE].strip() or "Mine"
