@@ -40,6 +40,8 @@ LABELS = {
     "dot product": "dot",
     "distance (tokens)": "distance",
     "cosine to its own input": "input",
+    "change in each layer": "change",
+    "vector length": "length",
     "Euclidean": "euclidean",
     "PCA": "pca",
     "UMAP": "umap",
@@ -65,7 +67,11 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("checkpoint", {"load_task": "question-answering", "key_status": "new", "key_search": "weight"}, {}),
     ("checkpoint", {"load_task": "sequence-classification", "labels": 3}, {}),
     ("checkpoint", {"view": "Weights", "statistic": "mean", "tensor": "pooler.dense.bias"}, {}),
-    ("checkpoint", {"view": "Fewer bits", "rounded_by": "component"}, {}),
+    (
+        "checkpoint",
+        {"view": "Fewer bits", "rounded_by": "component", "formats": ["int8", "nf4"], "rounded_for": "weights alone"},
+        {},
+    ),
     ("checkpoint", {"view": "Two checkpoints", "scale": "even", "change_order": "both by change"}, {}),
     ("checkpoint", {"view": "Two checkpoints", "changed": "pooler.dense.bias"}, {}),
     (
@@ -137,7 +143,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("tokens", {"below": "position", "token": 3, "tokenizer": "bert-base-uncased"}, {}),
     ("representations", {"view": "Values", "layer": 2, "window": 32, "first": 64}, {}),
     ("representations", {"view": "Change", "map": "cosine to its own input"}, {}),
-    ("representations", {"view": "Change", "other": "itself, rounded to bfloat16"}, {}),
+    ("representations", {"view": "Change", "map": "change", "other": "itself, rounded to bfloat16"}, {}),
     ("representations", {"view": "Token similarity", "tokens": [3, 40]}, {"text": LONG}),
     ("heads", {"layer": 2, "head": 5, "matrix": "value", "cut": "one matrix"}, {}),
     ("heads", {"view": "One product or twelve", "product": "key"}, {}),
@@ -145,7 +151,11 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("attention", {"layer": 2, "head": 3, "words": "true", "hide_special": "true", "hide_punctuation": "true"}, {}),
     ("attention", {"weights": "value-weighted", "part": "A to B"}, PAIR),
     ("attention", {"weights": "rollout", "layer": 4}, {}),
-    ("attention", {"other": "itself, rounded to bfloat16", "layer": 3, "head": 2}, PAIR),
+    (
+        "attention",
+        {"other": "itself, rounded to bfloat16", "layer": 3, "head": 2, "other_layer": 1, "other_head": 4},
+        PAIR,
+    ),
     (
         "sentences",
         {"example": "negation", "pooling": "[CLS]", "layer": 3, "measure": "dot product", "order": "clustered"},
