@@ -8,6 +8,7 @@ import streamlit as st
 
 from bertviz_core.errors import LessonError
 from bertviz_core.figures.pages import PAGES
+from bertviz_core.text import counted
 from ui import session
 from ui.cache.memoize import cached_by_bytes
 from ui.lessons.reading import ENDING, NAME, Lesson, parse_lesson, read_lesson, shown
@@ -91,6 +92,9 @@ def file_field(label: str, key: str, take: Callable[[Lesson], None]) -> None:
     if fault := session.stored(f"{key}_fault"):
         st.error(escape_markdown(str(fault)), icon=":material/block:")
         session.store(f"{key}_fault", "")
+    if taken := session.stored(f"{key}_taken"):
+        st.success(escape_markdown(str(taken)), icon=":material/check:")
+        session.store(f"{key}_taken", "")
 
 
 def _take_file(key: str, take: Callable[[Lesson], None]) -> None:
@@ -98,9 +102,12 @@ def _take_file(key: str, take: Callable[[Lesson], None]) -> None:
     session.store(f"{key}_opened", _opened(key) + 1)
     if uploaded is not None:
         try:
-            take(lesson_from_file(uploaded.name, uploaded.getvalue()))
+            lesson = lesson_from_file(uploaded.name, uploaded.getvalue())
+            take(lesson)
         except LessonError as error:
             session.store(f"{key}_fault", str(error))
+        else:
+            session.store(f"{key}_taken", f"{lesson.title}, {counted(len(lesson.steps), 'step')}, is in the list.")
 
 
 def _opened(key: str) -> int:

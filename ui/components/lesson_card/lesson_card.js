@@ -68,6 +68,7 @@ function draw(card, data) {
   ways.setAttribute("aria-label", "Steps of the tour");
   if (data.end && (data.summary || data.onward)) ways.append(opener("end", "Sum up", "main"));
   ways.append(opener("steps", "All steps"));
+  if (data.present) ways.append(linked({ label: "Present", address: data.present, carried: [] }, "present"));
   const note = made("p", "note", ...(data.away ? [made("em", "", `${data.away} `)] : []), data.note);
   const words = made("div", "words", note, opener("more", "More"));
   card.replaceChildren(
@@ -95,9 +96,7 @@ function steps(data) {
   const list = made("nav", "list", ...data.steps.map((link, at) => linked(link, `step${at}`)));
   list.setAttribute("aria-label", "All steps of the tour");
   const author = data.author ? ` By ${data.author}.` : "";
-  const shown = { label: "Present", address: data.present, carried: [] };
-  const present = data.present ? [made("nav", "ways", linked(shown, "present"))] : [];
-  return made("div", "panel steps", made("p", "", `Each step is a link of its own.${author}`), ...present, list);
+  return made("div", "panel steps", made("p", "", `Each step is a link of its own.${author}`), list);
 }
 
 function unfold(card, name) {
