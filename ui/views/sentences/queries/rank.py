@@ -70,7 +70,8 @@ def rank_view(asked: SentenceQuery) -> None:
         try:
             head = ranking_head(opened)
         except UnsupportedModelError as error:
-            st.info(escape_markdown(str(error)), icon=":material/info:")
+            with st.container(key="sentences_no_ranking"):
+                st.info(escape_markdown(str(error)), icon=":material/info:")
             return
         with row:
             label = _label_select(head)
