@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT))  # Sphinx reads this file from wherever it was started
 
 from bertviz_core.figures.base.style import LIGHT  # noqa: E402
 from docs.site import documents  # noqa: E402

@@ -130,7 +130,8 @@ def read(app: Sphinx, name: str, source: list[str]) -> None:
 
 def without_fields(_: Sphinx, kind: str, _name: str, thing: object, *_rest: object) -> tuple[str, None] | None:
     """No signature for data and answers, which users do not construct; their fields have entries of their own."""
-    return ("", None) if kind == "class" and (is_dataclass(thing) or issubclass(thing, Result)) else None  # type: ignore[arg-type]
+    is_data = isinstance(thing, type) and (is_dataclass(thing) or issubclass(thing, Result))
+    return ("", None) if kind == "class" and is_data else None
 
 
 def copy_start(app: Sphinx, error: Exception | None) -> None:

@@ -50,11 +50,11 @@ def steps(draw: st.DrawFn) -> Step:
     note = WORDS.filter(lambda each: each.strip())
     step = fields(draw, "title") | {"note": draw(note)}
     if draw(st.booleans()):
-        step |= {"question": draw(note), "answer": draw(note), "try": [fields(draw, "label")]}
+        trial = fields(draw, "label")
+        trial["label"] = trial["label"] if str(trial["label"]).strip() else "a"
+        step |= {"question": draw(note), "answer": draw(note), "try": [trial]}
     if not str(step["title"]).strip():
         step["title"] = "a"
-    for trial in step.get("try", []):  # type: ignore[attr-defined]  # a list
-        trial["label"] = trial["label"] if trial["label"].strip() else "a"
     return read_step(step, PAGES, "The step")
 
 
