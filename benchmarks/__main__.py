@@ -22,7 +22,7 @@ from benchmarks.models import (
     two_models,
     words,
 )
-from benchmarks.pages import attention, journey, layers, server
+from benchmarks.pages import attention, controls, first_pictures, journey, layers, server
 from benchmarks.pages import predictions as clicks
 from benchmarks.timing import Row, table
 
@@ -39,10 +39,12 @@ MEASUREMENTS: Sequence[Callable[[], list[Row]]] = (
     causes.rows,
     words.rows,
     server.rows,
+    first_pictures.rows,
     layers.rows,
     clicks.rows,
     journey.rows,
     attention.rows,
+    controls.rows,
 )
 
 

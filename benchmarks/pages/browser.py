@@ -42,8 +42,17 @@ class Tab:
         Raises:
             TimeoutError: it does not exist after a minute.
         """
-        look = f"!!document.querySelector({json.dumps(selector)})"
-        _wait(lambda: self._told("Runtime.evaluate", expression=look).get("result", {}).get("value"), selector)
+        self.wait_until(f"!!document.querySelector({json.dumps(selector)})")
+
+    def wait_until(self, expression: str) -> Any:
+        """Wait until an expression of JavaScript is true, and return its value.
+
+        Raises:
+            TimeoutError: it is not true after a minute.
+        """
+        return _wait(
+            lambda: self._told("Runtime.evaluate", expression=expression).get("result", {}).get("value"), expression
+        )
 
     def _told(self, method: str, **parameters: Any) -> dict[str, Any]:
         number = next(self.numbers)
@@ -75,10 +84,11 @@ def plain_tab(program: str, flags: Sequence[str]) -> Iterator[Tab]:
             process.wait(10)
 
 
-def _wait(there: Callable[[], object], name: str) -> None:
+def _wait(there: Callable[[], Any], name: str) -> Any:
     end = time.monotonic() + WAIT_S
     pause = threading.Event()
-    while not there():
+    while not (found := there()):
         if time.monotonic() > end:
             raise TimeoutError(f"{name} has not come within {WAIT_S:.0f} s")
         pause.wait(LOOK_EVERY_S)
+    return found

@@ -48,13 +48,24 @@ def path_of(journey: Journey) -> Path:
     token = _within(QUERY.key, count)
     if token is None:
         token = first_token(journey)
-    opened = st.query_params.get(LAYER.key, "")
-    opened = {"middle": str(journey.layers // 2), "last": str(journey.layers - 1)}.get(opened, opened)
+    opened = _named_layer(st.query_params.get(LAYER.key, ""), journey, token)
     number = whole(opened)
     if opened != EMBEDDINGS and (number is None or number >= journey.layers):
         return Path(token)
     head = _within(HEAD.key, journey.heads) if opened != EMBEDDINGS else None
     return Path(token, opened, head, None if head is None else _within(KEY.key, count))
+
+
+def _named_layer(name: str, journey: Journey, token: int) -> str:
+    """The number of a layer that the address names in words: the middle one, the last, or that which turned most."""
+    match name:
+        case "middle":
+            return str(journey.layers // 2)
+        case "last":
+            return str(journey.layers - 1)
+        case "most":  # of a model that was not run, the first
+            return "0" if journey.turn is None else str(np.nan_to_num(journey.turn[:, token]).argmax())
+    return name
 
 
 def first_token(journey: Journey) -> int:

@@ -79,7 +79,6 @@ FOLDED = ("Token contributions", "Query", "Two models")
 """Views whose own widgets fill the row, so that pooling and layer are in the popover."""
 READ_TOGETHER = "The query is scored with each text."
 """Description of the view Rank, in which the model computes no vectors of sentences."""
-COMPARED_BY_TOKENS = "Tokens of a query and a text are compared one by one."
 MEASURED = ("Similarity", "Query")
 """Views that depend on the measure."""
 
@@ -125,8 +124,7 @@ def vector_options(view: str, name: str, count: int) -> VectorOptions:
         read_together = dataclasses.replace(own, reason=READ_TOGETHER, notices=())
         return VectorOptions(read_together, measure, order, "float32", model.device)
     if view == "Late interaction":
-        way = own_interaction(SharedModel(name))
-        by_tokens = dataclasses.replace(own, reason=way.reason if way.trained else COMPARED_BY_TOKENS, notices=())
+        by_tokens = dataclasses.replace(own, reason=own_interaction(SharedModel(name)).reason, notices=())
         return VectorOptions(by_tokens, measure, order, "float32", model.device)
     if view == "Poolings":
         return VectorOptions(own, measure, order, "float32", model.device)

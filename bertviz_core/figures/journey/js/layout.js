@@ -1,7 +1,7 @@
 // Where everything stands: a pure function of sizes and of what is open. No two boxes overlap; tests measure it for
 // every number of layers and tokens and every width.
 const TALL_BELOW = 640, TOP = 66, BOTTOM = 48, LINE = 20, DETAIL = 208, BODY = 340, LEAST_BODY = 255, FOOT = 100, NOTE = 84, HEADING = 34, LEAST = 300, TALL_STEP = 26, TALL_KEY = 28, TALL_TOUCHED = 44; // on a phone: an operation, a key, a key that opens
-const CLOSED = 15, EDGE = 24, WORKABLE = 440; // slot of a closed layer, of the first and the last one, and width of an opened layer before closed ones get narrower
+const CLOSED = 15, THIN = 13, EDGE = 24, WORKABLE = 440; // slot of a closed layer, and beside an opened one that is short of room; of the first and the last one; width of an opened layer before closed ones get narrower
 const LISTED = 40; // tokens from which on a phone has a list of them
 const STRIP = 168, FRAMED_STRIP = 112, STRIP_ROW = 42, STRIPS = 5; // least width of a strip of an opened layer, also in a frame whose height is short; height of a row of them, how many there are
 const SHARED = 28, BEHIND = 130; // height of what all layers share above them, least height of a stage behind them
@@ -30,20 +30,22 @@ const stripColumns = (width, frame) => Math.max(1, Math.floor((width - 16) / ((f
 function wideLayout({ width: given, tokens, stages, heads, open, head, off, changed, ends, frame = 0 }) {
   let width = given;
   const shared = stages.findIndex(({ kind }) => kind === "shared"), top = TOP + (shared < 0 ? 0 : SHARED);
-  const gap = width >= 1000 ? 14 : 8;
-  const tokenWidth = width >= 1000 ? 132 : width >= 760 ? 108 : 88;
-  const widest = width >= 1000 ? 160 : width >= 760 ? 128 : 112;
-  const outWidth = !ends && open === "" ? widest : width >= 1000 ? 110 : 64, endWidth = ends ? widest : 0;
   const behind = stages.filter((stage) => !["embeddings", "shared", "layer"].includes(stage.kind));
   const behindWidth = 28, layers = stages.filter((stage) => stage.kind === "layer").length;
-  const openFirst = open === "embeddings";
-  const closedFirst = width >= 1000 ? 84 : 56;
-  const fixed = tokenWidth + outWidth + 22 + endWidth + behind.length * (behindWidth + 8) + 3 * gap;
+  const openFirst = open === "embeddings", closed = layers - (open === "" || openFirst ? 0 : 1);
+  const gap = width >= 1000 ? 14 : 8;
+  const sizesAt = (at) => { // widths of the columns that are no layers, and of all of them together
+    const widest = at >= 1000 ? 160 : at >= 760 ? 128 : 112, endWidth = ends ? widest : 0, closedFirst = at >= 1000 ? 84 : 56;
+    const tokenWidth = at >= 1000 ? 132 : at >= 760 ? 108 : 88, outWidth = !ends && open === "" ? widest : at >= 1000 ? 110 : 64;
+    return { tokenWidth, outWidth, endWidth, closedFirst, fixed: tokenWidth + outWidth + 22 + endWidth + behind.length * (behindWidth + 8) + 3 * gap };
+  };
+  const spacious = sizesAt(width), edges = 2 * (EDGE - CLOSED);
+  const crowded = open !== "" && spacious.fixed + (openFirst ? 0 : spacious.closedFirst) + 2 * gap + WORKABLE + closed * CLOSED + edges > width; // an opened layer comes before wide words
+  const { tokenWidth, outWidth, endWidth, closedFirst, fixed } = crowded ? sizesAt(Math.min(width, 999)) : spacious;
   let room = width - fixed - (openFirst ? 0 : closedFirst);
-  const closed = layers - (open === "" || openFirst ? 0 : 1);
   const lacking = open === "" ? 0 : LEAST + 2 * gap + closed * 4 - room; // a drawing that is wider than its place is scrolled
   if (lacking > 0) [width, room] = [width + lacking, room + lacking];
-  const beside = room - 2 * gap, most = Math.max(beside - closed * CLOSED - 2 * (EDGE - CLOSED), Math.min(beside - closed * 7, WORKABLE), LEAST); // closed layers keep some room
+  const beside = room - 2 * gap, most = Math.max(beside - closed * CLOSED - edges, Math.min(beside - closed * THIN - edges, WORKABLE), LEAST); // closed layers keep some room
   const box = open === "" ? 0 : Math.min(Math.max(room * 0.78, 420, openFirst ? 0 : 656), most);
   const slots = slotsOf(room - (box ? box + 2 * gap : 0), layers, open, box ? 40 : frame ? 120 : 76), space = spaceOf(slots.inner);
   const abreast = stripColumns(box, frame), rows = Math.ceil(STRIPS / abreast);
@@ -93,7 +95,7 @@ function wideLayout({ width: given, tokens, stages, heads, open, head, off, chan
   };
 }
 
-const spaceOf = (slot) => (slot > 30 ? 8 : slot > 12 ? 3 : 1);
+const spaceOf = (slot) => (slot > 30 ? 8 : slot > 14 ? 3 : 1);
 
 // Widths of the closed layers, with the space behind them: where they are narrow, the first and the last are wider.
 function slotsOf(room, layers, open, most) {

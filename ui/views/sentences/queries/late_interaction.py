@@ -39,8 +39,6 @@ def late_interaction_view(asked: SentenceQuery) -> None:
         return
     opened, options = cache.SentenceModel(asked.model), interaction_options(query, document)
     plan, made = own_interaction(opened), answer(late_interaction, opened, options)
-    if not plan.trained:
-        st.warning(plan.reason)
     result = made.result
     frame = interaction_frame(result)
     block = figure_block(
