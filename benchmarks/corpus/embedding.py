@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.models.sentences import made_sentences
 from benchmarks.report import ROOT
-from benchmarks.timing import Row
+from benchmarks.timing import PEAK, Row
 
 WORDS_A_SENTENCE = 7
 FULL = 200_000
@@ -19,7 +19,7 @@ MOST_OF_PEERS = 20_000
 """Most rows for peers, however long the input."""
 PER_SHARD = 1_000
 CHILD = """
-import json, resource, sys, time
+import json, sys, time
 from functools import partial
 from pathlib import Path
 from bertviz_core.corpus.embedding import EmbeddingOptions, embed_corpus
@@ -29,7 +29,7 @@ from bertviz_core.settings import Settings
 texts, out, runner, count, per_shard = sys.argv[1:6]
 begun = []
 def progress(done, total):
-    begun.append((time.perf_counter(), done, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024))
+    begun.append((time.perf_counter(), done, peak() * 1024 * 1024))
 runners = {
     "local": embed_shards,
     "processes": partial(processes.run, count=int(count)),
@@ -160,7 +160,7 @@ def _written(folder: Path, sentences: Sequence[str]) -> Path:
 
 def _embedded(folder: Path, texts: Path, runner: str, count: int, processors: set[int] | None) -> Embedded:
     out = Path(tempfile.mkdtemp(dir=folder))
-    seconds, steps = _child(CHILD, [str(texts), str(out / "out"), runner, str(count), str(PER_SHARD)], processors)
+    seconds, steps = _child(PEAK + CHILD, [str(texts), str(out / "out"), runner, str(count), str(PER_SHARD)], processors)
     (first, *_, last) = steps[1:] if len(steps) > 2 else (*steps, *steps)
     return Embedded(seconds, (last[1] - first[1]) / max(last[0] - first[0], 1e-9), last[2] - steps[0][2])
 

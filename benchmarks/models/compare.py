@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.timing import Row
+from benchmarks.timing import PEAK, Row
 
 RUNS = 3
 BUDGET_MB = 50
@@ -52,8 +52,6 @@ def run():
 """
 )
 MEASURE = """
-def peak():  # of this process alone; what a parent used before it was started does not count
-    return int(next(each for each in open("/proc/self/status") if each.startswith("VmHWM")).split()[1]) / 1024
 before = peak()
 found = run()
 extra = peak() - before
@@ -111,7 +109,7 @@ def rows() -> list[Row]:
 
 
 def _measured(code: str, folders: tuple[str, str]) -> tuple[float, float, dict[str, float]]:
-    seconds, extra, found = json.loads(_python(code + MEASURE, *folders).splitlines()[-1])
+    seconds, extra, found = json.loads(_python(code + PEAK + MEASURE, *folders).splitlines()[-1])
     return seconds, extra, found
 
 

@@ -9,11 +9,11 @@ import subprocess
 import sys
 import tempfile
 
-from benchmarks.timing import Row
+from benchmarks.timing import PEAK, Row
 
 RUNS = 3
 PREPARE = """
-import json, resource, sys, tempfile, time
+import json, sys, tempfile, time
 import torch, transformers
 from pathlib import Path
 transformers.logging.set_verbosity_error()
@@ -51,16 +51,16 @@ with torch.inference_mode():
 """
 )
 MEASURE = """
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
 kept = run()
-extra = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+extra = peak() - before
 times = []
 for _ in range(3):
     kept = None
     start = time.perf_counter()
     kept = run()
     times.append(time.perf_counter() - start)
-print(json.dumps([sorted(times)[1], extra / 1024]))
+print(json.dumps([sorted(times)[1], extra]))
 """
 CHECKPOINT = """
 import sys, torch, transformers
@@ -100,7 +100,7 @@ def rows() -> list[Row]:
 
 
 def _measured(code: str, folder: str) -> tuple[float, float]:
-    seconds, extra = json.loads(_python(code + MEASURE, folder).splitlines()[-1])
+    seconds, extra = json.loads(_python(code + PEAK + MEASURE, folder).splitlines()[-1])
     return seconds, extra
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.models.predictions import MINILM, saved
 from benchmarks.models.sentences import made_sentences
-from benchmarks.timing import Row, medians_s
+from benchmarks.timing import PEAK, Row, medians_s
 
 ANSWERED, ENCODED, CHECKPOINTS, ROUNDS = 2_000, 1_000, 20, 2
 DEEP = {**MINILM, "num_hidden_layers": 12}
@@ -24,8 +24,6 @@ MODEL_MB, ABOVE_MB = 438, 400
 FOLLOWED = """
 import json, sys
 from bertviz_core import open_training
-def peak():  # of this process alone
-    return int(next(each for each in open("/proc/self/status") if each.startswith("VmHWM")).split()[1]) / 1024
 import torch, transformers.models.bert.modeling_bert
 training = open_training(sys.argv[1])
 before = peak()
@@ -82,7 +80,7 @@ def _followed(run: Path) -> Row:
         (run / f"checkpoint-{step}").mkdir()
         for file in (run / "checkpoint-1").iterdir():
             os.link(file, run / f"checkpoint-{step}" / file.name)
-    command = [sys.executable, "-c", FOLLOWED, str(run)]
+    command = [sys.executable, "-c", PEAK + FOLLOWED, str(run)]
     extra_mb, steps = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     words = f"extra memory of a pair followed through {CHECKPOINTS} checkpoints of BERT-base shape"
     met = extra_mb <= MODEL_MB + ABOVE_MB and steps >= CHECKPOINTS

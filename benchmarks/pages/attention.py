@@ -20,7 +20,7 @@ from benchmarks.pages import long_text
 from benchmarks.pages.layers import STILL
 from benchmarks.pages.server import FLAGS, chromium, served
 from benchmarks.report import ROOT
-from benchmarks.timing import Row
+from benchmarks.timing import PEAK, Row
 
 SWITCHES = 24
 PAINTED = ".stage[data-full='true']"
@@ -32,7 +32,7 @@ OPENED = """(root) => {
       ? requestAnimationFrame(() => done(performance.now() - start)) : requestAnimationFrame(look);
     look(); }); }"""
 LONG = """
-import json, resource, sys, time
+import json, sys, time
 import torch, transformers
 from pathlib import Path
 transformers.logging.set_verbosity_error()
@@ -55,8 +55,7 @@ for layer, head in ((0, 0), (1, 3), (2, 5), (11, 7), (21, 11)):
     start = time.perf_counter()
     pooled_map(found, layer, head)
     times.append(time.perf_counter() - start)
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-print(json.dumps([len(tokens), run, sorted(times)[2], peak]))
+print(json.dumps([len(tokens), run, sorted(times)[2], peak() * 2**20 / 1e9]))
 """
 MODERNBERT = (
     CHECKPOINT.replace("BertModel(transformers.BertConfig(vocab_size=1000))", "ModernBertModel(CONFIG)")
@@ -93,7 +92,7 @@ def rows() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "long").mkdir()
         _python(MODERNBERT, Path(folder) / "long")
-        seq, run, head, peak = _python(LONG, Path(folder) / "long")
+        seq, run, head, peak = _python(PEAK + LONG, Path(folder) / "long")
         in_app = long_text.rows(folder)
     work = f"one head at {seq:,.0f} tokens, ModernBERT-base shape (run: {run:.0f} s)"
     return [
