@@ -160,7 +160,9 @@ def _written(folder: Path, sentences: Sequence[str]) -> Path:
 
 def _embedded(folder: Path, texts: Path, runner: str, count: int, processors: set[int] | None) -> Embedded:
     out = Path(tempfile.mkdtemp(dir=folder))
-    seconds, steps = _child(PEAK + CHILD, [str(texts), str(out / "out"), runner, str(count), str(PER_SHARD)], processors)
+    seconds, steps = _child(
+        PEAK + CHILD, [str(texts), str(out / "out"), runner, str(count), str(PER_SHARD)], processors
+    )
     (first, *_, last) = steps[1:] if len(steps) > 2 else (*steps, *steps)
     return Embedded(seconds, (last[1] - first[1]) / max(last[0] - first[0], 1e-9), last[2] - steps[0][2])
 
