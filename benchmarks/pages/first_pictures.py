@@ -26,7 +26,7 @@ DRAWN = """(() => {
   const own = ".st-key-attention_heads, .st-key-journey, .st-key-architecture_tree, .st-key-corpus_plane";
   const roots = [...document.querySelectorAll(own)].flatMap((host) => [host, ...host.querySelectorAll("*")])
     .map((each) => each.shadowRoot).filter(Boolean);
-  const drawing = roots.some((each) => each.querySelector("canvas, svg rect, svg path, [role=tree]"));
+  const drawing = roots.some((each) => each.querySelector("canvas, svg rect, svg path, tr[data-module]"));
   const message = document.querySelector(".st-key-words_no_classes, .st-key-checkpoint_no_run");
   return drawing || message || document.querySelector(".js-plotly-plot .main-svg, .stDataFrame canvas")
     ? performance.now() : 0;

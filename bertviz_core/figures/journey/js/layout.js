@@ -45,7 +45,7 @@ function wideLayout({ width: given, tokens, stages, heads, open, head, off, chan
   let room = width - fixed - (openFirst ? 0 : closedFirst);
   const lacking = open === "" ? 0 : LEAST + 2 * gap + closed * 4 - room; // a drawing that is wider than its place is scrolled
   if (lacking > 0) [width, room] = [width + lacking, room + lacking];
-  const beside = room - 2 * gap, most = Math.max(beside - closed * CLOSED - edges, Math.min(beside - closed * THIN - edges, WORKABLE), LEAST); // closed layers keep some room
+  const beside = room - 2 * gap, most = Math.max(beside - closed * CLOSED - edges, Math.min(beside - closed * THIN - 2 * (EDGE - THIN), WORKABLE), LEAST); // closed layers keep some room
   const box = open === "" ? 0 : Math.min(Math.max(room * 0.78, 420, openFirst ? 0 : 656), most);
   const slots = slotsOf(room - (box ? box + 2 * gap : 0), layers, open, box ? 40 : frame ? 120 : 76), space = spaceOf(slots.inner);
   const abreast = stripColumns(box, frame), rows = Math.ceil(STRIPS / abreast);
