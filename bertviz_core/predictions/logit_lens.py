@@ -119,7 +119,7 @@ class _Cells:
         below = logits - greatest
         weights = below.exp()
         total = weights.sum(dim=-1)
-        entropy = total.log() - _products(weights, below) / total
+        entropy = total.log() - (weights * below).sum(dim=-1) / total
         log_total = greatest + total[:, None].log()
         return {
             "top_ids": best,
@@ -127,13 +127,8 @@ class _Cells:
             "rank": ranks(logits, own[:, 0]),
             "log_probability": (last_log.gather(1, ids) if final else own - log_total)[:, 0],
             "entropy": entropy,
-            "divergence": torch.zeros_like(entropy) if final else -entropy - _products(weights, last_log) / total,
+            "divergence": torch.zeros_like(entropy) if final else -entropy - (weights * last_log).sum(dim=-1) / total,
         }
-
-
-def _products(rows: "torch.Tensor", others: "torch.Tensor") -> "torch.Tensor":
-    """Compute row-wise dot products; vecdot would store all single products first."""
-    return (rows[:, None] @ others[:, :, None])[:, 0, 0]
 
 
 def _states(head: HeadModel, output: Mapping[str, Any], seq: int, norm: Any) -> "list[torch.Tensor]":
