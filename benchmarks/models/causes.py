@@ -7,8 +7,9 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.models.limit import layer_products, share
 from benchmarks.models.predictions import MINILM, opened_head
-from benchmarks.timing import Row, medians_s
+from benchmarks.timing import Row, median_s, medians_s
 
 if TYPE_CHECKING:
     from bertviz_core.interventions.results import MeanActivations
@@ -53,10 +54,14 @@ def _base() -> list[Row]:
 
         zero_s, loop_s = medians_s(lambda: in_batches(None), head_by_head, ROUNDS)
         mean_s, page_s = medians_s(lambda: in_batches(means), of_the_page, ROUNDS)
+        config, heads, layers = target.loaded.model.config, max(runs.head_counts), runs.layers
+        later = layers * (layers + 1) // 2  # a head is switched off in its layer, and the layers after it are run
+        products = layer_products(config.hidden_size, config.intermediate_size, heads * 24, 2 * later)
+        least_s = median_s(products, ROUNDS)
     both, ratio = zero_s + mean_s, loop_s / zero_s
     work, page = "all 144 heads of BERT-base shape, 24 tokens", f"{page_s:.2f} s with 12 blocks and 12 layers, too"
     return [
-        Row(f"{work}: zero and mean", f"{both:.2f} s", page, "<= 4 s", both <= 4),
+        Row(f"{work}: zero and mean", f"{both:.2f} s", f"{share(both, least_s)}; {page}", "<= 3.5 s", both <= 3.5),
         Row(f"{work}: zero", f"{zero_s:.2f} s", f"{loop_s:.2f} s head by head: {ratio:.1f}x", ">= 2x", ratio >= 2),
     ]
 

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.models.limit import layer_products, share
 from benchmarks.timing import Row, median_s, medians_s
 
 if TYPE_CHECKING:
     from bertviz_core.interventions.targets.target import Target
     from bertviz_core.trace.tokenization import TextTokenizer
 
-ROUNDS = 3
+ROUNDS, TOGETHER = 3, 16
 CAPTUM_STEPS = 50
 """Captum's default number of nodes."""
 WORDS = "the bank raised its interest rates because a river had left its bed and many small houses by the water"
@@ -40,8 +41,15 @@ def _left_out(target: "Target", tokenizer: "TextTokenizer") -> Row:
     result = leave_one_out(target, tokenizer)
     if len(result.words) != 128:
         raise ValueError(f"{len(result.words)} words")
-    seconds = median_s(partial(leave_one_out, target, tokenizer), ROUNDS)
-    return Row("leave-one-out of 128 words, MiniLM", f"{seconds:.2f} s", "", "<= 1.5 s", seconds <= 1.5)
+    texts, layers = len(result.words) // TOGETHER, target.loaded.num_hidden_layers
+    config = target.loaded.model.config
+    products = layer_products(
+        config.hidden_size, config.intermediate_size, TOGETHER * len(target.tokens), texts * layers
+    )
+    seconds, least_s = medians_s(partial(leave_one_out, target, tokenizer), products, ROUNDS)
+    return Row(
+        "leave-one-out of 128 words, MiniLM", f"{seconds:.2f} s", share(seconds, least_s), "<= 1.5 s", seconds <= 1.5
+    )
 
 
 def _gradients(target: "Target", tokenizer: "TextTokenizer") -> list[Row]:
