@@ -4,11 +4,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from bertviz_core.cli import app
+from bertviz_core.cli.figure import command as figure_command
+from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.settings import Settings
@@ -39,6 +41,19 @@ def alone(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 _bundled: dict[tuple[str, Settings], LoadedModel] = {}
 """Bundled models in memory, by name and settings."""
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[FigureSpec]:
+    """The figures that the command is about to write; the file has their caption alone."""
+    found: list[FigureSpec] = []
+
+    def keep(ending: str, picture: Any, caption: Any, *_: Any) -> bytes:
+        found.append(picture)
+        return f"<desc>{caption.line}</desc>".encode()
+
+    monkeypatch.setattr(figure_command, "file_content", keep)
+    return found
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import re
 import shlex
 import struct
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,6 @@ import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.cli.figure import command as figure_command
 from bertviz_core.cli.figure import image_files as figure_files
 from bertviz_core.figures.attention.lines import STEPS
 from bertviz_core.figures.base import spec
@@ -257,19 +255,6 @@ VIEWED: dict[str, dict[str, str]] = {
 def run(command: Command) -> Command:
     """The command of this file."""
     return partial(command, "figure")
-
-
-@pytest.fixture
-def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FigureSpec]]:
-    """The figures that the command is about to write; the file has their caption alone."""
-    found: list[FigureSpec] = []
-
-    def keep(ending: str, picture: Any, caption: Any, theme: Any, width: int, height: int | None, medium: str) -> bytes:
-        found.append(picture)
-        return f"<desc>{caption.line}</desc>".encode()
-
-    monkeypatch.setattr(figure_command, "file_content", keep)
-    return found
 
 
 def as_sent(figure: go.Figure) -> dict[str, Any]:

@@ -3,13 +3,11 @@
 import json
 import shlex
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.cli.figure import command as figure_command
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import LIGHT
 from bertviz_core.models.sources import resolve
@@ -35,14 +33,19 @@ def heads(head_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
 
 
+@pytest.fixture
+def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages compute without a confirmation."""
+    monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
+
+
 @pytest.mark.parametrize("words", FIGURES)
 @pytest.mark.slow
 def test_a_file_has_the_picture_of_the_page(
-    words: str, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    words: str, command: Command, taken: list[FigureSpec], unasked: None, tmp_path: Path
 ) -> None:
     model, texts, address = FIGURES[words]
     name, *options = shlex.split(words)
-    taken = written(monkeypatch)
     done = command("figure", name, model, *texts, *options, "-o", str(tmp_path / "a.svg"))
     assert done.returncode == 0, done.stderr
     at = opened(all_figures()[name].chart.partition("_")[0], model=model, text=texts[0], **address)
@@ -60,7 +63,13 @@ def test_a_file_has_the_picture_of_the_page(
 )
 @pytest.mark.slow
 def test_a_file_of_a_probe_has_the_picture_of_the_page(
-    name: str, options: str, address: dict[str, str], command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    options: str,
+    address: dict[str, str],
+    command: Command,
+    taken: list[FigureSpec],
+    unasked: None,
+    tmp_path: Path,
 ) -> None:
     draw = np.random.default_rng(0)
     weight, bias = draw.normal(size=(3, HIDDEN)).astype(np.float32), draw.normal(size=3).astype(np.float32)
@@ -69,7 +78,6 @@ def test_a_file_of_a_probe_has_the_picture_of_the_page(
     file = tmp_path / "probe.zip"
     file.write_bytes(probe_bytes(probe))
     listed = LABELLED if address["view"] == "Many sentences" else (TEXT,)
-    taken = written(monkeypatch)
     done = command("figure", name, "words", *listed, *shlex.split(options.format(file)), "-o", str(tmp_path / "a.svg"))
     assert done.returncode == 0, done.stderr
     at = AppTest.from_file(str(SHELL), default_timeout=60)
@@ -78,19 +86,6 @@ def test_a_file_of_a_probe_has_the_picture_of_the_page(
     typed = {"effect_list": "my own list", "effect_sentences": "\n".join(LABELLED)}
     at.query_params.update({"model": "words", "text": TEXT, "target": "probe", **typed, **address})
     assert same_picture(at.run(), name, taken[0])
-
-
-def written(monkeypatch: pytest.MonkeyPatch) -> list[FigureSpec]:
-    """The figures that the command writes; confirmations on pages are skipped."""
-    taken: list[FigureSpec] = []
-
-    def keep(ending: str, picture: Any, *_: Any) -> bytes:
-        taken.append(picture)
-        return b"kept"
-
-    monkeypatch.setattr(figure_command, "file_content", keep)
-    monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
-    return taken
 
 
 def same_picture(at: AppTest, name: str, picture: FigureSpec) -> bool:

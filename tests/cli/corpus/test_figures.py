@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertviz_core.cli.figure import command as figure_command
 from bertviz_core.corpus.analysis.clusters import corpus_clusters
 from bertviz_core.corpus.analysis.column_groups import column_values
 from bertviz_core.corpus.analysis.density import map_density, whole_window
@@ -42,19 +41,6 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return made_corpus(place, dimensions=384, rows=40, rows_per_shard=25, shards=2, weights_sha256=sha)
 
 
-@pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> list[FigureSpec]:
-    """The figures that the command is about to write."""
-    specs: list[FigureSpec] = []
-
-    def keep(ending: str, picture: Any, *_: Any) -> bytes:
-        specs.append(picture)
-        return b"kept"
-
-    monkeypatch.setattr(figure_command, "file_content", keep)
-    return specs
-
-
 def expected(name: str, corpus: Corpus) -> Any:
     """The numbers of a figure's first trace; None if only its texts are compared."""
     vectors = corpus.vectors()
@@ -72,21 +58,21 @@ def expected(name: str, corpus: Corpus) -> Any:
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("words", CASES, ids=lambda words: words.split()[0])
 def test_a_file_shows_what_the_functions_give(
-    words: str, corpus: Corpus, command: Command, drawn: list[FigureSpec], tmp_path: Path
+    words: str, corpus: Corpus, command: Command, taken: list[FigureSpec], tmp_path: Path
 ) -> None:
     name, *options = shlex.split(words)
     done = command("figure", name, str(corpus.path), *options, "-o", str(tmp_path / "a.svg"))
     assert done.returncode == 0, done.stderr
-    figure, numbers = drawn[0].drawn(LIGHT), expected(name, corpus)
+    figure, numbers = taken[0].drawn(LIGHT), expected(name, corpus)
     trace = figure.data[0]
     if numbers is not None:
         shown = {"corpus-map": "z", "corpus-duplicates": "y", "corpus-clusters": "x"}[name]
         np.testing.assert_array_equal(np.asarray(getattr(trace, shown)), numbers)
     if name == "corpus-search":
-        assert (len(trace.x), "Only rows with kind=a." in drawn[0].caption) == (3, True)
+        assert (len(trace.x), "Only rows with kind=a." in taken[0].caption) == (3, True)
     if name == "corpus-heads":
         assert np.asarray(trace.z).shape == (6, 12)
-        assert "kind: a" in drawn[0].title
+        assert "kind: a" in taken[0].title
     if name == "corpus-probe":
         assert list(trace.x) == list(range(7))
     assert done.stderr.endswith("a.svg.\n")
