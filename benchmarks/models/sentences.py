@@ -19,7 +19,7 @@ def rows() -> list[Row]:
     """Rows of the table for sentence vectors; the peer runs with its own defaults."""
     from sentence_transformers import SentenceTransformer
 
-    from bertviz_core.models.device import fast_bfloat16
+    from bertviz_core.models.device import fast_formats
     from bertviz_core.models.sources import bundled_folder
 
     peer = SentenceTransformer(str(bundled_folder()), device="cpu")
@@ -38,7 +38,7 @@ def rows() -> list[Row]:
             peer_s >= ours_s and worst <= 1e-5,
         )
     ]
-    if fast_bfloat16("cpu"):
+    if "bfloat16" in fast_formats("cpu"):
         half_s, peer_s = medians_s(lambda: ours.vectors(sentences, "bfloat16"), lambda: peer.encode(sentences), ROUNDS)
         cosine = float(np.einsum("nd,nd->n", ours.vectors(sentences, "bfloat16"), theirs).min())
         words_half = f"{SENTENCES / peer_s:.0f} sentence-transformers: {peer_s / half_s:.2f}x, cosine >= {cosine:.5f}"

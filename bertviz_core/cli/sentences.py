@@ -3,14 +3,14 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, cast, get_args
 
 import typer
 
 from bertviz_core.cli.options import JsonOption, ModelArgument, app, file_or_input, opened_model, typed_texts
 from bertviz_core.cli.output import print_json, print_lines, print_notices, write_file
 from bertviz_core.errors import TextError
-from bertviz_core.models.device import fast_bfloat16
+from bertviz_core.models.device import fast_formats
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
@@ -145,7 +145,7 @@ def embed(
     pooling: PoolingOption = "",
     layer: LayerOption = "",
     prompt: PromptOption = "",
-    dtype: Annotated[str, typer.Option("--dtype", help="float32, or bfloat16 where the machine has it.")] = "float32",
+    dtype: Annotated[str, typer.Option("--dtype", help="float32; bfloat16 or float16 where it is quick.")] = "float32",
 ) -> None:
     """Write the vectors of a file's sentences, with the model, its revision, pooling and layer."""
     writers = {".parquet": parquet_bytes, ".csv": csv_bytes, ".npy": npy_bytes}
@@ -155,13 +155,13 @@ def embed(
         )
     if not out.absolute().parent.is_dir():
         raise TextError(f"There is no folder {escape_controls(str(out.parent))!r}; make it first.")
-    if dtype not in ("float32", "bfloat16"):
-        raise TextError(f"There is no --dtype {escape_controls(dtype[:20])!r}; give float32 or bfloat16.")
+    if dtype not in get_args(SentenceDtype):
+        raise TextError(f"There is no --dtype {escape_controls(dtype[:20])!r}; give float32, bfloat16 or float16.")
     table = read_sentences(*file_or_input(file), Settings.from_environment(any_folder=True), column or None)
     print_notices(table.notices)
     opened = opened_model(model)
-    if dtype == "bfloat16" and not fast_bfloat16(opened.loaded.device):
-        print_notices(("This machine has no bfloat16 of its own; float32 is quicker here.",))
+    if dtype != "float32" and dtype not in fast_formats(opened.loaded.device):
+        print_notices((f"This machine has no {dtype} of its own; float32 is quicker here.",))
     store, hidden = SentenceStore.of(opened.settings), not sys.stderr.isatty()
     with typer.progressbar(length=len(set(table.sentences)), label="Sentences", file=sys.stderr, hidden=hidden) as bar:
         answer = encoded_sentences(

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from bertviz_core.corpus.folder import SHARDS_FOLDER, open_corpus, opened, shard_path, write_vectors
 from bertviz_core.corpus.manifest import FILE, FORMAT_VERSION, MAX_SHARDS, difference, read_manifest, write_manifest
-from bertviz_core.corpus.reading.survey import survey
+from bertviz_core.corpus.reading.survey import shard_table, survey
 from bertviz_core.corpus.results import InputSurvey, Manifest, ShardOutcome, ShardRows, VectorDtype
+from bertviz_core.corpus.runners.number_format import fastest_format
 from bertviz_core.corpus.shards import Encoder, ShardWork, vectors_of
 from bertviz_core.corpus.writing import LOCK_FILE, only_writer, refusal, remove_leftovers
 from bertviz_core.errors import CorpusError, Progress
@@ -45,8 +46,8 @@ class EmbeddingOptions:
     """Name of the prompt, "none" for none; None for the checkpoint's default."""
     vector_dtype: VectorDtype = "float16"
     """Number format of the stored vectors."""
-    run_dtype: SentenceDtype = "float32"
-    """Number format of the model's run."""
+    run_dtype: SentenceDtype | None = "float32"
+    """Number format of the model's run; None for the fastest in a trial of one batch, or that of a corpus begun."""
     keep_text: bool = True
     """Whether to store the texts."""
     rows_per_shard: int = ROWS_PER_SHARD
@@ -88,6 +89,8 @@ def embed_corpus(
     notices, report = _Notices(notify), progress or (lambda done, total: None)
     check_folder(folder)
     source = resolve(model, settings)
+    if options.run_dtype is None and (folder / FILE).exists():
+        options = replace(options, run_dtype=read_manifest(folder).run_dtype)
     found, manifest = _looked_at(source, address, settings, options, notices)
     try:
         (folder / SHARDS_FOLDER).mkdir(parents=True, exist_ok=True)
@@ -143,7 +146,12 @@ def _looked_at(
             f"The input would become {len(found.shards):,} shards; a corpus has at most {MAX_SHARDS:,}. Give more "
             "--rows-per-shard."
         )
-    return found, _manifest(source, settings, options, encoder, found)
+    dtype = options.run_dtype
+    if dtype is None:
+        texts = shard_table(found, found.shards[0]).column(found.text_column).to_pylist()
+        dtype, notice = fastest_format(encoder, texts)
+        notices.all((notice,))
+    return found, _manifest(source, settings, options, encoder, found, dtype)
 
 
 def _encoder(source: ModelSource, settings: Settings, options: EmbeddingOptions) -> Encoder:
@@ -158,7 +166,12 @@ def _encoder(source: ModelSource, settings: Settings, options: EmbeddingOptions)
 
 
 def _manifest(
-    source: ModelSource, settings: Settings, options: EmbeddingOptions, encoder: Encoder, found: InputSurvey
+    source: ModelSource,
+    settings: Settings,
+    options: EmbeddingOptions,
+    encoder: Encoder,
+    found: InputSurvey,
+    run_dtype: SentenceDtype,
 ) -> Manifest:
     """Describe the corpus; one text is embedded to determine the dimensions."""
     plan = encoder.plan
@@ -173,7 +186,7 @@ def _manifest(
         prompt=plan.prompt,
         normalized=plan.normalize,
         max_tokens=limited(encoder.tokenizer, plan).limit.tokens,
-        run_dtype=options.run_dtype,
+        run_dtype=run_dtype,
         vector_dtype=options.vector_dtype,
         dimensions=1,
         inputs=found.files,

@@ -1,6 +1,7 @@
 """Choose the device that models run on."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 from bertviz_core.errors import BertvizError, CheckpointError, is_out_of_memory
 from bertviz_core.lazy_imports import torch
@@ -8,6 +9,13 @@ from bertviz_core.text import first_line
 
 AUTO = "auto"
 """A GPU if there is one, otherwise the CPU."""
+HalfFormat = Literal["bfloat16", "float16"]
+"""A number format of 16 bits."""
+INSTRUCTIONS: Mapping[HalfFormat, Sequence[str]] = {
+    "bfloat16": ("avx512_bf16", "amx_bf16", "bf16"),
+    "float16": ("avx512_fp16", "amx_fp16", "fp16"),
+}
+"""Format -> names that PyTorch gives to a processor's instructions for it."""
 
 
 def chosen_device(requested: str, name: str = "INSIDE_BERT_DEVICE") -> str:
@@ -78,12 +86,13 @@ def _describe_gpus(gpus: int) -> str:
     return f"torch {torch.__version__} finds no GPU" + ("" if torch.version.cuda else " and was built without CUDA")
 
 
-def fast_bfloat16(device: str) -> bool:
-    """Whether the device has native bfloat16 instructions, so that bfloat16 is faster than float32."""
+def fast_formats(device: str) -> tuple[HalfFormat, ...]:
+    """Number formats of 16 bits with native instructions of the device, which should be faster than float32."""
     if device_kind(device) == "cuda":
         with torch.cuda.device(device):
-            return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+            bfloat16: tuple[HalfFormat, ...] = ("bfloat16",)
+            return (*(bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else ()), "float16")
     if device != "cpu":
-        return False
+        return ()
     capabilities = torch.cpu.get_capabilities()
-    return any(bool(capabilities.get(name)) for name in ("avx512_bf16", "amx_bf16", "bf16"))
+    return tuple(each for each, names in INSTRUCTIONS.items() if any(capabilities.get(name) for name in names))

@@ -65,7 +65,7 @@ class SentenceRun:
         plan_layer(loaded, plan)
         with RUN_LOCK:
             check_recording(loaded)
-        self._model = loaded.model if dtype == "float32" else _in_bfloat16(loaded.model)
+        self._model = loaded.model if dtype == "float32" else _converted(loaded.model, dtype)
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -188,10 +188,10 @@ def _lengths(batch: Sequence[SentenceRow]) -> list[int]:
     return [len(row) for row in batch]
 
 
-def _in_bfloat16(model: "transformers.PreTrainedModel") -> "transformers.PreTrainedModel":
+def _converted(model: "transformers.PreTrainedModel", dtype: SentenceDtype) -> "transformers.PreTrainedModel":
     """Return a converted copy; faster than autocast, which converts the weights in every batch."""
     with RUN_LOCK:
-        converted: transformers.PreTrainedModel = copy.deepcopy(model).to(torch.bfloat16).eval()
+        converted: transformers.PreTrainedModel = copy.deepcopy(model).to(getattr(torch, dtype)).eval()
     return converted
 
 
@@ -215,7 +215,7 @@ def sentence_vectors(
         tokenizer: tokenizer of the model.
         sentences: the texts.
         plan: pooling plan for sentence vectors (bertviz_core.sentences.plan.recommended).
-        dtype: number format of the run; "bfloat16" is fast only if fast_bfloat16 is true.
+        dtype: number format of the run; one of 16 bits is fast only if fast_formats has it.
         progress: called as progress(done, total) in distinct sentences; may raise to cancel.
         store: cache of vectors; None for no cache.
         batch_tokens: maximum number of tokens per batch, padding included; None for the default of the device. A batch

@@ -15,7 +15,7 @@ POOLINGS: tuple[Pooling, ...] = ("mean", "cls", "max", "pooler", "lasttoken")
 """Poolings available for any model; the others are used if a checkpoint requires them."""
 ADDITIVE_POOLINGS: tuple[Pooling, ...] = ("mean", "max", "weightedmean", "mean_sqrt_len_tokens")
 """Poolings with a vector that is a sum of one part per token."""
-SentenceDtype = Literal["float32", "bfloat16"]
+SentenceDtype = Literal["float32", "bfloat16", "float16"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -233,7 +233,7 @@ def test_an_interrupted_embed_ends_with_130_and_a_sentence(tmp_path: Path) -> No
         (("embed", MODEL, "list.txt", "-o", "nowhere/out.npy"), "make it first"),
         (("embed", MODEL, "list.csv", "--column", "words", "-o", "out.npy"), "'words'"),
         (("embed", MODEL, "broken.csv", "-o", "out.npy"), "Line 3"),
-        (("embed", MODEL, "list.txt", "-o", "out.npy", "--dtype", "int8"), "float32 or bfloat16"),
+        (("embed", MODEL, "list.txt", "-o", "out.npy", "--dtype", "int8"), "float32, bfloat16 or float16"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )

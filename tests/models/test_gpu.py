@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from bertviz_core.models.device import device_nbytes, fast_bfloat16
+from bertviz_core.models.device import device_nbytes, fast_formats
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.sources import folder_source, resolve
 from bertviz_core.predictions.loading import load_head
@@ -70,7 +70,7 @@ def test_sentence_vectors() -> None:
     expected = sentence_vectors(load_model(source, on("cpu")), tokenizer, SENTENCES, plan).vectors
     model = load_model(source, on("cuda"))
     same(sentence_vectors(model, tokenizer, SENTENCES, plan).vectors, expected)
-    if fast_bfloat16("cuda"):
+    if "bfloat16" in fast_formats("cuda"):
         half = sentence_vectors(model, tokenizer, SENTENCES, plan, "bfloat16").vectors
         assert float(np.einsum("nd,nd->n", half, expected).min()) >= 0.999
 

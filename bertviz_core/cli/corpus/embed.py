@@ -21,7 +21,8 @@ from bertviz_core.sentences.results import POOLINGS, SentenceDtype
 from bertviz_core.settings import Settings
 
 RUNNERS = ("local", "processes", "ray")
-RUN_DTYPES = ("float32", "bfloat16")
+RUN_DTYPES = ("float32", "bfloat16", "float16", "auto")
+RUN_HELP = f"The run: {', '.join(RUN_DTYPES)} (the fastest in a trial of one batch)."
 INPUT_HELP = "Parquet, CSV, TSV or JSON lines: a file, a folder, a pattern in quotation marks, or s3://, gs://, ..."
 LAYER_HELP = "Entry of the hidden states to pool, 0 for the embedding output; the last by default."
 PROMPT_HELP = "Prompt in front of every text, by its name in the checkpoint; none for none, its default otherwise."
@@ -37,7 +38,7 @@ def embed(
     count: Annotated[str, typer.Option("--processes", metavar="N", help="Processes, or workers of the cluster.")] = "",
     cluster: Annotated[str, typer.Option("--address", metavar="A", help="Ray cluster; one is started without.")] = "",
     dtype: Annotated[str, typer.Option("--dtype", help=f"Vectors as kept: {', '.join(VECTOR_DTYPES)}.")] = "float16",
-    run_dtype: Annotated[str, typer.Option("--run-dtype", help=f"The run: {', '.join(RUN_DTYPES)}.")] = "float32",
+    run_dtype: Annotated[str, typer.Option("--run-dtype", help=RUN_HELP)] = "float32",
     text: Annotated[bool, typer.Option("--text/--no-text", help="Whether the texts are kept.")] = True,
     pooling: Annotated[str, typer.Option("--pooling", help=f"{', '.join(POOLINGS)}; the checkpoint's own else.")] = "",
     layer: Annotated[str, typer.Option("--layer", metavar="L", help=LAYER_HELP)] = "",
@@ -46,13 +47,14 @@ def embed(
     rows: Annotated[str, typer.Option("--rows-per-shard", metavar="N", help="Most rows of a shard.")] = "",
 ) -> None:
     """Embed the texts of an input into a corpus folder; the same command goes on where it was broken off."""
+    dtype_of_run = chosen("run-dtype", run_dtype, RUN_DTYPES)
     options = EmbeddingOptions(
         column=column or None,
         pooling=chosen("pooling", pooling, POOLINGS) if pooling else None,
         layer=whole("layer", layer, 0) if layer else None,
         prompt=prompt or None,
         vector_dtype=chosen("dtype", dtype, VECTOR_DTYPES),
-        run_dtype=cast(SentenceDtype, chosen("run-dtype", run_dtype, RUN_DTYPES)),
+        run_dtype=None if dtype_of_run == "auto" else cast(SentenceDtype, dtype_of_run),
         keep_text=text,
         rows_per_shard=whole("rows-per-shard", rows, 1) if rows else ROWS_PER_SHARD,
         batch_tokens=whole("batch-tokens", batch_tokens, 1) if batch_tokens else None,

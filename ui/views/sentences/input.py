@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.errors import BertvizError, TextError
-from bertviz_core.models.device import fast_bfloat16
+from bertviz_core.models.device import fast_formats
 from bertviz_core.questions.predictions.late_interaction import own_interaction
 from bertviz_core.questions.texts.sentences import own_plan
 from bertviz_core.sentences.plan import adapted
@@ -119,7 +119,7 @@ def vector_options(view: str, name: str, count: int) -> VectorOptions:
     own, model = own_plan(SharedModel(name)), models.loaded(name)
     pooling, layer, measure, prompt, order, fast = own.pooling, None, MEASURES[0], own.prompt, False, False
     prompts = cache.prompts(own)
-    long_list = count > LONG_LIST and fast_bfloat16(model.device)
+    long_list = count > LONG_LIST and "bfloat16" in fast_formats(model.device)
     if view == "Rank":
         read_together = dataclasses.replace(own, reason=READ_TOGETHER, notices=())
         return VectorOptions(read_together, measure, order, "float32", model.device)
