@@ -1,6 +1,7 @@
 """Colours and typography of all figures; a colour has one meaning in all figures, views and pages.
 
-Hues from Okabe and Ito's set for colour-blind readers (2008); labels or order always repeat the meaning of a colour.
+Hues from Okabe and Ito's set for colour-blind readers (2008), with greys and a violet that stay apart from them in a
+simulation of each kind of colour blindness; labels or order always repeat the meaning of a colour.
 """
 
 from collections.abc import Mapping
@@ -87,7 +88,7 @@ LIGHT = Theme(
         "attention_output": "#FAE0AC",
         "attention_other": "#FCEFD3",
         "feed_forward": "#009E73",
-        "layer_norm": "#8A929C",
+        "layer_norm": "#686E76",
         "other": "#B9C0C9",
     },
 )
@@ -106,7 +107,7 @@ DARK = Theme(
         "decoder": "#4C5866",
         "task head": "#E8762B",
         "feed_forward": "#14B083",
-        "layer_norm": "#98A1AC",
+        "layer_norm": "#C4CAD2",
         "other": "#5B6673",
     },
 )
@@ -130,7 +131,7 @@ PRINT = Theme(
 )  # fmt: skip
 THEMES: Mapping[str, Theme] = {"light": LIGHT, "dark": DARK, "print": PRINT}
 
-HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A929C", "#7F5AB6")
+HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#686E76", "#8A2BE2")
 """Colours of lines without a fixed meaning, in this order."""
 
 INPUT_COLOURS: Mapping[str, tuple[str, float]] = {
