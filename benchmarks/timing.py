@@ -2,6 +2,7 @@
 
 import statistics
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,20 @@ class Row:
         return "ok" if self.met else "MISSED"
 
 
+def rows_or_failure(name: str, measure: Callable[[], list[Row]]) -> list[Row]:
+    """Rows of a benchmark; one that fails becomes a row, too, so that the others continue.
+
+    Args:
+        name: name of the benchmark.
+        measure: runs it.
+    """
+    try:
+        return measure()
+    except Exception as error:  # any error of a program, a browser or a peer
+        traceback.print_exc()
+        return [Row(name, f"broke off: {type(error).__name__}", "", "", False)]
+
+
 def table(rows: Sequence[Row]) -> str:
     """Format the rows for a terminal."""
     width, ours, other = (max(len(getattr(row, name)) for row in rows) for name in ("work", "ours", "alternative"))
@@ -34,6 +49,11 @@ def table(rows: Sequence[Row]) -> str:
         f"{row.work.ljust(width)}  {row.ours:>{ours}}  {row.alternative:<{other}}  {row.budget:<22}  {row.verdict}"
         for row in rows
     )
+
+
+def duration(seconds: float) -> str:
+    """Seconds with two decimals, or below a tenth of one milliseconds: "1.25 s", "8.4 ms"."""
+    return f"{seconds:.2f} s" if seconds >= 0.1 else f"{seconds * 1000:.1f} ms"
 
 
 def median_s(work: Callable[[], object], runs: int) -> float:
