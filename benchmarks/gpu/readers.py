@@ -23,14 +23,13 @@ def rows(device: str) -> list[Row]:
     """Rows of the table for two readers; each asks for runs, attention and sentence vectors of texts of their own."""
     texts = made_sentences(WORDS, 2 * TEXTS, MIDDLE)
     shares = texts[:TEXTS], texts[TEXTS:]
-    expected = _one_by_one(_opened(device), shares)
-    found = _at_once(_opened(device), shares)
+    expected, found = (_numbers(_opened(device), shares, at_once) for at_once in (1, 2))
     worst = np.max([difference(new, old) for new, old in zip(found, expected, strict=True)])
     # Answers are cached, so each round has a model of its own, opened before it is timed.
     alone, beside = (iter([_opened(device) for _ in range(ROUNDS + 1)]) for _ in range(2))
     both_s, alone_s = medians_s(
-        finished(lambda: _at_once(next(beside), shares), device),
-        finished(lambda: _one_by_one(next(alone), shares), device),
+        finished(lambda: _numbers(next(beside), shares, 2), device),
+        finished(lambda: _numbers(next(alone), shares, 1), device),
         ROUNDS,
     )
     work = f"two readers at once, {TEXTS} texts each: largest difference from one by one, relative"
@@ -48,12 +47,12 @@ def _opened(device: str) -> Model:
     return model
 
 
-def _one_by_one(model: Model, shares: Sequence[Sequence[str]]) -> list[np.ndarray]:
-    return [array for texts in shares for array in _answers(model, texts)]
+def _numbers(model: Model, shares: Sequence[Sequence[str]], at_once: int) -> list[np.ndarray]:
+    """The answers to the readers, each with texts of its own, of whom this many ask at once.
 
-
-def _at_once(model: Model, shares: Sequence[Sequence[str]]) -> list[np.ndarray]:
-    with ThreadPoolExecutor(len(shares)) as readers:
+    One by one they ask in a thread, too: on a CPU PyTorch may take another time in the main thread.
+    """
+    with ThreadPoolExecutor(at_once) as readers:
         return [array for arrays in readers.map(partial(_answers, model), shares) for array in arrays]
 
 
