@@ -5,8 +5,8 @@ PORT ?= 8501
 FUZZ_SECONDS ?= 180
 FUZZ_SEED ?=
 
-.PHONY: help setup run test test-all test-oldest check fuzz families audit sbom bench bench-corpus load load-replicas faults \
-	image-test docs screenshots
+.PHONY: help setup run test test-all test-oldest check fuzz families audit sbom bench bench-corpus bench-gpu load load-replicas \
+	faults image-test docs screenshots
 
 help:
 	@echo "make run    serve the dashboard on port $(PORT)"
@@ -20,6 +20,7 @@ help:
 	@echo "make families  count the parameters of every class of every text family in three ways (minutes)"
 	@echo "make bench  measure against the alternatives and print the table"
 	@echo "make bench-corpus  the same for corpora: processes, memory, growth with rows, Ray"
+	@echo "make bench-gpu  the same on a GPU: works, memory that runs out, two readers, numbers beside the CPU's"
 	@echo "make load   25 visitors for a minute on one instance, twice; 100 on three behind nginx; prints the tables"
 	@echo "make faults break things around a running instance and print what its readers saw"
 	@echo "make image-test  build the image without Docker and check it, its proxy and its sign-in (root, Debian)"
@@ -75,6 +76,9 @@ bench: .venv/bench
 
 bench-corpus: .venv/bench
 	$(BIN)/python -m benchmarks.corpus
+
+bench-gpu: .venv/bench
+	$(BIN)/python -m benchmarks.gpu
 
 load: .venv/bench
 	$(BIN)/python -m benchmarks.load.instance

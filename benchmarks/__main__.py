@@ -5,7 +5,6 @@ With names (`python -m benchmarks pages.journey`) only those run, and the docume
 
 import argparse
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 
 from benchmarks import report
@@ -24,7 +23,7 @@ from benchmarks.models import (
 )
 from benchmarks.pages import attention, controls, first_pictures, journey, layers, server
 from benchmarks.pages import predictions as clicks
-from benchmarks.timing import Row, table
+from benchmarks.timing import Row, rows_or_failure, table
 
 MEASUREMENTS: Sequence[Callable[[], list[Row]]] = (
     ledger.rows,
@@ -57,20 +56,11 @@ def main() -> None:
     if unknown := [name for name in names if name not in measures]:
         parser.error(f"no benchmark {unknown[0]!r}; choose from {', '.join(measures)}")
     print(report.machine())
-    rows = [row for name in names or measures for row in _measured(measures[name])]
+    rows = [row for name in names or measures for row in rows_or_failure(name, measures[name])]
     print(table(rows))
     if not names:
         report.write("bench", rows)
     sys.exit(0 if all(row.met for row in rows) else 1)
-
-
-def _measured(measure: Callable[[], list[Row]]) -> list[Row]:
-    """Rows of a benchmark; one that fails becomes a row, too, and the others continue."""
-    try:
-        return measure()
-    except Exception as error:  # any error of a program, a browser or a peer
-        traceback.print_exc()
-        return [Row(measure.__module__.rpartition(".")[2], f"broke off: {type(error).__name__}", "", "", False)]
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
 SECTIONS = {
     "bench": "The work beside its alternatives, both in the same run.",
+    "bench-gpu": "Work on a GPU beside its alternatives on the same card, and its numbers beside those of the CPU.",
     "bench-corpus": "Corpora beside the alternatives in the same run, scaled down as the lines say.",
     "load": "Many visitors on one instance.",
     "load-replicas": "More visitors on several instances behind the shipped proxy.",
@@ -27,8 +28,14 @@ hand. The figures are those of the machine named in the section and of no other.
 MODEL_NAME = "model name"
 
 
-def write(section: str, rows: Sequence[Row], note: str = "") -> None:
+def write(section: str, rows: Sequence[Row], note: str = "", card: str = "") -> None:
     """Write the rows of a section into the document; other sections are unchanged.
+
+    Args:
+        section: name of the section, one of SECTIONS.
+        rows: its rows.
+        note: what a reader has to know of this run.
+        card: the GPU on which it ran.
 
     Raises:
         ValueError: there is no such section.
@@ -36,7 +43,7 @@ def write(section: str, rows: Sequence[Row], note: str = "") -> None:
     if section not in SECTIONS:
         raise ValueError(f"no section {section!r}")
     text = DOCUMENT.read_text(encoding="utf-8") if DOCUMENT.exists() else ""
-    DOCUMENT.write_text(replaced(text, section, _section(section, rows, note)), encoding="utf-8")
+    DOCUMENT.write_text(replaced(text, section, _section(section, rows, note, card)), encoding="utf-8")
 
 
 def replaced(document: str, section: str, text: str) -> str:
@@ -48,13 +55,14 @@ def replaced(document: str, section: str, text: str) -> str:
     return "\n\n".join([HEAD.strip(), *(f"## {parts[name]}" for name in SECTIONS if name in parts)]) + "\n"
 
 
-def machine() -> str:
-    """This machine and its software, in one line."""
+def machine(card: str = "") -> str:
+    """This machine and its software, in one line; the GPU first if one is named."""
     cores = len(psutil.Process().cpu_affinity()) if hasattr(psutil.Process, "cpu_affinity") else psutil.cpu_count()
     memory = psutil.virtual_memory().total / 1024**3
+    gpu = f"{card}, " if card else ""
     packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "transformers", "streamlit"))
     return (
-        f"{_processor()}, {cores} cores, {memory:.0f} GiB of memory, {platform.system()} {platform.machine()}, "
+        f"{gpu}{_processor()}, {cores} cores, {memory:.0f} GiB of memory, {platform.system()} {platform.machine()}, "
         f"Python {platform.python_version()}, {packages}"
     )
 
@@ -67,9 +75,9 @@ def _processor() -> str:
     return names[0] if names else platform.processor() or "processor unnamed"
 
 
-def _section(section: str, rows: Sequence[Row], note: str) -> str:
+def _section(section: str, rows: Sequence[Row], note: str, card: str) -> str:
     lines = [f"## make {section}", "", f"{SECTIONS[section]} {note}".strip(), ""]
-    lines += [f"{datetime.now(UTC):%Y-%m-%d}, on {machine()}.", ""]
+    lines += [f"{datetime.now(UTC):%Y-%m-%d}, on {machine(card)}.", ""]
     lines += ["| what was done | found | beside it | promised | |", "| --- | --- | --- | --- | --- |"]
     for row in rows:
         cells = (row.work, row.ours, row.alternative, row.budget, row.verdict)

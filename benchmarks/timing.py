@@ -2,14 +2,13 @@
 
 import statistics
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-PEAK = """
-def peak():  # of this process alone in MB; `ru_maxrss` begins with what the parent used
-    return int(next(each for each in open("/proc/self/status") if each.startswith("VmHWM")).split()[1]) / 1024
-"""
-"""Lines for a process of its own: the largest memory that it has used."""
+PEAK = "from benchmarks.timing import peak_mb as peak\n"
+"""Line for a process of its own that measures its memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +32,20 @@ class Row:
         return "ok" if self.met else "MISSED"
 
 
+def rows_or_failure(name: str, measure: Callable[[], list[Row]]) -> list[Row]:
+    """Rows of a benchmark; one that fails becomes a row, too, so that the others continue.
+
+    Args:
+        name: name of the benchmark.
+        measure: runs it.
+    """
+    try:
+        return measure()
+    except Exception as error:  # any error of a program, a browser or a peer
+        traceback.print_exc()
+        return [Row(name, f"broke off: {type(error).__name__}", "", "", False)]
+
+
 def table(rows: Sequence[Row]) -> str:
     """Format the rows for a terminal."""
     width, ours, other = (max(len(getattr(row, name)) for row in rows) for name in ("work", "ours", "alternative"))
@@ -40,6 +53,17 @@ def table(rows: Sequence[Row]) -> str:
         f"{row.work.ljust(width)}  {row.ours:>{ours}}  {row.alternative:<{other}}  {row.budget:<22}  {row.verdict}"
         for row in rows
     )
+
+
+def peak_mb() -> float:
+    """Largest memory of this process alone so far in MB; `ru_maxrss` would begin with what the parent used."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return int(next(each for each in status.splitlines() if each.startswith("VmHWM")).split()[1]) / 1024
+
+
+def duration(seconds: float) -> str:
+    """Seconds with two decimals, or below a tenth of one milliseconds: "1.25 s", "8.4 ms"."""
+    return f"{seconds:.2f} s" if seconds >= 0.1 else f"{seconds * 1000:.1f} ms"
 
 
 def median_s(work: Callable[[], object], runs: int) -> float:

@@ -20,13 +20,14 @@ MOST_OF_PEERS = 20_000
 PER_SHARD = 1_000
 CHILD = """
 import json, sys, time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from bertviz_core.corpus.embedding import EmbeddingOptions, embed_corpus
 from bertviz_core.corpus.runners import processes, ray
 from bertviz_core.corpus.shards import embed_shards
 from bertviz_core.settings import Settings
-texts, out, runner, count, per_shard = sys.argv[1:6]
+texts, out, runner, count, per_shard, device = sys.argv[1:7]
 begun = []
 def progress(done, total):
     begun.append((time.perf_counter(), done, peak() * 1024 * 1024))
@@ -35,7 +36,8 @@ runners = {
     "processes": partial(processes.run, count=int(count)),
     "ray": partial(ray.run, count=int(count), address=None),
 }
-options, settings = EmbeddingOptions(rows_per_shard=int(per_shard)), Settings.from_environment(any_folder=True)
+options = EmbeddingOptions(rows_per_shard=int(per_shard))
+settings = replace(Settings.from_environment(any_folder=True), device=device)
 if __name__ == "__main__":
     start = time.perf_counter()
     embed_corpus("all-MiniLM-L6-v2", texts, Path(out), settings, options, runners[runner], progress)
@@ -65,6 +67,8 @@ if __name__ == "__main__":
 class Embedded(NamedTuple):
     """One run of the command."""
 
+    folder: Path
+    """The corpus."""
     seconds: float
     """Total time, including the start of processes."""
     a_second: float
@@ -81,12 +85,11 @@ def rows(count: int) -> list[Row]:
     """
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        words = sorted({word for word in (ROOT / "docs" / "glossary.md").read_text().split() if word.isalpha()})
-        sentences = made_sentences(words, count, WORDS_A_SENTENCE)
-        inputs = {size: _written(folder, sentences[:size]) for size in (count // 20, count // 5, count)}
-        done = {size: _embedded(folder, texts, "local", 1, None) for size, texts in inputs.items()}
+        sentences = short_sentences(count)
+        inputs = {size: written(folder, sentences[:size]) for size in (count // 20, count // 5, count)}
+        done = {size: embedded(folder, texts, "local", 1, None) for size, texts in inputs.items()}
         return [
-            _two_processes(folder, _written(folder, sentences[: min(count // 5, MOST_OF_PEERS)])),
+            _two_processes(folder, written(folder, sentences[: min(count // 5, MOST_OF_PEERS)])),
             *_long(folder, sentences, done[count]),
             _growth(done),
             _ray(folder, inputs[count // 20], done[count // 20]),
@@ -95,8 +98,8 @@ def rows(count: int) -> list[Row]:
 
 def _two_processes(folder: Path, texts: Path) -> Row:
     """One process on one processor, and two on two."""
-    one = _embedded(folder, texts, "processes", 1, {0})
-    two = _embedded(folder, texts, "processes", 2, {0, 1})
+    one = embedded(folder, texts, "processes", 1, {0})
+    two = embedded(folder, texts, "processes", 2, {0, 1})
     return Row(
         "2 processes against 1, a processor each",
         f"{two.a_second:.0f} rows a second",
@@ -145,26 +148,51 @@ def _growth(times: dict[int, Embedded]) -> Row:
 
 def _ray(folder: Path, texts: Path, local: Embedded) -> Row:
     """One worker of a temporary cluster, against this process."""
-    cluster = _embedded(folder, texts, "ray", 1, None)
+    cluster = embedded(folder, texts, "ray", 1, None)
     note = f"{local.seconds:.1f} s in one process"
     return Row(
         f"{texts.stem} rows by one Ray worker, its start included", f"{cluster.seconds:.1f} s", note, "told", True
     )
 
 
-def _written(folder: Path, sentences: Sequence[str]) -> Path:
+def short_sentences(count: int) -> list[str]:
+    """Artificial sentences with the words of the glossary."""
+    words = sorted({word for word in (ROOT / "docs" / "glossary.md").read_text().split() if word.isalpha()})
+    return made_sentences(words, count, WORDS_A_SENTENCE)
+
+
+def written(folder: Path, sentences: Sequence[str]) -> Path:
+    """Write a table of texts, named by their number, and return its path."""
     path = folder / f"{len(sentences)}.csv"
     path.write_text("text\n" + "\n".join(sentences) + "\n")
     return path
 
 
-def _embedded(folder: Path, texts: Path, runner: str, count: int, processors: set[int] | None) -> Embedded:
-    out = Path(tempfile.mkdtemp(dir=folder))
-    seconds, steps = _child(
-        PEAK + CHILD, [str(texts), str(out / "out"), runner, str(count), str(PER_SHARD)], processors
-    )
+def embedded(
+    folder: Path,
+    texts: Path,
+    runner: str,
+    count: int,
+    processors: set[int] | None,
+    per_shard: int = PER_SHARD,
+    device: str = "cpu",
+) -> Embedded:
+    """Embed a table in a new process, as the command does.
+
+    Args:
+        folder: folder for the corpus.
+        texts: the table.
+        runner: "local", "processes" or "ray".
+        count: processes of the runner.
+        processors: the processors that it may use; None for all.
+        per_shard: rows of a shard.
+        device: where the model runs.
+    """
+    out = Path(tempfile.mkdtemp(dir=folder)) / "out"
+    arguments = [str(texts), str(out), runner, str(count), str(per_shard), device]
+    seconds, steps = _child(PEAK + CHILD, arguments, processors)
     (first, *_, last) = steps[1:] if len(steps) > 2 else (*steps, *steps)
-    return Embedded(seconds, (last[1] - first[1]) / max(last[0] - first[0], 1e-9), last[2] - steps[0][2])
+    return Embedded(out, seconds, (last[1] - first[1]) / max(last[0] - first[0], 1e-9), last[2] - steps[0][2])
 
 
 def _child(source: str, arguments: Sequence[str], processors: set[int] | None) -> Any:

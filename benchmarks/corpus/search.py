@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.timing import Row
+from benchmarks.timing import Row, peak_mb
 
 if TYPE_CHECKING:
     from bertviz_core.sentences.store.vector_rows import Vectors
@@ -128,7 +128,7 @@ def _measured(kernel: str, path: Path) -> dict[str, float]:
     times = [
         _timed(lambda query=query: search(query)) for query in queries[: None if kernel == "usearch" else PEER_QUERIES]
     ]
-    return {"p50": float(np.median(times[1:])), "peak": _peak_megabytes()}
+    return {"p50": float(np.median(times[1:])), "peak": peak_mb()}
 
 
 def _usearch(vectors: "Vectors") -> Callable[[np.ndarray], object]:
@@ -169,11 +169,6 @@ def _measured_index(path: Path) -> dict[str, float]:
         "seconds": perf_counter() - started,
         "megabytes": graph.serialized_length / 1e6,
     }
-
-
-def _peak_megabytes() -> float:
-    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
 if __name__ == "__main__":

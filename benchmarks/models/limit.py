@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 
-def layer_products(hidden: int, intermediate: int, tokens: int, layers: int) -> Callable[[], None]:
+def layer_products(hidden: int, intermediate: int, tokens: int, layers: int, device: str = "cpu") -> Callable[[], None]:
     """The products of the linear maps of encoder layers with random matrices in float32, without attention itself.
 
     Args:
@@ -11,11 +11,15 @@ def layer_products(hidden: int, intermediate: int, tokens: int, layers: int) -> 
         intermediate: width inside the feed-forward block.
         tokens: tokens that go through a layer together.
         layers: number of layers that are run.
+        device: where they are run.
     """
     import torch
 
     sizes = ((hidden, hidden),) * 4 + ((hidden, intermediate), (intermediate, hidden))
-    pairs = [(torch.randn(tokens, inputs), torch.randn(inputs, outputs)) for inputs, outputs in sizes]
+    pairs = [
+        (torch.randn(tokens, inputs, device=device), torch.randn(inputs, outputs, device=device))
+        for inputs, outputs in sizes
+    ]
 
     def run() -> None:
         for _ in range(layers):

@@ -5,6 +5,7 @@ The weights are random, with the shapes of MiniLM and of BERT base: no time depe
 
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,15 +112,15 @@ def _worst(ours: Sequence[Any], theirs: Sequence[Sequence[dict[str, Any]]]) -> f
     )
 
 
-def opened_head(folder: Path, class_name: str, **shape: int) -> "tuple[HeadModel, TextTokenizer]":
-    """Save a model with random weights, and open it like any other."""
+def opened_head(folder: Path, class_name: str, device: str = "cpu", **shape: int) -> "tuple[HeadModel, TextTokenizer]":
+    """Save a model with random weights, the same on every device, and open it like any other."""
     from bertviz_core.models.sources import folder_source
     from bertviz_core.predictions.loading import load_head
     from bertviz_core.settings import Settings
     from bertviz_core.trace.tokenization import load_tokenizer
 
     saved(folder, class_name, **shape)
-    settings = Settings.from_environment(any_folder=True)
+    settings = replace(Settings.from_environment(any_folder=True), device=device)
     source = folder_source("made", folder)
     return load_head(source, settings), load_tokenizer(source, settings)
 

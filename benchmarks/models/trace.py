@@ -1,6 +1,7 @@
 """One text of 512 tokens through a model with the shape of BERT base: our trace against eager with all attentions.
 
-Each run has its own process, so that the extra memory is the operating system's own figure.
+Each run has its own process, so that the extra memory is the operating system's own figure. Both sides end with their
+results in the memory of the CPU.
 """
 
 import json
@@ -9,16 +10,19 @@ import subprocess
 import sys
 import tempfile
 
-from benchmarks.timing import PEAK, Row
+from benchmarks.report import ROOT
+from benchmarks.timing import Row, duration
 
 RUNS = 3
 PREPARE = """
-import json, sys, tempfile, time
+import json, sys, time
 import torch, transformers
+from dataclasses import replace
 from pathlib import Path
+from benchmarks.device import extra_nbytes, finished
 transformers.logging.set_verbosity_error()
 torch.manual_seed(0)
-folder = Path(sys.argv[1])
+folder, device = Path(sys.argv[1]), sys.argv[2]
 """
 OURS = (
     PREPARE
@@ -29,7 +33,7 @@ from bertviz_core.models.sources import folder_source
 from bertviz_core.trace.tokenization import tokenize
 from bertviz_core.trace.tokenization import load_tokenizer
 from bertviz_core.trace.run import trace
-settings = Settings.from_environment(any_folder=True)
+settings = replace(Settings.from_environment(any_folder=True), device=device)
 source = folder_source("base", folder)
 loaded = load_model(source, settings)
 tokens = tokenize(load_tokenizer(source, settings), "one two three four " * 200)
@@ -41,26 +45,25 @@ trace(loaded, short)
 EAGER = (
     PREPARE
     + """
-model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
-ids = torch.randint(200, 900, (1, 512))
+model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval().to(device)
+ids = torch.randint(200, 900, (1, 512)).to(device)
 def run():
     with torch.inference_mode():
-        return model(ids, output_attentions=True, output_hidden_states=True)
+        output = model(ids, output_attentions=True, output_hidden_states=True)
+        return [each.cpu() for each in (*output.attentions, *output.hidden_states)]
 with torch.inference_mode():
     model(ids[:, :8])
 """
 )
 MEASURE = """
-before = peak()
-kept = run()
-extra = peak() - before
-times = []
+extra = extra_nbytes(run, device)
+times, kept, whole = [], None, finished(run, device)
 for _ in range(3):
     kept = None
     start = time.perf_counter()
-    kept = run()
+    kept = whole()
     times.append(time.perf_counter() - start)
-print(json.dumps([sorted(times)[1], extra]))
+print(json.dumps([sorted(times)[1], extra / 1024**2]))
 """
 CHECKPOINT = """
 import sys, torch, transformers
@@ -78,17 +81,18 @@ transformers.PreTrainedTokenizerFast(
 """
 
 
-def rows() -> list[Row]:
-    """Rows of the table for traces."""
+def rows(device: str = "cpu") -> list[Row]:
+    """Rows of the table for traces on a device."""
     with tempfile.TemporaryDirectory() as folder:
-        _python(CHECKPOINT, folder)
-        pairs = [(_measured(OURS, folder), _measured(EAGER, folder)) for _ in range(RUNS)]
+        output_of(CHECKPOINT, folder)
+        pairs = [(_measured(OURS, folder, device), _measured(EAGER, folder, device)) for _ in range(RUNS)]
     ours_s, eager_s = (statistics.median(pair[side][0] for pair in pairs) for side in (0, 1))
     ours_mb, eager_mb = (statistics.median(pair[side][1] for pair in pairs) for side in (0, 1))
     work = "trace of 512 tokens, BERT-base shape"
     peer = "eager with attentions"
+    beside = f"{duration(eager_s)} {peer}: {ours_s / eager_s:.2f}x"
     return [
-        Row(work, f"{ours_s:.2f} s", f"{eager_s:.2f} s {peer}: {ours_s / eager_s:.2f}x", "<= 1.0x", ours_s <= eager_s),
+        Row(work, duration(ours_s), beside, "<= 1.0x", ours_s <= eager_s),
         Row(
             "its extra memory",
             f"{ours_mb:.0f} MB",
@@ -99,10 +103,19 @@ def rows() -> list[Row]:
     ]
 
 
-def _measured(code: str, folder: str) -> tuple[float, float]:
-    seconds, extra = json.loads(_python(code + PEAK + MEASURE, folder).splitlines()[-1])
+def _measured(code: str, folder: str, device: str) -> tuple[float, float]:
+    seconds, extra = json.loads(output_of(code + MEASURE, folder, device).splitlines()[-1])
     return seconds, extra
 
 
-def _python(code: str, folder: str) -> str:
-    return subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=True).stdout
+def output_of(code: str, *arguments: str) -> str:
+    """Run a program in a new process, so that its peak memory is its own, and return what it prints.
+
+    Raises:
+        RuntimeError: the program fails; the message is the end of its errors.
+    """
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr[-2000:])
+    return done.stdout

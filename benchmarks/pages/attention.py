@@ -15,6 +15,7 @@ from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
 
+from benchmarks.models.model_view import model_view
 from benchmarks.models.trace import CHECKPOINT
 from benchmarks.pages import long_text
 from benchmarks.pages.layers import STILL
@@ -66,19 +67,6 @@ MODERNBERT = (
     )
     .replace("model_max_length=512", "model_max_length=8192")
 )
-BERTVIZ = """
-import json, sys, time
-import torch, transformers
-from bertviz import model_view
-transformers.logging.set_verbosity_error()
-model = transformers.AutoModel.from_pretrained(sys.argv[1], attn_implementation="eager").eval()
-ids = torch.randint(5, 900, (1, 128))
-with torch.inference_mode():
-    attentions = model(ids, output_attentions=True).attentions
-start = time.perf_counter()
-page = model_view(attentions, [str(i) for i in ids[0].tolist()], html_action="return").data
-print(json.dumps([len(page) / 1e6, time.perf_counter() - start]))
-"""
 
 
 def rows() -> list[Row]:
@@ -87,8 +75,11 @@ def rows() -> list[Row]:
         base = Path(folder) / "base"
         base.mkdir()
         _python(CHECKPOINT, base)
-        peer_mb, peer_s = _python(BERTVIZ, base)
-        found = [*_browser_rows("base", folder, peer_mb, peer_s), *_browser_rows("all-MiniLM-L6-v2", folder, 0, 0)]
+        peer = model_view(str(base))
+        found = [
+            *_browser_rows("base", folder, peer.megabytes, peer.write_s),
+            *_browser_rows("all-MiniLM-L6-v2", folder, 0, 0),
+        ]
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "long").mkdir()
         _python(MODERNBERT, Path(folder) / "long")
