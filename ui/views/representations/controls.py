@@ -3,6 +3,7 @@
 import streamlit as st
 
 from bertviz_core.hidden_states.geometry import first_tokens
+from bertviz_core.hidden_states.occurrences import shared_word
 from bertviz_core.questions.texts.hidden_states import FIRST, MOST_PATHS, TOKENS, WIDTH, WINDOW
 from bertviz_core.questions.texts.hidden_states import PICKED as PICKED_TOKENS
 from bertviz_core.trace.results import Tokens
@@ -11,8 +12,11 @@ from ui.address.query import whole
 from ui.address.widgets import BOUND, keep_among, keep_span, level, span
 from ui.session import FIRST_TEXT, SECOND_TEXT, WORD
 from ui.widgets.cell_controls import token_names
+from ui.widgets.controls import pair, text
 from ui.widgets.view_and_layer import state_select
 
+FILLED_IN = "word_filled_in"
+"""Session key: the word and the sentences that were filled in for the reader."""
 MOST_TOKENS = 512
 PICKED = PICKED_TOKENS.key
 
@@ -82,9 +86,18 @@ def _positions(written: str, count: int) -> list[int]:
 
 
 def word_inputs() -> tuple[str, str, str]:
-    """A word and two sentences that contain it."""
-    for key, default in (("word", WORD), ("first_text", FIRST_TEXT), ("second_text", SECOND_TEXT)):
-        st.session_state.setdefault(key, default)
+    """A word and two sentences that contain it: the reader's own texts, if they have a word in common.
+
+    Fields that the reader has not changed follow the texts of the sidebar.
+    """
+    first_text, second_text = text(), pair() or ""
+    shared = shared_word(first_text, second_text)
+    own = (shared, first_text, second_text) if shared else (WORD, FIRST_TEXT, SECOND_TEXT)
+    before = st.session_state.get(FILLED_IN, ("", "", ""))
+    for key, value, filled in zip(("word", "first_text", "second_text"), own, before, strict=True):
+        if st.session_state.get(key, filled) == filled:
+            st.session_state[key] = value
+    st.session_state[FILLED_IN] = own
     with st.container(horizontal=True, vertical_alignment="bottom"):
         word = st.text_input("Word", key="word", persist_state="session", width=160)
         first = st.text_input("Sentence 1", key="first_text", persist_state="session")
