@@ -29,7 +29,7 @@ def opened(page: Page, address: str) -> None:
 
 def choose(page: Page, theme: str) -> None:
     """Select the theme of the files; the buttons then receive the figure again."""
-    page.get_by_role("button", name="Colours: ").click()
+    page.get_by_role("button", name="Colours and size: ").click()
     group = page.get_by_role("radiogroup", name="Colours of PNG, SVG and HTML")
     group.get_by_role("radio", name=theme, exact=True).click()
     expect(page.get_by_role("button", name="as PNG")).to_have_attribute("data-theme", theme)
