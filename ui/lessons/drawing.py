@@ -51,7 +51,7 @@ class ViewsToDraw:
 
 
 def draw_missing() -> None:
-    """Begin to draw the pinned views that have no figures; a callback."""
+    """Begin to draw the pinned views that have no figures, in the next run."""
     query = [(name, value) for name in st.query_params for value in st.query_params.get_all(name)]
     tokens = tuple(pin.token for pin in without_figures(pinned_views()))
     session.store(DRAWING, ViewsToDraw(tokens, address(visit().page, query)))
@@ -116,5 +116,5 @@ def _open(drawing: ViewsToDraw) -> NoReturn:
         st.rerun()
     session.store(DRAWING, replace(drawing, to_open=False))
     whole = drawing.start if step is None else Place(pinned_views().lesson(), step).address()
-    open_at_once(whole, drawing.at, "pinned_next")
+    open_at_once(whole, drawing.at, "pinned_next", back=step is None)
     st.stop()

@@ -225,14 +225,16 @@ def _downloads(views: PinnedViews) -> None:
         )
         missing = without_figures(views)
         if missing:
-            st.button(
+            pressed = st.button(
                 f"Draw {counted(len(missing), 'view')} for the report",
                 key="pinned_draw",
                 type="primary",
                 icon=":material/draw:",
-                on_click=draw_missing,
                 help="Shows each view that was not drawn in this session once, and comes back here.",
             )
+            if pressed:  # no callback: after it the panel's fragment alone would run
+                draw_missing()
+                st.rerun()
         st.download_button(
             "Download the report without them" if missing else "Download as a report",
             partial(pinned_report, views),

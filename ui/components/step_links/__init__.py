@@ -68,12 +68,13 @@ def step_links(links: Sequence[Link], key: str, label: str, is_list: bool = Fals
     )
 
 
-def open_at_once(whole: str, number: int, key: str) -> None:
+def open_at_once(whole: str, number: int, key: str, back: bool = False) -> None:
     """Have the browser open an address in place of the current one, without a new entry in its history.
 
     Args:
         whole: the address, from `address`.
         number: another one for each opening; the same address under the same number is opened once.
         key: key of the component.
+        back: whether the reader returns to a view outside a lesson, whose steps care for their whole address themselves.
     """
-    _opener(key=key, data={"address": whole, "number": number}, height=0)
+    _opener(key=key, data={"address": whole, "number": number, "back": back}, height=0)
