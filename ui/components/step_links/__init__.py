@@ -75,6 +75,6 @@ def open_at_once(whole: str, number: int, key: str, back: bool = False) -> None:
         whole: the address, from `address`.
         number: another one for each opening; the same address under the same number is opened once.
         key: key of the component.
-        back: whether the reader returns to a view outside a lesson, whose steps care for their whole address themselves.
+        back: whether the reader returns to a view outside a lesson; steps care for their whole address themselves.
     """
     _opener(key=key, data={"address": whole, "number": number, "back": back}, height=0)

@@ -15,6 +15,7 @@ from ui.widgets.cell_controls import token_names
 from ui.widgets.controls import pair, text
 from ui.widgets.view_and_layer import state_select
 
+WORD_KEYS = ("word", "first_text", "second_text")
 FILLED_IN = "word_filled_in"
 """Session key: the word and the sentences that were filled in for the reader."""
 MOST_TOKENS = 512
@@ -88,16 +89,18 @@ def _positions(written: str, count: int) -> list[int]:
 def word_inputs() -> tuple[str, str, str]:
     """A word and two sentences that contain it: the reader's own texts, if they have a word in common.
 
-    Fields that the reader has not changed follow the texts of the sidebar.
+    They follow the texts of the sidebar until the reader changes one of the three.
     """
     first_text, second_text = text(), pair() or ""
     shared = shared_word(first_text, second_text)
-    own = (shared, first_text, second_text) if shared else (WORD, FIRST_TEXT, SECOND_TEXT)
-    before = st.session_state.get(FILLED_IN, ("", "", ""))
-    for key, value, filled in zip(("word", "first_text", "second_text"), own, before, strict=True):
-        if st.session_state.get(key, filled) == filled:
-            st.session_state[key] = value
-    st.session_state[FILLED_IN] = own
+    usual = (WORD, FIRST_TEXT, SECOND_TEXT)
+    own = (shared, first_text, second_text) if shared else usual
+    now = tuple(st.session_state.get(key) for key in WORD_KEYS)
+    if now in ((None, None, None), st.session_state.get(FILLED_IN)):
+        st.session_state.update(zip(WORD_KEYS, own, strict=True))
+        st.session_state[FILLED_IN] = own
+    for key, default in zip(WORD_KEYS, usual, strict=True):
+        st.session_state.setdefault(key, default)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         word = st.text_input("Word", key="word", persist_state="session", width=160)
         first = st.text_input("Sentence 1", key="first_text", persist_state="session")
