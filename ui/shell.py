@@ -14,7 +14,7 @@ from ui.components.browser.page_width import page_width, window_height
 from ui.components.glossary import glossary
 from ui.components.navigation import PageLink, page_links
 from ui.components.presenter import LARGER, presenter
-from ui.lessons import handout, pinning, tour
+from ui.lessons import drawing, handout, pinning, tour
 from ui.server import logo
 from ui.server.auth import require_sign_in
 from ui.server.monitoring.log import model_fact
@@ -52,6 +52,7 @@ if unread := query.clean():
 absent = st.query_params.pop(ABSENT, "") or session.stored(ABSENT, "")
 session.store(ABSENT, absent if here == FIRST else "")
 again = navigation.arrive(here) or navigation.returning()
+drawing.leave_after_the_last()
 step = tour.follow_address(here, pages)
 share.take_from_address()
 report = PageReport(here, page.title, TYPED)
@@ -115,6 +116,7 @@ if absent and here == FIRST:
     near = titles.get(nearest_page(absent, titles))
     link = None if near is None else PageLink(f"Open {near.title}", near.url_path, near.icon[10:-1])
     no_such_page(absent_words(absent, titles), link)
+drawing.drawing_bar()
 to_record = handout.token_to_record(here)
 with (
     logged("page", here, model_fact),
@@ -124,4 +126,5 @@ with (
 ):
     page.run()
     handout.record_view(to_record, view)
+    drawing.draw_next()
 session.first_page_sent.set()

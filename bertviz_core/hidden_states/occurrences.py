@@ -1,5 +1,6 @@
 """Find the occurrences of a word in a text, in characters and tokens."""
 
+import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
@@ -9,6 +10,7 @@ from bertviz_core.trace.word_alignment import SPACE_MARKS
 UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN", "BOPOMOFO", "JAVANESE")
 """First words of the Unicode names of letters in scripts without spaces between words."""
 
+WRITTEN = re.compile(r"[^\W_]+")
 LONGEST_WORD, MAX_OCCURRENCES = 1_000, 1_000
 """Maximum length of a word in characters, and number of its occurrences that are returned."""
 
@@ -38,6 +40,13 @@ def occurrences(tokens: Tokens, word: str) -> tuple[tuple[int, ...], ...]:
             if covering:
                 places.append(covering)
     return tuple(places)
+
+
+def shared_word(first: str, second: str) -> str:
+    """Return the longest word that is in both texts, as the first one spells it; "" if there is none."""
+    others = {word.casefold() for word in WRITTEN.findall(second)}
+    shared = [word for word in WRITTEN.findall(first) if word.casefold() in others and not word.isnumeric()]
+    return max(shared, key=len, default="")
 
 
 def word_spans(text: str, word: str) -> Iterator[tuple[int, int]]:

@@ -102,7 +102,7 @@ PAGES = {
 PAIRED = "?pair=I+love+coding+in+python."
 QUERY = {"predictions": "?model=splade-tiny", "causes": PAIRED, "words": PAIRED}
 """Page -> query of its address, if its views need another model or text than the defaults."""
-TEXTS = ["Text", "Apply the text", "Second text"]
+TEXTS = ["Text", "Apply the text", "Second text, one input with the first"]
 """The fields of the sidebar, and their button."""
 READ_TEXT = [
     page

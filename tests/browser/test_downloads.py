@@ -29,7 +29,7 @@ def opened(page: Page, address: str) -> None:
 
 def choose(page: Page, theme: str) -> None:
     """Select the theme of the files; the buttons then receive the figure again."""
-    page.get_by_role("button", name="Colours: ").click()
+    page.get_by_role("button", name="Colours and size: ").click()
     group = page.get_by_role("radiogroup", name="Colours of PNG, SVG and HTML")
     group.get_by_role("radio", name=theme, exact=True).click()
     expect(page.get_by_role("button", name="as PNG")).to_have_attribute("data-theme", theme)
@@ -136,3 +136,27 @@ def test_print_is_white_on_a_dark_page(page: Page, server: str, tmp_path: Path) 
     root = ElementTree.fromstring(saved(page, "as SVG", tmp_path).read_text(encoding="utf-8"))
     assert root.find(f"{SVG}rect").attrib["fill"] == PRINT.paper  # type: ignore[union-attr]  # a missing one fails too
     assert page.locator(".js-plotly-plot .main-svg").first.evaluate("e => e.style.background") == "rgb(17, 21, 27)"
+
+
+@pytest.mark.slow
+def test_files_for_a_slide_and_a_column_have_the_size_of_the_command(page: Page, server: str, tmp_path: Path) -> None:
+    opened(page, f"{server}/representations?view=Values")
+    for label, medium in (("Slide 16:9", "slide"), ("Paper column", "column")):
+        page.get_by_role("button", name="Colours and size: ").click()
+        sizes = page.get_by_role("radiogroup", name="Size of PNG and SVG")
+        sizes.get_by_role("radio", name=label, exact=True).click()
+        expect(page.get_by_role("button", name="as PNG")).to_have_attribute("data-medium", medium)
+        path = saved(page, "as SVG", tmp_path)
+        assert path.name.endswith(f"-{medium}.svg")
+        root = ElementTree.fromstring(path.read_text(encoding="utf-8"))
+        lines = [" ".join("".join(each.itertext()) for each in text) for text in root.findall(f"{SVG}text")]
+        size = struct.unpack(">II", png_chunks(saved(page, "as PNG", tmp_path).read_bytes())[b"IHDR"][:8])
+        if medium == "slide":
+            assert (root.attrib["width"], root.attrib["height"], size) == ("1600", "900", (1600, 900))
+            left, top, wide, high = map(float, root.attrib["viewBox"].split())
+            assert wide / high == pytest.approx(16 / 9)
+            assert lines[0] == "Text: “I love my pet python.”"
+            assert lines[1].startswith(NAMED)
+        else:
+            assert (root.attrib["width"], size[0]) == ("85mm", 1600)
+            assert len(lines) == 1

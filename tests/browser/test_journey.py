@@ -1,6 +1,7 @@
 """The drawing of a journey in a browser: its layout at every size, clicks that open parts, the keyboard."""
 
 import re
+import struct
 from typing import Any
 from urllib.parse import urlencode
 
@@ -224,6 +225,26 @@ def test_a_saved_picture_says_what_it_is_of(page: Page, server: str) -> None:
     assert "Journey of" in caption[0], "it can be read in the picture, not in its title alone"
     assert "I love my pet python." in " ".join(caption)
     assert "all-MiniLM-L6-v2" in " ".join(caption)
+
+
+SCREEN_ONLY = re.compile(r"choose|point at|click|esc\b", re.IGNORECASE)
+"""Words of instructions for the screen."""
+
+
+@pytest.mark.slow
+def test_a_saved_picture_has_no_instructions_and_a_slide_is_16_to_9(page: Page, server: str) -> None:
+    opened(page, server, text=" ".join(f"word{number}" for number in range(20)))
+    shown = " ".join(page.locator(".journey svg text").all_text_contents())
+    assert SCREEN_ONLY.search(shown), "the page has them"
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="SVG").click()
+    assert not SCREEN_ONLY.search(re.sub(r"<[^>]*>", " ", saved.value.path().read_text(encoding="utf-8")))
+    assert " ".join(page.locator(".journey svg text").all_text_contents()) == shown
+    for name, least in (("Slide 16:9", (1600, 900)), ("PNG", (1600, 1))):
+        with page.expect_download() as saved:
+            page.get_by_role("button", name=name, exact=True).click()
+        width, height = struct.unpack(">II", saved.value.path().read_bytes()[16:24])
+        assert (width, height) == least or (name == "PNG" and width >= least[0])
 
 
 CELLS = "(all) => all.map((each) => [each.dataset.layer, each.dataset.token, each.textContent])"

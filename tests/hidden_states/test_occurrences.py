@@ -8,7 +8,7 @@ import pytest
 from tokenizers import normalizers
 from transformers import PreTrainedTokenizerFast
 
-from bertviz_core.hidden_states.occurrences import occurrences, word_spans
+from bertviz_core.hidden_states.occurrences import occurrences, shared_word, word_spans
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer, TokenLimit, tokenize
 from tests.helpers.tiny_models import tiny_tokenizer
@@ -108,3 +108,18 @@ def test_the_time_grows_no_faster_than_the_text(text: str, word: str) -> None:
     found = occurrences(tokens, word)
     assert process_time() - started < 0.5
     assert len(found) == (498 if word == "a" else 0)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "word"),
+    [
+        ("The Bank is open.", "A bank on the river.", "Bank"),
+        ("I love my pet python.", "python love", "python"),
+        ("one two", "three", ""),
+        ("", "", ""),
+        ("in 2024 I saw", "2024 was", ""),
+        ("snake_case", "case", "case"),
+    ],
+)
+def test_the_longest_shared_word_is_spelled_as_in_the_first_text(first: str, second: str, word: str) -> None:
+    assert shared_word(first, second) == word

@@ -1,18 +1,23 @@
 """Views are pinned on several pages, edited, downloaded as a lesson and as a report, and opened again from the file.
 
-Covers `ui/lessons/pinning.py`, `ui/lessons/handout.py`, and without a browser `ui/components/presenter/__init__.py`.
+Covers `ui/lessons/pinning.py`, `ui/lessons/handout.py`, `ui/lessons/drawing.py`, and without a browser
+`ui/components/presenter/__init__.py`.
 """
 
+import base64
 import json
 import re
+from dataclasses import replace
 from html import unescape
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 import yaml
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.figures.pages import PAGES
+from bertviz_core.figures.pages import FIRST, PAGES
+from bertviz_core.trace.subwords.reference_tokenizers import REFERENCE_TOKENIZERS
 from tests.pages.opened import opened, said
 from tests.pages.test_lesson import addresses, card, component
 from tests.ui.lessons.shipped import lesson as shipped
@@ -137,6 +142,7 @@ def test_a_dropped_lesson_becomes_pinned_views_and_is_presented_step_by_step() -
     links = addresses(component(at, "pinned_present")["links"])
     assert links["Present"].endswith(f"lesson={PINNED}&step=1&present=true")
     assert "no figures of 10 of the 10 views" in " ".join(each.value for each in at.caption)
+    assert at.button(key="pinned_draw").label == "Draw 10 views for the report"
     report = pinned_report(views(at)).decode()
     assert report.count(WITHOUT_FIGURE) == 10
     at.query_params.update({"lesson": PINNED, "step": "4", "present": "true"})
@@ -215,3 +221,107 @@ def test_the_presenter_has_neither_pins_nor_share_in_sight_and_figures_are_enlar
     assert [each["enlarged"] for each in sizes] == [1.3]
     usual = opened("tokens")
     assert not [each.proto for each in usual.get("bidi_component") if each.proto.id.endswith("presenter_way_out")]
+
+
+def drawings(report: str) -> list[dict[str, Any]]:
+    """Header of the message of each drawing in a report."""
+    pages = [unescape(each) for each in re.findall(r'<iframe [^>]*srcdoc="([^"]*)"', report)]
+    messages = [base64.b64decode(re.findall(r'id="data">([^<]*)<', page)[0]) for page in pages]
+    return [json.loads(each[4 : 4 + int.from_bytes(each[:4], "little")]) for each in messages]
+
+
+def test_attention_is_in_the_report_with_the_pinned_query_and_the_open_heads_of_its_address() -> None:
+    look = "lines_hide-5_heads-2.5-1.3_pins-q3"
+    report = pinned_report(views(pin(opened("attention", layer="2", head="5", look=look)))).decode()
+    (header,) = drawings(report)
+    assert header["heads"] == [[2, 5], [1, 3]]
+    shown = header["answers"]["look"]
+    assert (shown["lines"], shown["hide"], shown["pins"]) == (True, 5, ["q3"])
+    assert "Plotly.newPlot" not in report.partition("<main>")[2], "no figure with other lines"
+
+
+def test_the_journey_is_in_the_report_as_the_drawing_with_its_open_layer() -> None:
+    at = pin(opened("journey", query="3", layer="2", head="1", colour="length", text="Mine: <b>no</b>."))
+    report = pinned_report(views(at)).decode()
+    (header,) = drawings(report)
+    assert header["path"] == {"token": 3, "open": "2", "head": 1, "key": None}
+    assert (header["colour"], header["text"]) == ("length", "Mine: <b>no</b>.")
+    assert "<b>no" not in report.partition("<main>")[2]
+    assert "Plotly.newPlot" not in report.partition("<main>")[2]
+
+
+@pytest.mark.parametrize("query", [{}, {"tokenizer": list(REFERENCE_TOKENIZERS)[1]}], ids=["default", "chosen"])
+def test_a_second_tokenizer_is_in_the_report_where_the_address_names_it(query: dict[str, str]) -> None:
+    report = pinned_report(views(pin(opened("tokens", **query)))).decode()
+    names = re.findall(r'<section id="pinned-1-view-([^"]+)"', report)
+    assert names == ["tokens_text", "tokens_neighbours", *(["tokens_second"] if query else [])]
+
+
+def test_figures_that_the_reader_takes_out_are_not_in_the_report() -> None:
+    at = shown(pin(opened("tokens")))
+    (of,) = [each for each in at.multiselect if each.label == "Figures in the report"]
+    assert "view-tokens_text" in of.value
+    of.set_value(["view-tokens_text"]).run()
+    report = pinned_report(views(at)).decode()
+    assert re.findall(r'<section id="([^"]+)"', report) == ["pinned-1", "pinned-1-view-tokens_text"]
+
+
+def test_a_view_is_replaced_by_the_current_one_and_keeps_its_note() -> None:
+    at = pin(opened("attention", layer="2", head="5"), NOTE)
+    at.query_params["head"] = "7"
+    at.number_input(key="head").set_value(7).run()
+    shown(at).button(key="pinned_replace").click().run()
+    (step,) = lesson_file(at).steps
+    assert (step.note, step.query["head"], step.title) == (NOTE, ("7",), "Attention: layer 2, head 7")
+    assert "Attention of layer 2, head 7" in pinned_report(views(at)).decode()
+
+
+def test_views_of_a_file_are_drawn_one_after_the_other_and_the_readers_own_view_comes_back() -> None:
+    file = b"title: Two\nsteps:\n" + b"".join(
+        f"- {{title: {title}, page: {page}, query: {query}, text: {text}, note: n}}\n".encode()
+        for title, page, query, text in (
+            ("One", "tokens", "{token: 2}", "Theirs."),
+            ("Two", "attention", "{layer: 1, head: 3}", "Others."),
+        )
+    )
+    at = shown(opened("tokens", token="1", text="My own."))
+    at.file_uploader(key="pinned_file_0").upload("two.yaml", file, "application/yaml").run()
+    shown(at).button(key="pinned_draw").click().run()
+    for number, (page, query) in enumerate([("tokens", {"token": "2"}), ("attention", {"layer": "1", "head": "3"})], 1):
+        whole = component(at, "pinned_next")["address"]
+        assert whole.startswith(f"{page}?")
+        assert f"lesson={PINNED}&step={number}" in whole
+        browse(at, whole)
+        assert not at.exception
+        assert all(at.query_params[name] in (value, [value]) for name, value in query.items()) or number < 2
+    whole = component(at, "pinned_next")["address"]
+    assert "lesson" not in whole
+    assert "token=1" in whole
+    browse(at, whole)
+    assert at.text_area(key="text").value == "My own."
+    report = pinned_report(views(at)).decode()
+    assert WITHOUT_FIGURE not in report
+    assert "Attention of layer 1, head 3" in report
+    assert not [each for each in shown(at).button if each.key == "pinned_draw"]
+
+
+def test_a_drawing_that_is_stopped_leaves_the_other_views_without_figures() -> None:
+    at = shown(opened("tokens", text="My own."))
+    at.file_uploader(key="pinned_file_0").upload("mine.yaml", lesson_yaml(shipped(ORDER[0])).encode()).run()
+    shown(at).button(key="pinned_draw").click().run()
+    at.session_state["pinned_views_drawn"] = replace(at.session_state["pinned_views_drawn"], at=10, to_open=True)
+    at.run()
+    whole = component(at, "pinned_next")["address"]
+    browse(at, whole)
+    assert at.text_area(key="text").value == "My own."
+    assert shown(at).button(key="pinned_draw").label == "Draw 10 views for the report"
+
+
+def browse(at: AppTest, whole: str) -> None:
+    """Open an address as the browser does."""
+    page, _, query = whole.partition("?")
+    at.switch_page(f"../pages/{page or FIRST}.py")
+    at.query_params.clear()
+    for name, values in parse_qs(query).items():
+        at.query_params[name] = values[0]
+    at.run()

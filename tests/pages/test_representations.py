@@ -219,3 +219,22 @@ def test_a_model_without_weights_says_what_can_be_done() -> None:
     assert not at.exception
     (error,) = at.info
     assert "not on this machine" in error.value.replace("\\", "")
+
+
+def test_one_word_begins_with_the_readers_texts_where_they_share_one() -> None:
+    at = opened("representations", view="One word, two texts", text="The bank is open.", pair="Reeds on the bank.")
+    fields = [at.text_input(key=key) for key in ("word", "first_text", "second_text")]
+    assert [each.value for each in fields] == ["bank", "The bank is open.", "Reeds on the bank."]
+    at.session_state["pair"] = ""  # typed on another page
+    at.run()
+    assert [at.text_input(key=key).value for key in ("word", "first_text")] == ["python", "I love my pet python."]
+    at.session_state["pair"] = "A bank of clouds."  # typed on another page
+    at.run()
+    assert at.text_input(key="second_text").value == "A bank of clouds.", "unchanged fields follow"
+    at.text_input(key="second_text").set_value("My own bank.").run()
+    at.session_state["pair"] = "No bank."  # typed on another page
+    at.run()
+    assert at.text_input(key="second_text").value == "My own bank.", "what the reader has written stays"
+    assert not at.info
+    some = opened("representations", view="One word, two texts", word="love", text="The bank.", pair="A bank.")
+    assert [some.text_input(key=key).value for key in ("word", "first_text")] == ["love", "I love my pet python."]

@@ -4,7 +4,7 @@
 and weights, which no session may keep in memory.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -39,14 +39,25 @@ class ShownFigure:
     """The texts on which the figure depends."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ShownDrawing:
+    """A drawing of a view that is made by code in the browser."""
+
+    title: str
+    page: Callable[[Theme], str]
+    """Writes it in a theme as a self-contained HTML page, in the state that the address of the view describes."""
+    names: frozenset[str] = frozenset()
+    """Names of the figures that show the same, as in `figure --list`."""
+
+
 @dataclass(slots=True)
 class ShownView:
     """Figures and tables of a view, in order."""
 
     name: str = ""
     """Name of the view; "" on a page with a single view."""
-    figures: dict[str, ShownFigure] = field(default_factory=dict)
-    """Key of the chart -> the figure."""
+    figures: dict[str, ShownFigure | ShownDrawing] = field(default_factory=dict)
+    """Key of the chart -> the figure or drawing."""
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
     """Description of a table -> its rows."""
     code: dict[str, str] = field(default_factory=dict)
@@ -55,8 +66,10 @@ class ShownView:
     @property
     def names(self) -> frozenset[str]:
         """Names of the figures, as in `figure --list`."""
-        specs = (each.figure for each in self.figures.values())
-        return frozenset(str(spec.key[0]) for spec in specs if isinstance(spec, FigureSpec) and spec.key)
+        drawn = [each.names for each in self.figures.values() if isinstance(each, ShownDrawing)]
+        specs = [each.figure for each in self.figures.values() if isinstance(each, ShownFigure)]
+        named = {str(spec.key[0]) for spec in specs if isinstance(spec, FigureSpec) and spec.key}
+        return frozenset(named).union(*drawn)
 
     def sections(self, theme: Theme, models: Sequence[tuple[str, str]]) -> tuple[ReportSection, ...]:
         """Sections of a report: the figures of the view, or its tables where it has no figures.
@@ -73,7 +86,10 @@ class ShownView:
             for place, (title, rows) in enumerate(self.tables.items())
         )
 
-    def _figure(self, key: str, shown: ShownFigure, theme: Theme) -> ReportSection:
+    def _figure(self, key: str, shown: ShownFigure | ShownDrawing, theme: Theme) -> ReportSection:
+        if isinstance(shown, ShownDrawing):  # its page has the caption
+            code, page = self.code.get(key, ""), shown.page(theme)
+            return ReportSection(f"view-{key}", shown.title, shown.title, None, Caption("", ()), code, HOW, page=page)
         figure = cached_figure(shown.figure, theme)
         caption = caption_of(figure, shown.words, shown.models, shown.texts)
         code = self.code.get(key, "")
@@ -94,6 +110,17 @@ def noted(wanted: bool) -> Iterator[ShownView]:
         _view.reset(before)
 
 
+@contextmanager
+def noted_if(asked: bool) -> Iterator[None]:
+    """Record what is shown inside the block, below the view itself, only if the address of the view asks for it."""
+    before = _view.get()
+    _view.set(before if asked else None)
+    try:
+        yield
+    finally:
+        _view.set(before)
+
+
 def view_in_sight() -> ShownView | None:
     """The record of the running view; None where no report was requested."""
     return _view.get()
@@ -102,7 +129,7 @@ def view_in_sight() -> ShownView | None:
 def keep_sections(token: str, sections: tuple[ReportSection, ...]) -> None:
     """Cache the drawn figures of a view under a token of its session, since they may contain the reader's own data."""
     figures = [each.figure for each in sections if each.figure is not None]
-    size = sum(PER_BYTE * len(figure.to_json()) for figure in figures)
+    size = sum(PER_BYTE * len(figure.to_json()) for figure in figures) + sum(len(each.page) for each in sections)
     results().put((__name__, token), sections, size + retained_nbytes([each.table for each in sections]))
 
 

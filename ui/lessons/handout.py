@@ -21,7 +21,7 @@ from ui.widgets.files.theme import chosen_theme
 
 TO_RECORD = "pinned_view_to_record"
 """Session key: token of the pinned view whose figures the next run of the page records; "" for none."""
-WITHOUT_FIGURE = "Its figures are not in this report: show the view once with its link in the list of pinned views."
+WITHOUT_FIGURE = "Its figures are not in this report, since the view was not drawn."
 ABOUT = "Views of the dashboard, pinned one after the other."
 
 
@@ -56,9 +56,9 @@ def record_view(token: str, view: ShownView) -> None:
             keep_sections(token, view.sections(_theme(), [(origin.name, origin.revision)]))
 
 
-def without_figures(views: PinnedViews) -> int:
-    """Number of pinned views whose figures are not cached; not those that were shown and have none."""
-    return sum(kept_sections(pin.token) is None for pin in views.pins)
+def without_figures(views: PinnedViews) -> list[Pin]:
+    """The pinned views whose figures are not cached; not those that were shown and have none."""
+    return [pin for pin in views.pins if kept_sections(pin.token) is None]
 
 
 def pinned_report(views: PinnedViews) -> bytes:
@@ -82,7 +82,8 @@ def _sections(number: int, pin: Pin) -> list[ReportSection]:
     note = "\n".join((step.note, *tries, *((WITHOUT_FIGURE,) if figures is None else ())))
     name = f"pinned-{number}"
     lead = _text_section(name, step.title, note, address)
-    return [lead, *(replace(each, name=f"{name}-{each.name}") for each in figures or ())]
+    shown = [each for each in figures or () if each.name not in pin.left_out]
+    return [lead, *(replace(each, name=f"{name}-{each.name}") for each in shown)]
 
 
 def _text_section(name: str, title: str, note: str, words: str) -> ReportSection:

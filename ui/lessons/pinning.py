@@ -8,14 +8,18 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.errors import BertvizError, LessonError
+from bertviz_core.text import counted
 from ui import session
+from ui.cache.view_notes import kept_sections
 from ui.components.step_links import step_links
+from ui.lessons.drawing import OPEN, draw_missing
 from ui.lessons.handout import TO_RECORD, pinned_report, without_figures
 from ui.lessons.library import file_field, lessons_here
 from ui.lessons.pins import (
     MOST_PINS,
     PINNED,
     UNTITLED,
+    Pin,
     PinnedViews,
     current_step,
     left_out,
@@ -31,8 +35,6 @@ from ui.widgets.formatting import escape_markdown
 
 CHOSEN = "pinned_chosen"
 """Session key: place in the list of the view that is edited, from 0."""
-OPEN = "pins_open"
-"""Session key: whether the panel is open. A number in the label of its button changes, which would close it."""
 FAULT = "pinned_fault"
 """Session key: the sentence about the last change that was refused; "" for none."""
 VERSION = "pinned_version"
@@ -77,7 +79,7 @@ def _panel(here: str) -> None:
         session.store(FAULT, "")
     if views.pins:
         _downloads(views)
-        _list(views)
+        _list(here, views)
         _about(views)
     file_field("Add the steps of a lesson file" if views.pins else "Or open a lesson file", "pinned_file", _add_steps)
     if views.pins:
@@ -119,7 +121,7 @@ def _say_what_is_left_out(here: str) -> None:
         st.caption(f"A step does not contain {named}: readers are asked for it.")
 
 
-def _list(views: PinnedViews) -> None:
+def _list(here: str, views: PinnedViews) -> None:
     """The pinned views in order, one of which is edited."""
     titles = [f"{number}. {pin.step.title}" for number, pin in enumerate(views.pins, start=1)]
     session.store(CHOSEN, min(int(session.stored(CHOSEN, 0) or 0), len(titles) - 1))
@@ -132,6 +134,7 @@ def _list(views: PinnedViews) -> None:
     change = partial(_change_texts, pin.token, title, note)
     st.text_input("Title of this view", pin.step.title, key=title, max_chars=TITLE, on_change=change)
     st.text_area("Note of this view", pin.step.note, key=note, max_chars=NOTE, height=96, on_change=change)
+    _choose_figures(pin)
     place, last = at or 0, len(views.pins) - 1
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
         for label, icon, to in (("Up", "upward", place - 1), ("Down", "downward", place + 1)):
@@ -145,6 +148,45 @@ def _list(views: PinnedViews) -> None:
             )
         st.button("Remove", key="pinned_remove", icon=":material/delete:", on_click=_remove, args=(pin.token,))
         step_links([Place(views.lesson(), place).link("Show")], "pinned_show", "The chosen view")
+        replaced = st.button(
+            "Replace with this view",
+            key="pinned_replace",
+            icon=":material/sync:",
+            help="Pins what the page shows now in the place of the chosen view; its note stays.",
+        )
+    if replaced:
+        _replace(here, pin.token, place)
+
+
+def _choose_figures(pin: Pin) -> None:
+    """Which figures of a view with several are in the report."""
+    titles = {each.name: each.title for each in kept_sections(pin.token) or ()}
+    if len(titles) > 1:
+        key = f"pinned_figures_{pin.token}"
+        shown = [name for name in titles if name not in pin.left_out]
+        st.multiselect(
+            "Figures in the report",
+            list(titles),
+            shown,
+            lambda name: escape_markdown(titles[name]),
+            key=key,
+            on_change=_take_figures,
+            args=(pin.token, key, tuple(titles)),
+        )
+
+
+def _take_figures(token: str, key: str, names: tuple[str, ...]) -> None:
+    wanted = session.stored(key) or ()
+    store_pinned_views(pinned_views().with_figures(token, frozenset(names) - frozenset(wanted)))
+
+
+def _replace(here: str, token: str, place: int) -> None:
+    """Put the current view in the place of a pinned one, and run the page once more to record its figures."""
+    with _refused():
+        views = pinned_views().replaced(token, current_step(here))
+        store_pinned_views(views)
+        session.store(TO_RECORD, views.pins[place].token)
+    st.rerun()
 
 
 def _about(views: PinnedViews) -> None:
@@ -181,8 +223,20 @@ def _downloads(views: PinnedViews) -> None:
             icon=":material/download:",
             on_click="ignore",
         )
+        missing = without_figures(views)
+        if missing:
+            pressed = st.button(
+                f"Draw {counted(len(missing), 'view')} for the report",
+                key="pinned_draw",
+                type="primary",
+                icon=":material/draw:",
+                help="Shows each view that was not drawn in this session once, and comes back here.",
+            )
+            if pressed:  # no callback: after it the panel's fragment alone would run
+                draw_missing()
+                st.rerun()
         st.download_button(
-            "Download as a report",
+            "Download the report without them" if missing else "Download as a report",
             partial(pinned_report, views),
             f"{name.removesuffix('.yaml')}.html",
             "text/html",
@@ -191,9 +245,11 @@ def _downloads(views: PinnedViews) -> None:
             on_click="ignore",
         )
         step_links([Place(lesson, 0).link("Present", main=True, present=True)], "pinned_present", "Present the views")
-    if missing := without_figures(views):
+    if missing:
+        have = "has" if len(missing) == 1 else "have"
         st.caption(
-            f"The report has no figures of {missing} of the {len(views.pins)} views yet: show each of them once."
+            f"The report would have no figures of {len(missing)} of the {len(views.pins)} views, which {have} not been "
+            "drawn in this session."
         )
 
 

@@ -40,6 +40,8 @@ UNTITLED = "My lesson"
 """Title of a lesson whose title is empty."""
 MOST_PINS = MAX_STEPS
 """Most pinned views, the most steps of a lesson."""
+KEPT_TEXTS = ("note", "question", "answer", "try")
+"""Fields of a step that stay when its view is replaced."""
 IN_TITLES = ("layer", "head")
 """Names of the address that the title of a view mentions."""
 
@@ -52,6 +54,8 @@ class Pin:
     """Its page, query and texts, with title and note."""
     token: str
     """Key of its figures in the cache, a random text."""
+    left_out: frozenset[str] = frozenset()
+    """Names of its figures that the reader wants not in the report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +87,22 @@ class PinnedViews:
     def with_step(self, step: Step) -> "PinnedViews":
         """The list with one more view at its end."""
         return replace(self, pins=(*self.pins, Pin(step, token_urlsafe())))
+
+    def replaced(self, token: str, step: Step) -> "PinnedViews":
+        """The list with another view in the place of that of this token, which keeps its note, question and answer.
+
+        Its title stays, too, unless it is one that views have without the reader's.
+
+        Raises:
+            LessonError: the step would be longer than a lesson's may be.
+        """
+        pins = tuple(Pin(_beneath(pin.step, step), token_urlsafe()) if pin.token == token else pin for pin in self.pins)
+        return replace(self, pins=pins)
+
+    def with_figures(self, token: str, left_out: frozenset[str]) -> "PinnedViews":
+        """The list with other figures of a view left out of the report."""
+        pins = tuple(replace(pin, left_out=left_out) if pin.token == token else pin for pin in self.pins)
+        return replace(self, pins=pins)
 
     def without(self, token: str) -> "PinnedViews":
         """The list without the view of this token."""
@@ -211,6 +231,13 @@ def _title(page: str, query: Mapping[str, Sequence[str]]) -> str:
     parts = [current_view(page), *named]
     about = ", ".join(part for part in parts if part)
     return f"{PAGES[page].title}: {about}"[:100] if about else PAGES[page].title
+
+
+def _beneath(before: Step, step: Step) -> Step:
+    """A view beneath the texts of the one before it."""
+    texts = {name: text for name, text in step_fields(before).items() if name in KEPT_TEXTS}
+    usual = before.title.partition(":")[0] == PAGES[before.page].title
+    return _checked({**step_fields(step), **texts, "title": step.title if usual else before.title})
 
 
 def _note(note: str, page: str) -> str:

@@ -91,8 +91,8 @@ ENDING = ".yaml"
 MAX_FILE_BYTES = 64 * 1024
 MAX_DEPTH = 8
 """Most levels of nested mappings and lists; the form of a lesson needs four."""
-MAX_STEPS, MAX_TRIALS, MAX_QUERY, MAX_VALUES, MAX_SENTENCES = 60, 6, 24, 24, 200
-TITLE, VALUE, NOTE, TEXT = 120, 200, 2_000, 20_000
+MAX_STEPS, MAX_TRIALS, MAX_QUERY, MAX_VALUES, MAX_SENTENCES = 60, 6, 40, 24, 200
+TITLE, VALUE, NOTE, TEXT = 120, 500, 2_000, 20_000
 """Most characters of a title, of a value in the address, of a note, of a text."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 PARAMETER = re.compile(r"[a-z][a-z0-9_]{0,39}")

@@ -14,6 +14,7 @@ from ui.widgets.formatting import escape_markdown
 
 AS_IT_IS = "none: as in the checkpoint"
 
+SECOND_LABEL = "Second text, one input with the first"
 PAIR_HELP = (
     "Makes a pair: both texts in one input, with a separator between them. A model that was trained on pairs needs "
     "both: a premise, then its hypothesis."
@@ -40,7 +41,7 @@ def text_inputs(shown: bool = True) -> None:
     # It is above the second text, since below it would be out of sight in a window 768 pixels high.
     st.button("Apply the text", key="apply_text", width="stretch", help=APPLY_HELP)
     st.text_area(
-        "Second text",
+        SECOND_LABEL,
         key="pair",
         height=68,
         persist_state="session",

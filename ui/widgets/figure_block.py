@@ -13,7 +13,7 @@ from jaxtyping import Float
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.figures.base.caption import Caption, caption_of, colour_range, texts_words
-from bertviz_core.figures.base.export import standalone_html
+from bertviz_core.figures.base.export import MEDIA, standalone_html
 from bertviz_core.figures.base.fitted import USUAL_HEIGHT
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme, theme_named, width_class
@@ -25,7 +25,7 @@ from ui.components.browser.page_width import window_height
 from ui.components.figure_download import figure_download
 from ui.components.presenter import enlarged
 from ui.widgets.files.captions import alt_of, note_code, note_figure, note_table, read_texts, shown_models
-from ui.widgets.files.theme import chosen_theme, theme_select
+from ui.widgets.files.theme import chosen_medium, chosen_theme, theme_select
 from ui.widgets.files.typeset import typeset_downloads
 from ui.widgets.formatting import escape_markdown
 
@@ -185,13 +185,15 @@ def _downloads(
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         redrawn = isinstance(figure, FigureSpec)
         title = figure.title if redrawn else filename
-        chosen = chosen_theme() if redrawn else ""
+        chosen, medium = (chosen_theme() if redrawn else ""), chosen_medium()
         theme = theme_named(chosen or session.theme_name())
-        on_page = not chosen and session.page_pixels() >= theme.pixels  # figures for a phone are too narrow for files
-        drawn = cached_figure(figure, page_theme(share) if on_page else theme)
+        # Figures for a phone are too narrow for files.
+        on_page = not chosen and not medium and session.page_pixels() >= theme.pixels
+        sized = replace(theme, pixels=width_class(MEDIA[medium])) if medium else theme
+        drawn = cached_figure(figure, page_theme(share) if on_page else sized)
         words = caption_of(drawn, caption, shown_models(models), read_texts(texts))
         again = None if on_page or not redrawn else drawn
-        figure_download(key, name, title, words, theme, alt_of(figure), again)
+        figure_download(key, name, title, words, theme, alt_of(figure), again, medium=medium)
         st.download_button(
             "HTML",
             partial(_page, figure, theme, title, words),

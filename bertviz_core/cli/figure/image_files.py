@@ -142,7 +142,7 @@ async def image_content(
     """
     size = {"width": figure.layout.width, "height": figure.layout.height or 450}
     drawing = await started.calc_fig(figure, opts={"format": "svg", "scale": 1, **size})
-    svg = captioned_svg(drawing.decode(), picture.title, caption, theme, picture.alt)
+    svg = captioned_svg(drawing.decode(), picture.title, caption, theme, picture.alt, medium)
     if medium and (ending == ".svg" or medium == SLIDE):
         svg = for_medium(svg, medium, theme)
     if ending == ".svg":

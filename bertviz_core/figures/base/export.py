@@ -5,17 +5,21 @@ import html
 import re
 import struct
 import zlib
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 import plotly.graph_objects as go
 
-from bertviz_core.figures.base.caption import Caption, spelled
+from bertviz_core.figures.base.caption import Caption, spelled, texts_words
 from bertviz_core.figures.base.style import FAMILY, FONT, Theme
 from bertviz_core.figures.base.text_width import wrapped
 
 CAPTION_SIZE, LINE, EDGE = 14, 20, 16
 """Pixels: font size and line height of a caption, margin around it."""
+HEADING_SIZE, HEADING_LINE = 20, 28
+"""Pixels: font size and line height of the texts above a drawing on a slide."""
 FONT_FILE = Path(__file__).with_name("fonts") / "source_sans.woff2"
 WIDTH, SCALE, LEAST = 1000, 2, 1600
 """Default width of a figure, pixels of a PNG per pixel of the figure, minimum width of a PNG."""
@@ -75,8 +79,10 @@ def font_face() -> str:
     return f"@font-face{{font-family:'{FAMILY}';font-weight:200 900;src:{source}}}"
 
 
-def captioned_svg(drawing: str, title: str, caption: Caption, theme: Theme, alt: str = "") -> str:
+def captioned_svg(drawing: str, title: str, caption: Caption, theme: Theme, alt: str = "", medium: str = "") -> str:
     """Add a caption below a drawing, title and description inside; all text is escaped.
+
+    On a slide the texts stand above the drawing, in larger letters, and not in the caption.
 
     Args:
         drawing: SVG of plotly, with width and height in pixels.
@@ -84,6 +90,7 @@ def captioned_svg(drawing: str, title: str, caption: Caption, theme: Theme, alt:
         caption: caption below, in as many lines as it needs.
         theme: theme of the drawing.
         alt: alternative text.
+        medium: "slide" or "column"; "" for none.
 
     Raises:
         ValueError: the drawing has no size.
@@ -92,19 +99,35 @@ def captioned_svg(drawing: str, title: str, caption: Caption, theme: Theme, alt:
     if size is None:
         raise ValueError("the drawing is no SVG that states its width and height")
     width, height = float(size[1]), float(size[2])
-    lines = wrapped(caption.line, width - 2 * EDGE, CAPTION_SIZE)
-    whole = height + LINE * len(lines) + EDGE
-    spans = "".join(
-        f'<tspan x="{EDGE}" y="{height + LINE * (index + 1) - 6:g}">{html.escape(line)}</tspan>'
-        for index, line in enumerate(lines)
-    )
+    heading, words = slide_words(caption) if medium == SLIDE else ("", caption.line)
+    above = wrapped(heading, width - 2 * EDGE, HEADING_SIZE) if heading else []
+    top = HEADING_LINE * len(above) + (EDGE if above else 0)
+    lines = wrapped(words, width - 2 * EDGE, CAPTION_SIZE)
+    whole = top + height + LINE * len(lines) + EDGE
+    placed = f'<g transform="translate(0 {top:g})">{drawing}</g>' if above else drawing
+    heads = _text(above, HEADING_SIZE, HEADING_LINE, 0, theme) if above else ""
+    below = _text(lines, CAPTION_SIZE, LINE, top + height - 6, theme)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{whole:g}" '
         f'viewBox="0 0 {width:g} {whole:g}" role="img"><title>{html.escape(title)}</title>'
         f"<desc>{html.escape(description(alt, caption))}</desc><style>{font_face()}</style>"
-        f'<rect width="{width:g}" height="{whole:g}" fill="{theme.paper}"/>{drawing}'
-        f'<text font-family="{FONT}" font-size="{CAPTION_SIZE}" fill="{theme.text}">{spans}</text></svg>\n'
+        f'<rect width="{width:g}" height="{whole:g}" fill="{theme.paper}"/>'
+        f"{placed}{heads}{below}</svg>\n"
     )
+
+
+def slide_words(caption: Caption) -> tuple[str, str]:
+    """The line above a drawing on a slide, which is its texts and may be empty, and the caption below it."""
+    return texts_words(caption.texts), replace(caption, texts=()).line
+
+
+def _text(lines: Sequence[str], size: int, high: int, top: float, theme: Theme) -> str:
+    """Lines of text below a place."""
+    spans = "".join(
+        f'<tspan x="{EDGE}" y="{top + high * (index + 1):g}">{html.escape(line)}</tspan>'
+        for index, line in enumerate(lines)
+    )
+    return f'<text font-family="{FONT}" font-size="{size}" fill="{theme.text}">{spans}</text>'
 
 
 def for_medium(svg: str, medium: str, theme: Theme) -> str:

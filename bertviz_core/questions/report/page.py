@@ -24,12 +24,23 @@ dl{{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:1r
 dd{{margin:0;overflow-wrap:anywhere}} figure{{margin:0;break-inside:avoid}}
 h3{{font-size:1.25rem;margin:0 0 .5rem}} p.note{{color:{text};margin:.25rem 0;max-width:46rem;white-space:pre-line}}
 .drawing{{overflow-x:auto}} .drawing>div{{min-width:{narrowest}px}}
+iframe{{border:0;display:block;width:100%;min-width:{narrowest}px;height:700px}}
 table{{border-collapse:collapse;font-size:.875rem;margin-bottom:.5rem}} td.number{{text-align:right}}
 th,td{{text-align:left;padding:.25rem .75rem .25rem 0;border-bottom:1px solid {grid};vertical-align:top}}
 code{{font-size:.85rem;overflow-wrap:anywhere;white-space:pre-wrap}}
 @media (max-width:500px){{body{{padding:1rem}}dl{{grid-template-columns:1fr;gap:0}}dd{{margin-bottom:.5rem}}}}
 @media print{{nav,details{{display:none}}.drawing{{overflow:visible;zoom:.68}}}}
 """
+FIT = """<script>
+for (const frame of document.querySelectorAll("iframe")) {
+  const body = () => frame.contentDocument.body;
+  const fit = () => { frame.style.height = `${Math.ceil(body().getBoundingClientRect().height) + 48}px`; };
+  const begin = () => new frame.contentWindow.ResizeObserver(fit).observe(body());
+  frame.addEventListener("load", begin);
+  if (frame.contentDocument?.readyState === "complete") begin();
+}
+</script>"""
+"""Makes every frame as high as the page in it."""
 MOST_ROWS = 200
 """Maximum number of rows of a table; its own file has all."""
 
@@ -58,13 +69,14 @@ def report_page(report: Report, theme: Theme) -> str:
         f'<li><a href="#{each.name}">{_text(each.title.removesuffix(named))}</a></li>' for each in listed
     )
     sections = "".join(_section(each, theme) for each in report.sections)
+    fit = FIT if any(each.page for each in report.sections) else ""
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{font_face()}{style}</style><script>{get_plotlyjs()}</script></head>\n"
         f"<body><header><h1>{title}</h1><p>{_text(report.about)}</p>"
         f"<dl>{facts}</dl>{_notices(report)}</header><nav><h2>Contents</h2><ol>{contents}</ol></nav>"
-        f"<main>{sections}</main>{_left_out(report)}</body></html>\n"
+        f"<main>{sections}</main>{_left_out(report)}{fit}</body></html>\n"
     )
 
 
@@ -72,18 +84,22 @@ def _section(section: ReportSection, theme: Theme) -> str:
     config = {"showSendToCloud": False, "displaylogo": False, "responsive": True}
     config |= {"staticPlot": True, "displayModeBar": False} if theme.name == "print" else {}
     label = html.escape(description(section.alt, section.caption))
-    drawing = f"<h3>{_text(section.title)}</h3>" if section.figure is None else ""  # figures contain their titles
+    titled = section.figure is not None or section.page  # which contain their titles
+    drawing = "" if titled else f"<h3>{_text(section.title)}</h3>"
     if section.figure is not None:
         plot = section.figure.to_html(full_html=False, include_plotlyjs=False, include_mathjax=False, config=config)
         drawing += f'<div class="drawing" role="img" aria-label="{label}">{plot}</div>'
+    if section.page:
+        drawing += f'<div class="drawing"><iframe title="{label}" srcdoc="{html.escape(section.page)}"></iframe></div>'
     if section.note:
         drawing += f'<p class="note">{_text(section.note)}</p>'
     if section.table is not None:
         drawing += f'<div class="drawing">{_table(section.table)}</div>'
+    caption = f"<figcaption>{html.escape(section.caption.line)}</figcaption>" if section.caption.line else ""
     code = f"<details><summary>{_text(section.code_title)}</summary><code>{html.escape(section.code)}</code></details>"
     return (
         f'<section id="{section.name}"><h2>{_text(section.title)}</h2><figure>{drawing}'
-        f"<figcaption>{html.escape(section.caption.line)}</figcaption></figure>{code if section.code else ''}</section>"
+        f"{caption}</figure>{code if section.code else ''}</section>"
     )
 
 

@@ -91,6 +91,8 @@ class ReportSection:
     """Table to show in place of a figure."""
     note: str = ""
     """A text below the title; a section with neither figure nor table is this text alone."""
+    page: str = ""
+    """A self-contained HTML page with a drawing, to show in place of a figure; it has its own title and caption."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

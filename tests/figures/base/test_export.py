@@ -19,6 +19,7 @@ from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.export import (
     FONT_FILE,
     SELECTION,
+    SLIDE,
     captioned_svg,
     described_png,
     for_medium,
@@ -212,6 +213,20 @@ def test_a_figure_without_a_scale_has_no_range_and_bare_numbers_have_their_own()
     assert colour_range(go.Figure(go.Heatmap(z=[[1, 2]], showscale=False, colorbar={"title": "x"}))) == ""
     marks = go.Scatter(x=[1, 2], y=[1, 2], marker={"color": [3, -4], "colorbar": {"title": {"text": "year"}}})
     assert colour_range(go.Figure(marks)) == "year, −4 to 3"
+
+
+def test_on_a_slide_the_texts_stand_above_the_drawing_and_model_and_colours_below() -> None:
+    caption = Caption("A map.", (("org/name", "0a1b"),), (EVIL,), "cosine, −1 to 1")
+    root = ElementTree.fromstring(captioned_svg(DRAWING, "t", caption, LIGHT, medium=SLIDE))
+    above, below = (["".join(each.itertext()) for each in text] for text in root.findall(f"{SVG}text"))
+    assert "".join(above).replace(" ", "") == f"Text: “{EVIL}”".replace(" ", ""), "a long word is broken"
+    assert " ".join(below) == "A map. Model: org/name, revision 0a1b. Colours: cosine, −1 to 1."
+    tops = [[float(each.attrib["y"]) for each in text] for text in root.findall(f"{SVG}text")]
+    (moved,) = [float(each.attrib["transform"].split()[1].rstrip(")")) for each in root.findall(f"{SVG}g")]
+    assert max(tops[0]) < moved < moved + 300 < min(tops[1]) < max(tops[1]) < float(root.attrib["height"])
+    assert EVIL in (root.findtext(f"{SVG}desc") or "")
+    plain = ElementTree.fromstring(captioned_svg(DRAWING, "t", Caption("A map.", ()), LIGHT, medium=SLIDE))
+    assert len(plain.findall(f"{SVG}text")) == 1, "a figure without a text has no heading"
 
 
 def test_the_caption_stands_below_the_drawing_and_above_the_edge() -> None:

@@ -56,6 +56,26 @@ def test_a_view_gets_another_title_and_note_and_keeps_its_page_and_figures() -> 
     assert (empty.title, empty.note) == ("New title", PAGES["tokens"].question)
 
 
+def test_a_view_that_is_replaced_keeps_its_texts_and_a_title_of_the_readers_own() -> None:
+    texts = {"note": "Look: no.", "question": "What?", "answer": "That.", "try": [{"label": "So", "page": "tokens"}]}
+    views = PinnedViews().with_step(step("Tokens: layer 1", **texts)).with_step(step("Mine")).with_step(step("c"))
+    shown = step("Tokens: layer 2", query={"token": "2"}, text="New.", note="The page's question.")
+    usual, own, other = views.replaced(views.pins[0].token, shown).replaced(views.pins[1].token, shown).pins
+    assert (usual.step.title, usual.step.query, usual.step.text) == ("Tokens: layer 2", {"token": ("2",)}, "New.")
+    assert (usual.step.note, usual.step.question, usual.step.answer) == ("Look: no.", "What?", "That.")
+    assert [each.label for each in usual.step.trials] == ["So"]
+    assert (own.step.title, own.step.note, own.step.text) == ("Mine", "Look.", "New.")
+    assert usual.token != views.pins[0].token, "its figures are drawn anew"
+    assert other == views.pins[2]
+
+
+def test_figures_of_one_view_are_left_out() -> None:
+    views = pinned("a", "b")
+    chosen = views.with_figures(views.pins[1].token, frozenset(["view-c"]))
+    assert [pin.left_out for pin in chosen.pins] == [frozenset(), frozenset(["view-c"])]
+    assert chosen.replaced(chosen.pins[1].token, step("c")).pins[1].left_out == frozenset()
+
+
 @pytest.mark.parametrize(
     ("title", "note", "sentence"),
     [

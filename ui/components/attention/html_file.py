@@ -63,18 +63,20 @@ def file_payload(
     atlas: AttentionAtlas,
     opened: Sequence[AttentionMap | PooledMap],
     map_of: Callable[[int, int], AttentionMap],
+    most: int = FILE_BYTES,
     **more: Any,
 ) -> bytes:
-    """Encode the message of a file: every head in full if all together stay below 8 MB, otherwise only the open ones.
+    """Encode the message of a file: every head in full if there is room for all, otherwise only the open ones.
 
     Args:
         atlas: all heads.
         opened: maps of the open heads.
         map_of: computes the map of a layer and head; called for every head if there is room.
+        most: most bytes of all maps together; as base64 they are a third longer.
         more: further arguments of view_payload: title, theme, special, measures and heads.
     """
     layers, heads = atlas.thumbnails.shape[:2]
-    if layers * heads * len(atlas.queries) * len(atlas.keys) > FILE_BYTES:
+    if layers * heads * len(atlas.queries) * len(atlas.keys) > most:
         return view_payload(atlas, opened, **more)
     maps = [[map_of(layer, head) for head in range(heads)] for layer in range(layers)]
     whole = replace(
@@ -84,7 +86,7 @@ def file_payload(
         column_starts=np.arange(len(atlas.keys)),
     )
     hidden = np.stack([np.stack([each.hidden_share for each in row]) for row in maps])
-    return view_payload(whole, [], most=FILE_BYTES, hidden=hidden, **more)
+    return view_payload(whole, [], most=most, hidden=hidden, **more)
 
 
 def _digest(text: str) -> str:

@@ -1,4 +1,7 @@
-"""Buttons that save a chart as PNG (twice its size, at least 1,600 pixels wide) or SVG, in the browser."""
+"""Buttons that save a chart as PNG (twice its size, at least 1,600 pixels wide) or SVG, in the browser.
+
+For a slide or a column of a paper the files have the size of bertviz_core.figures.base.export.for_medium.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +9,22 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.figures.base.caption import Caption
-from bertviz_core.figures.base.export import CAPTION_SIZE, EDGE, LEAST, LINE, SCALE, SELECTION, WIDTH
+from bertviz_core.figures.base.export import (
+    CAPTION_SIZE,
+    COLUMN_MM,
+    EDGE,
+    HEADING_LINE,
+    HEADING_SIZE,
+    LEAST,
+    LINE,
+    MEDIA,
+    SCALE,
+    SELECTION,
+    SLIDE,
+    SLIDE_PIXELS,
+    WIDTH,
+    slide_words,
+)
 from bertviz_core.figures.base.style import FAMILY, FONT, WIDE, Theme
 
 _HTML = '<div><button data-format="png">PNG</button><button data-format="svg">SVG</button></div>'
@@ -39,6 +57,7 @@ def figure_download(
     alt: str = "",
     again: Any = None,
     look: dict[str, Any] | None = None,
+    medium: str = "",
 ) -> None:
     """Show the two buttons of a chart.
 
@@ -51,12 +70,19 @@ def figure_download(
         alt: description of the picture.
         again: the figure in that theme; None to save the chart as it is on the page.
         look: colours for a component that draws its own file (on "attention:draw"); None for a chart.
+        medium: "slide" or "column", whose size the files have; "" for that of the page.
     """
+    heading, below = slide_words(caption) if medium == SLIDE else ("", caption.line)
+    sizes: dict[str, Any] = {"letters": CAPTION_SIZE, "line": LINE, "edge": EDGE, "scale": SCALE, "png": LEAST}
+    sizes |= {"heading": HEADING_SIZE, "high": HEADING_LINE, "slide": SLIDE_PIXELS, "column": COLUMN_MM}
     data = {
         "chart": chart_key,
         "filename": filename,
         "title": title,
         "caption": caption.line,
+        "heading": heading,
+        "below": below,
+        "medium": medium,
         "alt": alt,
         "figure": again.to_json() if again is not None else None,
         "look": look,
@@ -65,9 +91,9 @@ def figure_download(
         "text": theme.text,
         "font": FONT,
         "family": FAMILY,
-        "width": WIDTH,
+        "width": MEDIA.get(medium, WIDTH),
         "least": WIDE,
-        "sizes": {"letters": CAPTION_SIZE, "line": LINE, "edge": EDGE, "scale": SCALE, "png": LEAST},
+        "sizes": sizes,
         "selection": SELECTION,
     }
     _component(key=f"{chart_key}_images", data=data, width="content", height="content")

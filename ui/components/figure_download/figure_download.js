@@ -5,6 +5,7 @@ export default function ({ data, parentElement }) {
   for (const format of ["png", "svg"]) {
     const button = parentElement.querySelector(`[data-format=${format}]`);
     button.dataset.theme = data.theme;
+    button.dataset.medium = data.medium;
     button.setAttribute("aria-label", `Download ${data.filename} as ${format.toUpperCase()}`);
     button.onclick = async () => {
       if (data.look) return saved(askedFor(data), format, data);
@@ -28,7 +29,8 @@ async function saved(drawn, format, data) {
   if (!drawn) return;
   const picture = captioned(drawn, data, await typeface(data.family));
   const blob = new Blob([picture.text], { type: "image/svg+xml;charset=utf-8" });
-  save(format === "svg" ? blob : await painted(blob, picture, data), `${data.filename}.${format}`);
+  const name = data.medium ? `${data.filename}-${data.medium}` : data.filename;
+  save(format === "svg" ? blob : await painted(blob, picture, data), `${name}.${format}`);
 }
 
 // What plotly saves when its camera is pressed, taken over on its way to the reader. It copies data, layout and
@@ -67,7 +69,8 @@ function drawing(plot, camera, data) {
 function pixels(plot, data) {
   const { width, height } = plot.getBoundingClientRect();
   const own = data.figure && JSON.parse(data.figure).layout.height;
-  return width >= data.least || !data.figure ? { width, height } : { width: data.width, height: own ?? height };
+  const asOnPage = !data.figure || (width >= data.least && !data.medium);
+  return asOnPage ? { width, height } : { width: data.width, height: own ?? height };
 }
 
 // The figure of another theme as the reader has moved it on the page: part of an axis, opened module.
@@ -106,28 +109,52 @@ async function typeface(family) {
   return `@font-face{font-family:'${family}';font-weight:200 900;src:url(${inside}) format('woff2')}`;
 }
 
-// The drawing, its caption below in as many lines as it needs, and what it shows in words.
+// The drawing, its caption below in as many lines as it needs, on a slide its texts above, and what it shows in words.
 function captioned(drawn, data, face) {
   const { letters, line, edge } = data.sizes;
   const inner = new DOMParser().parseFromString(drawn, "image/svg+xml").documentElement;
   const width = parseFloat(inner.getAttribute("width"));
   const height = parseFloat(inner.getAttribute("height"));
-  const lines = wrapped(data.caption, width - 2 * edge, `${letters}px ${data.font}`);
-  const whole = height + line * lines.length + edge;
+  const { heading, high } = data.sizes;
+  const lines = wrapped(data.below, width - 2 * edge, `${letters}px ${data.font}`);
+  const above = data.heading ? wrapped(data.heading, width - 2 * edge, `${heading}px ${data.font}`) : [];
+  const top = above.length ? high * above.length + edge : 0;
+  const whole = top + height + line * lines.length + edge;
   const root = element("svg", { width, height: whole, viewBox: `0 0 ${width} ${whole}`, role: "img" });
   root.append(
     element("title", {}, data.title),
     element("desc", {}, data.alt ? `${data.alt.replace(/\.$/, "")}. ${data.caption}` : data.caption),
     element("style", {}, face),
     element("rect", { width, height: whole, fill: data.paper }),
-    document.importNode(inner, true),
   );
-  const text = element("text", { "font-family": data.font, "font-size": letters, fill: data.text });
+  const place = element("g", top ? { transform: `translate(0 ${top})` } : {});
+  place.append(document.importNode(inner, true));
+  root.append(place, ...(top ? [written(above, heading, high, 0, data)] : []));
+  root.append(written(lines, letters, line, top + height - 6, data));
+  const size = sized(root, width, whole, data);
+  return { text: new XMLSerializer().serializeToString(root), ...size, words: root.children[1].textContent };
+}
+
+// Lines of text below a place.
+function written(lines, letters, high, top, { font, text: fill, sizes }) {
+  const text = element("text", { "font-family": font, "font-size": letters, fill });
   lines.forEach((words, index) => {
-    text.append(element("tspan", { x: edge, y: height + line * (index + 1) - 6 }, words));
+    text.append(element("tspan", { x: sizes.edge, y: top + high * (index + 1) }, words));
   });
-  root.append(text);
-  return { text: new XMLSerializer().serializeToString(root), width, height: whole, words: root.children[1].textContent };
+  return text;
+}
+
+// The size of the medium, as bertviz_core/figures/base/export.py has it: a slide with the drawing in its middle, as large
+// as fits, or a column of a paper. What is painted has pixels.
+function sized(root, width, height, { medium, paper, sizes }) {
+  const put = (node, attributes) => Object.entries(attributes).forEach(([name, value]) => node.setAttribute(name, value));
+  if (medium === "column") put(root, { width: `${sizes.column}mm`, height: `${(sizes.column * height) / width}mm` });
+  if (medium !== "slide") return { width, height };
+  const [across, down] = sizes.slide, whole = Math.max(width, (height * across) / down), tall = (whole * down) / across;
+  const place = { x: (width - whole) / 2, y: (height - tall) / 2, width: whole, height: tall };
+  put(root, { width: across, height: down, viewBox: Object.values(place).join(" ") });
+  root.querySelector("style").after(element("rect", { ...place, fill: paper }));
+  return { width: across, height: down };
 }
 
 function element(name, attributes, words = "") {
@@ -165,7 +192,7 @@ async function painted(drawing, picture, data) {
     image.src = address;
     await image.decode();
     const canvas = document.createElement("canvas");
-    const scale = Math.max(data.sizes.scale, data.sizes.png / picture.width);
+    const scale = data.medium === "slide" ? 1 : Math.max(data.sizes.scale, data.sizes.png / picture.width);
     canvas.width = Math.round(picture.width * scale);
     canvas.height = Math.round(picture.height * scale);
     canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);

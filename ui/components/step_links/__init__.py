@@ -23,6 +23,13 @@ _component = st.components.v2.component(
 )
 
 
+_opener = st.components.v2.component(
+    "open_at_once",
+    html="<span></span>",
+    js=LINKS_JS + _HERE.with_name("open_at_once.js").read_text(encoding="utf-8"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """A link to a view."""
@@ -59,3 +66,15 @@ def step_links(links: Sequence[Link], key: str, label: str, is_list: bool = Fals
         width="stretch" if is_list else "content",
         height="content",
     )
+
+
+def open_at_once(whole: str, number: int, key: str, back: bool = False) -> None:
+    """Have the browser open an address in place of the current one, without a new entry in its history.
+
+    Args:
+        whole: the address, from `address`.
+        number: another one for each opening; the same address under the same number is opened once.
+        key: key of the component.
+        back: whether the reader returns to a view outside a lesson; steps care for their whole address themselves.
+    """
+    _opener(key=key, data={"address": whole, "number": number, "back": back}, height=0)

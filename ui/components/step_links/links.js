@@ -29,9 +29,10 @@ function onClick(event) {
   document.querySelector(MAIN)?.scrollTo(0, 0);
 }
 
-function openAgain(address) {
+// back: as after Back, an address on another page is opened twice, since Streamlit drops what both pages have from it.
+function openAgain(address, back = false) {
   const whole = new URL(address, root());
-  whole.searchParams.set(ARRIVE, EXACT);
+  whole.searchParams.set(ARRIVE, back ? whole.search || "?" : EXACT);
   window.history.replaceState({}, "", whole);
   tell();
   document.querySelector(MAIN)?.scrollTo(0, 0);

@@ -1,6 +1,6 @@
 """Downloads of the attention page: the picture, the view as HTML, one head, all heads."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 
@@ -10,35 +10,37 @@ import streamlit as st
 
 from bertviz_core.attention.export import MOST_CELLS, npz_bytes, parquet_bytes
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, MapOptions, PooledMap
-from bertviz_core.figures.attention.atlas import LIFTED, atlas_figure
-from bertviz_core.figures.attention.heatmap import attention_map_figure, long_figure
-from bertviz_core.figures.attention.lines import lines_figure
+from bertviz_core.figures.attention.atlas import LIFTED
+from bertviz_core.figures.attention.heatmap import long_figure
 from bertviz_core.figures.attention.reading import UNITS, all_heads_title, attention_title
 from bertviz_core.figures.base.caption import Caption
 from bertviz_core.figures.base.colour_bars import scale_words
-from bertviz_core.figures.base.spec import FigureSpec
-from bertviz_core.figures.base.style import theme_named
+from bertviz_core.figures.base.style import Theme, theme_named
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Trace
 from ui import session
 from ui.components.attention.colours import MEASURES, colours
 from ui.components.attention.html_file import attention_html, file_payload
+from ui.components.attention.payload import FILE_BYTES
 from ui.components.attention.url import ViewOptions
 from ui.components.attention.view import ViewState
 from ui.components.figure_download import figure_download
 from ui.views.attention import cache
 from ui.views.attention.texts import SECOND_TEXT, SHORT
 from ui.widgets.figure_block import csv_text, file_name
-from ui.widgets.files.captions import note_figure
-from ui.widgets.files.theme import chosen_theme, theme_select
+from ui.widgets.files.captions import note_drawing
+from ui.widgets.files.theme import chosen_medium, chosen_theme, theme_select
 
 KEY = "attention_heads"
 """Key of the view."""
+MapOf = Callable[[int, int], AttentionMap | PooledMap]
+REPORT_BYTES = 1_000_000
+"""Most bytes of the maps of all heads in a report, which may contain many views."""
 PARQUET = "application/vnd.apache.parquet"
 
 
 def head_files(
-    trace: Trace, atlas: AttentionAtlas, attention_map: AttentionMap, state: ViewState, second: int | None
+    trace: Trace, atlas: AttentionAtlas, map_of: MapOf, attention_map: AttentionMap, state: ViewState
 ) -> None:
     """Downloads of the open head: its picture, the view as HTML, its numbers."""
     title = attention_title(attention_map, trace.model)
@@ -48,26 +50,11 @@ def head_files(
         caption = _caption(
             trace, attention_map.options, scale_sentence(atlas, attention_map, state.look), state.look.lines
         )
-        figure_download(KEY, name, title, caption, theme, f"{title}: queries by keys", look=colours(theme))
-        special = np.flatnonzero(trace.tokens.special).tolist()
-
-        def page() -> str:
-            payload = file_payload(
-                atlas,
-                [attention_map],
-                lambda layer, head: cache.one_map(trace, layer, head, attention_map.options),
-                title=trace.model,
-                theme=theme,
-                special=special,
-                second=second,
-                heads=state.heads,
-                answers={"look": asdict(state.look)},
-            )
-            return attention_html(payload, title, f"{caption.line} {cache.receipt(trace)}".rstrip())
-
+        alt, medium = f"{title}: queries by keys", chosen_medium()
+        figure_download(KEY, name, title, caption, theme, alt, look=colours(theme), medium=medium)
         st.download_button(
             "HTML",
-            page,
+            partial(view_page, trace, atlas, map_of, state, theme),
             f"{name}.html",
             "text/html",
             key=f"{KEY}_html",
@@ -86,33 +73,57 @@ def head_files(
         theme_select(KEY)
 
 
-def note_view(trace: Trace, atlas: AttentionAtlas, maps: Sequence[AttentionMap | PooledMap], lines: bool) -> None:
-    """Record the open heads, and small maps of all heads, for a report of the view, if one was requested.
+def note_view(trace: Trace, atlas: AttentionAtlas, map_of: MapOf, state: ViewState) -> None:
+    """Record the view as it is drawn, with its open heads and pinned tokens, for a report, if one was requested.
 
     Args:
         trace: the run.
         atlas: all heads.
-        maps: maps of the open heads, the main one first.
-        lines: whether they are drawn as lines.
+        map_of: returns the map of a layer and head.
+        state: what is selected, and how it is drawn.
     """
-    specs: list[FigureSpec] = []
-    for each in maps:
-        if isinstance(each, PooledMap):
-            specs.append(long_figure(each, trace))
-        else:
-            specs.append((lines_figure if lines else attention_map_figure)(each, trace))
-    specs.append(atlas_figure(atlas, trace))
-    for place, spec in enumerate(specs):
-        words = (
-            f"{'Lines from queries to keys' if lines and spec is not specs[-1] else 'Queries in rows, keys in columns'}"
-        )
-        note_figure(
-            spec,
-            f"{KEY}_{place}" if place else KEY,
-            spec.title,
-            f"{words}; {SHORT[atlas.options.weights]}",
-            trace.tokens,
-        )
+    names = ("lines" if state.look.lines else "attention", "atlas")
+    page = partial(view_page, trace, atlas, map_of, state, most=REPORT_BYTES)
+    note_drawing(KEY, _title(map_of(*state.opened), trace), page, names)
+
+
+def view_page(
+    trace: Trace, atlas: AttentionAtlas, map_of: MapOf, state: ViewState, theme: Theme, most: int = FILE_BYTES
+) -> str:
+    """Write the view as an HTML page, which makes no request; its heads can be clicked through.
+
+    Args:
+        trace: the run.
+        atlas: all heads.
+        map_of: returns the map of a layer and head; that of a long text is pooled.
+        state: what is selected, and how it is drawn.
+        theme: colours.
+        most: most bytes of the maps of all heads; if they are more, the file has only the open heads in full.
+    """
+    maps = [map_of(*each) for each in state.heads]
+    first = maps[0]
+    long = isinstance(first, PooledMap)
+    payload = file_payload(
+        atlas,
+        maps,
+        lambda layer, head: cache.one_map(trace, layer, head, atlas.options),
+        0 if long else most,
+        title=trace.model,
+        theme=theme,
+        special=np.flatnonzero(trace.tokens.special).tolist(),
+        second=trace.tokens.second_start,
+        heads=state.heads,
+        part=state.range if long else None,
+        answers={"look": asdict(state.look)},
+    )
+    scale = scale_sentence(atlas, None if isinstance(first, PooledMap) else first, state.look)
+    caption = _caption(trace, atlas.options, scale, state.look.lines)
+    return attention_html(payload, _title(first, trace), f"{caption.line} {cache.receipt(trace)}".rstrip())
+
+
+def _title(opened: AttentionMap | PooledMap, trace: Trace) -> str:
+    """Title of the open head."""
+    return long_figure(opened, trace).title if isinstance(opened, PooledMap) else attention_title(opened, trace.model)
 
 
 def atlas_files(trace: Trace, atlas: AttentionAtlas, look: ViewOptions) -> None:
@@ -126,7 +137,8 @@ def atlas_files(trace: Trace, atlas: AttentionAtlas, look: ViewOptions) -> None:
     maps = partial(_all_maps, trace, reading, layers, heads)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         st.markdown(f"All {counted(layers * heads, 'map')}:" if layers * heads > 1 else "The map:", width="content")
-        figure_download(key, name, title, caption, theme, f"{title}: a small picture of each", look=colours(theme))
+        alt, medium = f"{title}: a small picture of each", chosen_medium()
+        figure_download(key, name, title, caption, theme, alt, look=colours(theme), medium=medium)
         if cells <= MOST_CELLS:
             st.download_button(
                 "npz",

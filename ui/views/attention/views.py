@@ -119,9 +119,10 @@ def _heads(trace: Trace) -> None:
         )
     serial, shown, second = last_serial(KEY), (identity(atlas), (layer, head)), trace.tokens.second_start
     state = attention_state(KEY, atlas, (layer, head), requested_options(serial, shown))
+    map_of = partial(_map, trace, reading=reading, state=state, long=long)
     attention_view(
         atlas,
-        [_map(trace, *each, reading, state, long) for each in (*state.missing, *state.ahead)],
+        [map_of(*each) for each in (*state.missing, *state.ahead)],
         state,
         key=KEY,
         title=trace.model,
@@ -133,7 +134,7 @@ def _heads(trace: Trace) -> None:
     )
     st.caption(LABELS[weights])
     if view_in_sight() is not None:
-        note_view(trace, atlas, [_map(trace, *each, reading, state, long) for each in state.heads], state.look.lines)
+        note_view(trace, atlas, map_of, state)
     place = st.empty()
     if long:
         _receipt(place, trace)
@@ -142,7 +143,7 @@ def _heads(trace: Trace) -> None:
     _exact(trace, reading, state)
     _hidden(attention_map)
     _special(atlas, attention_map)
-    head_files(trace, atlas, attention_map, state, second)
+    head_files(trace, atlas, map_of, attention_map, state)
     atlas_files(trace, atlas, state.look)
     scale = scale_sentence(atlas, attention_map, state.look)
     folded_table(KEY, frame_of(attention_map), attention_title(attention_map, trace.model), scale=scale)
@@ -164,7 +165,7 @@ def _receipt(place: DeltaGenerator, trace: Trace) -> None:
 
 
 def _map(
-    trace: Trace, layer: int, head: int, reading: MapOptions, state: ViewState, long: bool
+    trace: Trace, layer: int, head: int, *, reading: MapOptions, state: ViewState, long: bool
 ) -> AttentionMap | PooledMap:
     if long:
         return cache.part_map(trace, layer, head, state.range)

@@ -1,27 +1,26 @@
 """The drawing of the text's path through the whole model, and its numbers as a table."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import streamlit as st
 
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.figures.base.style import theme_named
+from bertviz_core.figures.base.style import Theme, theme_named
 from bertviz_core.figures.journey.payload import DrawnChange, Ending, Path, journey_payload, parts_payload
 from bertviz_core.journey.results import EmbeddingOpening, HeadOpening, Journey, LayerOpening
-from bertviz_core.questions.figures import drawn_by
 from bertviz_core.questions.interventions.journey_change import changed_model
 from bertviz_core.questions.interventions.journey_file import EMBEDDINGS, journey_page
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts import journey as questions
-from bertviz_core.questions.texts.hidden_states import MEASURE
+from bertviz_core.text import quoted
 from bertviz_core.trace.results import Tokens
 from ui import session
 from ui.address.journey_links import drawing_links
 from ui.address.journey_place import remember_journey
 from ui.address.navigation import remember_view
 from ui.cache.shared_model import SharedModel
-from ui.cache.view_notes import view_in_sight
 from ui.components.journey import journey_parts, journey_view, serial
 from ui.views.journey.change import SHOWN, change_values, page_change, with_change
 from ui.views.journey.controls import DRAWING, first_token, option, path_of, take_path
@@ -30,11 +29,13 @@ from ui.views.journey.table import numbers_table
 from ui.views.journey.texts import CHANGED, RESTS_ON, WORDS, journey_code
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, file_name, folded_table
-from ui.widgets.files.captions import note_figure
+from ui.widgets.files.captions import note_drawing
 from ui.widgets.files.theme import chosen_theme, theme_select
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.target_controls.opened import ChosenTarget
 
+SAME = "norms"
+"""Name of the figure with the numbers of the drawing's cells, in `figure --list`."""
 FILE_HELP = "One file in which the layers and heads of the chosen token still open; it needs no network."
 
 
@@ -82,7 +83,6 @@ def drawing_view(
         first_steps(name, journey)
     if journey.turn is not None:
         _files(name, drawn, path, ending, change)
-        _note(opened, drawn)
         words = f"The way of token {path.token} through {journey.model}{f'. {both.sentence}' if both else ''}"
         folded_table(DRAWING, numbers_table(opened, run, drawn, path.token, change), words)
         if journey.tokens is not None:
@@ -104,25 +104,22 @@ def _files(name: str, journey: Journey, path: Path, ending: Ending | None, chang
     chosen |= {name: str(at) for name, at in (("head", path.head), ("key", path.key)) if at is not None}
     chosen |= {param.key: option(param) for param in questions.LOOKS}
 
-    def page() -> str:
-        options = _options(tokens, chosen)
-        theme = theme_named(chosen_theme() or session.theme_name())
-        return journey_page(SharedModel(name), options, theme, ending, change if changed else None)[0]
+    def page(theme: Theme) -> str:
+        return journey_page(SharedModel(name), _options(tokens, chosen), theme, ending, change if changed else None)[0]
 
+    note_drawing(DRAWING, f"Journey of {quoted(tokens.text, 60)} through {journey.model}", page, (SAME,))
+    theme = theme_named(chosen_theme() or session.theme_name())
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         st.download_button(
-            "HTML", page, f"{filename}.html", "text/html", key=f"{DRAWING}_html", help=FILE_HELP, on_click="ignore"
+            "HTML",
+            partial(page, theme),
+            f"{filename}.html",
+            "text/html",
+            key=f"{DRAWING}_html",
+            help=FILE_HELP,
+            on_click="ignore",
         )
         theme_select(DRAWING)
-
-
-def _note(opened: SharedModel, journey: Journey) -> None:
-    """Record the turn of every token by every layer for a report of the view, where one was requested."""
-    tokens = journey.tokens
-    if view_in_sight() is None or tokens is None:
-        return
-    spec, answer = drawn_by("norms", opened, _options(tokens, {MEASURE.key: "change"}))
-    note_figure(spec, DRAWING, spec.title, spec.caption, answer.texts)
 
 
 def _options(tokens: Tokens, values: Mapping[str, str] | None = None) -> Options:

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from bertviz_core.hidden_states.geometry import first_tokens
+from bertviz_core.hidden_states.occurrences import shared_word
 from bertviz_core.questions.texts.hidden_states import FIRST, MOST_PATHS, TOKENS, WIDTH, WINDOW
 from bertviz_core.questions.texts.hidden_states import PICKED as PICKED_TOKENS
 from bertviz_core.trace.results import Tokens
@@ -11,8 +12,12 @@ from ui.address.query import whole
 from ui.address.widgets import BOUND, keep_among, keep_span, level, span
 from ui.session import FIRST_TEXT, SECOND_TEXT, WORD
 from ui.widgets.cell_controls import token_names
+from ui.widgets.controls import pair, text
 from ui.widgets.view_and_layer import state_select
 
+WORD_KEYS = ("word", "first_text", "second_text")
+FILLED_IN = "word_filled_in"
+"""Session key: the word and the sentences that were filled in for the reader."""
 MOST_TOKENS = 512
 PICKED = PICKED_TOKENS.key
 
@@ -82,8 +87,19 @@ def _positions(written: str, count: int) -> list[int]:
 
 
 def word_inputs() -> tuple[str, str, str]:
-    """A word and two sentences that contain it."""
-    for key, default in (("word", WORD), ("first_text", FIRST_TEXT), ("second_text", SECOND_TEXT)):
+    """A word and two sentences that contain it: the reader's own texts, if they have a word in common.
+
+    They follow the texts of the sidebar until the reader changes one of the three.
+    """
+    first_text, second_text = text(), pair() or ""
+    shared = shared_word(first_text, second_text)
+    usual = (WORD, FIRST_TEXT, SECOND_TEXT)
+    own = (shared, first_text, second_text) if shared else usual
+    now = tuple(st.session_state.get(key) for key in WORD_KEYS)
+    if now in ((None, None, None), st.session_state.get(FILLED_IN)):
+        st.session_state.update(zip(WORD_KEYS, own, strict=True))
+        st.session_state[FILLED_IN] = own
+    for key, default in zip(WORD_KEYS, usual, strict=True):
         st.session_state.setdefault(key, default)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         word = st.text_input("Word", key="word", persist_state="session", width=160)

@@ -6,13 +6,14 @@ import streamlit as st
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.tokens.strip import tokenizers_figure
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.texts.tokens import tokens_by
+from bertviz_core.questions.texts.tokens import TOKENIZER, tokens_by
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.subwords.pieces import text_pieces
 from bertviz_core.trace.subwords.reference_tokenizers import REFERENCE_TOKENIZERS
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
+from ui.cache.view_notes import noted_if
 from ui.views.tokens import controls
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
@@ -28,15 +29,16 @@ def second_view(name: str, tokens: Tokens, text: str, pair: str | None) -> None:
     except BertvizError as error:
         st.warning(escape_markdown(str(error)), icon=":material/block:")
         return
-    words = figure_block(
-        tokenizers_figure(text_pieces(tokens), text_pieces(second), name, other),
-        f"tokens of two tokenizers {name} {other}",
-        _table({name: tokens, other: second}),
-        alt="Tokens of both tokenizers",
-        texts=tokens,
-        models=(name,) if other in REFERENCE_TOKENIZERS else (name, other),
-        scrolled=True,
-    )
+    with noted_if(TOKENIZER.key in st.query_params):  # by default it stands below what is seen of the page
+        words = figure_block(
+            tokenizers_figure(text_pieces(tokens), text_pieces(second), name, other),
+            f"tokens of two tokenizers {name} {other}",
+            _table({name: tokens, other: second}),
+            alt="Tokens of both tokenizers",
+            texts=tokens,
+            models=(name,) if other in REFERENCE_TOKENIZERS else (name, other),
+            scrolled=True,
+        )
     for each, read in ((name, tokens), (other, second)):
         description = REFERENCE_TOKENIZERS[each][1] if each in REFERENCE_TOKENIZERS else ""
         words.markdown(f"**{escape_markdown(each)}**: {_counts(read)}. {description}")

@@ -1,15 +1,16 @@
 """Captions of figures, and the record of figures and tables for a report of the view."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pandas as pd
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.base.spec import FigureSpec
+from bertviz_core.figures.base.style import Theme
 from bertviz_core.trace.results import Tokens
 from ui.cache import sources
-from ui.cache.view_notes import ShownFigure, view_in_sight
+from ui.cache.view_notes import ShownDrawing, ShownFigure, view_in_sight
 from ui.widgets import controls
 
 
@@ -34,6 +35,19 @@ def note_figure(
     if (view := view_in_sight()) is not None:
         title = figure.title if isinstance(figure, FigureSpec) else title
         view.figures[key] = ShownFigure(figure, title, alt_of(figure), caption, shown_models(models), read_texts(texts))
+
+
+def note_drawing(key: str, title: str, page: Callable[[Theme], str], names: Sequence[str]) -> None:
+    """Record a drawing that code in the browser makes, for a report of its view, if one was requested.
+
+    Args:
+        key: key of its component.
+        title: its title.
+        page: writes it in a theme as a self-contained HTML page, in the state that the page shows.
+        names: names of the figures that show the same, as in `figure --list`.
+    """
+    if (view := view_in_sight()) is not None:
+        view.figures[key] = ShownDrawing(title, page, frozenset(names))
 
 
 def note_table(title: str, table: pd.DataFrame) -> None:

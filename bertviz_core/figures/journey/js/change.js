@@ -164,7 +164,7 @@ function changedSentence(view) {
   const word = quoted(header, path.token), cell = (layer) => layer * seq + path.token;
   if (isNew(view, path.token)) {
     const layers = path.open === "" || path.open === "embeddings" ? "" : ` Layer ${path.open}: ${measureWords(view, measure, cell(Number(path.open)))}.`;
-    return `${word} is new in the text and has no number before.${layers || " Choose another token to see how it moved."}`;
+    return `${word} is new in the text and has no number before.${layers || (view.filed ? "" : " Choose another token to see how it moved.")}`;
   }
   const own = Array.from({ length: header.layers }, (_, layer) => Math.abs(values[cell(layer)])), most = own.indexOf(Math.max(...own));
   const words = [`What comes out for ${word} has the cosine ${fixed(now.cosine.values[path.token], 4)} to before.`];

@@ -1,6 +1,7 @@
 // The drawing as a whole: what is chosen and open, what is asked of the server. Called again with every message and
 // every change of theme, on the same element. Opening draws at once; the server is told for the address and the parts.
 const MARGIN = 12; // at the sides of a saved drawing
+const SLIDE = [1600, 900], LEAST_ACROSS = 1600; // pixels of a slide, and across any saved picture
 const PAPER = matchMedia("print"), PAPER_WIDTH = 1100;
 const ACCENT = { light: "#0072B2", dark: "#4FA3D6", print: "#0072B2" };
 
@@ -208,9 +209,10 @@ function buildBar(view) {
     large.textContent = document.fullscreenElement ? "Leave full screen" : "Full screen";
     draw(view);
   });
-  const saves = ["SVG", "PNG"].map((kind) => {
-    const node = make("button", { type: "button", textContent: kind, title: `Save the drawing as it stands as ${kind}` });
-    node.addEventListener("click", () => save(view, kind));
+  const saves = ["SVG", "PNG", "Slide 16:9"].map((kind) => {
+    const slide = kind.startsWith("Slide"), as = slide ? `PNG of ${SLIDE.join(" × ")} pixels` : kind;
+    const node = make("button", { type: "button", textContent: kind, title: `Save the drawing as it stands as ${as}` });
+    node.addEventListener("click", () => save(view, slide ? "PNG" : kind, slide));
     return node;
   });
   view.bar.append(make("label", {}, make("span", { textContent: "Cells show" }), colour), make("label", {}, make("span", { textContent: "Ribbons show" }), ribbon), make("label", {}, make("span", { textContent: "A lane is a" }), lanes), make("span", { className: "buttons" }, large, ...saves));
@@ -219,8 +221,17 @@ function buildBar(view) {
   view.controls = { colour, ribbon, lanes };
 }
 
-// What is on the screen as a file, with what it is of.
+// What is on the screen as a file, with what it is of; without what only helps to use it.
 function captioned(view) {
+  view.filed = true;
+  draw(view);
+  const svg = asFile(view);
+  view.filed = false;
+  draw(view);
+  return svg;
+}
+
+function asFile(view) {
   const { sheet } = view, svg = sheet.firstChild.cloneNode(true);
   // Elsewhere the letters are of another font: each text keeps the width that it has here.
   const shown = sheet.firstChild.querySelectorAll("text");
@@ -234,14 +245,24 @@ function captioned(view) {
 
 const aboutOf = ({ header, now }) => `Journey of ${JSON.stringify(header.text ?? "")} through ${header.model} (revision ${header.revision})${now ? `. ${now.sentence}` : ""}`;
 
-async function save(view, kind) {
+// The drawing in the middle of a slide, as large as fits.
+function onSlide(svg, paper) {
+  const { x, y, width, height } = svg.viewBox.baseVal, [across, down] = SLIDE, whole = Math.max(width, (height * across) / down), tall = (whole * down) / across;
+  const place = { x: x - (whole - width) / 2, y: y - (tall - height) / 2, width: whole, height: tall };
+  for (const [name, value] of Object.entries({ viewBox: Object.values(place).join(" "), width: across, height: down })) svg.setAttribute(name, value);
+  svg.prepend(el("rect", { ...place, fill: paper }));
+}
+
+async function save(view, kind, slide = false) {
   const { header, now } = view, svg = captioned(view);
-  const text = new XMLSerializer().serializeToString(svg), name = `journey ${header.model}${now ? ` ${now.name}` : ""}.${kind.toLowerCase()}`;
+  if (slide) onSlide(svg, view.look.paper);
+  const text = new XMLSerializer().serializeToString(svg), name = `journey ${header.model}${now ? ` ${now.name}` : ""}${slide ? " slide" : ""}.${kind.toLowerCase()}`;
   if (kind === "SVG") return download(new Blob([text], { type: "image/svg+xml" }), name);
   const image = new Image(), canvas = document.createElement("canvas"), size = svg.viewBox.baseVal;
+  const scale = slide ? SLIDE[0] / size.width : Math.max(2, LEAST_ACROSS / size.width);
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
   await image.decode();
-  [canvas.width, canvas.height] = [size.width * 2, size.height * 2];
+  [canvas.width, canvas.height] = [Math.round(size.width * scale), Math.round(size.height * scale)];
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   canvas.toBlob((blob) => download(blob, name));
 }

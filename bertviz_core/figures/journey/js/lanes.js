@@ -36,15 +36,15 @@ function laneWords(view, at, layer) {
 }
 
 // What a long text hides and merges, and how much attention it holds.
-function hiddenWords({ header, plan, path, rows, ribbons, laneOf }) {
+function hiddenWords({ header, plan, path, rows, ribbons, laneOf, filed }) {
   const words = [], merged = rows.filter(({ pieces }) => pieces > 1), named = new Set([path.token, ...(ribbons?.keys.map(({ key }) => key) ?? [])].map((token) => laneOf[token])).size;
   if (plan.mode === "tall" || header.labels.length <= FEW || !header.measures.length) return "";
   const lanes = merged.length ? "lanes" : "tokens";
-  words.push(header.labels.length > SEVERAL ? `${rows.length - named} of ${rows.length} ${lanes} are drawn without their words: point at one for its word and numbers.` : "Point at a cell for its numbers.");
+  words.push(header.labels.length > SEVERAL ? `${rows.length - named} of ${rows.length} ${lanes} are drawn without their words${filed ? "" : ": point at one for its word and numbers"}.` : filed ? "" : "Point at a cell for its numbers.");
   if (merged.length) {
     const holds = ribbons ? `, and ${fixed(ribbons.merged)} of the attention is on them` : "";
     words.push(`${merged.length === 1 ? "1 word of several tokens has" : `${merged.length} words of several tokens have`} one lane each: cells show the mean, the strip is of the first token${holds}.`);
   }
   if (ribbons?.rest > 0.0005) words.push(`The grey ribbon holds ${fixed(ribbons.rest)} of the attention, on ${rows.length - ribbons.keys.length} other ${lanes}.`);
-  return words.join(" ");
+  return words.filter(Boolean).join(" ");
 }
