@@ -1,12 +1,13 @@
-"""torch and transformers, imported when one of their names is first used, and packages that need not be installed.
+"""torch, transformers and pandas, imported when one of their names is first used, and packages that may be missing.
 
-Both together take seconds to import. Modules that need them write `from bertviz_core.lazy_imports import torch` at the
-top, so that the command line's help, a checkpoint's header and the dashboard's first page appear before that, and the
-process of a tokenizer runs without torch.
+The first two together take seconds to import, and few commands make a table. Modules that need them write `from
+bertviz_core.lazy_imports import torch` at the top, so that a checkpoint's header, the tokens of a text and the
+dashboard's first page appear before that, and the process of a tokenizer runs without torch.
 
 What one feature alone needs is an extra of pyproject.toml, listed in docs/library.md; `dashboard` includes them all.
 """
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 from bertviz_core.errors import BertvizError
 
-__all__ = ["EXTRAS", "import_libraries", "install_line", "optional", "torch", "transformers"]
+__all__ = [
+    "EXTRAS",
+    "import_libraries",
+    "install_line",
+    "leave_out_torch",
+    "optional",
+    "pandas",
+    "torch",
+    "transformers",
+]
 
 EXTRAS = {"corpus": ("usearch", "scikit-learn"), "probes": ("scikit-learn",), "images": ("kaleido",)}
 """Extra -> the packages that it installs."""
@@ -32,9 +42,11 @@ class LazyModule(ModuleType):
 
 
 if TYPE_CHECKING:
+    import pandas
     import torch
     import transformers
 else:
+    pandas = LazyModule("pandas")
     torch = LazyModule("torch")
     transformers = LazyModule("transformers")
 
@@ -45,11 +57,22 @@ def import_libraries() -> None:
     transformers replaces its module while it is being imported: a thread that comes in between finds one without names.
     """
     with _LOCK:
-        if sys.modules.get("torch", "") is not None:  # None in a child process that only reads tokenizers
+        if sys.modules.get("torch", "") is not None:  # None if it was left out
             import_module("torch")
         library = import_module("transformers")
         for name in ("CONFIG_MAPPING", "AutoModel", "AutoTokenizer"):  # each imports its module when it is looked up
             getattr(library, name)
+
+
+def leave_out_torch() -> None:
+    """Do without torch in this process from now on, unless it has been imported: no import of it succeeds any more.
+
+    transformers then loads tokenizers as before, in a third of the time and memory, and does not say that torch is
+    missing.
+    """
+    modules: Any = sys.modules
+    modules.setdefault("torch", None)
+    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
 
 
 def install_line(extra: str) -> str:

@@ -6,38 +6,13 @@ from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
 
+import typer
 from typer.exceptions import TyperException
 
-from bertviz_core.cli.options import app
+from bertviz_core.cli.commands import COMMANDS
+from bertviz_core.cli.options import app, program
 from bertviz_core.errors import BertvizError
 from bertviz_core.questions.parameters import COMMON
-
-COMMANDS = {
-    "parameters": "checkpoints",
-    "load-report": "checkpoints",
-    "adapter": "checkpoints",
-    "number-formats": "checkpoints",
-    "tokens": "text",
-    "hidden": "text",
-    "attention": "attention",
-    "heads": "attention",
-    "similarity": "sentences",
-    "embed": "sentences",
-    "compare": "checkpoints",
-    "training": "training",
-    "predict": "predictions.predict",
-    "rank": "predictions.rank",
-    "late-interaction": "predictions.rank",
-    "causes": "predictions.interventions",
-    "words": "predictions.attributions",
-    "word-pairs": "predictions.attributions",
-    "corpus": "corpus",
-    "figure": "figure.command",
-    "report": "figure.report_command",
-    "serve": "serve",
-}
-"""Command -> the module that registers it when imported; only the requested one is imported, for speed."""
-
 
 OWN_OPTIONS = ("--help", "--version")
 """Options of the program itself; without a command, other options are passed to the server."""
@@ -50,9 +25,7 @@ def main() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # for the threads of torch; see app.py
     command = next((word for word in sys.argv[1:] if word in COMMANDS), None)
     try:
-        for module in dict.fromkeys([COMMANDS[command]] if command else COMMANDS.values()):
-            import_module(f"bertviz_core.cli.{module}")
-        code = app(standalone_mode=False)
+        code = _program(command)(standalone_mode=False)
     except KeyboardInterrupt:
         code = INTERRUPTED
     except TyperException as error:
@@ -77,6 +50,17 @@ def inside_bert() -> None:
     if not sys.argv[1:] or (sys.argv[1].startswith("-") and sys.argv[1] not in OWN_OPTIONS):
         sys.argv.insert(1, "serve")
     main()
+
+
+def _program(command: str | None) -> typer.Typer:
+    """The program with the requested command; without one, all commands by their lines, of which none runs."""
+    if command is not None:
+        import_module(f"bertviz_core.cli.{COMMANDS[command].module}")
+        return app
+    listed = program()
+    for name, each in COMMANDS.items():
+        listed.command(name, help=each.line)(lambda: None)
+    return listed
 
 
 def _spelled(command: str | None, name: str) -> str:

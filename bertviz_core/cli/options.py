@@ -1,4 +1,7 @@
-"""The typer application, with which commands register themselves, and shared arguments."""
+"""The typer application, with which commands register themselves, and shared arguments.
+
+What is imported here is all that `--help` needs, so it is no library of arrays, tables or models.
+"""
 
 import sys
 from pathlib import Path
@@ -6,31 +9,19 @@ from typing import Annotated
 
 import typer
 
-from bertviz_core.cli.output import print_lines
 from bertviz_core.errors import TextError
-from bertviz_core.models.skeleton import TASKS
-from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.settings import Settings
 from bertviz_core.version import __version__
-
-app = typer.Typer(
-    help="What is in a BERT-family model, and what it does with a text.",
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
 
 
 def _print_version(wanted: bool) -> bool:
     """Print the version, and exit."""
     if wanted:
-        print_lines((f"inside-bert {__version__}",))
+        typer.echo(f"inside-bert {__version__}")
         raise typer.Exit
     return wanted
 
 
-@app.callback()
-def group(
+def _group(
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
     ] = False,
@@ -38,18 +29,20 @@ def group(
     """What is in a BERT-family model, and what it does with a text."""
 
 
+def program() -> typer.Typer:
+    """The program without its commands."""
+    return typer.Typer(callback=_group, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+app = program()
+"""The program, with which each command registers itself when its module is imported."""
+
 DASH, STANDARD_INPUT = "-", "standard input"
 """Argument for the standard input in place of a text or file, and its name in messages."""
 DASH_HELP = "- reads it from the standard input."
 MODEL_HELP = "Bundled model, folder, catalogue name or Hub id, such as all-MiniLM-L6-v2 or bert-base-uncased."
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help=MODEL_HELP)]
-TaskOption = Annotated[str | None, typer.Option("--task", help=f"Count the class of this task: {', '.join(TASKS)}.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-
-
-def opened_model(name: str, task: str | None = None) -> OpenedModel:
-    """Open a model with the settings of the environment; any folder is permitted."""
-    return OpenedModel(name, Settings.from_environment(any_folder=True), task)
 
 
 def typed_text(value: str | None) -> str | None:

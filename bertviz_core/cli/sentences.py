@@ -7,7 +7,8 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from bertviz_core.cli.options import JsonOption, ModelArgument, app, file_or_input, opened_model, typed_texts
+from bertviz_core.cli.opened import opened_model, opened_table
+from bertviz_core.cli.options import JsonOption, ModelArgument, app, typed_texts
 from bertviz_core.cli.output import print_json, print_lines, print_notices, write_file
 from bertviz_core.errors import TextError
 from bertviz_core.models.device import fast_formats
@@ -28,13 +29,11 @@ from bertviz_core.questions.texts.dimensions import DIMENSIONS, fewer_dimensions
 from bertviz_core.questions.texts.sentences import POOLING, PROMPT, STATE, encoded_sentences, sentence_vectors
 from bertviz_core.questions.texts.sentences import similarity as cosines
 from bertviz_core.questions.texts.two_models import gold_options, gold_pairs, two_models
-from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.sentences.results import POOLINGS, SentenceDtype
 from bertviz_core.sentences.store.export import WITH_SIDE_FILE, about_json, csv_bytes, npy_bytes, parquet_bytes
 from bertviz_core.sentences.store.vectors import SentenceStore
 from bertviz_core.sentences.two_models.gold import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs
 from bertviz_core.sentences.two_models.results import DimensionCurve, GoldPairs
-from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls
 
 PoolingOption = Annotated[
@@ -92,7 +91,7 @@ def similarity(
         _print_dimensions(fewer_dimensions(opened, replace(options, values=cut)), as_json)
         return
     if file is not None:
-        table = read_sentences(*file_or_input(file), Settings.from_environment(any_folder=True), column or None)
+        table = opened_table(file, column)
         firsts, seconds, scores, notices = table_pairs(table, pair or SECOND_COLUMNS[0], gold or SCORE_COLUMNS[0])
         print_notices(notices)
         _print_gold(gold_pairs(opened, gold_options((firsts, seconds, scores), values)), as_json)
@@ -157,7 +156,7 @@ def embed(
         raise TextError(f"There is no folder {escape_controls(str(out.parent))!r}; make it first.")
     if dtype not in get_args(SentenceDtype):
         raise TextError(f"There is no --dtype {escape_controls(dtype[:20])!r}; give float32, bfloat16 or float16.")
-    table = read_sentences(*file_or_input(file), Settings.from_environment(any_folder=True), column or None)
+    table = opened_table(file, column)
     print_notices(table.notices)
     opened = opened_model(model)
     if dtype != "float32" and dtype not in fast_formats(opened.loaded.device):

@@ -23,6 +23,7 @@ from bertviz_core.sentences.store.pages import page_sizes
 from bertviz_core.tables import atomic_files as files
 from bertviz_core.tables.columns import MAX_COLUMNS
 from bertviz_core.tables.row_groups import check_counts
+from bertviz_core.tables.row_groups import write_table as write_parquet
 from bertviz_core.text import first_line, quoted
 
 LOCK_FILE = "writer.lock"
@@ -58,13 +59,13 @@ def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
 
 
 def write_table(path: Path, table: pa.Table) -> None:
-    """Write a table as a Parquet file atomically (bertviz_core.tables.atomic_files.write_table).
+    """Write a table as a Parquet file atomically (bertviz_core.tables.row_groups.write_table).
 
     Raises:
         CorpusError: the file cannot be written.
     """
     try:
-        files.write_table(path, table)
+        write_parquet(path, table)
     except OSError as error:
         raise refusal(path, error) from error
 

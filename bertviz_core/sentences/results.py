@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Bool, Float, Int
+
+from bertviz_core.lazy_imports import pandas as pd
 
 Pooling = Literal["mean", "cls", "max", "pooler", "weightedmean", "lasttoken", "mean_sqrt_len_tokens"]
 """Pooling of token vectors: mean, first token, maximum of each dimension, pooler; position-weighted mean, last token,
@@ -282,7 +283,7 @@ class SentenceTable:
     """Columns of the file with scalar values, which could contain the sentences."""
     rows: Int[np.ndarray, " sentences"]
     """Line (text) or data row (table) of each sentence, counted from 1."""
-    frame: pd.DataFrame
+    frame: "pd.DataFrame"
     """The other columns up to a limit, one row per sentence; no columns for plain text."""
     blank: int
     """Number of blank rows left out."""

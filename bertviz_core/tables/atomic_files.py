@@ -1,4 +1,4 @@
-"""Write files and Parquet tables atomically."""
+"""Write files atomically."""
 
 import os
 import re
@@ -8,13 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import pyarrow as pa
-from pyarrow import parquet, types
-
 PART = re.compile(r".+\.[0-9a-f]{16}\.part")
 """Temporary names of unfinished files."""
-ROW_GROUP_ROWS = 512
-"""Rows of a row group, which are read together."""
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
@@ -37,24 +32,6 @@ def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
         _keep_name(path.parent)
     finally:
         part.unlink(missing_ok=True)
-
-
-def write_table(path: Path, table: pa.Table) -> None:
-    """Write a Parquet file atomically, with checksums, and without compression of vectors and keys.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-    vectors = [field.name for field in table.schema if types.is_fixed_size_list(field.type)]
-    keys = [field.name for field in table.schema if types.is_fixed_size_binary(field.type)]
-    others = [name for name in table.column_names if name not in (*vectors, *keys)]
-    plain = dict.fromkeys([*keys, *(f"{name}.list.element" for name in vectors)], "none")
-    options = {
-        "use_dictionary": others,
-        "compression": {**dict.fromkeys(others, "zstd"), **plain},
-        "write_page_checksum": True,
-    }
-    write_whole(path, lambda file: parquet.write_table(table, file, row_group_size=ROW_GROUP_ROWS, **options))
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -1,18 +1,23 @@
-"""Read rows of Parquet files by number, across row groups."""
+"""Write Parquet files in row groups, and read rows by number across them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from jaxtyping import Int
+from pyarrow import parquet, types
 from pyarrow.parquet import FileMetaData, ParquetFile
 
 from bertviz_core.errors import CorpusError
+from bertviz_core.tables.atomic_files import write_whole
 from bertviz_core.tables.inputs import InputPlace
 from bertviz_core.text import first_line, quoted
 
 BATCH_ROWS = 4096
+ROW_GROUP_ROWS = 512
+"""Rows of a row group, which are read together."""
 
 
 def row_group_rows(footer: FileMetaData) -> list[int]:
@@ -127,3 +132,21 @@ def _opened(file: InputPlace) -> Iterator[ParquetFile]:
             yield parquet
     except (pa.ArrowException, OSError) as error:
         raise CorpusError(f"{quoted(file.path)} is no whole Parquet file ({first_line(error)}).") from error
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """Write a Parquet file atomically, with checksums, and without compression of vectors and keys.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    vectors = [field.name for field in table.schema if types.is_fixed_size_list(field.type)]
+    keys = [field.name for field in table.schema if types.is_fixed_size_binary(field.type)]
+    others = [name for name in table.column_names if name not in (*vectors, *keys)]
+    plain = dict.fromkeys([*keys, *(f"{name}.list.element" for name in vectors)], "none")
+    options = {
+        "use_dictionary": others,
+        "compression": {**dict.fromkeys(others, "zstd"), **plain},
+        "write_page_checksum": True,
+    }
+    write_whole(path, lambda file: parquet.write_table(table, file, row_group_size=ROW_GROUP_ROWS, **options))

@@ -2,8 +2,7 @@
 
 import re
 
-import pandas as pd
-
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.text import escape_controls
 
 MARKDOWN = re.compile(r"([\\`*_\[\]<>|~#$!&])")
@@ -14,7 +13,7 @@ DIGITS = 6
 """Significant digits of a number."""
 
 
-def latex_table(table: pd.DataFrame, caption: str = "") -> str:
+def latex_table(table: "pd.DataFrame", caption: str = "") -> str:
     r"""Return a table for LaTeX with the rules of the package booktabs.
 
     Args:
@@ -31,7 +30,7 @@ def latex_table(table: pd.DataFrame, caption: str = "") -> str:
     return f"% \\usepackage{{booktabs}}\n{text}"
 
 
-def markdown_table(table: pd.DataFrame, caption: str = "") -> str:
+def markdown_table(table: "pd.DataFrame", caption: str = "") -> str:
     """Return a table of Markdown as GitHub and pandoc read it, numbers to the right.
 
     Args:
@@ -50,7 +49,7 @@ def markdown_table(table: pd.DataFrame, caption: str = "") -> str:
     return "\n".join([*above, *lines, *(["", more] if more else [])]) + "\n"
 
 
-def _shown(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+def _shown(table: "pd.DataFrame") -> "tuple[pd.DataFrame, str]":
     more = len(table) - MOST_ROWS
     return table.head(MOST_ROWS), f"The first {MOST_ROWS:,} of {len(table):,} rows." if more > 0 else ""
 

@@ -16,8 +16,9 @@ from bertviz_core import Model, open_corpus, open_model, open_training
 from bertviz_core.api.results.base import Result
 from bertviz_core.api.results.runs import TraceResult
 from bertviz_core.api.results.weights import HeadsResult
-from bertviz_core.cli.app import COMMANDS, app
+from bertviz_core.cli.commands import COMMANDS
 from bertviz_core.cli.corpus.group import corpus_app
+from bertviz_core.cli.options import app
 from bertviz_core.questions.corpora import corpus_hits
 from bertviz_core.questions.interventions.attributions import pair_attributions, share_values, word_attributions
 from bertviz_core.questions.interventions.single_text import ablation_effects
@@ -258,7 +259,9 @@ FACES: Mapping[str, tuple[Face, ...]] = {
 
 def json_commands() -> list[str]:
     """Names of all commands that print JSON, as the program knows them."""
-    for module in dict.fromkeys(COMMANDS.values()):  # a command is registered when its module is imported
+    for module in dict.fromkeys(
+        each.module for each in COMMANDS.values()
+    ):  # a command is registered when its module is imported
         import_module(f"bertviz_core.cli.{module}")
     found = []
     for group, program in (("", app), ("corpus ", corpus_app)):

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import pytest
+import torch  # noqa: F401  (a command without torch would keep it out of this process)
 
 from bertviz_core.cli import app
 from bertviz_core.cli.figure import command as figure_command

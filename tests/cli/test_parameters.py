@@ -1,6 +1,6 @@
 """`python -m bertviz_core parameters`: JSON contract, table, exit code 2 with one line, no torch for a header.
 
-Covers `bertviz_core/cli/checkpoints.py`.
+Covers `bertviz_core/cli/checkpoints/*.py`.
 """
 
 import json

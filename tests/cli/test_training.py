@@ -1,6 +1,6 @@
 """`training FOLDER`, its figures, and `open_training`: the log and the movement of a run, in text, JSON and tables.
 
-Covers `bertviz_core/cli/training.py`, `bertviz_core/questions/models/training.py`,
+Covers `bertviz_core/cli/checkpoints/training.py`, `bertviz_core/questions/models/training.py`,
 `bertviz_core/questions/tables/training/*.py`, `bertviz_core/api/training.py`.
 """
 

@@ -202,7 +202,7 @@ class PieceLengths:
     characters: tuple[int, ...]
     """Their characters."""
 ''',
-    "bertviz_core/cli/text.py": '''
+    "bertviz_core/cli/texts/hidden_states.py": '''
 
 @app.command()
 def lengths(
@@ -261,7 +261,10 @@ AFTER = {
         r'    PageEntry\("tokens".*\n',
         '    PageEntry("lengths", "Lengths", "How long is a token?", READS, "straighten", ()),\n',
     ),
-    "bertviz_core/cli/app.py": (r'    "tokens": "text",\n', '    "lengths": "text",\n'),
+    "bertviz_core/cli/commands.py": (
+        r'    "tokens": Command.*\n',
+        '    "lengths": Command("texts.hidden_states", "Count the characters of every token of a text."),\n',
+    ),
     "bertviz_core/api/model.py": (
         r"import TokensResult, TraceResult\n",
         "from bertviz_core.api.results.runs import LengthsResult\n"

@@ -5,12 +5,11 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from bertviz_core.cli.opened import opened_folder
 from bertviz_core.cli.options import JsonOption, app
 from bertviz_core.cli.output import print_json, print_lines
 from bertviz_core.errors import CorpusError
-from bertviz_core.questions.opened import OpenedFolder
 from bertviz_core.questions.tables.corpora import info_json, info_lines
-from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls
 
 corpus_app = typer.Typer(
@@ -51,11 +50,6 @@ def whole(option: str, value: str, least: int) -> int:
     if value.isascii() and value.isdigit() and len(value) < 10 and int(value) >= least:
         return int(value)
     raise CorpusError(f"--{option} is {escape_controls(value[:20])!r}; give a whole number from {least}.")
-
-
-def opened_folder(folder: Path) -> OpenedFolder:
-    """Open the corpus in a folder with the settings of the environment."""
-    return OpenedFolder(folder, Settings.from_environment(any_folder=True))
 
 
 @corpus_app.command()

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from bertviz_core.cli.corpus.group import FolderArgument, corpus_app, opened_folder
+from bertviz_core.cli.corpus.group import FolderArgument, corpus_app
+from bertviz_core.cli.opened import opened_folder
 from bertviz_core.cli.options import JsonOption, typed_text
 from bertviz_core.cli.output import print_json, print_lines, print_notices
 from bertviz_core.corpus.folder import Corpus

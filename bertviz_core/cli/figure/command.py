@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
+from bertviz_core.cli.checkpoints.header import TaskOption
 from bertviz_core.cli.figure.drawing_files import drawing_content
 from bertviz_core.cli.figure.image_files import check_file, file_content
-from bertviz_core.cli.options import ModelArgument, TaskOption, app
+from bertviz_core.cli.options import ModelArgument, app
 from bertviz_core.cli.output import print_notices, write_file
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.caption import caption_of

@@ -5,8 +5,10 @@ from typing import Annotated
 
 import typer
 
+from bertviz_core.cli.checkpoints.header import TaskOption
 from bertviz_core.cli.figure.command import LARGEST, SMALLEST, THEMES
-from bertviz_core.cli.options import ModelArgument, TaskOption, app, opened_model, typed_text
+from bertviz_core.cli.opened import opened_model
+from bertviz_core.cli.options import ModelArgument, app, typed_text
 from bertviz_core.cli.output import print_notices, write_file
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.style import WIDE, theme_named, width_class

@@ -5,10 +5,11 @@ from typing import Annotated
 import typer
 
 from bertviz_core.attribution.results import METHODS, REPLACEMENTS
-from bertviz_core.cli.options import JsonOption, ModelArgument, app, opened_model, typed_text
+from bertviz_core.cli.opened import opened_model
+from bertviz_core.cli.options import JsonOption, ModelArgument, app, typed_text
 from bertviz_core.cli.output import print_json, print_lines, print_notices
 from bertviz_core.cli.predictions.interventions import MeasureOption, TargetOption
-from bertviz_core.cli.text import PairOption, TextArgument
+from bertviz_core.cli.texts.tokens import PairOption, TextArgument
 from bertviz_core.questions.interventions.attributions import LAYER, pair_attributions, share_values, word_attributions
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
 from bertviz_core.questions.parameters import Options

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from bertviz_core.cli.options import DASH_HELP, JsonOption, ModelArgument, app, file_or_input, opened_model, typed_text
+from bertviz_core.cli.opened import opened_model, opened_table
+from bertviz_core.cli.options import DASH_HELP, JsonOption, ModelArgument, app, typed_text
 from bertviz_core.cli.output import print_json, print_lines, print_notices
 from bertviz_core.errors import TextError
 from bertviz_core.predictions.loading import PREDICTED
@@ -28,9 +29,7 @@ from bertviz_core.questions.predictions.labelled_texts import column_scores
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.lines import aligned, printable_token
 from bertviz_core.questions.tables.predictions import prediction_json, prediction_lines
-from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.sentences.results import SentenceTable
-from bertviz_core.settings import Settings
 
 TEXT_HELP = f"The text, or the question; {DASH_HELP}"
 TextsArgument = Annotated[str | None, typer.Argument(metavar="TEXT", help=TEXT_HELP, callback=typed_text)]
@@ -89,7 +88,7 @@ def _contents(text: str | None, file: Path | None, column: str, gold: str) -> Se
         raise TextError("Give either one TEXT or a --file with many; --gold names a column of such a file.")
     if file is None:
         return None
-    contents = read_sentences(*file_or_input(file), Settings.from_environment(any_folder=True), column or None)
+    contents = opened_table(file, column)
     print_notices(contents.notices)
     return contents
 

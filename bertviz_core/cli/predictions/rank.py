@@ -7,16 +7,8 @@ from typing import Annotated
 
 import typer
 
-from bertviz_core.cli.options import (
-    DASH_HELP,
-    JsonOption,
-    ModelArgument,
-    app,
-    file_or_input,
-    opened_model,
-    typed_text,
-    typed_texts,
-)
+from bertviz_core.cli.opened import opened_model, opened_table
+from bertviz_core.cli.options import DASH_HELP, JsonOption, ModelArgument, app, typed_text, typed_texts
 from bertviz_core.cli.output import print_json, print_lines, print_notices
 from bertviz_core.errors import TextError
 from bertviz_core.questions.predictions.late_interaction import interaction_options, late_interaction
@@ -24,8 +16,7 @@ from bertviz_core.questions.predictions.ranking import OWN_ENCODER, ranked, rank
 from bertviz_core.questions.question import Silent
 from bertviz_core.questions.tables.predictions import ranking_json, ranking_lines
 from bertviz_core.questions.tables.texts import interaction_json, interaction_lines
-from bertviz_core.sentences.reading.lists import read_sentences
-from bertviz_core.settings import DEFAULT_MODEL, Settings
+from bertviz_core.settings import DEFAULT_MODEL
 
 QueryArgument = Annotated[str, typer.Argument(metavar="QUERY", help=f"The query; {DASH_HELP}", callback=typed_text)]
 TEXTS_HELP = "The texts that are ranked; - stands for the lines of the standard input."
@@ -81,7 +72,7 @@ def rank(
         raise TextError("--column names a column of a --file, and no --file is given.")
     listed = tuple(texts or ())
     if file is not None:
-        table = read_sentences(*file_or_input(file), Settings.from_environment(any_folder=True), column or None)
+        table = opened_table(file, column)
         print_notices(table.notices)
         listed = table.sentences
     hidden = not sys.stderr.isatty()

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float
 
 from bertviz_core.errors import TextError
 from bertviz_core.hidden_states.results import state_name
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.results import GoldScores, ProbeScores, TextPredictions
 from bertviz_core.text import counted, quoted
 
@@ -16,7 +16,7 @@ MAX_CONFUSED = 200
 """Maximum number of classes of a confusion matrix; a larger one is unreadable and takes gigabytes."""
 
 
-def accuracy_table(scores: ProbeScores) -> pd.DataFrame:
+def accuracy_table(scores: ProbeScores) -> "pd.DataFrame":
     """Tabulate accuracy, macro-F1, control task and selectivity per hidden state, averaged over the folds."""
     return pd.DataFrame(
         {

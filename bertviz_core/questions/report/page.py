@@ -4,12 +4,12 @@ import html
 import math
 
 import numpy as np
-import pandas as pd
 from plotly.offline import get_plotlyjs
 
 from bertviz_core.figures.base.caption import spelled
 from bertviz_core.figures.base.export import description, font_face
 from bertviz_core.figures.base.style import FONT, Theme
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.report.sections import Report, ReportSection
 from bertviz_core.text import digits
 
@@ -103,7 +103,7 @@ def _section(section: ReportSection, theme: Theme) -> str:
     )
 
 
-def _table(table: pd.DataFrame) -> str:
+def _table(table: "pd.DataFrame") -> str:
     """The first rows of a table, with numbers formatted as on a page."""
     head = "".join(f"<th>{_text(str(name))}</th>" for name in table.columns)
     rows = "".join(

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 
-import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.errors import BertvizError, Progress, TextError
 from bertviz_core.figures.base.caption import Caption, caption_of
 from bertviz_core.figures.base.style import Theme
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import weights_sha256
 from bertviz_core.questions.figures import drawn_by, no_figure
@@ -87,7 +87,7 @@ class ReportSection:
     code: str
     """Code that reproduces the figure; may be empty."""
     code_title: str = "The command that draws it"
-    table: pd.DataFrame | None = None
+    table: "pd.DataFrame | None" = None
     """Table to show in place of a figure."""
     note: str = ""
     """A text below the title; a section with neither figure nor table is this text alone."""

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import pandas as pd
-
 from bertviz_core.checkpoints.results import Behaviour, CheckpointComparison, TensorChange
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.parameters.results import AdapterUpdate, AdapterUpdates
 from bertviz_core.questions.tables.lines import aligned, number_cell
 from bertviz_core.text import escape_controls, shortened
@@ -152,7 +151,7 @@ def adapter_lines(updates: AdapterUpdates) -> list[str]:
     ]
 
 
-def adapter_frame(updates: AdapterUpdates) -> pd.DataFrame:
+def adapter_frame(updates: AdapterUpdates) -> "pd.DataFrame":
     """One row per update: matrix, shape, rank, scale, norms, stable rank, and all singular values as a text."""
     rows = updates.updates
     return pd.DataFrame(

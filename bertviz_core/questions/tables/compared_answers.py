@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.results import AnswerComparison, ScorePair, SlicedAnswers
 from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
 from bertviz_core.text import counted, escape_controls, shortened
@@ -73,7 +73,7 @@ def answer_comparison_lines(compared: AnswerComparison) -> list[str]:
     return lines
 
 
-def answer_comparison_frame(compared: AnswerComparison) -> pd.DataFrame:
+def answer_comparison_frame(compared: AnswerComparison) -> "pd.DataFrame":
     """One row per text: text, second text, gold label, both answers, kind, and the probability of each answer."""
     columns: dict[str, Any] = {"text": compared.texts}
     if compared.pairs is not None:
@@ -85,7 +85,7 @@ def answer_comparison_frame(compared: AnswerComparison) -> pd.DataFrame:
     return pd.DataFrame({**columns, "first probability": first, "second probability": second})
 
 
-def score_frame(compared: AnswerComparison) -> pd.DataFrame:
+def score_frame(compared: AnswerComparison) -> "pd.DataFrame":
     """One row for accuracy and macro-F1: both scores, their difference and the ends of its interval; 0 to 1.
 
     Raises:
@@ -98,7 +98,7 @@ def score_frame(compared: AnswerComparison) -> pd.DataFrame:
     return pd.DataFrame(numbers, columns=["score", "first", "second", "difference", "low", "high"])
 
 
-def slices_frame(sliced: SlicedAnswers) -> pd.DataFrame:
+def slices_frame(sliced: SlicedAnswers) -> "pd.DataFrame":
     """One row per slice: name, texts, same answer, and with gold labels both accuracies, difference, mended, broken."""
     shares = {"slice": [each.name for each in sliced.slices], "texts": [len(each.places) for each in sliced.slices]}
     frame = pd.DataFrame({**shares, "same answer": [each.agreement for each in sliced.slices]})

@@ -5,8 +5,8 @@ from functools import singledispatch
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.results import (
     AnswerPrediction,
     ClassPrediction,
@@ -43,7 +43,7 @@ def prediction_lines(about: dict[str, Any], answers: Sequence[Answer[Any]]) -> l
     return lines
 
 
-def prediction_frame(answer: Answer[Any]) -> pd.DataFrame:
+def prediction_frame(answer: Answer[Any]) -> "pd.DataFrame":
     """One row per class, entity, answer, term, or position with its best word; columns as in the JSON."""
     shown = prediction_json(answer)
     frames: dict[type, Callable[[], pd.DataFrame]] = {
@@ -112,7 +112,7 @@ def _(result: WordPrediction, answer: Answer[Any]) -> Rows:
     return [("position", "token", "rank", "p", "best words"), *rows], "rlrrl"
 
 
-def _word_frame(shown: dict[str, Any]) -> pd.DataFrame:
+def _word_frame(shown: dict[str, Any]) -> "pd.DataFrame":
     rows = [{**row, **{f"top_{name}": value for name, value in row["top"][0].items()}} for row in shown["positions"]]
     return pd.DataFrame(rows).drop(columns="top").set_index("position")
 
@@ -160,7 +160,7 @@ def _(result: LogitLens, answer: Answer[Any]) -> Rows:
     return [heading, *rows], "l" * len(heading)
 
 
-def _lens_frame(shown: dict[str, Any]) -> pd.DataFrame:
+def _lens_frame(shown: dict[str, Any]) -> "pd.DataFrame":
     words = [[cell[0] for cell in layer] for layer in shown["top"]]
     return pd.DataFrame(words, columns=shown["tokens"]).rename_axis("layer")
 
@@ -281,7 +281,7 @@ def _(result: ClassPrediction, answer: Answer[Any]) -> Rows:
     return [("label", name), *rows], "lr"
 
 
-def _class_frame(shown: dict[str, Any]) -> pd.DataFrame:
+def _class_frame(shown: dict[str, Any]) -> "pd.DataFrame":
     columns = {name: shown[name] for name in ("logits", "probabilities") if shown[name] is not None}
     return pd.DataFrame(columns, index=pd.Index(shown["labels"], name="label"), dtype=np.float32)
 
@@ -310,7 +310,7 @@ def ranking_json(ranking: Ranking) -> dict[str, Any]:
     }
 
 
-def ranking_frame(ranking: Ranking) -> pd.DataFrame:
+def ranking_frame(ranking: Ranking) -> "pd.DataFrame":
     """One row per text by descending score; `number` is the place in the list, from 1, `rise` the places gained."""
     order = ranking.order
     logits = {} if ranking.by_tokens else {"logit": ranking.logits[order]}

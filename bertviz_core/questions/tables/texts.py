@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from bertviz_core.attention.results import AttentionMap
 from bertviz_core.hidden_states.results import PoolerCheck, state_name
 from bertviz_core.journey.results import Journey
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.scoring.late_interaction.results import LateInteraction
 from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
 from bertviz_core.trace.results import Tokens, Trace
@@ -198,7 +198,7 @@ def interaction_json(result: LateInteraction) -> dict[str, Any]:
     }
 
 
-def interaction_frame(result: LateInteraction) -> pd.DataFrame:
+def interaction_frame(result: LateInteraction) -> "pd.DataFrame":
     """One row per token of the query: the largest cosine, which is its part of the score, and where it is."""
     return pd.DataFrame(
         {

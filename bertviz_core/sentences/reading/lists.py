@@ -5,10 +5,10 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-import pandas as pd
 
 from bertviz_core.errors import TextError
 from bertviz_core.isolation.run import ChildError, Limits, run_limited
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.settings import Settings
 from bertviz_core.tables.decoding import file_bytes
@@ -97,7 +97,7 @@ def _table(name: str, contents: ReadTable) -> SentenceTable:
     )
 
 
-def _series(column: ReadColumn, count: int) -> pd.Series:
+def _series(column: ReadColumn, count: int) -> "pd.Series":
     """Build a column; numbers stay numbers if none is missing, repeated texts share memory."""
     kinds = {type(value) for value in column.values}
     dtype = next((kind for kind in (bool, int, float) if kinds == {kind}), object)

@@ -5,9 +5,9 @@ import json
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow.parquet
 
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.sentences.results import SentenceVectors
 from bertviz_core.text import formula_safe
 

@@ -10,8 +10,7 @@ from jaxtyping import Bool, Float, Int, UInt64
 from pyarrow.parquet import ParquetFile
 
 from bertviz_core.sentences.store.keys import KEY_NBYTES
-from bertviz_core.tables.atomic_files import write_table
-from bertviz_core.tables.row_groups import take_rows
+from bertviz_core.tables.row_groups import take_rows, write_table
 from bertviz_core.text import first_line
 
 KEY, VECTOR, TOKENS, TRUNCATED = COLUMNS = ("key", "vector", "tokens", "truncated")

@@ -4,11 +4,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float
 
 from bertviz_core.errors import TextError
 from bertviz_core.hidden_states.geometry import unit
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.sentences.two_models.comparison import require_finite
 from bertviz_core.sentences.two_models.results import GoldCosines

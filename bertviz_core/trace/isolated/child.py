@@ -1,6 +1,5 @@
 """The child process of a tokenizer: loads it and encodes texts, without importing torch."""
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.isolation.sanitized.terms import OpenedConfig, Terms
 from bertviz_core.isolation.sanitized.tokenizer_files import tokenizer_files
 from bertviz_core.isolation.walls import confine_files
-from bertviz_core.lazy_imports import import_libraries
+from bertviz_core.lazy_imports import import_libraries, leave_out_torch
 from bertviz_core.trace.isolated.backend import ID_NAMES, continuing_prefix, read_backend
 from bertviz_core.trace.isolated.messages import (
     Encoded,
@@ -74,8 +73,7 @@ def _load(message: Loading) -> TokenizerFacts:
 
 
 def _import_transformers() -> None:
-    modules: Any = sys.modules
-    modules.setdefault("torch", None)  # saves two thirds of the time and of the memory
+    leave_out_torch()
     import_libraries()
 
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from bertviz_core.checkpoints.training.results import FINAL, FollowedLabels, FollowedStates, FollowedText
 from bertviz_core.hidden_states.results import state_name
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.tables.lines import aligned
 from bertviz_core.text import counted, decimals, digits, escape_controls, shortened
 
@@ -112,7 +112,7 @@ def states_sentence(followed: FollowedStates) -> str:
     return f"{sentence} The entropy of layer {layer}, head {head} changed most: from {before} to {after} nats."
 
 
-def text_frame(followed: FollowedText) -> pd.DataFrame:
+def text_frame(followed: FollowedText) -> "pd.DataFrame":
     """One row per checkpoint: name, step, answer, its probability, those of all classes, surprise, cosine."""
     columns: dict[str, Any] = {"checkpoint": followed.checkpoints, "step": followed.steps}
     if any(followed.answers):
@@ -129,13 +129,13 @@ def text_frame(followed: FollowedText) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def labels_frame(followed: FollowedLabels) -> pd.DataFrame:
+def labels_frame(followed: FollowedLabels) -> "pd.DataFrame":
     """One row per checkpoint: name, step, accuracy, macro-F1, and the number of texts whose answer changed."""
     columns = {"checkpoint": followed.checkpoints, "step": followed.steps, "accuracy": followed.accuracy}
     return pd.DataFrame({**columns, "macro-F1": followed.macro_f1, "changed": followed.changed})
 
 
-def answers_frame(followed: FollowedLabels) -> pd.DataFrame:
+def answers_frame(followed: FollowedLabels) -> "pd.DataFrame":
     """One row per text: text, second text, gold label, and the answer of each checkpoint."""
     columns: dict[str, Any] = {"text": followed.texts}
     if followed.pairs is not None:
@@ -145,14 +145,14 @@ def answers_frame(followed: FollowedLabels) -> pd.DataFrame:
     return pd.DataFrame({**columns, **{f"answer of {name}": answers for name, answers in named}})
 
 
-def cka_frame(followed: FollowedStates) -> pd.DataFrame:
+def cka_frame(followed: FollowedStates) -> "pd.DataFrame":
     """One row per checkpoint: name, step, and the CKA of every hidden state with that of the first checkpoint."""
     frame = pd.DataFrame({"checkpoint": followed.checkpoints, "step": followed.steps})
     states = {state_name(place): values for place, values in enumerate(followed.cka.T)}
     return pd.concat([frame, pd.DataFrame(states)], axis=1)
 
 
-def entropy_frame(followed: FollowedStates) -> pd.DataFrame:
+def entropy_frame(followed: FollowedStates) -> "pd.DataFrame":
     """One row per checkpoint, layer and head: name, step, layer, head and mean entropy in nats; empty if unknown."""
     rows = [] if followed.entropy is None else [
         (name, int(followed.steps[at]), layer, head, float(value))
@@ -264,7 +264,7 @@ def states_lines(followed: FollowedStates) -> list[str]:
     return [*lines, *table, *([f"... and {more:,} more layers; --json prints all"] if more > 0 else [])]
 
 
-def _table(frame: pd.DataFrame) -> list[str]:
+def _table(frame: "pd.DataFrame") -> list[str]:
     rows = [[_cell(value) for value in row] for row in frame.itertuples(index=False)]
     align = "".join("l" if name in ("checkpoint", "answer") else "r" for name in frame)
     return aligned([[_short(str(name)) for name in frame], *rows], align)

@@ -3,9 +3,8 @@
 import math
 from typing import Any
 
-import pandas as pd
-
 from bertviz_core.checkpoints.training.results import TrainingLog, TrainingMovement
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.tables.lines import aligned
 from bertviz_core.text import counted, digits, escape_controls, shortened
 
@@ -14,14 +13,14 @@ BROKEN_COLUMNS = {"tensor": str, "place": str, "what": str, "step": int, "checkp
 """Columns of the table of broken tensors."""
 
 
-def log_frame(log: TrainingLog) -> pd.DataFrame:
+def log_frame(log: TrainingLog) -> "pd.DataFrame":
     """One row per entry of the log: step, epoch, and a column for each logged number; NaN where it was not logged."""
     steps = {"step": [entry.step for entry in log.entries], "epoch": [_number(entry.epoch) for entry in log.entries]}
     logged = {name: [entry.values.get(name, math.nan) for entry in log.entries] for name in log.metrics}
     return pd.DataFrame({**steps, **logged})
 
 
-def movement_frame(movement: TrainingMovement) -> pd.DataFrame:
+def movement_frame(movement: TrainingMovement) -> "pd.DataFrame":
     """One row per checkpoint, place and part: movement from the first checkpoint, and from the previous one."""
     rows = [
         (checkpoint, int(movement.steps[at]), place, part, *(float(each[at, row, of]) for each in _both(movement)))
@@ -36,7 +35,7 @@ def movement_frame(movement: TrainingMovement) -> pd.DataFrame:
     )
 
 
-def tensors_frame(movement: TrainingMovement) -> pd.DataFrame:
+def tensors_frame(movement: TrainingMovement) -> "pd.DataFrame":
     """One row per tensor: name, place, shape, whether it is frozen, and its movement at the last checkpoint."""
     frozen = frozenset(movement.frozen)
     names = [each.name for each in movement.tensors]
@@ -51,13 +50,13 @@ def tensors_frame(movement: TrainingMovement) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def frozen_frame(movement: TrainingMovement) -> pd.DataFrame:
+def frozen_frame(movement: TrainingMovement) -> "pd.DataFrame":
     """One row per tensor that never moved: name, place, shape."""
     whole = tensors_frame(movement)
     return whole[whole["frozen"]][["tensor", "place", "shape"]].reset_index(drop=True)
 
 
-def broken_frame(movement: TrainingMovement) -> pd.DataFrame:
+def broken_frame(movement: TrainingMovement) -> "pd.DataFrame":
     """One row per broken tensor and what is wrong (NaN, infinity, blew up), with the first such checkpoint."""
     rows = [(each.name, each.place, each.what, each.step, each.checkpoint, each.numel) for each in movement.broken]
     return pd.DataFrame(rows, columns=list(BROKEN_COLUMNS)).astype(BROKEN_COLUMNS)

@@ -1,18 +1,18 @@
 """Format shares of words and effects of heads in two models as data frames, and as sentences about what changed."""
 
 import numpy as np
-import pandas as pd
 
 from bertviz_core.attribution.results import AttributionComparison
 from bertviz_core.figures.predictions.two_models import signed_difference
 from bertviz_core.interventions.results import TwoModelEffects
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.text import decimals, escape_controls, quoted
 
 QUOTED = 40
 """Most characters of a word in a sentence."""
 
 
-def attribution_comparison_frame(compared: AttributionComparison) -> pd.DataFrame:
+def attribution_comparison_frame(compared: AttributionComparison) -> "pd.DataFrame":
     """One row per part of the text, in its order: its share in both models and the difference."""
     numbers = {"first": compared.first_shares, "second": compared.second_shares, "difference": compared.difference}
     return pd.DataFrame({"word": compared.parts, **{name: values.astype(float) for name, values in numbers.items()}})
@@ -33,7 +33,7 @@ def shares_that_changed(compared: AttributionComparison) -> str:
     return f"{clean} The share of {word} differs most: {shares[0]} and {shares[1]} (difference {change})."
 
 
-def effect_comparison_frame(compared: TwoModelEffects) -> pd.DataFrame:
+def effect_comparison_frame(compared: TwoModelEffects) -> "pd.DataFrame":
     """One row per head: its effect in both models and the difference, the largest difference first.
 
     Where the models differ in layers or heads, a head that only one of them has is empty in the other, no head has a

@@ -3,15 +3,15 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from bertviz_core.checkpoints.rounding.results import NumberFormats, RoundedFormat, RoundedPart, TextsKept
 from bertviz_core.figures.checkpoints.number_formats import mebibytes
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.tables.lines import aligned, number_cell
 from bertviz_core.text import counted, decimals, digits, escape_controls
 
 
-def formats_frame(result: NumberFormats) -> pd.DataFrame:
+def formats_frame(result: NumberFormats) -> "pd.DataFrame":
     """One row per format: error and bytes of all weights, and what the texts keep; NA without texts."""
     rows = []
     for each in result.formats:
@@ -33,7 +33,7 @@ def formats_frame(result: NumberFormats) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def parts_frame(result: NumberFormats) -> pd.DataFrame:
+def parts_frame(result: NumberFormats) -> "pd.DataFrame":
     """One row per format, component, layer and block: errors, and bytes before and after with the scales."""
     rows = [
         {

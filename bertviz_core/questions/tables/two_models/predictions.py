@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from bertviz_core.figures.predictions.two_models import signed_difference
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.two_models.entities import number_of_entities
 from bertviz_core.predictions.two_models.results import ComparedKind, PredictionComparison
 from bertviz_core.questions.tables.lines import aligned, printable_token
@@ -63,7 +63,7 @@ def prediction_comparison_json(compared: PredictionComparison) -> dict[str, Any]
     }
 
 
-def prediction_comparison_frame(compared: PredictionComparison) -> pd.DataFrame:
+def prediction_comparison_frame(compared: PredictionComparison) -> "pd.DataFrame":
     """One row per class, word, answer, part of the text or hidden state: both numbers and their difference."""
     columns: dict[str, Any] = {ROW_NAMES[compared.kind]: list(compared.names)}
     if compared.kind == "entities":

@@ -3,12 +3,12 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from bertviz_core.attention.results import AttentionComparison, AttentionMap
 from bertviz_core.checkpoints.results import Behaviour
 from bertviz_core.figures.checkpoints.comparison import state_names
 from bertviz_core.figures.predictions.two_models import signed_difference
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
 from bertviz_core.text import counted, decimals, digits, escape_controls, quoted
 
@@ -41,7 +41,7 @@ def attention_comparison_json(compared: AttentionComparison) -> dict[str, Any]:
     }
 
 
-def attention_comparison_frame(compared: AttentionComparison) -> pd.DataFrame:
+def attention_comparison_frame(compared: AttentionComparison) -> "pd.DataFrame":
     """One row per query and key: its weight in both models and the difference.
 
     Where rows or columns are not the same, the rows of the first model come first, and the other's weight is empty.
@@ -56,7 +56,7 @@ def attention_comparison_frame(compared: AttentionComparison) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def _cells(attention_map: AttentionMap) -> pd.DataFrame:
+def _cells(attention_map: AttentionMap) -> "pd.DataFrame":
     queries, keys = (
         [f"{place} {label}" for place, label in enumerate(axis.labels)]
         for axis in (attention_map.queries, attention_map.keys)
@@ -100,7 +100,7 @@ def attention_that_changed(compared: AttentionComparison) -> str:
     )
 
 
-def changed_heads_frame(compared: Behaviour) -> pd.DataFrame:
+def changed_heads_frame(compared: Behaviour) -> "pd.DataFrame":
     """One row per head with the divergence of its attention in nats, the largest first."""
     values = _divergences(compared)
     layers, heads = np.indices(values.shape)
@@ -144,7 +144,7 @@ def heads_that_changed(compared: Behaviour) -> str:
     )
 
 
-def compared_states_frame(compared: Behaviour) -> pd.DataFrame:
+def compared_states_frame(compared: Behaviour) -> "pd.DataFrame":
     """One row per hidden state, one column per token: the cosine of the two models' vectors."""
     cosines = _cosines(compared)
     columns = [f"{place} {token}" for place, token in enumerate(compared.tokens.tokens)]

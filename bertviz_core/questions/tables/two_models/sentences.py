@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
 from bertviz_core.sentences.two_models.results import CosineRange, DimensionCurve, GoldPairs, SentenceComparison
 from bertviz_core.text import counted, decimals, escape_controls
@@ -85,7 +85,7 @@ def sentence_comparison_lines(compared: SentenceComparison) -> list[str]:
     return [*lines, "", *aligned([tuple(nearest.columns), *_rows(nearest)], "rlrrrrr")]
 
 
-def pair_frame(compared: SentenceComparison) -> pd.DataFrame:
+def pair_frame(compared: SentenceComparison) -> "pd.DataFrame":
     """One row per pair of different sentences: their numbers from 1, both cosines, the difference, the sentences."""
     rows, columns = np.triu_indices(len(compared.sentences), 1)
     return pd.DataFrame(
@@ -101,14 +101,14 @@ def pair_frame(compared: SentenceComparison) -> pd.DataFrame:
     )
 
 
-def range_frame(compared: SentenceComparison) -> pd.DataFrame:
+def range_frame(compared: SentenceComparison) -> "pd.DataFrame":
     """One row per model: mean, 5th and 95th percentile of the cosines of different sentences."""
     sides = (("first", compared.first, compared.first_range), ("second", compared.second, compared.second_range))
     rows = [(f"{side}: {name}", one.mean, one.low, one.high) for side, name, one in sides]
     return pd.DataFrame(rows, columns=["model", "mean cosine", "5th percentile", "95th percentile"])
 
 
-def neighbour_frame(compared: SentenceComparison) -> pd.DataFrame:
+def neighbour_frame(compared: SentenceComparison) -> "pd.DataFrame":
     """One row per sentence: the number of its nearest sentence in each model with its cosine, and the share kept."""
     places = np.arange(len(compared.sentences))
     first, second = compared.first_nearest, compared.second_nearest
@@ -157,7 +157,7 @@ def gold_lines(pairs: GoldPairs) -> list[str]:
     ]
 
 
-def gold_frame(pairs: GoldPairs) -> pd.DataFrame:
+def gold_frame(pairs: GoldPairs) -> "pd.DataFrame":
     """One row per pair, the largest rank error of the last model first; numbers of pairs from 1."""
     columns: dict[str, Any] = {"pair": np.arange(len(pairs.gold)) + 1, "gold": pairs.gold}
     sides = ("",) if len(pairs.models) == 1 else (" first", " second")
@@ -179,7 +179,7 @@ def _range(one: CosineRange) -> dict[str, float]:
     return {"mean": one.mean, "percentile_5": one.low, "percentile_95": one.high}
 
 
-def _rows(frame: pd.DataFrame) -> list[tuple[str, ...]]:
+def _rows(frame: "pd.DataFrame") -> list[tuple[str, ...]]:
     return [tuple(map(_cell, row)) for row in frame.itertuples(index=False)]
 
 
@@ -189,7 +189,7 @@ def _cell(value: str | int | float) -> str:
     return str(value) if isinstance(value, int) else number_cell(value)
 
 
-def dimensions_frame(curve: DimensionCurve) -> pd.DataFrame:
+def dimensions_frame(curve: DimensionCurve) -> "pd.DataFrame":
     """One row per number of dimensions: neighbours kept, rank correlation, bytes of a vector, if trained for."""
     return pd.DataFrame(
         {

@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
-from bertviz_core.cli.options import JsonOption, ModelArgument, app, opened_model
+from bertviz_core.cli.opened import opened_model
+from bertviz_core.cli.options import JsonOption, ModelArgument, app
 from bertviz_core.cli.output import print_json, print_lines, print_notices
-from bertviz_core.cli.text import PairOption, TextArgument
+from bertviz_core.cli.texts.tokens import PairOption, TextArgument
 from bertviz_core.questions.parameters import Options, numbered
 from bertviz_core.questions.tables.heads import heads_json, heads_lines
 from bertviz_core.questions.tables.texts import attention_json, attention_lines

@@ -1,30 +1,18 @@
-"""Commands for checkpoints: parameters, load report, comparison, adapter, number formats."""
+"""The `compare` command: two checkpoints, their runs on a text, their answers to the texts of a file."""
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from bertviz_core.cli.options import (
-    MODEL_HELP,
-    JsonOption,
-    ModelArgument,
-    TaskOption,
-    app,
-    file_or_input,
-    opened_model,
-    typed_text,
-)
+from bertviz_core.cli.opened import opened_model, opened_table
+from bertviz_core.cli.options import MODEL_HELP, JsonOption, ModelArgument, app, typed_text
 from bertviz_core.cli.output import print_json, print_lines, print_notices
 from bertviz_core.errors import TextError
-from bertviz_core.models.skeleton import TASKS
 from bertviz_core.predictions.probing.reading import gold_column
 from bertviz_core.predictions.probing.slices import COLUMN
-from bertviz_core.questions.models.adapter import adapter_updates
-from bertviz_core.questions.models.checkpoints import OTHER, behaviours, checkpoint_comparison, load_report_of
-from bertviz_core.questions.models.parameters import parameters as ask
+from bertviz_core.questions.models.checkpoints import OTHER, behaviours, checkpoint_comparison
 from bertviz_core.questions.models.rounded_copy import second_model
 from bertviz_core.questions.opened import Opened, OpenedModel
 from bertviz_core.questions.parameters import Options
@@ -32,15 +20,13 @@ from bertviz_core.questions.predictions.compared_answers import answers_by_slice
 from bertviz_core.questions.predictions.labels import JOINED, JOINS
 from bertviz_core.questions.predictions.two_models import VIEW, VIEWS, compared_predictions, shared_tasks
 from bertviz_core.questions.question import Answer, Question
-from bertviz_core.questions.tables.checkpoints import adapter_json, adapter_lines, compare_json, compare_lines
+from bertviz_core.questions.tables.checkpoints import compare_json, compare_lines
 from bertviz_core.questions.tables.compared_answers import (
     answer_comparison_json,
     answer_comparison_lines,
     slices_json,
     slices_lines,
 )
-from bertviz_core.questions.tables.parameters import ledger_json, ledger_text, report_json, report_lines
-from bertviz_core.questions.tables.two_models.number_formats import number_formats_json, number_formats_lines
 from bertviz_core.questions.tables.two_models.predictions import prediction_comparison_json, prediction_comparison_lines
 from bertviz_core.questions.tables.two_models.runs import (
     attention_comparison_json,
@@ -51,7 +37,6 @@ from bertviz_core.questions.tables.two_models.runs import (
     compared_states_lines,
 )
 from bertviz_core.questions.texts.heads import HEAD, LAYER
-from bertviz_core.questions.texts.number_formats import ALL, formats_options, number_formats
 from bertviz_core.questions.texts.two_runs import (
     OTHER_HEAD,
     OTHER_LAYER,
@@ -59,86 +44,6 @@ from bertviz_core.questions.texts.two_runs import (
     compared_attention,
     cosines_of_states,
 )
-from bertviz_core.sentences.reading.lists import read_sentences
-from bertviz_core.settings import Settings
-
-
-@app.command()
-def parameters(model: ModelArgument, task: TaskOption = None, as_json: JsonOption = False) -> None:
-    """List every named parameter and how the counts add up."""
-    ledger = ask(opened_model(model), Options(task=task)).result
-    print_notices((ledger.note,) if ledger.note else ())
-    if as_json:
-        print_json(ledger_json(ledger))
-    else:
-        sys.stdout.write(ledger_text(ledger))
-
-
-TaskToLoad = Annotated[str, typer.Option("--task", help=f"Class that would be loaded: {', '.join(TASKS)}.")]
-LabelsOption = Annotated[
-    int | None, typer.Option("--labels", metavar="N", help="Labels of a classification head; the config's by default.")
-]
-
-
-@app.command("load-report")
-def load_report_command(
-    model: ModelArgument, task: TaskToLoad = "base", labels: LabelsOption = None, as_json: JsonOption = False
-) -> None:
-    """Tell which weights of a task's class the checkpoint has; only its header is read."""
-    report = load_report_of(opened_model(model), task, labels).result
-    if as_json:
-        print_json(report_json(report))
-    else:
-        print_lines(report_lines(report))
-
-
-@app.command()
-def adapter(model: ModelArgument, as_json: JsonOption = False) -> None:
-    """List what a LoRA adapter adds to each matrix of its base: rank, norm, singular values."""
-    answer = adapter_updates(opened_model(model), Options())
-    updates = answer.result
-    print_notices(answer.notices)
-    if as_json:
-        print_json(adapter_json(updates))
-    else:
-        print_lines(adapter_lines(updates))
-
-
-FORMATS_HELP = f"Number formats, after commas: {', '.join(ALL)}; six of them by default."
-FormatsOption = Annotated[str, typer.Option("--formats", metavar="F", help=FORMATS_HELP)]
-RUN_HELP = "Texts that are run before and after rounding: lines, CSV, TSV or Parquet; without them the weights alone."
-RunOption = Annotated[Path | None, typer.Option("--file", metavar="FILE", help=RUN_HELP)]
-ExamplesOption = Annotated[bool, typer.Option("--examples", help="Run the example set, in place of a file.")]
-
-
-@app.command("number-formats")
-def number_formats_command(
-    model: ModelArgument,
-    formats: FormatsOption = "",
-    file: RunOption = None,
-    column: Annotated[str, typer.Option("--column", metavar="C", help="Column of the file with the texts.")] = "",
-    examples: ExamplesOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Round the weights to fewer bits: error and bytes by part, and what vectors and answers of texts keep."""
-    if column and file is None:
-        raise TextError("--column names a column of a --file, and no --file is given.")
-    if examples and file is not None:
-        raise TextError("Give either --examples or a --file of texts.")
-    texts: tuple[str, ...] = ()
-    if file is not None:
-        table = read_sentences(*file_or_input(file), Settings.from_environment(any_folder=True), column or None)
-        print_notices(table.notices)
-        texts = table.sentences
-    options = formats_options(texts, formats.split(",") if formats else None, examples)
-    result = number_formats(opened_model(model), options).result
-    print_notices(result.notices)
-    print_notices([f"Not read: {name}, whose format has no plain numbers." for name in result.unread])
-    if as_json:
-        print_json(number_formats_json(result))
-    else:
-        print_lines(number_formats_lines(result))
-
 
 TEXT_HELP = (
     "Run both models on this text too: cosines of hidden states, divergence of attention; with --task, what their "
@@ -266,7 +171,7 @@ def _compared_texts(
                 "--pair and --task are also about one text; give it with --text and --task."
             )
         return None, None
-    table = read_sentences(*file_or_input(file), Settings.from_environment(any_folder=True), column or None)
+    table = opened_table(file, column)
     print_notices(table.notices)
     labels, pairs = (gold_column(table, name) if name else None for name in (gold, pair))
     listed = compared_options(other, table.sentences, labels, pairs, task)

@@ -1,37 +1,22 @@
-"""The `tokens` and `hidden` commands."""
+"""The `hidden` command."""
 
 from typing import Annotated
 
 import typer
 
-from bertviz_core.cli.options import DASH_HELP, JsonOption, ModelArgument, app, opened_model, typed_text
+from bertviz_core.cli.opened import opened_model
+from bertviz_core.cli.options import JsonOption, ModelArgument, app
 from bertviz_core.cli.output import print_json, print_lines, print_notices
+from bertviz_core.cli.texts.tokens import PairOption, TextArgument
 from bertviz_core.hidden_states.results import PoolerCheck
 from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, numbered
-from bertviz_core.questions.tables.texts import hidden_json, hidden_lines, tokens_json, tokens_lines
+from bertviz_core.questions.tables.texts import hidden_json, hidden_lines
 from bertviz_core.questions.texts.hidden_states import recomputed_pooler, run
-from bertviz_core.questions.texts.tokens import tokens as ask_tokens
 from bertviz_core.trace.results import Trace
 
-TEXT_HELP = f"What the model reads; {DASH_HELP}"
-TextArgument = Annotated[str, typer.Argument(metavar="TEXT", help=TEXT_HELP, callback=typed_text)]
-PairOption = Annotated[
-    str | None, typer.Option("--pair", help="A second text: both become one input.", callback=typed_text)
-]
 LAYER_HELP = "Entry of the hidden states: 0 is the embedding output."
 LayerOption = Annotated[str, typer.Option("--layer", metavar="L", help=LAYER_HELP)]
 PoolerOption = Annotated[bool, typer.Option("--pooler", help="Add the pooler's output, computed twice.")]
-
-
-@app.command()
-def tokens(model: ModelArgument, text: TextArgument, pair: PairOption = None, as_json: JsonOption = False) -> None:
-    """List the tokens of a text, or of a pair, as the model reads them."""
-    answer = ask_tokens(opened_model(model), Options((text,), pair))
-    print_notices(answer.notices)
-    if as_json:
-        print_json({"model": model, **tokens_json(answer.result)})
-    else:
-        print_lines(tokens_lines(answer.result))
 
 
 @app.command()

@@ -1,0 +1,48 @@
+"""The `parameters` and `load-report` commands: they read a config and a header, and run no model."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from bertviz_core.checkpoints.load_report.report import source_load_report
+from bertviz_core.cli.options import JsonOption, ModelArgument, app
+from bertviz_core.cli.output import print_json, print_lines, print_notices
+from bertviz_core.models.skeleton import TASKS
+from bertviz_core.models.sources import resolve
+from bertviz_core.parameters.ledger import source_ledger
+from bertviz_core.questions.tables.parameters import ledger_json, ledger_text, report_json, report_lines
+from bertviz_core.settings import Settings
+
+TaskOption = Annotated[str | None, typer.Option("--task", help=f"Count the class of this task: {', '.join(TASKS)}.")]
+
+
+@app.command()
+def parameters(model: ModelArgument, task: TaskOption = None, as_json: JsonOption = False) -> None:
+    """List every named parameter and how the counts add up."""
+    settings = Settings.from_environment(any_folder=True)
+    ledger = source_ledger(resolve(model, settings), settings, task)
+    print_notices((ledger.note,) if ledger.note else ())
+    if as_json:
+        print_json(ledger_json(ledger))
+    else:
+        sys.stdout.write(ledger_text(ledger))
+
+
+TaskToLoad = Annotated[str, typer.Option("--task", help=f"Class that would be loaded: {', '.join(TASKS)}.")]
+LabelsOption = Annotated[
+    int | None, typer.Option("--labels", metavar="N", help="Labels of a classification head; the config's by default.")
+]
+
+
+@app.command("load-report")
+def load_report_command(
+    model: ModelArgument, task: TaskToLoad = "base", labels: LabelsOption = None, as_json: JsonOption = False
+) -> None:
+    """Tell which weights of a task's class the checkpoint has; only its header is read."""
+    settings = Settings.from_environment(any_folder=True)
+    report = source_load_report(resolve(model, settings), task, settings, labels)
+    if as_json:
+        print_json(report_json(report))
+    else:
+        print_lines(report_lines(report))

@@ -1,0 +1,1 @@
+"""Commands for one text: its tokens, hidden states and attention."""
