@@ -44,7 +44,7 @@ test: .venv/ready
 test-all: .venv/ready
 	$(PYTEST) --durations=50
 
-# The library's own tests; Ray and the browser are tested with the pins alone.
+# The library's tests; Ray, the browser and UMAP, which needs a newer scikit-learn, are tested with the pins alone.
 LIBRARY_TESTS := $(addprefix tests/,api architecture attention attribution checkpoints cli corpus figures heads \
 	hidden_states interventions isolation journey models parameters predictions questions sentences tables trace)
 test-oldest: .venv-oldest/ready

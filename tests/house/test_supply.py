@@ -15,6 +15,7 @@ from packaging.requirements import Requirement
 
 from bertviz_core.lazy_imports import EXTRAS
 from bertviz_core.models.catalog.bundled import BUNDLED
+from bertviz_core.sentences.projection import umap_available
 
 ROOT = Path(__file__).parents[2]
 PIN = re.compile(r"^([\w.-]+)(?:\[[\w,]+\])?==([\w.+!]+)", re.MULTILINE)
@@ -69,6 +70,11 @@ def test_the_oldest_versions_are_the_lower_bounds_of_the_ranges() -> None:
     assert pins("constraints-oldest.txt") == {re.sub(r"[-_.]+", "-", name).lower(): low for name, low in lowest.items()}
     exact = {name for name, (bound,) in bounds.items() if bound.operator == "=="}
     assert exact == {packages_distributions()[files.package][0] for files in BUNDLED.values()}
+
+
+def test_umap_is_a_requirement_of_the_tests() -> None:
+    """Views and commands offer UMAP only where it is installed; `make test-oldest` is without it."""
+    assert umap_available()
 
 
 def test_the_image_installs_by_hash_what_serving_needs(bill: dict[str, Any]) -> None:

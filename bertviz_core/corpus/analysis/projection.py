@@ -61,7 +61,7 @@ def _principal(vectors: Float[Vectors, "rows dimensions"], progress: Progress | 
     middle, onto = (mean @ onto).float(), onto.float()
     points = np.empty((rows, 2), dtype=np.float32)
     for place, block in blocks(vectors, SUMMED_ROWS):
-        points[place] = torch.from_numpy(block).sub_(shift) @ onto - middle
+        points[place] = (torch.from_numpy(block).sub_(shift) @ onto - middle).numpy()
         if progress is not None:
             progress(rows + place.stop, 2 * rows)
     return CorpusMap(
