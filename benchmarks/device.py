@@ -1,4 +1,7 @@
-"""Time, memory and agreement of works on a device: a GPU computes asynchronously and has a memory of its own."""
+"""Time, memory and agreement of works on a device, and what its matrix products alone would take.
+
+A GPU computes asynchronously and has a memory of its own.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -86,3 +89,32 @@ def agreement(what: str, pairs: Iterable[tuple[np.ndarray, np.ndarray]]) -> Row:
     worst = float(np.max([difference(found, expected) for found, expected in pairs]))
     work = f"largest difference of {what} from the CPU's, relative to the largest value"
     return Row(work, f"{worst:.0e}", "", f"<= {TOLERANCE:.0e}", worst <= TOLERANCE)
+
+
+def layer_products(hidden: int, intermediate: int, tokens: int, layers: int, device: str = "cpu") -> Callable[[], None]:
+    """The products of the linear maps of encoder layers with random matrices in float32, without attention itself.
+
+    Args:
+        hidden: width of the states.
+        intermediate: width inside the feed-forward block.
+        tokens: tokens that go through a layer together.
+        layers: number of layers that are run.
+        device: where they are run.
+    """
+    sizes = ((hidden, hidden),) * 4 + ((hidden, intermediate), (intermediate, hidden))
+    pairs = [
+        (torch.randn(tokens, inputs, device=device), torch.randn(inputs, outputs, device=device))
+        for inputs, outputs in sizes
+    ]
+
+    def run() -> None:
+        for _ in range(layers):
+            for rows, matrix in pairs:
+                rows @ matrix
+
+    return run
+
+
+def share(seconds: float, least_s: float) -> str:
+    """How much of the time the products alone would need."""
+    return f"{least_s / seconds:.0%} of it are the products alone"

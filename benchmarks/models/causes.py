@@ -7,8 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.device import finished
-from benchmarks.models.limit import layer_products, share
+from benchmarks.device import finished, layer_products, share
 from benchmarks.models.predictions import MINILM, opened_head
 from benchmarks.timing import Row, duration, median_s, medians_s
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.models.limit import layer_products, share
+from benchmarks.device import layer_products, share
 from benchmarks.timing import Row, median_s, medians_s
 
 if TYPE_CHECKING:
