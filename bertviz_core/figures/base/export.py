@@ -2,12 +2,14 @@
 
 import base64
 import html
+import json
 import re
 import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 
 import plotly.graph_objects as go
@@ -31,6 +33,70 @@ COLUMN_MM = 85
 """Millimetres: width of a column of a paper; the smallest text, of 14 pixels, is then 7 points high."""
 SELECTION = "selection"
 """Name of shapes and meta of traces that mark a selection on the page; files omit them."""
+
+
+OFFLINE_PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<style>{style}</style></head>
+<body><h1>{title}</h1>
+{view}
+<p>{caption}</p>
+<script type="text/plain" id="data">{data}</script>
+<script type="module">{script}</script>
+</body></html>
+"""
+OFFLINE_STYLE = """
+body {{ max-width: 1280px; margin: 16px auto; padding: 0 16px; color: {text}; background: {paper};
+  font-family: "Source Sans", "Helvetica Neue", Arial, sans-serif; }}
+h1 {{ font-size: 20px; font-weight: 600; margin: 0 0 12px; }}
+p {{ color: {muted}; }}
+"""
+
+
+def offline_page(payload: bytes, view: str, style: str, script: str, title: str, caption: str) -> str:
+    """Build one HTML page with the drawing of a message; it makes no request.
+
+    The message is embedded as base64, so that no token of a text is read as markup, and the content security policy of
+    the page allows only its own code and style.
+
+    Args:
+        payload: the message: the length of its header in four bytes, the header as JSON with the colours as `look`, and
+            the numbers.
+        view: HTML of the empty drawing.
+        style: its style sheet.
+        script: its code, which defines `startAlone()`.
+        title: title and heading.
+        caption: text below the drawing.
+    """
+    length = int.from_bytes(payload[:4], "little")
+    look = json.loads(payload[4 : 4 + length])["look"]
+    sheet = style + OFFLINE_STYLE.format(text=look["text"], paper=look["paper"], muted=look["muted"])
+    code = f"{script}\nstartAlone();"
+    policy = (
+        f"default-src 'none'; script-src '{_digest(code)}'; style-src '{_digest(sheet)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return OFFLINE_PAGE.format(
+        title=html.escape(title),
+        caption=html.escape(caption),
+        policy=policy,
+        style=sheet,
+        view=view,
+        data=base64.b64encode(payload).decode("ascii"),
+        script=code,
+    )
+
+
+def without_comments(file: Path) -> str:
+    """Return a JavaScript or CSS file without indentation and comment lines, since it is sent with every message."""
+    lines = (line.strip() for line in file.read_text(encoding="utf-8").splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}"
 
 
 def standalone_html(figure: go.Figure, title: str, caption: Caption, theme: Theme, alt: str = "") -> str:

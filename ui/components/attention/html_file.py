@@ -1,62 +1,20 @@
 """Export the attention view as an HTML file that works without a network."""
 
-import base64
-import html
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, PooledMap
+from bertviz_core.figures.base.export import offline_page
 from ui.components.attention.payload import FILE_BYTES, view_payload
 from ui.components.attention.view import CSS, HTML, JS
 
-_PAGE = """<!DOCTYPE html>
-<html lang="{lang}"><head><meta charset="utf-8"><title>{title}</title>
-<meta name="viewport" content="width=device-width">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<style>{style}</style></head>
-<body><h1>{title}</h1>
-{view}
-<p>{caption}</p>
-<script type="text/plain" id="data">{data}</script>
-<script type="module">{script}</script>
-</body></html>
-"""
-_BODY = """
-body {{ max-width: 1180px; margin: 24px auto; padding: 0 24px; color: {text}; background: {paper};
-  font-family: "Source Sans", "Helvetica Neue", Arial, sans-serif; }}
-h1 {{ font-size: 24px; font-weight: 600; margin: 0 0 16px; }}
-"""
 
-
-def attention_html(payload: bytes, title: str, caption: str, lang: str = "en") -> str:
-    """Create an HTML page with the view of this message (payload.view_payload); it makes no requests.
-
-    The message is embedded as base64, so that no token of a text can be read as markup, and the page's content
-    security policy allows only its own code and style.
-    """
-    length = int.from_bytes(payload[:4], "little")
-    look = json.loads(payload[4 : 4 + length])["look"]
-    style = CSS + _BODY.format(text=look["text"], paper=look["paper"])
-    script = f"{JS}\nstartAlone();"
-    policy = (
-        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    return _PAGE.format(
-        lang=html.escape(lang),
-        title=html.escape(title),
-        caption=html.escape(caption),
-        policy=policy,
-        style=style,
-        view=HTML,
-        data=base64.b64encode(payload).decode("ascii"),
-        script=script,
-    )
+def attention_html(payload: bytes, title: str, caption: str) -> str:
+    """Create an HTML page with the view of a message (payload.view_payload); it makes no requests."""
+    return offline_page(payload, HTML, CSS, JS, title, caption)
 
 
 def file_payload(
@@ -87,7 +45,3 @@ def file_payload(
     )
     hidden = np.stack([np.stack([each.hidden_share for each in row]) for row in maps])
     return view_payload(whole, [], most=most, hidden=hidden, **more)
-
-
-def _digest(text: str) -> str:
-    return f"sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}"

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, PooledMap
+from bertviz_core.figures.base.export import without_comments
 from bertviz_core.figures.base.style import Theme
 from ui.components.attention.browser_state import (
     hues_in_url,
@@ -26,16 +27,8 @@ PARTS = ("data", "paint", "pen", "atlas", "map", "pointer", "lines", "svg_file",
 MOST_HEADS = 8
 HTML = '<div class="attention"></div>'
 _HERE = Path(__file__).parent
-
-
-def _code(name: str) -> str:
-    """A JavaScript or CSS file without indentation and comments, since it is sent with every message."""
-    lines = (line.strip() for line in (_HERE / name).read_text(encoding="utf-8").splitlines())
-    return "\n".join(line for line in lines if line and not line.startswith("//"))
-
-
-CSS = _code("view.css")
-JS = "\n".join(_code(f"js/{part}.js") for part in PARTS)
+CSS = without_comments(_HERE / "view.css")
+JS = "\n".join(without_comments(_HERE / f"js/{part}.js") for part in PARTS)
 _component = st.components.v2.component("attention_view", html=HTML, css=CSS, js=f"{JS}\nexport default attentionView;")
 
 
