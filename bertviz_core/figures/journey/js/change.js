@@ -128,13 +128,13 @@ const signed = (value, digits) => {
 function shadingOf(view) {
   const measure = view.measure(), differences = differencesOf(view, measure), { scale, signed: diverging } = view.look;
   const effects = view.back && view.header.ending?.layers?.values, seq = view.header.labels.length, most = effects && peak(effects);
-  const shading = (value, share, colours, text) => {
+  const shading = (value, share, colours, text, kept = {}) => { // kept: holder of the pictures of its numbers
     const colour = (number) => (Number.isNaN(number) ? channels(view.look.paper) : colourAt(colours, share(number)));
-    return { effects, value, colour, text, rgb: (at) => colour(value(at)), words: (at) => text(value(at)) };
+    return { effects, value, colour, text, kept, rgb: (at) => colour(value(at)), words: (at) => text(value(at)) };
   };
   if (effects) return shading((at) => effects[Math.floor(at / seq)], (value) => 0.5 + value / most / 2, diverging, (value) => fixed(value, 4));
   if (!measure) return null;
-  if (!differences) return shading((at) => measure.values[at], (value) => value / view.most(measure), scale, (value) => fixed(value, measure.digits));
+  if (!differences) return shading((at) => measure.values[at], (value) => value / view.most(measure), scale, (value) => fixed(value, measure.digits), measure);
   return shading((at) => differences.values[at], (value) => 0.5 + value / differences.limit / 2, diverging, (value) => signed(value, measure.digits));
 }
 
