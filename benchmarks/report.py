@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
 SECTIONS = {
     "bench": "The work beside its alternatives, both in the same run.",
-    "bench-gpu": "Work on a GPU beside its alternatives on the same card, and its numbers beside those of the CPU.",
     "bench-corpus": "Corpora beside the alternatives in the same run, scaled down as the lines say.",
+    "bench-gpu": "Work on a GPU beside its alternatives on the same card, and its numbers beside those of the CPU.",
     "load": "Many visitors on one instance.",
     "load-replicas": "More visitors on several instances behind the shipped proxy.",
     "faults": "What a reader sees when something breaks, and that nothing is lost.",
