@@ -14,7 +14,7 @@ from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layo
 from bertviz_core.figures.sentences.labels import name_rows, sentence_names
 from bertviz_core.text import counted
 
-HEIGHT, ROW, AROUND = 360, 42, 104
+HEIGHT, ROW, AROUND = 360, 40, 104
 """Pixels: height of the bars of sizes, of one cluster's bar, margins for title and axis around clusters."""
 BAR = 0.1
 """Width of a bar among few, as a share of its slot."""

@@ -120,15 +120,15 @@ def vector_options(view: str, name: str, count: int) -> VectorOptions:
     pooling, layer, measure, prompt, order, fast = own.pooling, None, MEASURES[0], own.prompt, False, False
     prompts = cache.prompts(own)
     long_list = count > LONG_LIST and "bfloat16" in fast_formats(model.device)
+    row = st.container(horizontal=True, vertical_alignment="bottom", width="stretch")
     if view == "Rank":
         read_together = dataclasses.replace(own, reason=READ_TOGETHER, notices=())
-        return VectorOptions(read_together, measure, order, "float32", model.device)
+        return VectorOptions(read_together, measure, order, "float32", model.device, row)
     if view == "Late interaction":
         by_tokens = dataclasses.replace(own, reason=own_interaction(SharedModel(name)).reason, notices=())
-        return VectorOptions(by_tokens, measure, order, "float32", model.device)
+        return VectorOptions(by_tokens, measure, order, "float32", model.device, row)
     if view == "Poolings":
         return VectorOptions(own, measure, order, "float32", model.device)
-    row = st.container(horizontal=True, vertical_alignment="bottom", width="stretch")
     folded = view in FOLDED or view in MEASURED or bool(prompts) or long_list
     more = controls.options_popover() if folded else None
     with more if more is not None and view in FOLDED else row:

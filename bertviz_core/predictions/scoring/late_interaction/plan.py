@@ -54,8 +54,8 @@ MOST_TOKENS = 1_000_000
 """A length above this is no number of tokens."""
 MEAN = "meanmaxsim"
 UNTRAINED = (
-    "This model was not trained for late interaction: the vectors of its last layer are compared as they are, without "
-    "a projection or markers, and a sum of such cosines says little about a match."
+    "This model was not trained for late interaction: its last vectors are compared as they are, and the score says "
+    "little about a match."
 )
 
 
