@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+import plotly.io as pio
 import pytest
 import torch
+from plotly.offline import get_plotlyjs
 from safetensors.numpy import load_file
 from transformers import AutoModel, AutoTokenizer
 
@@ -192,6 +194,14 @@ def test_every_figure_of_a_run_can_be_drawn(name: str, model: Model) -> None:
     assert (figure.layout.width, figure.layout.height) == (500, 300)
     figure.update_layout(title="mine")
     assert model.trace(TEXT).figure(name).layout.title.text != "mine"
+
+
+def test_a_figure_of_a_notebook_is_kept_without_plotlys_code(model: Model) -> None:
+    """The renderer that docs/library.md recommends puts the code into the page once, since plotly 6.1."""
+    figure = model.parameters().figure()
+    page = pio.renderers["notebook"].to_mimebundle(figure.to_dict())["text/html"]
+    assert "plotly-graph-div" in page
+    assert get_plotlyjs() not in page
 
 
 def test_any_figure_of_the_dashboard_can_be_drawn(model: Model) -> None:

@@ -10,6 +10,8 @@ import math
 import re
 import shlex
 import struct
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -449,11 +451,17 @@ def test_a_caller_may_run_an_event_loop(run: Command, tmp_path: Path) -> None:
 def test_without_the_renderer_one_sentence_says_so(
     run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "kaleido.errors", None)
+    monkeypatch.setitem(sys.modules, "kaleido.errors", None)
     done = run("layers", MODEL, "-o", str(tmp_path / "a.svg"))
     assert done.returncode == 2
     assert "kaleido" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_renderer_has_nothing_against_the_installed_plotly() -> None:
+    """Kaleido warns of an older plotly when it is imported, and a command's user would read that."""
+    importing = [sys.executable, "-W", "always::UserWarning", "-c", "import kaleido"]
+    assert subprocess.run(importing, capture_output=True, encoding="utf-8", check=False).stderr == ""
 
 
 def test_a_browser_that_fails_is_one_sentence(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
