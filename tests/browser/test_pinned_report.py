@@ -76,6 +76,10 @@ def test_one_query_and_an_opened_layer_are_in_the_report_as_they_were(
             assert inside is not None
             until(alone, "[...document.querySelectorAll('iframe')].every((each) => each.offsetHeight > 300)")
             assert inside.evaluate("document.documentElement.scrollHeight <= window.innerHeight")
+        alone.emulate_media(media="print")
+        expect(journey.locator(".bar")).to_be_hidden()
+        until(alone, "document.querySelectorAll('iframe')[1].offsetHeight > 500")
+        assert journey.locator(".sheet svg").evaluate("(svg) => svg.getBoundingClientRect().height") > 300
         assert not watch.faults()
 
 

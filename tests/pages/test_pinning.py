@@ -259,9 +259,10 @@ def test_a_second_tokenizer_is_in_the_report_where_the_address_names_it(query: d
 
 def test_figures_that_the_reader_takes_out_are_not_in_the_report() -> None:
     at = shown(pin(opened("tokens")))
-    (of,) = [each for each in at.multiselect if each.label == "Figures in the report"]
-    assert "view-tokens_text" in of.value
-    of.set_value(["view-tokens_text"]).run()
+    token = views(at).pins[0].token
+    strip, near = (at.checkbox(key=f"pinned_view-{name}_{token}") for name in ("tokens_text", "tokens_neighbours"))
+    assert (strip.value, near.value) == (True, True)
+    near.uncheck().run()
     report = pinned_report(views(at)).decode()
     assert re.findall(r'<section id="([^"]+)"', report) == ["pinned-1", "pinned-1-view-tokens_text"]
 

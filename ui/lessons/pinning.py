@@ -161,23 +161,26 @@ def _list(here: str, views: PinnedViews) -> None:
 def _choose_figures(pin: Pin) -> None:
     """Which figures of a view with several are in the report."""
     titles = {each.name: each.title for each in kept_sections(pin.token) or ()}
-    if len(titles) > 1:
-        key = f"pinned_figures_{pin.token}"
-        shown = [name for name in titles if name not in pin.left_out]
-        st.multiselect(
-            "Figures in the report",
-            list(titles),
-            shown,
-            lambda name: escape_markdown(titles[name]),
-            key=key,
-            on_change=_take_figures,
-            args=(pin.token, key, tuple(titles)),
-        )
+    if len(titles) < 2:
+        return
+    with st.container(gap="xxsmall"):
+        st.caption("Figures in the report")
+        for name, title in titles.items():
+            key = f"pinned_{name}_{pin.token}"
+            st.checkbox(
+                escape_markdown(title),
+                name not in pin.left_out,
+                key=key,
+                on_change=_take_figure,
+                args=(pin.token, name, key),
+            )
 
 
-def _take_figures(token: str, key: str, names: tuple[str, ...]) -> None:
-    wanted = session.stored(key) or ()
-    store_pinned_views(pinned_views().with_figures(token, frozenset(names) - frozenset(wanted)))
+def _take_figure(token: str, name: str, key: str) -> None:
+    views = pinned_views()
+    left_out = next((pin.left_out for pin in views.pins if pin.token == token), frozenset[str]())
+    changed = left_out - {name} if session.stored(key) else left_out | {name}
+    store_pinned_views(views.with_figures(token, changed))
 
 
 def _replace(here: str, token: str, place: int) -> None:

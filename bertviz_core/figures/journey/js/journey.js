@@ -294,5 +294,7 @@ function download(blob, name) {
 // In a file of its own: the message stands in the page, and nobody is told anything.
 function startAlone() {
   const data = Uint8Array.from(atob(document.getElementById("data").textContent.trim()), (sign) => sign.charCodeAt(0));
+  // In a frame of a page on paper, the height of the window is that of the frame.
+  document.querySelector(".journey").classList.toggle("framed", window.parent !== window);
   journeyView({ data, parentElement: document.body, setStateValue: null });
 }
