@@ -11,6 +11,7 @@ from benchmarks import report
 from benchmarks.models import (
     adapters,
     causes,
+    command_line,
     compare,
     ledger,
     load_report,
@@ -37,6 +38,7 @@ MEASUREMENTS: Sequence[Callable[[], list[Row]]] = (
     ranking.rows,
     causes.rows,
     words.rows,
+    command_line.rows,
     server.rows,
     first_pictures.rows,
     layers.rows,

@@ -3,7 +3,7 @@
 import statistics
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,3 +91,16 @@ def medians_s(
                 work()
                 kept.append(time.perf_counter() - start)
     return statistics.median(times[0]), statistics.median(times[1])
+
+
+def all_medians_s(works: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """Median seconds of each work, run in turn in every round, after one warm-up run each."""
+    for work in works.values():
+        work()
+    times: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(rounds):
+        for name, work in works.items():
+            start = time.perf_counter()
+            work()
+            times[name].append(time.perf_counter() - start)
+    return {name: statistics.median(each) for name, each in times.items()}
