@@ -7,11 +7,10 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks import report
+from benchmarks import command_line, report
 from benchmarks.models import (
     adapters,
     causes,
-    command_line,
     compare,
     ledger,
     load_report,
