@@ -5,8 +5,8 @@ PORT ?= 8501
 FUZZ_SECONDS ?= 180
 FUZZ_SEED ?=
 
-.PHONY: help setup run test test-all test-oldest check fuzz families audit sbom bench bench-corpus bench-gpu load load-replicas \
-	faults image-test docs screenshots
+.PHONY: help setup run test test-all test-oldest check fuzz families audit sbom bench bench-pages bench-corpus bench-gpu load \
+	load-replicas faults image-test docs screenshots
 
 help:
 	@echo "make run    serve the dashboard on port $(PORT)"
@@ -19,6 +19,7 @@ help:
 	@echo "make sbom   write sbom.cdx.json, the bill of materials of what serving needs"
 	@echo "make families  count the parameters of every class of every text family in three ways (minutes)"
 	@echo "make bench  measure against the alternatives and print the table"
+	@echo "make bench-pages  the first picture of every page beside a bare one, and every control (half an hour)"
 	@echo "make bench-corpus  the same for corpora: processes, memory, growth with rows, Ray"
 	@echo "make bench-gpu  the same on a GPU: works, memory that runs out, two readers, numbers beside the CPU's"
 	@echo "make load   25 visitors for a minute on one instance, twice; 100 on three behind nginx; prints the tables"
@@ -73,6 +74,9 @@ families: .venv/ready
 
 bench: .venv/bench
 	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -m benchmarks
+
+bench-pages: .venv/bench
+	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -m benchmarks.pages
 
 bench-corpus: .venv/bench
 	$(BIN)/python -m benchmarks.corpus

@@ -21,7 +21,7 @@ from benchmarks.models import (
     two_models,
     words,
 )
-from benchmarks.pages import attention, controls, first_pictures, journey, layers, server
+from benchmarks.pages import attention, journey, layers, server
 from benchmarks.pages import predictions as clicks
 from benchmarks.timing import Row, rows_or_failure, table
 
@@ -39,12 +39,10 @@ MEASUREMENTS: Sequence[Callable[[], list[Row]]] = (
     words.rows,
     command_line.rows,
     server.rows,
-    first_pictures.rows,
     layers.rows,
     clicks.rows,
     journey.rows,
     attention.rows,
-    controls.rows,
 )
 
 

@@ -19,17 +19,19 @@ from bertviz_core.figures.pages import FIRST, PAGES
 
 MOST_MS, CLICK_MS = 60_000, 5_000
 P50_MS, P95_MS, MOST_SHIFT = 200.0, 400.0, 0.1
-QUIET_MS = 400
-"""The page has come to rest after so many milliseconds without a change."""
+QUIET_MS, LONGEST_MS = 400, 60_000
+"""The page has come to rest after so many milliseconds without a change, or is watched no longer."""
 REST = f"""() => new Promise((done) => {{
   const app = document.querySelector("[data-testid=stApp]"), main = document.querySelector("[data-testid=stMain]");
-  let last = performance.now();
+  const begun = performance.now();
+  let last = begun;
   const seen = new MutationObserver(() => {{ last = performance.now(); }});
   seen.observe(main, {{ childList: true, subtree: true, characterData: true }});
   const look = () => {{
     const busy = app.dataset.testScriptState !== "notRunning" || main.querySelector("[data-testid=stSkeleton]");
     if (busy) last = performance.now();
-    if (performance.now() - last < {QUIET_MS}) return requestAnimationFrame(look);
+    const now = performance.now();
+    if (now - last < {QUIET_MS} && now - begun < {LONGEST_MS}) return requestAnimationFrame(look);
     seen.disconnect();
     done();
   }};
@@ -38,6 +40,7 @@ REST = f"""() => new Promise((done) => {{
 WATCH = f"""() => {{
   const app = document.querySelector("[data-testid=stApp]"), main = document.querySelector("[data-testid=stMain]");
   window.__changed = new Promise((done) => {{
+    const begun = performance.now();
     let start = 0, last = 0, shift = 0;
     const begin = () => {{ start ||= performance.now(); last ||= start; }};
     for (const name of ["pointerup", "keydown"]) addEventListener(name, begin, {{ once: true, capture: true }});
@@ -55,7 +58,8 @@ WATCH = f"""() => {{
     const look = () => {{
       const busy = app.dataset.testScriptState !== "notRunning" || main.querySelector("[data-testid=stSkeleton]");
       const now = performance.now();
-      if (!start || busy || now - Math.max(last, start) < {QUIET_MS}) return requestAnimationFrame(look);
+      const moving = !start || busy || now - Math.max(last, start) < {QUIET_MS};
+      if (moving && now - begun < {LONGEST_MS}) return requestAnimationFrame(look);
       inside.disconnect();
       shifts.disconnect();
       done([last - start, shift]);
@@ -67,7 +71,7 @@ WATCH = f"""() => {{
 NAME = """(each) => {
   const group = each.closest("[role=radiogroup]")?.getAttribute("aria-label");
   const words = each.getAttribute("aria-label") || each.innerText || each.closest("label")?.innerText || "";
-  return [group, words].filter(Boolean).join(": ").replace(/\\s+/g, " ").trim();
+  return [group, words].filter(Boolean).join(": ").replace(/^Selected .*?\\. /, "").replace(/\\s+/g, " ").trim();
 }"""
 CHOSEN = "(each) => each.closest('[role=radiogroup]').querySelector('[aria-checked=true]') ?? each"
 AT_END = "(each) => each.getAttribute('aria-valuenow') === each.getAttribute('aria-valuemax')"

@@ -25,7 +25,7 @@ from docs.site import gallery
 from docs.site.documents import named_entries
 from tests.helpers.screenshots import IMAGES, pictures
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(path.stem for path in (ROOT / "pages").glob("[a-z]*.py"))
 DOCUMENTS = sorted(path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -117,7 +117,6 @@ def thing(name: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
-@pytest.mark.slow
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     files = [path for kind in ("*.html", "*.css") for path in site.rglob(kind)]
     assert len(files) > 15
@@ -139,7 +138,6 @@ def test_what_is_loaded_from_elsewhere_is_seen(name: str, text: str, address: st
     assert lost(tmp_path / name) == [address]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("links", "messages"),
     [
@@ -169,7 +167,6 @@ def test_a_document_is_plain_markdown(document: str) -> None:
     assert not re.search(r"^(:::|```+\{|\.\. \w+::|\(\w[\w-]*\)=)|\{(ref|doc|class|func)\}`", text, re.MULTILINE)
 
 
-@pytest.mark.slow
 def test_each_page_of_the_dashboard_has_its_place_and_picture(site: Path) -> None:
     declared, page = pictures(), seen(site / "docs/pages.html")
     assert sorted(declared) == PAGES

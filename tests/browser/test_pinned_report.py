@@ -40,6 +40,7 @@ def quiet(page: Page) -> None:
     expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_one_query_and_an_opened_layer_are_in_the_report_as_they_were(
     lecturer: Page, server: str, browser: Browser, tmp_path: Path
 ) -> None:

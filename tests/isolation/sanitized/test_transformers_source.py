@@ -251,6 +251,7 @@ def test_no_argument_of_a_tokenizer_that_is_opened_survives(value: Any) -> None:
         assert harmless_tokenizer_config({name: value}) == {}, name
 
 
+@pytest.mark.slow
 def test_every_vocabulary_file_of_the_library_is_lent() -> None:
     """A tokenizer class of a new version that reads another file would lack its vocabulary."""
     names = {name for files in vocabulary_names().values() for name in files}
