@@ -7,14 +7,16 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import pytest
-import torch  # noqa: F401  (a command without torch would keep it out of this process)
 
 from bertviz_core.cli import app
 from bertviz_core.cli.figure import command as figure_command
 from bertviz_core.figures.base.spec import FigureSpec
+from bertviz_core.lazy_imports import import_libraries
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.settings import Settings
+
+import_libraries()  # a command that does without torch would keep it out of this process
 
 
 class Done(NamedTuple):
