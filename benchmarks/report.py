@@ -61,7 +61,8 @@ def machine(card: str = "") -> str:
     cores = len(psutil.Process().cpu_affinity()) if hasattr(psutil.Process, "cpu_affinity") else psutil.cpu_count()
     memory = psutil.virtual_memory().total / 1024**3
     gpu = f"{card}, " if card else ""
-    packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "transformers", "streamlit"))
+    measured = ("torch", "transformers") if card else ("torch", "transformers", "streamlit")
+    packages = ", ".join(f"{name} {version(name)}" for name in measured)
     return (
         f"{gpu}{_processor()}, {cores} cores, {memory:.0f} GiB of memory, {platform.system()} {platform.machine()}, "
         f"Python {platform.python_version()}, {packages}"

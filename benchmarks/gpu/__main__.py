@@ -1,4 +1,4 @@
-"""Benchmark the work on a GPU and print one table: the work, our figure, the peer's on the same card, the budget.
+"""Benchmark the work on a GPU and print tables: the work, our figure, the peer's on the same card, the budget.
 
 With names (`python -m benchmarks.gpu memory`) only those run. With `--device cpu` the same table is that of the CPU,
 which shows that everything here works. Both leave the document as it is.
@@ -40,11 +40,11 @@ def main() -> None:
         print(error, file=sys.stderr)
         sys.exit(2)
     print(report.machine(card(device)))
-    rows = []
+    rows: list[Row] = []
     for name in arguments.names or MEASUREMENTS:
-        rows += rows_or_failure(name, partial(MEASUREMENTS[name], device))
-        print(f"{name} has run", file=sys.stderr)
-    print(table(rows))
+        found = rows_or_failure(name, partial(MEASUREMENTS[name], device))
+        print(table(found), flush=True)  # a run that is cut short keeps what it has found
+        rows += found
     if not arguments.names and device_kind(device) == "cuda":
         report.write("bench-gpu", rows, card=card(device))
     sys.exit(0 if all(row.met for row in rows) else 1)

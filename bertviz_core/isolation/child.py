@@ -8,6 +8,7 @@ from importlib import import_module
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.isolation.walls import confine_files, confine_process
+from bertviz_core.lazy_imports import import_libraries
 
 with suppress(ModuleNotFoundError):  # Windows, where no child is started, but its constants are read
     import resource
@@ -25,6 +26,10 @@ CONFINE_THEMSELVES = frozenset(
 )
 """Those that restrict file access themselves, after a first request names their files; the others may only read
 libraries."""
+BUILD_MODELS = frozenset({"bertviz_core.architecture.dataflow.trial.answered"})
+"""Those that need torch and transformers; what these map is not counted towards the memory."""
+LIBRARIES_NBYTES = 640 * 1024**2
+"""Address space of torch and transformers where the system does not say what a process has mapped."""
 ANSWER, REFUSAL, OUT_OF_MEMORY, TOO_LARGE, OTHER = b"A", b"R", b"M", b"L", b"X"
 """The first byte of an answer: its kind."""
 NICE, OPEN_FILES = 10, 64
@@ -32,8 +37,8 @@ SERVE, FRAME = "serve", 8
 """The argument for a child that serves many requests; bytes of the length before each request and answer."""
 
 
-def set_limits(memory_nbytes: int, processor_s: int, file_nbytes: int, serves: bool = False) -> None:
-    """Limit the resources of this process; one that serves gets new processor seconds for each request."""
+def set_limits(processor_s: int, file_nbytes: int, serves: bool = False) -> None:
+    """Limit the resources of this process but its memory; one that serves gets new seconds for each request."""
     os.nice(NICE)
     # If memory runs out, the system kills this process rather than the server.
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
@@ -42,12 +47,25 @@ def set_limits(memory_nbytes: int, processor_s: int, file_nbytes: int, serves: b
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, file_nbytes),
         (resource.RLIMIT_NOFILE, OPEN_FILES),
-        (resource.RLIMIT_AS, memory_nbytes),
         # On Linux threads count as processes; see bertviz_core.isolation.walls for its protection.
         *([(resource.RLIMIT_NPROC, 0)] if sys.platform == "darwin" else []),
     ):
         _bind(limit, most, most)
     _bind(resource.RLIMIT_CPU, processor_s, resource.RLIM_INFINITY if serves else processor_s + 1)
+
+
+def limit_memory(memory_nbytes: int) -> None:
+    """Limit the address space of this process, what it has mapped included."""
+    _bind(resource.RLIMIT_AS, memory_nbytes, memory_nbytes)
+
+
+def _mapped_nbytes() -> int:
+    """Address space of this process with torch and transformers: 0.6 GB, but several with the libraries of CUDA."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        return LIBRARIES_NBYTES
 
 
 def _bind(limit: int, soft: int, hard: int) -> None:
@@ -91,8 +109,12 @@ def main() -> None:
     """Run the task given by the arguments; the output of libraries is discarded."""
     task, memory_nbytes, processor_s, answer_nbytes, file_nbytes = sys.argv[1], *map(int, sys.argv[2:6])
     serves = sys.argv[6:] == [SERVE]
-    set_limits(memory_nbytes, processor_s, file_nbytes, serves)
+    set_limits(processor_s, file_nbytes, serves)
     confine_process()
+    if task in BUILD_MODELS:
+        import_libraries()  # they are ours; nothing of a stranger has been read yet
+        memory_nbytes += _mapped_nbytes()
+    limit_memory(memory_nbytes)
     if task not in CONFINE_THEMSELVES:
         confine_files()
     target = os.dup(1)

@@ -19,15 +19,15 @@ from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
 TASK = "bertviz_core.architecture.dataflow.trial.answered"
-LIBRARIES_NBYTES = 1280 * 1024**2
-"""Address space of torch and transformers."""
+FAMILY_NBYTES = 640 * 1024**2
+"""Address space of what transformers imports for one family, beside what is built."""
 FILE_NBYTES = 1024**2
 """Maximum size of a written file; torch writes one on import."""
 ANSWER_NBYTES = 1024**2
 
 
 class Preparation(msgspec.Struct, frozen=True, tag=True):
-    """The first request: import libraries, and restrict writes to one folder."""
+    """The first request: restrict writes to one folder."""
 
     scratch: str
 
@@ -85,7 +85,7 @@ def trials_of(limits: Limits) -> Pool:
 def _limits(settings: Settings) -> Limits:
     """Limits of a process that builds a model."""
     limits = Limits.of(settings, ANSWER_NBYTES)
-    return replace(limits, memory_nbytes=limits.memory_nbytes + LIBRARIES_NBYTES, file_nbytes=FILE_NBYTES)
+    return replace(limits, memory_nbytes=limits.memory_nbytes + FAMILY_NBYTES, file_nbytes=FILE_NBYTES)
 
 
 def _refused(name: str, error: ChildError) -> errors.CheckpointError:

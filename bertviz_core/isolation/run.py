@@ -38,6 +38,10 @@ ENVIRONMENT = {
     "RAYON_NUM_THREADS": "1",
     "TOKENIZERS_PARALLELISM": "false",
     "HF_HUB_OFFLINE": "1",
+    # Some versions of torch ask for the name of the user, whose list cannot be read here.
+    "LOGNAME": "reader",
+    # Nothing is computed on a GPU here, and its driver would map hundreds of gigabytes.
+    "CUDA_VISIBLE_DEVICES": "",
 }
 Wanted = Callable[[], bool]
 

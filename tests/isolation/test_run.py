@@ -14,7 +14,7 @@ from bertviz_core.isolation.run import ChildError, Limits, run_limited
 
 TASK = "bertviz_core.tables.reading.answered"
 LIMITS = Limits(512 * 1024**2, 10, 60.0, 1000, 2)
-SET = "import sys, os, time; from bertviz_core.isolation.child import set_limits; set_limits(2**29, 1, 0); "
+SET = "import sys, os, time; from bertviz_core.isolation.child import *; set_limits(1, 0); limit_memory(2**29); "
 
 
 def child(monkeypatch: pytest.MonkeyPatch, code: str) -> None:

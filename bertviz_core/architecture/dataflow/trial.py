@@ -12,7 +12,7 @@ from bertviz_core.errors import BertvizError, CheckpointError
 from bertviz_core.isolation.config_trials import BuildRequest, Preparation
 from bertviz_core.isolation.sanitized.terms import OpenedConfig, Terms
 from bertviz_core.isolation.walls import confine_files
-from bertviz_core.lazy_imports import import_libraries, torch
+from bertviz_core.lazy_imports import torch
 from bertviz_core.models.skeleton import build_skeleton
 
 
@@ -33,7 +33,6 @@ def answered(request: bytes) -> bytes:
         UnsupportedModelError: the family has no class for the task.
     """
     message = msgspec.msgpack.decode(request, type=Preparation | BuildRequest)
-    import_libraries()
     if isinstance(message, Preparation):
         confine_files(scratch=Path(message.scratch))
         return b""
