@@ -100,6 +100,7 @@ def _clicks(page: Page) -> list[Row]:
 
     def click(part: str, name: str, shown: str) -> None:
         page.wait_for_selector(STILL)
+        page.evaluate("() => new Promise(requestIdleCallback)")
         taken, longest = page.locator(".journey").evaluate(CLICKED, [name, shown])
         times[part].append(taken)
         frames.append(longest)

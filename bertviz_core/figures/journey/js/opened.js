@@ -92,9 +92,14 @@ function drawHeads(view, svg, stage) {
 // The map of a head; where it has more cells than its place has pixels, the largest weight of each block of cells.
 function thumbnail({ look }, part, head, place) {
   const { values, shape: [, rows, columns] } = part.thumbnails, from = head * rows * columns, block = Math.max(1, Math.ceil(Math.max(rows, columns) / place.width));
-  const cells = (at, all) => Array.from({ length: Math.min(block, all - at * block) }, (_, next) => at * block + next);
-  const largest = (row, column) => Math.max(...cells(row, rows).flatMap((one) => cells(column, columns).map((other) => values[from + one * columns + other])));
-  const colour = (row, column) => colourAt(look.scale, (largest(row, column) / 255) ** 2);
+  const colours = (look.weightColours ??= Array.from({ length: 256 }, (_, value) => colourAt(look.scale, (value / 255) ** 2)));
+  const colour = (row, column) => {
+    let largest = 0;
+    for (let at = row * block; at < Math.min(rows, (row + 1) * block); at++) {
+      for (let other = column * block; other < Math.min(columns, (column + 1) * block); other++) largest = Math.max(largest, values[from + at * columns + other]);
+    }
+    return colours[largest];
+  };
   return keptPicture(part, `${look.name} ${head} ${block}`, () => picture(Math.ceil(rows / block), Math.ceil(columns / block), colour, {}), place);
 }
 

@@ -66,10 +66,11 @@ function picture(rows, columns, colour, place) {
   const canvas = document.createElement("canvas");
   canvas.width = columns;
   canvas.height = rows;
-  const context = canvas.getContext("2d"), image = context.createImageData(columns, rows);
-  for (let row = 0; row < rows; row++) {
+  const context = canvas.getContext("2d"), image = context.createImageData(columns, rows), { data } = image;
+  for (let row = 0, at = 0; row < rows; row++) {
     for (let column = 0; column < columns; column++) {
-      image.data.set([...colour(row, column), 255], 4 * (row * columns + column));
+      [data[at++], data[at++], data[at++]] = colour(row, column);
+      data[at++] = 255;
     }
   }
   context.putImageData(image, 0, 0);
