@@ -25,8 +25,10 @@ from bertviz_core.models.sources import ModelSource
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
-PIECE_NUMBERS = 2**18
-"""Numbers in memory at once: 2 MiB as float64, which fit into a processor's cache."""
+Bytes = bytes | memoryview
+PIECE_NUMBERS, BEGINNING = 2**16, 64
+"""Numbers in memory at once: 0.5 MiB as float64, of which several fit into a processor's cache; bytes of a piece that
+are compared first."""
 PLAIN = {"float64": "<f8", "float32": "<f4", "float16": "<f2", "bool": "?", "int8": "i1", "uint8": "u1"}
 PLAIN |= {f"{sign}int{bits}": f"<{sign or 'i'}{bits // 8}" for bits in (16, 32, 64) for sign in ("", "u")}
 SMALL = {
@@ -123,15 +125,29 @@ def is_readable(dtype: str) -> bool:
     return dtype in PLAIN or dtype in SMALL or dtype in ("bfloat16", "float8_e8m0fnu")
 
 
-def raw_pieces(place: TensorSlice) -> Iterator[bytes]:
-    """Yield the bytes of one tensor, PIECE_NUMBERS numbers at a time.
+def raw_pieces(place: TensorSlice) -> Iterator[memoryview]:
+    """Yield the bytes of one tensor, PIECE_NUMBERS numbers at a time; a piece is overwritten by the next.
 
     Raises:
         CheckpointError: the file was truncated, or cannot be read.
     """
+    nbytes = place.tensor.nbytes
     step = max(1, int(PIECE_NUMBERS * DTYPE_NBYTES[place.tensor.dtype]))
-    for begin in range(0, place.tensor.nbytes, step):
-        yield _read(place.path, place.start + begin, min(step, place.tensor.nbytes - begin))
+    buffer = memoryview(bytearray(min(step, nbytes)))
+    with opened(place.path.parent, place.path.name) as file:
+        file.seek(place.start)
+        for begin in range(0, nbytes, step):
+            piece = buffer[: min(step, nbytes - begin)]
+            if file.readinto(piece) != len(piece):
+                raise _truncated(place.path)
+            yield piece
+
+
+def same_bytes(first: Bytes, second: Bytes) -> bool:
+    """Return whether two pieces are equal; Python compares views byte by byte, so only their beginnings."""
+    if first[:BEGINNING] != second[:BEGINNING]:
+        return False
+    return np.array_equal(np.frombuffer(first, np.uint8), np.frombuffer(second, np.uint8))
 
 
 def number_pieces(place: TensorSlice) -> Iterator[Float[np.ndarray, " numbers"]]:
@@ -147,12 +163,12 @@ def number_pieces(place: TensorSlice) -> Iterator[Float[np.ndarray, " numbers"]]
         yield values
 
 
-def numbers(raw: bytes, place: TensorSlice) -> Float[np.ndarray, " numbers"]:
+def numbers(raw: Bytes, place: TensorSlice) -> Float[np.ndarray, " numbers"]:
     """Decode a piece of one tensor to float64, rounded for a copy in a floating-point format."""
     return rounded(decoded(raw, place.tensor.dtype), place.rounding)
 
 
-def decoder(place: TensorSlice) -> Callable[[bytes, int], Float[np.ndarray, " numbers"]]:
+def decoder(place: TensorSlice) -> Callable[[Bytes, int], Float[np.ndarray, " numbers"]]:
     """Return a function that decodes a piece of one tensor to float64, rounded for a rounded copy.
 
     The function takes the bytes of the piece and the place of its first number. For a format with scales, the tensor is
@@ -169,7 +185,7 @@ def decoder(place: TensorSlice) -> Callable[[bytes, int], Float[np.ndarray, " nu
 
 
 @np.errstate(invalid="ignore")  # signalling NaNs stay NaN
-def decoded(raw: bytes, dtype: str) -> Float[np.ndarray, " numbers"]:
+def decoded(raw: Bytes, dtype: str) -> Float[np.ndarray, " numbers"]:
     """Decode stored numbers to float64 exactly; whole numbers beyond 2^53 are rounded to the nearest.
 
     Raises:
@@ -214,5 +230,9 @@ def _read(path: Path, start: int, count: int) -> bytes:
         file.seek(start)
         raw = file.read(count)
     if len(raw) != count:
-        raise CheckpointError(f"{quoted(path.name)} became shorter while it was read; open it again when it is whole.")
+        raise _truncated(path)
     return raw
+
+
+def _truncated(path: Path) -> CheckpointError:
+    return CheckpointError(f"{quoted(path.name)} became shorter while it was read; open it again when it is whole.")

@@ -1,8 +1,10 @@
 """Compare two checkpoints tensor by tensor, in pieces: names, shapes and relative change."""
 
 import math
+import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -23,15 +25,15 @@ from bertviz_core.checkpoints.values import (
     is_readable,
     number_pieces,
     raw_pieces,
+    same_bytes,
     tensor_slices,
 )
 from bertviz_core.models.catalog import type_facts
-from bertviz_core.models.safetensors.header import DTYPE_NBYTES
 from bertviz_core.parameters.naming import module_tensors
 
 MAX_PREFIX_PARTS = 3
-BLOCK_NUMBERS = 2**14
-"""Numbers that are compared at once: small arrays stay in the processor's cache, and their memory is used again."""
+MOST_THREADS = 4
+"""Tensors that are compared at once, on as many processors; NumPy computes without Python's lock."""
 Matched = tuple[tuple[str, str], list[tuple[str, str]]]
 """Prefix stripped from each side's names, and pairs of stored names."""
 
@@ -56,9 +58,16 @@ def compare_checkpoints(first: Checkpoint, second: Checkpoint, progress: Tell | 
     readable = [row for row in same if is_readable(row[1].tensor.dtype) and is_readable(row[2].tensor.dtype)]
     compared = {location.name for location, _, _ in readable}
     total, done, changes = sum(one.tensor.nbytes for _, one, _ in readable), 0, []
-    for location, one, two in readable:
-        changes.append(_changed(location, one, two, progress, done, total))
-        done += one.tensor.nbytes
+    with ThreadPoolExecutor(min(MOST_THREADS, os.cpu_count() or 1)) as pool:
+        futures = [pool.submit(_changed, *row) for row in readable]
+        try:
+            for future, (location, one, _) in zip(futures, readable, strict=True):
+                changes.append(future.result())
+                done += one.tensor.nbytes
+                if progress:
+                    progress(done, total, location.name)
+        finally:
+            pool.shutdown(cancel_futures=True)  # what has not begun is left out
     matched = set(partners.values())
     parameters = [change for change in changes if not change.location.is_buffer]
     return CheckpointComparison(
@@ -134,31 +143,25 @@ def change_histograms(first: TensorSlice, second: TensorSlice, bins: int = BINS)
     return ChangeHistograms(first.tensor.name, *histograms)
 
 
-def _changed(
-    location: TensorLocation, first: TensorSlice, second: TensorSlice, progress: Tell | None, done: int, total: int
-) -> TensorChange:
+def _changed(location: TensorLocation, first: TensorSlice, second: TensorSlice) -> TensorChange:
     """Compute the change of one tensor; sums of squares in float64, exactly 0 for equal bytes."""
     squares, largest, changed = np.zeros(3), 0.0, 0
     same_format = (first.tensor.dtype, first.rounding) == (second.tensor.dtype, second.rounding)
     decode, decode_other, at = decoder(first), decoder(second), 0
     with np.errstate(over="ignore", invalid="ignore"):
         for raw, other in zip(raw_pieces(first), raw_pieces(second), strict=True):
-            for own, others in zip(_blocks(raw, first), _blocks(other, second), strict=True):
-                one = decode(own, at)
-                begin, at = at, at + len(one)
-                if own == others and same_format:
-                    squares[1:] += dot(one, one)
-                    continue
-                difference = two = decode_other(others, begin)
-                squares[1:] += dot(one, one), dot(two, two)
-                difference -= one
-                squares[0] += dot(difference, difference)
-                ends = difference.max(), -difference.min()
-                largest = float(np.maximum(largest, np.maximum(*ends)))  # propagates NaN
-                changed += int(np.count_nonzero(difference))
-            done += len(raw)
-            if progress:
-                progress(done, total, location.name)
+            one = decode(raw, at)
+            begin, at = at, at + len(one)
+            if same_format and same_bytes(raw, other):
+                squares[1:] += dot(one, one)
+                continue
+            difference = two = decode_other(other, begin)
+            squares[1:] += dot(one, one), dot(two, two)
+            changed += int(np.count_nonzero(one != two))  # faster than counting the differences
+            difference -= one
+            squares[0] += dot(difference, difference)
+            ends = difference.max(), -difference.min()
+            largest = float(np.maximum(largest, np.maximum(*ends)))  # propagates NaN
         norms = np.sqrt(squares).tolist()
     return TensorChange(
         location=location,
@@ -173,12 +176,6 @@ def _changed(
         largest_difference=largest + 0.0,  # no negative zero
         changed=changed,
     )
-
-
-def _blocks(raw: bytes, place: TensorSlice) -> Iterator[bytes]:
-    """Cut a piece into blocks of BLOCK_NUMBERS numbers."""
-    step = max(1, int(BLOCK_NUMBERS * DTYPE_NBYTES[place.tensor.dtype]))
-    return (raw[begin : begin + step] for begin in range(0, len(raw), step))
 
 
 def _ratio(difference: float, norm: float) -> float:

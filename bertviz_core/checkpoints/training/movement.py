@@ -18,7 +18,15 @@ from bertviz_core.checkpoints.training.results import (
     CheckpointSums,
     TrainingMovement,
 )
-from bertviz_core.checkpoints.values import Checkpoint, TensorSlice, is_readable, numbers, raw_pieces, tensor_slices
+from bertviz_core.checkpoints.values import (
+    Checkpoint,
+    TensorSlice,
+    is_readable,
+    numbers,
+    raw_pieces,
+    same_bytes,
+    tensor_slices,
+)
 from bertviz_core.errors import CheckpointError
 from bertviz_core.parameters.components import ATTENTION_PARTS
 from bertviz_core.text import quoted
@@ -98,7 +106,7 @@ def _tensor_sums(
             for which in (0, 1):
                 if which == 1 and is_second:
                     moved[1] = moved[0]
-                elif raw[which] != raw[2] or not same_formats[which]:
+                elif not (same_formats[which] and same_bytes(raw[which], raw[2])):
                     difference = now - numbers(raw[which], places[which])
                     moved[which] = dot(difference, difference)
             sums += (*moved, own)
