@@ -110,8 +110,9 @@ def seed_hashing(model: "transformers.PreTrainedModel") -> tuple[str, ...]:
 
 
 def not_finite_notice(model: "transformers.PreTrainedModel") -> tuple[str, ...]:
-    """A notice if weights are NaN or infinite."""
-    bad = [name for name, weight in model.named_parameters() if not bool(torch.isfinite(weight).all())]
+    """A notice if weights are NaN or infinite; the smallest or the largest of a tensor then is, and soon found."""
+    ends = [(name, torch.aminmax(weight.detach())) for name, weight in model.named_parameters() if weight.numel()]
+    bad = [name for name, each in ends if not bool(torch.isfinite(torch.stack(each)).all())]
     if not bad:
         return ()
     return (
