@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSequenceClassification
 
+from bertviz_core.checkpoints import values as checkpoint_values
 from bertviz_core.checkpoints.comparison.tensors import change_histograms, compare_checkpoints, matched_names
 from bertviz_core.checkpoints.results import CheckpointComparison
 from bertviz_core.checkpoints.tensor_map import tensor_grid
@@ -83,6 +84,25 @@ def test_one_edited_tensor_lights_up_exactly_its_cell(settings: Settings, base: 
     (lit,) = [each for each in found.tensors if each.name == QUERY]
     assert lit.largest_difference == np.abs(two - one).max()
     assert lit.changed == (one != two).sum()
+
+
+@pytest.mark.parametrize("place", [0, 60, 99, 143])
+def test_one_edited_number_is_found_in_any_piece(
+    settings: Settings, base: Path, monkeypatch: pytest.MonkeyPatch, place: int
+) -> None:
+    """Of pieces of 50 numbers, at the beginning, in the middle, and at the end of a whole and of the last piece."""
+    monkeypatch.setattr(checkpoint_values, "PIECE_NUMBERS", 50)
+
+    def change(tensors: Tensors) -> Tensors:
+        tensors[QUERY].view(-1)[place] += 1
+        return tensors
+
+    other = edited(base, change)
+    one, two = (load_file(each / "model.safetensors")[QUERY].double().numpy() for each in (base, other))
+    (lit,) = [each for each in compared(base, other, settings).tensors if each.changed]
+    assert (lit.name, lit.changed) == (QUERY, 1)
+    assert lit.largest_difference == np.abs(two - one).max()
+    assert lit.second_norm == pytest.approx(np.linalg.norm(two), rel=1e-12)
 
 
 def test_the_change_of_all_is_that_of_all_numbers_in_one_row(settings: Settings, base: Path) -> None:
