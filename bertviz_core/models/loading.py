@@ -177,16 +177,15 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
         BertvizError: the device is not available.
     """
     folder = weights_folder(source, settings)
-    _check_size(source.name, needed_nbytes(source, settings, dtype), dtype, settings)
+    stored = _stored_numbers(folder)
+    _check_size(source.name, stored * DTYPE_NBYTES[dtype], dtype, settings)
     device = chosen_device(settings.device)
     base = source if source.adapter is None else source.adapter.base
     if base.kind == "bundled":
         verify_bundled(base.name)
     if source.config.get("quantization_config"):
-        raise CheckpointError(
-            f"The weights of {source.name!r} are quantized; give the checkpoint in float32 or bfloat16."
-        )
-    _check_belongs(source, settings)
+        raise CheckpointError(f"The weights of {source.name!r} are quantized; give them in float32 or bfloat16.")
+    _check_belongs(source, stored)
     config = model_config(source.name, source.config)
     renames = file_renames(source)  # may take BUILD_LOCK itself
     with LOADING:
@@ -240,8 +239,11 @@ def needed_nbytes(source: ModelSource, settings: Settings, dtype: Dtype = "float
     Raises:
         CheckpointError: the weights are not on this machine, or damaged.
     """
-    tensors = read_header(weights_folder(source, settings)).tensors
-    return sum(math.prod(tensor.shape) for tensor in tensors) * DTYPE_NBYTES[dtype]
+    return _stored_numbers(weights_folder(source, settings)) * DTYPE_NBYTES[dtype]
+
+
+def _stored_numbers(folder: Path) -> int:
+    return sum(math.prod(tensor.shape) for tensor in read_header(folder).tensors)
 
 
 def _check_size(name: str, nbytes: int, dtype: Dtype, settings: Settings) -> None:
@@ -252,16 +254,14 @@ def _check_size(name: str, nbytes: int, dtype: Dtype, settings: Settings) -> Non
         )
 
 
-def _check_belongs(source: ModelSource, settings: Settings) -> None:
+def _check_belongs(source: ModelSource, stored: int) -> None:
     """Refuse a config with far more parameters than the files contain, before memory is allocated for them."""
     if source.kind == "bundled":
         return
-
     with suppress(UnsupportedModelError):  # raised again where the class is chosen
         base_class = _base_class(model_config(source.name, source.config))
         task = ENCODER if base_class is transformers.AutoModelForTextEncoding else "base"
         needed = sum(each.numel() for each in build_skeleton(source.name, source.config, task).parameters())
-        stored = sum(math.prod(tensor.shape) for tensor in read_header(weights_folder(source, settings)).tensors)
         if needed > 2 * stored + SPARE_NUMBERS:
             raise CheckpointError(
                 f"The config of {source.name!r} asks for {needed:,} numbers, its files hold {stored:,}: they do not "
