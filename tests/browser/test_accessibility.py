@@ -60,7 +60,6 @@ CHARTS: dict[str, dict[str, list[str]]] = {
         "Query": ["sentences_query"],
         "Late interaction": ["sentences_late_interaction"],
         "Map": ["sentences_map"],
-        "Vectors": ["sentences_vectors"],
     },
     "predictions": {
         "Masked words": ["predictions_text", "predictions_words"],

@@ -170,7 +170,11 @@ VIEWS = {
     ),
     "placed": View("sentences", {"view": "Map"}, (f"sentences-sentence-map-mean-after-layer-5-{MODEL}",), SIX),
     "vectors": View(
-        "sentences", {"view": "Vectors"}, (f"sentences-vectors-mean-after-layer-5-{MODEL}",), SIX, "value, −"
+        "sentences",
+        {"vectors_shown": "true"},
+        tuple(f"sentences-{each}-mean-after-layer-5-{MODEL}" for each in ("sentence-cosine", "vectors", "dimensions")),
+        SIX,
+        "cosine, −1 to 1",
     ),
     "masked": of_text(
         "predictions",

@@ -190,6 +190,8 @@ ROWS: tuple[AddressName, ...] = (
         _words("example", "a worked set of sentences"),
         _words("query_prompt", "name of the prompt in front of the query"),
         flag("bfloat16", "vectors are computed in bfloat16"),
+        flag("vectors_shown", "whether the vectors are drawn, and what they keep in fewer dimensions"),
+        _words("vectors_in", "number format of the vectors in the files", "float32", "float16"),
     ),
     *_on("predictions", masked_lm.MASK, masked_lm.POSITION, masked_lm.LENS, masked_lm.SHOWN, masked_lm.GUESS),
     *_on("predictions", labels.ORDER, labels.JOINED, labels.LONGEST, labels.WINDOW),
