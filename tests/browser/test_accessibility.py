@@ -48,7 +48,6 @@ CHARTS: dict[str, dict[str, list[str]]] = {
     },
     "heads": {
         "One matrix": ["heads_matrix"],
-        "One product or twelve": ["heads_products"],
         "One cell": ["heads_cell", "heads_mix"],
         "All heads": ["heads_norms"],
     },

@@ -148,9 +148,13 @@ ROWS: tuple[AddressName, ...] = (
     *_on("journey", *journey.LOOKS, flag("rests_on", "whether the drawing shows what an answer rests on")),
     *_on("journey", journey_change.CHANGE),
     *_on("journey predictions", EDITED, linked="asked"),
-    *_on("heads", heads.MATRIX, heads.CUT, heads.PRODUCT),
+    *_on("heads", heads.MATRIX, heads.CUT),
     *_on("journey heads", heads.KEY),
-    *_on("heads", flag("heads_row", "whether the row of weights is open as a table")),
+    *_on(
+        "heads",
+        flag("heads_row", "whether the row of weights is open as a table"),
+        flag("products_shown", "whether one product is compared with one per head"),
+    ),
     *_on("attention", attention.WEIGHTS, attention.WORDS, attention.SPECIAL, attention.PUNCTUATION, attention.PART),
     *_on("attention", attention.QUERIES, attention.KEYS, two_runs.OTHER_LAYER, two_runs.OTHER_HEAD),
     *_on(
