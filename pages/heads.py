@@ -17,7 +17,6 @@ with shown_to_user():
 
 views = {
     "One matrix": heads_views.matrix_view,
-    "One product or twelve": heads_views.products_view,
     "One cell": score_breakdown.cell_view,
     "All heads": heads_views.norms_view,
 }

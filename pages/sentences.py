@@ -12,14 +12,14 @@ from ui.views.sentences.queries.rank import rank_view
 from ui.views.sentences.similarity import SentenceQuery, query_view, similarity_view
 from ui.views.sentences.token_pairs import pair_view
 from ui.views.sentences.two_models.lists import two_models_view
-from ui.views.sentences.vectors import vectors_view
+from ui.views.sentences.vectors import vectors_part
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown, heading, run_words
 from ui.widgets.view_and_layer import view_choice
 
 views = {
-    "Similarity": similarity_view,
+    "Similarity": lambda asked: vectors_part(asked, similarity_view(asked)),
     "Two models": two_models_view,
     "Poolings": pooling_view,
     "Token contributions": pair_view,
@@ -27,7 +27,6 @@ views = {
     "Rank": rank_view,
     "Late interaction": late_interaction_view,
     "Map": map_view,
-    "Vectors": vectors_view,
 }
 name_model = heading("sentences")
 name = controls.model_name()

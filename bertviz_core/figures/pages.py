@@ -59,7 +59,7 @@ _ENTRIES = (
         "Twelve heads, one matrix: where are they?",
         READS,
         "view_week",
-        ("", "One matrix", "All heads"),
+        ("All heads",),
     ),
     PageEntry("attention", "Attention", "What does each head look at?", READS, "hub", ()),
     PageEntry("sentences", "Sentences", "How does the model compare sentences?", READS, "notes"),

@@ -48,7 +48,6 @@ CHARTS: dict[str, dict[str, list[str]]] = {
     },
     "heads": {
         "One matrix": ["heads_matrix"],
-        "One product or twelve": ["heads_products"],
         "One cell": ["heads_cell", "heads_mix"],
         "All heads": ["heads_norms"],
     },
@@ -60,7 +59,6 @@ CHARTS: dict[str, dict[str, list[str]]] = {
         "Query": ["sentences_query"],
         "Late interaction": ["sentences_late_interaction"],
         "Map": ["sentences_map"],
-        "Vectors": ["sentences_vectors"],
     },
     "predictions": {
         "Masked words": ["predictions_text", "predictions_words"],

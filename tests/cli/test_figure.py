@@ -137,7 +137,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     "matrix --layer 2 --head 5 --set matrix=output": ((), ("heads", {"layer": "2", "head": "5", "matrix": "output"})),
     "products --layer 1 --set product=value": (
         (TEXT,),
-        ("heads", {"view": "One product or twelve", "layer": "1", "product": "value"}),
+        ("heads", {"products_shown": "true", "layer": "1", "matrix": "value"}),
     ),
     "cell --layer 2 --head 5 --set key=1": (
         (TEXT,),
@@ -181,8 +181,8 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         ("sentences", {"view": "Late interaction", "query_sentence": "Water"}),
     ),
     "map": (PAIRS, ("sentences", {"view": "Map"})),
-    "dimensions": (PAIRS, ("sentences", {"view": "Vectors"})),
-    "vectors": (PAIRS, ("sentences", {"view": "Vectors"})),
+    "dimensions": (PAIRS, ("sentences", {"vectors_shown": "true"})),
+    "vectors": (PAIRS, ("sentences", {"vectors_shown": "true"})),
     "masked-text --set mask=2,4 --set position=3": (
         (TEXT,),
         ("predictions", {"model": SPLADE, "mask": "2,4", "position": "3"}),

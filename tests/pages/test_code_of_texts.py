@@ -94,8 +94,13 @@ VIEWS: Mapping[str, Mapping[str, Check]] = {
     "Query": {"sentences_query": query},
     "Late interaction": {"sentences_late_interaction": interaction},
     "Map": {"sentences_map": plane},
-    "Vectors": {"sentences_vectors": vectors, "sentences_dimensions": dimensions},
 }
+VECTORS: Mapping[str, Check] = {
+    **VIEWS["Similarity"],
+    "sentences_vectors": vectors,
+    "sentences_dimensions": dimensions,
+}
+"""Figures of Similarity that a switch adds to."""
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -114,10 +119,10 @@ def test_other_measures(measure: str) -> None:
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("pooling", ["cls", "max", "lasttoken", "weightedmean", "mean_sqrt_len_tokens"])
 def test_other_poolings(pooling: str) -> None:
-    check_view("sentences", "pieces", VIEWS["Vectors"], view="Vectors", pooling=pooling, layer="1")
+    check_view("sentences", "pieces", VECTORS, vectors_shown="true", pooling=pooling, layer="1")
 
 
-@pytest.mark.parametrize("view", ["Query", "Token contributions", "Vectors"])
+@pytest.mark.parametrize("view", ["Query", "Token contributions"])
 @pytest.mark.parametrize("options", [{}, {"query_prompt": "query"}, {"pooling": "max", "prompt": "query"}])
 @pytest.mark.parametrize("included", [True, False])
 @pytest.mark.sample(2)

@@ -104,12 +104,6 @@ VIEWS = {
         (f"heads-W_q-layer-2-head-5-{MODEL}",),
         colours="weight, ≤ −",
     ),
-    "products": of_text(
-        "heads",
-        {"view": "One product or twelve", "layer": "1"},
-        f"heads-W_q-products-layer-1-{MODEL}",
-        colours="value, ≤ −",
-    ),
     "cell": of_text(
         "heads",
         {"view": "One cell", "layer": "1", "head": "4"},
@@ -170,7 +164,11 @@ VIEWS = {
     ),
     "placed": View("sentences", {"view": "Map"}, (f"sentences-sentence-map-mean-after-layer-5-{MODEL}",), SIX),
     "vectors": View(
-        "sentences", {"view": "Vectors"}, (f"sentences-vectors-mean-after-layer-5-{MODEL}",), SIX, "value, −"
+        "sentences",
+        {"vectors_shown": "true"},
+        tuple(f"sentences-{each}-mean-after-layer-5-{MODEL}" for each in ("sentence-cosine", "vectors", "dimensions")),
+        SIX,
+        "cosine, −1 to 1",
     ),
     "masked": of_text(
         "predictions",
@@ -296,6 +294,15 @@ def test_every_figure_has_a_named_file_and_a_caption(view: View) -> None:
     assert labels.count("HTML") == len(charts) + (view.page == "attention")
     assert labels.count("CSV") >= len(charts)
     assert labels.count("LaTeX") == labels.count("Markdown") >= len(charts)
+
+
+def test_products_below_a_matrix_are_a_file_of_their_own_that_names_the_text() -> None:
+    matrix, products = rows(at_view(View("heads", {"products_shown": "true", "layer": "1"}, ())))
+    assert matrix["filename"].startswith(f"heads-W_q-layer-1-head-0-{MODEL}")
+    assert TEXT not in matrix["caption"]
+    assert products["filename"].startswith(f"heads-W_q-products-layer-1-{MODEL}")
+    assert TEXT in products["caption"]
+    assert "Colours: value, ≤ −" in products["caption"]
 
 
 def test_several_models_are_named_with_their_revisions() -> None:

@@ -22,7 +22,8 @@ from tests.pages.opened import SHELL, _decoded, drawn, opened, said, scale_end
 
 TEXT = "I love my pet python."
 LAYER, HEAD, QUERY, KEY = 3, 5, 5, 2
-VIEWS = ("One matrix", "One product or twelve", "One cell", "All heads")
+VIEWS = ("One matrix", "One cell", "All heads")
+PRODUCTS = {"products_shown": "true"}
 
 
 @pytest.fixture(scope="module")
@@ -128,8 +129,8 @@ def test_a_token_written_right_to_left_is_set_off_in_the_title() -> None:
 
 
 def test_a_line_stands_where_the_second_text_begins() -> None:
-    for view, axis in (("One cell", "x2"), ("One product or twelve", "y")):
-        figure = charts(opened("heads", view=view, text="The cat sat.", pair="It was tired."))[0]
+    for shown, axis in (({"view": "One cell"}, "x2"), (PRODUCTS, "y")):
+        figure = charts(opened("heads", **shown, text="The cat sat.", pair="It was tired."))[-(axis == "y")]
         lines = [shape for shape in figure["layout"]["shapes"] if shape["line"].get("dash")]
         assert {shape[f"{axis[0]}0"] for shape in lines if shape[f"{axis[0]}ref"] == axis} == {5.5}
 
@@ -141,34 +142,45 @@ def timed(at: AppTest) -> dict[str, str]:
 def test_times_are_measured_for_each_reader_and_again_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter(ProductTimes(one * 1e-6, 3 * one * 1e-6, 7) for one in (20, 30, 40))
     monkeypatch.setattr("ui.views.heads.views.time_products", lambda model, products: next(times))
-    first = opened("heads", view="One product or twelve")
+    first = opened("heads", **PRODUCTS)
     assert timed(first) == {"One product": "20 µs", "12 products": "60 µs", "Ratio": "3.0×"}
     first.run()
     assert timed(first)["One product"] == "20 µs"
-    assert timed(opened("heads", view="One product or twelve"))["One product"] == "30 µs"
+    assert timed(opened("heads", **PRODUCTS))["One product"] == "30 µs"
     first.button(key="measure_products").click().run()
     assert timed(first)["One product"] == "40 µs"
 
 
 def test_times_that_cannot_be_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ui.views.heads.views.time_products", lambda model, products: None)
-    at = opened("heads", view="One product or twelve")
+    at = opened("heads", **PRODUCTS)
     assert not at.metric
     assert any("too busy" in each.value for each in at.caption)
     assert charts(at)[0]["data"]
 
 
 def test_one_product_and_many_agree_with_the_model(own: Any, outputs: Any) -> None:
-    at = opened("heads", view="One product or twelve", layer="1", product="value")
+    at = opened("heads", **PRODUCTS, layer="1", matrix="value")
     with torch.inference_mode():
         expected = own.encoder.layer[1].attention.self.value(outputs.hidden_states[1])[0].numpy()
-    limit = scale_end(drawn(at))
-    for trace in drawn(at)["data"]:
+    figure = charts(at)[1]
+    limit = scale_end(figure)
+    for trace in figure["data"]:
         cells = np.array(trace["z"]) / 127 * limit
         np.testing.assert_allclose(cells, np.clip(expected, -limit, limit), atol=limit / 127)
     told = re.search(r"two ways: \*\*([\d.e-]+)\*\*, .* itself computed: \*\*([\d.e-]+)\*\*", words(at))
     assert told is not None
     assert all(float(number) <= 1e-5 for number in told.groups())
+
+
+def test_the_output_projection_is_not_computed_both_ways() -> None:
+    at = opened("heads", **PRODUCTS, matrix="output")
+    assert len(charts(at)) == 1
+    assert "Choose query, key or value" in at.info[0].value
+
+
+def test_the_switch_names_the_number_of_heads() -> None:
+    assert opened("heads").toggle(key="products_shown").label == "One product or twelve"
 
 
 def test_one_cell_is_the_models_own(own: Any, outputs: Any) -> None:
@@ -278,11 +290,12 @@ def test_markup_in_a_text_is_shown_and_not_read() -> None:
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("text", ["", "\u202eabc", "word " * 2_000])
-@pytest.mark.parametrize("view", ["One product or twelve", "One cell"])
-def test_no_text_breaks_the_page(text: str, view: str) -> None:
+@pytest.mark.parametrize("shown", [PRODUCTS, {"view": "One cell"}])
+def test_no_text_breaks_the_page(text: str, shown: dict[str, str]) -> None:
     at = AppTest.from_file(str(SHELL), default_timeout=120)
     at.switch_page("../pages/heads.py")
-    at.query_params["view"] = view
+    for name, value in shown.items():
+        at.query_params[name] = value
     at.session_state["text"] = text
     at.run()
     assert not at.exception

@@ -262,7 +262,7 @@ def test_a_link_of_a_question_opens_its_view_in_a_fresh_browser(own: Path) -> No
     (own / "mine.yaml").write_text(TRIED)
     at = opened("overview", **{"lesson": "mine", "step": "1", "try": "2"})
     assert (at.title[0].value, card(at)["count"]) == ("Heads", "step 1 of 2")
-    assert at.session_state["text"] == "Mine."  # there is no field: the first view of Heads reads no text
+    assert at.text_area(key="text").value == "Mine."
 
 
 def test_the_end_sums_up_and_leads_on(own: Path) -> None:

@@ -234,7 +234,19 @@ def test_what_is_said_of_poolings_is_said_of_this_model(models_dir: Path) -> Non
 
 
 def test_the_vectors_are_the_models(own: np.ndarray) -> None:
-    np.testing.assert_allclose(z(opened("sentences", view="Vectors")), own, atol=1e-5)
+    (shown,) = [
+        each["data"][0]["z"]
+        for each in charts(opened("sentences", vectors_shown="true"))
+        if "vectors" in each["layout"]["title"]["text"]
+    ]
+    np.testing.assert_allclose(shown, own, atol=1e-5)
+
+
+def test_vectors_are_drawn_on_request_and_are_files_at_once() -> None:
+    at = opened("sentences")
+    assert len(charts(at)) == 1
+    assert [button.label for button in at.get("download_button")][-3:] == ["Parquet", "NumPy (zip)", "CSV"]
+    assert len(charts(at.toggle(key="vectors_shown").set_value(True).run())) == 3
 
 
 def test_no_sentence_stands_in_the_address_and_a_link_that_carries_one_is_honoured() -> None:
@@ -286,7 +298,6 @@ def test_blank_lines_and_duplicates_are_counted() -> None:
         ("Query", {"pooling", "layer", "measure", "query_sentence"}),
         ("Late interaction", {"query_sentence", "second_sentence"}),
         ("Map", {"pooling", "layer"}),
-        ("Vectors", {"pooling", "layer"}),
     ],
 )
 def test_what_has_no_effect_on_a_view_is_not_there(view: str, there: set[str]) -> None:

@@ -2,7 +2,8 @@
 
 import io
 import json
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow.parquet
@@ -11,8 +12,16 @@ from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.sentences.results import SentenceVectors
 from bertviz_core.text import formula_safe
 
+VectorDtype = Literal["float32", "float16"]
+VECTOR_DTYPES: tuple[VectorDtype, ...] = ("float32", "float16")
+"""Number formats of the files."""
 WITH_SIDE_FILE = (".npy", ".csv")
 """Formats without metadata; it is written to a file with the suffix .json."""
+
+
+def stored_as(vectors: SentenceVectors, dtype: VectorDtype) -> SentenceVectors:
+    """Return the vectors rounded to a number format, for the functions that build files."""
+    return replace(vectors, vectors=vectors.vectors.astype(dtype, copy=False))
 
 
 def about(vectors: SentenceVectors) -> dict[str, Any]:
@@ -25,6 +34,7 @@ def about(vectors: SentenceVectors) -> dict[str, Any]:
         "normalized": vectors.normalized,
         "prompt": vectors.prompt,
         "dtype": vectors.dtype,
+        "vector_dtype": str(vectors.vectors.dtype),
         "sentences": len(vectors.sentences),
         "dimensions": vectors.dimensions,
         "truncated": int(vectors.truncated.sum()),
@@ -72,7 +82,7 @@ def csv_bytes(vectors: SentenceVectors) -> bytes:
 
 
 def npy_bytes(vectors: SentenceVectors) -> bytes:
-    """Build a NumPy file of the vectors, (sentences, dimensions) float32."""
+    """Build a NumPy file of the vectors, (sentences, dimensions), in their number format."""
     target = io.BytesIO()
     np.save(target, vectors.vectors, allow_pickle=False)
     return target.getvalue()

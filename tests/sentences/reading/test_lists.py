@@ -19,7 +19,7 @@ import pytest
 from bertviz_core.errors import TextError
 from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.sentences.results import SentenceVectors
-from bertviz_core.sentences.store.export import about, csv_bytes, npy_bytes, parquet_bytes
+from bertviz_core.sentences.store.export import about, csv_bytes, npy_bytes, parquet_bytes, stored_as
 from bertviz_core.settings import Settings
 from bertviz_core.tables import decoding
 
@@ -243,6 +243,18 @@ def test_csv_holds_every_digit_and_no_formula(vectors: SentenceVectors) -> None:
     np.testing.assert_array_equal(numbers, vectors.vectors)
     assert found["sentence"].tolist()[:5] == ["plain", "'=1+1", "'-2", "'@a", "'\tb"]
     assert found["sentence"][5] == vectors.sentences[5]
+
+
+def test_files_in_float16_have_the_vectors_rounded_and_say_so(vectors: SentenceVectors) -> None:
+    rounded = stored_as(vectors, "float16")
+    expected = vectors.vectors.astype(np.float16)
+    table = pyarrow.parquet.read_table(io.BytesIO(parquet_bytes(rounded)))
+    np.testing.assert_array_equal(np.stack(table["vector"].to_numpy()), expected)
+    np.testing.assert_array_equal(np.load(io.BytesIO(npy_bytes(rounded)), allow_pickle=False), expected)
+    numbers: Any = pd.read_csv(io.BytesIO(csv_bytes(rounded)))[[f"d{index}" for index in range(5)]]
+    np.testing.assert_array_equal(numbers.to_numpy(dtype=np.float16), expected)
+    assert about(rounded)["vector_dtype"] == "float16"
+    assert len(npy_bytes(rounded)) < len(npy_bytes(vectors))
 
 
 def test_npy_is_the_array(vectors: SentenceVectors) -> None:

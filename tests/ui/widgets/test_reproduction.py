@@ -107,9 +107,9 @@ def test_one_matrix(model: str, block: str, models_dir: Path) -> None:
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.sample(2)
 def test_products(model: str, models_dir: Path) -> None:
-    view = "One product or twelve"
-    at, (one, difference) = ran("heads", "heads_products", model, models_dir, view=view, layer="1", product="value")
-    figure = _decoded(json.loads(at.get("plotly_chart")[0].proto.spec))
+    shown = {"products_shown": "true", "layer": "1", "matrix": "value"}
+    at, (one, difference) = ran("heads", "heads_products", model, models_dir, **shown)
+    figure = _decoded(json.loads(at.get("plotly_chart")[1].proto.spec))
     frame, limit = np.array(figure["data"][0]["z"]), scale_end(figure)
     expected = np.clip(one.transpose(1, 0, 2).reshape(frame.shape), -limit, limit)
     np.testing.assert_allclose(frame / 127 * limit, expected, atol=limit / 100)

@@ -1,4 +1,4 @@
-"""Views of the page Heads: one matrix and its heads, the same product twice, norms of all heads."""
+"""Views of the page Heads: one matrix, its heads and the same product twice; norms of all heads."""
 
 from typing import TypeVar
 
@@ -25,15 +25,16 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts import heads
 from bertviz_core.text import digits
 from ui import session
+from ui.address.registry import param
 from ui.address.values import put
-from ui.address.widgets import select
+from ui.address.widgets import select, toggle
 from ui.cache import ledgers, models
 from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
 from ui.components.navigation import PageLink, page_links
 from ui.components.step_links import address
 from ui.views.heads import reproduction as lines
-from ui.views.heads.texts import MATRIX_WORDS, MEANING, NORMS_WORDS, PRODUCTS_WORDS, SEEN
+from ui.views.heads.texts import MATRIX_WORDS, MEANING, NORMS_WORDS, NUMBERS, PRODUCTS_WORDS, SEEN
 from ui.widgets import cell_controls, controls
 from ui.widgets.cell_controls import HEAD
 from ui.widgets.errors import shown_to_user
@@ -41,6 +42,7 @@ from ui.widgets.figure_block import explained, figure_block, folded_table
 from ui.widgets.formatting import count, escape_markdown
 from ui.widgets.view_and_layer import LAYER, layer_select, open_view, store_layer
 
+PRODUCTS_HELP = "Multiplies your text by the whole matrix, and by the block of each head: numbers and times of both."
 OWNERS = "Heads own rows of the query, key and value projections, and columns of the output projection."
 
 MEASURED = "measured_products"
@@ -90,6 +92,8 @@ def matrix_view(name: str) -> None:
     own.insert(0, "row", range(len(own)))
     folded_table(key, own, f"Block of head {place} of {spec.title}")
     explained(key, MATRIX_WORDS, lines.matrix_code(name, parts, block))
+    if toggle(param("products_shown"), products_label(parts.num_heads), help=PRODUCTS_HELP):
+        _products(name, parts, block)
 
 
 def steps(parts: HeadProjections, block: Block, cut: Cut) -> None:
@@ -124,21 +128,24 @@ def _clicked(key: str, parts: HeadProjections, block: Block, size: int) -> None:
     st.markdown(f"Row {row}, column {column}: **{matrix[row, column]:.7f}**, {owner}.")
 
 
-@st.fragment
-@shown_to_user()
-def products_view(name: str) -> None:
-    """Compare one product that is cut into heads with one product per head, on this text."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        layer = layer_select(models.loaded(name).num_hidden_layers)
-        block = select(heads.PRODUCT, "Projection", heads.MULTIPLIED, width=140, help=OWNERS)
-    text, pair, opened = controls.text(), controls.pair(), SharedModel(name)
+def products_label(count: int) -> str:
+    """Label of the switch that compares one product with one per head, for this many heads."""
+    return f"One product or {NUMBERS[count].lower() if count < len(NUMBERS) else count}"
+
+
+def _products(name: str, parts: HeadProjections, block: Block) -> None:
+    """Compare one product that is cut into heads with one product per head, on the text of the sidebar."""
+    if block not in heads.MULTIPLIED:
+        st.info("Choose query, key or value above: the output projection multiplies what the heads have mixed.")
+        return
+    layer, text, pair, opened = parts.layer, controls.text(), controls.pair(), SharedModel(name)
     products = heads.products(opened, Options((text,), pair, values={"layer": str(layer), "product": block})).result
     tokens = models.tokens(name, text, pair)
     count, seq, dim = products.fused.shape
     columns = [f"head {head}, {index}" for head in range(count) for index in range(dim)]
     frame = pd.DataFrame(products.fused.transpose(1, 0, 2).reshape(seq, -1), columns=columns)
     frame.insert(0, "token", list(tokens.tokens))
-    code = lines.products_code(name, tokens, heads.layer_projections(opened, layer), block)
+    code = lines.products_code(name, tokens, parts, block)
     words = figure_block(
         products_figure(products, tokens, layer, block, name),
         f"{SYMBOLS[block]} products layer {layer} {name}",

@@ -21,6 +21,7 @@ from bertviz_core.questions.texts.sentences import (
 )
 from bertviz_core.sentences.plan import NO_PROMPT
 from bertviz_core.sentences.results import MEASURES, MapMethod, Measure, Pooling
+from bertviz_core.sentences.store.export import VECTOR_DTYPES, VectorDtype
 from bertviz_core.text import escape_controls
 from ui.address.registry import param
 from ui.address.widgets import BOUND, choice, keep_among, select, toggle, typed
@@ -46,7 +47,6 @@ VIEWS = (
     "Rank",
     "Late interaction",
     "Map",
-    "Vectors",
 )
 
 
@@ -252,6 +252,18 @@ def colour_column(columns: Sequence[str]) -> str:
             width=NARROW,
         )
     )
+
+
+def vectors_toggle() -> bool:
+    """Whether the vectors are drawn, and what they keep in fewer dimensions."""
+    words = "Draws the vectors as rows of numbers, and what remains of the similarities in fewer dimensions."
+    return toggle(param("vectors_shown"), "Show the vectors", help=words)
+
+
+def downloaded_dtype() -> VectorDtype:
+    """Number format of the vectors in the files."""
+    words = "float16 halves the files and keeps about three digits."
+    return choice(param("vectors_in"), "Numbers", VECTOR_DTYPES, label_visibility="collapsed", help=words)
 
 
 def first_row(count: int, shown: int) -> int:

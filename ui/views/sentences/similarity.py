@@ -106,14 +106,15 @@ def made_by(vectors: SentenceVectors) -> str:
     return f"{vectors.pooling} {state_name(vectors.layer)} {vectors.model}"
 
 
-def similarity_view(asked: SentenceQuery) -> None:
-    """Similarity of all sentences, in blocks for long lists."""
+def similarity_view(asked: SentenceQuery) -> SentenceVectors:
+    """Show the similarity of all sentences, in blocks for long lists; returns their vectors."""
     vectors = asked.vectors()
     (_blocks if len(vectors.sentences) > EVERY_PAIR else _every_pair)(asked, vectors)
     _closest(asked, vectors)
     explained(
         "sentences_similarity", SIMILARITY[asked.measure], similarity_code(asked.origin, asked.plan, asked.measure)
     )
+    return vectors
 
 
 def _every_pair(asked: SentenceQuery, vectors: SentenceVectors) -> None:

@@ -1,8 +1,9 @@
-"""Show and download the vectors of sentences."""
+"""Download the vectors of sentences, and show them."""
 
 import io
 import re
 import zipfile
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import pandas as pd
@@ -10,7 +11,7 @@ import streamlit as st
 
 from bertviz_core.figures.sentences.similarity import ROWS, vectors_figure
 from bertviz_core.sentences.results import SentenceVectors
-from bertviz_core.sentences.store.export import about_json, npy_bytes, parquet_bytes
+from bertviz_core.sentences.store.export import about_json, csv_bytes, npy_bytes, parquet_bytes, stored_as
 from ui.components.cell_click import cell_click
 from ui.views.sentences import controls
 from ui.views.sentences.similarity import SentenceQuery, made_by
@@ -22,11 +23,23 @@ from ui.widgets.formatting import escape_markdown
 KEY = "sentences_vectors"
 
 
-def vectors_view(asked: SentenceQuery) -> None:
-    """The vectors of some sentences as a heatmap, and all vectors as files."""
-    vectors = asked.vectors()
-    with asked.row:
-        first = controls.first_row(len(vectors.sentences), ROWS)
+def vectors_part(asked: SentenceQuery, vectors: SentenceVectors) -> None:
+    """Offer all vectors as files; on request draw some of them, and what they keep in fewer dimensions.
+
+    Args:
+        asked: the sentences and the options of the view.
+        vectors: their vectors.
+    """
+    st.markdown("**Vectors**")
+    _downloads(vectors)
+    if controls.vectors_toggle():
+        _drawn(asked, vectors)
+        dimensions_block(asked, vectors)
+
+
+def _drawn(asked: SentenceQuery, vectors: SentenceVectors) -> None:
+    """The vectors of some sentences as a heatmap."""
+    first = controls.first_row(len(vectors.sentences), ROWS)
     rows, sentences = vectors.vectors[first : first + ROWS], vectors.sentences[first : first + ROWS]
     drawn, frame = vectors_figure(vectors, first), _frame(vectors)
     words = figure_block(drawn, f"vectors {made_by(vectors)}", frame, numbers="in files", texts=sentences)
@@ -47,8 +60,6 @@ def vectors_view(asked: SentenceQuery) -> None:
             )
         else:
             st.caption("Click a cell for its exact value.")
-        _downloads(vectors)
-    dimensions_block(asked, vectors)
 
 
 def _frame(vectors: SentenceVectors) -> pd.DataFrame:
@@ -61,24 +72,19 @@ def _frame(vectors: SentenceVectors) -> pd.DataFrame:
 def _downloads(vectors: SentenceVectors) -> None:
     """All vectors as files with model, revision, pooling and layer, in a JSON file where the format has no metadata."""
     name = re.sub(r"[^\w.-]+", "-", f"vectors {made_by(vectors)}").strip("-")
-    shape = f"({len(vectors.sentences):,}, {vectors.dimensions:,})"
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(f"All vectors, `{shape}`:", width="content")
-        kind = "application/vnd.apache.parquet"
-        parquet = f"{name}.parquet"
-        st.download_button(
-            "Parquet", lambda: parquet_bytes(vectors), parquet, kind, key=f"{KEY}_all_parquet", on_click="ignore"
-        )
-        st.download_button(
-            "NumPy (zip)",
-            partial(packed, vectors, name),
-            f"{name}-npy.zip",
-            "application/zip",
-            key=f"{KEY}_all_npy",
-            help="A zip with the vectors as .npy and a JSON file that names model, revision, pooling and layer.",
-            on_click="ignore",
-        )
-    st.caption("The CSV below has all of them, too.")
+        st.markdown(f"`({len(vectors.sentences):,}, {vectors.dimensions:,})`", width="content")
+        written = stored_as(vectors, controls.downloaded_dtype())
+        for label, (suffix, kind, build, words) in FORMATS.items():
+            st.download_button(
+                label,
+                partial(build, written, name),
+                f"{name}{suffix}",
+                kind,
+                key=f"{KEY}_all_{label.partition(' ')[0].lower()}",
+                help=words,
+                on_click="ignore",
+            )
 
 
 def packed(vectors: SentenceVectors, name: str) -> bytes:
@@ -89,3 +95,16 @@ def packed(vectors: SentenceVectors, name: str) -> bytes:
         archive.writestr(inside, npy_bytes(vectors))
         archive.writestr(f"{inside}.json", about_json(vectors))
     return target.getvalue()
+
+
+FORMATS: Mapping[str, tuple[str, str, Callable[[SentenceVectors, str], bytes], str | None]] = {
+    "Parquet": (".parquet", "application/vnd.apache.parquet", lambda vectors, _: parquet_bytes(vectors), None),
+    "NumPy (zip)": (
+        "-npy.zip",
+        "application/zip",
+        packed,
+        "A zip with the vectors as .npy and a JSON file that names model, revision, pooling and layer.",
+    ),
+    "CSV": (".csv", "text/csv", lambda vectors, _: csv_bytes(vectors), None),
+}
+"""Label -> end of the file's name, media type, builder of the file from vectors and name, help."""
