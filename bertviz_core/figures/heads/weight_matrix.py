@@ -24,7 +24,9 @@ MOST_NAMES, MOST_NUMBERS = 24, 32
 BARS, BETWEEN = 0.14, 0.03
 """Share of the figure for the bars of the heads' norms beside the matrix, and for the space before them."""
 BAR_NUMBER = 44
-"""Height in pixels of a number at the end of a bar among others."""
+"""Width in pixels of a number at the end of a bar."""
+BESIDE = 200
+"""Width in pixels of the labels and the scale beside the matrix."""
 
 
 class _Part(NamedTuple):
@@ -70,7 +72,7 @@ def projection_heatmap(
     if not by_rows:
         across = {"showgrid": False, "range": [len(matrix) - 0.5, -0.5], "title": "row: dimension of the output"}
     if cut != "whole" and not theme.narrow:
-        across["domain"] = [0, 1 - BARS - BETWEEN]
+        across["domain"] = [0, 1 - _bars(theme) - BETWEEN]
     figure.update_layout({"xaxis" if by_rows else "yaxis": across})
     if cut != "whole":
         figure.update_layout(shapes=_lines(parts, heads, size, head, by_rows, theme))
@@ -78,6 +80,11 @@ def projection_heatmap(
     if cut != "whole" and not theme.narrow:
         _add_norms(figure, head_norms(matrix, heads, size, by_rows), _places(parts, heads, size), head, by_rows, theme)
     return figure
+
+
+def _bars(theme: Theme) -> float:
+    """Return the share of the figure for the bars: at least as much as their numbers take."""
+    return max(BARS, 2 * BAR_NUMBER / (theme.pixels - BESIDE))
 
 
 def head_norms(matrix: Matrix, heads: int, size: int, by_rows: bool) -> Float[np.ndarray, " heads"]:
@@ -120,14 +127,17 @@ def _add_norms(
         xaxis="x99",
         yaxis="y99",
     )
+    share = _bars(theme)
+    room_of_bars = share * (theme.pixels - BESIDE)
+    longest = room_of_bars / (room_of_bars - BAR_NUMBER) if by_rows else 1.45
     bars, hidden = (
-        {"domain": [1 - BARS, 1], "range": [0, 1.45 * float(norms.max(initial=0)) or 1]},
+        {"domain": [1 - share, 1], "range": [0, longest * float(norms.max(initial=0)) or 1]},
         {"visible": False, "tickfont": {"size": TEXT_SIZE - 1}},
     )
     place = {"range": [0, 1], **hidden}
     across, own = ({**bars, **hidden}, place) if by_rows else (place, {**bars, **hidden})
     figure.update_layout(xaxis99={**across, "anchor": "y99"}, yaxis99={**own, "anchor": "x99"})
-    spot = {"x": 1 - BARS, "y": 1, "xanchor": "left", "yanchor": "bottom"}
+    spot = {"x": 1 - share, "y": 1, "xanchor": "left", "yanchor": "bottom"}
     spot = spot if by_rows else {"x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom"}
     words = {"text": "norm of each head", "font": {"color": theme.muted}, "showarrow": False}
     figure.add_annotation(**words, xref="paper", yref="paper", **spot)
