@@ -27,11 +27,16 @@ DRAWN = """(() => {
   const roots = [...document.querySelectorAll(own)].flatMap((host) => [host, ...host.querySelectorAll("*")])
     .map((each) => each.shadowRoot).filter(Boolean);
   const drawing = roots.some((each) => each.querySelector("canvas, svg rect, svg path, tr[data-module]"));
-  const message = document.querySelector(".st-key-words_no_classes, .st-key-checkpoint_no_run");
+  const texts = ".st-key-words_no_classes, .st-key-checkpoint_no_run";
+  const alone = location.pathname.endsWith("/corpus") ? ".stAlert" : texts;
+  const message = document.querySelector(alone);
   return drawing || message || document.querySelector(".js-plotly-plot .main-svg, .stDataFrame canvas")
     ? performance.now() : 0;
 })()"""
-"""Milliseconds since the navigation once a chart, a drawing, a table or the message in its place stands; 0 before."""
+"""Milliseconds since the navigation once a chart, a drawing, a table or the message in its place stands; 0 before.
+
+Corpus has no picture: the server has no corpora, and the page says how one is made.
+"""
 
 
 def rows() -> list[Row]:
