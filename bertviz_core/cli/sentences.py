@@ -30,7 +30,7 @@ from bertviz_core.questions.texts.sentences import POOLING, PROMPT, STATE, encod
 from bertviz_core.questions.texts.sentences import similarity as cosines
 from bertviz_core.questions.texts.two_models import gold_options, gold_pairs, two_models
 from bertviz_core.sentences.results import POOLINGS, SentenceDtype
-from bertviz_core.sentences.store.export import WITH_SIDE_FILE, about_json, csv_bytes, npy_bytes, parquet_bytes
+from bertviz_core.sentences.store.export import FILE_WRITERS, WITH_SIDE_FILE, about_json
 from bertviz_core.sentences.store.vectors import SentenceStore
 from bertviz_core.sentences.two_models.gold import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs
 from bertviz_core.sentences.two_models.results import DimensionCurve, GoldPairs
@@ -147,10 +147,9 @@ def embed(
     dtype: Annotated[str, typer.Option("--dtype", help="float32; bfloat16 or float16 where it is quick.")] = "float32",
 ) -> None:
     """Write the vectors of a file's sentences, with the model, its revision, pooling and layer."""
-    writers = {".parquet": parquet_bytes, ".csv": csv_bytes, ".npy": npy_bytes}
-    if out.suffix not in writers:
+    if out.suffix not in FILE_WRITERS:
         raise TextError(
-            f"{escape_controls(out.name)!r} has an unsupported file extension; use one of {', '.join(writers)}."
+            f"{escape_controls(out.name)!r} has an unsupported file extension; use one of {', '.join(FILE_WRITERS)}."
         )
     if not out.absolute().parent.is_dir():
         raise TextError(f"There is no folder {escape_controls(str(out.parent))!r}; make it first.")
@@ -173,7 +172,7 @@ def embed(
         )
     vectors = answer.result
     print_notices(answer.notices)
-    write_file(out, writers[out.suffix](vectors))
+    write_file(out, FILE_WRITERS[out.suffix](vectors))
     if out.suffix in WITH_SIDE_FILE:
         write_file(out.with_name(f"{out.name}.json"), about_json(vectors))
     print_notices((f"{len(vectors.sentences):,} vectors of {vectors.dimensions:,} numbers written to {out}.",))

@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -91,3 +92,11 @@ def npy_bytes(vectors: SentenceVectors) -> bytes:
 def _plain(text: str) -> str:
     """Remove lone surrogates, which cannot be encoded."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+FILE_WRITERS: Mapping[str, Callable[[SentenceVectors], bytes]] = {
+    ".parquet": parquet_bytes,
+    ".csv": csv_bytes,
+    ".npy": npy_bytes,
+}
+"""End of a file's name -> what builds the file."""

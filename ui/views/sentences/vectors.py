@@ -11,7 +11,7 @@ import streamlit as st
 
 from bertviz_core.figures.sentences.similarity import ROWS, vectors_figure
 from bertviz_core.sentences.results import SentenceVectors
-from bertviz_core.sentences.store.export import about_json, csv_bytes, npy_bytes, parquet_bytes, stored_as
+from bertviz_core.sentences.store.export import FILE_WRITERS, VectorDtype, about_json, stored_as
 from ui.components.cell_click import cell_click
 from ui.views.sentences import controls
 from ui.views.sentences.similarity import SentenceQuery, made_by
@@ -74,11 +74,11 @@ def _downloads(vectors: SentenceVectors) -> None:
     name = re.sub(r"[^\w.-]+", "-", f"vectors {made_by(vectors)}").strip("-")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"`({len(vectors.sentences):,}, {vectors.dimensions:,})`", width="content")
-        written = stored_as(vectors, controls.downloaded_dtype())
+        dtype = controls.downloaded_dtype()
         for label, (suffix, kind, build, words) in FORMATS.items():
             st.download_button(
                 label,
-                partial(build, written, name),
+                partial(_file, build, vectors, dtype, name),
                 f"{name}{suffix}",
                 kind,
                 key=f"{KEY}_all_{label.partition(' ')[0].lower()}",
@@ -87,24 +87,36 @@ def _downloads(vectors: SentenceVectors) -> None:
             )
 
 
+def _file(
+    build: Callable[[SentenceVectors, str], bytes], vectors: SentenceVectors, dtype: VectorDtype, name: str
+) -> bytes:
+    """Build a file when it is requested."""
+    return build(stored_as(vectors, dtype), name)
+
+
 def packed(vectors: SentenceVectors, name: str) -> bytes:
     """A zip file with the vectors in NumPy's format and their metadata."""
     target = io.BytesIO()
     inside = f"{name}.npy"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        archive.writestr(inside, npy_bytes(vectors))
+        archive.writestr(inside, FILE_WRITERS[".npy"](vectors))
         archive.writestr(f"{inside}.json", about_json(vectors))
     return target.getvalue()
 
 
 FORMATS: Mapping[str, tuple[str, str, Callable[[SentenceVectors, str], bytes], str | None]] = {
-    "Parquet": (".parquet", "application/vnd.apache.parquet", lambda vectors, _: parquet_bytes(vectors), None),
+    "Parquet": (
+        ".parquet",
+        "application/vnd.apache.parquet",
+        lambda vectors, _: FILE_WRITERS[".parquet"](vectors),
+        None,
+    ),
     "NumPy (zip)": (
         "-npy.zip",
         "application/zip",
         packed,
         "A zip with the vectors as .npy and a JSON file that names model, revision, pooling and layer.",
     ),
-    "CSV": (".csv", "text/csv", lambda vectors, _: csv_bytes(vectors), None),
+    "CSV": (".csv", "text/csv", lambda vectors, _: FILE_WRITERS[".csv"](vectors), None),
 }
 """Label -> end of the file's name, media type, builder of the file from vectors and name, help."""
