@@ -203,14 +203,19 @@ VIEWS = {
     ),
     "patched": View(
         "causes",
-        {"view": "Patch"},
+        {"view": "Patch", "pair": "I love coding in python."},
         (f"causes-patched-hidden-states-{MODEL}",),
         f"{TEXT} and “I love coding in python.”",
         "share, −",
     ),
     "effect-spread": View(
         "causes",
-        {"view": "Many sentences", "effect_list": "my own list", "effect_sentences": "A river.\nA bank."},
+        {
+            "view": "Many sentences",
+            "effect_list": "my own list",
+            "effect_sentences": "A river.\nA bank.",
+            "pair": "A snake.",
+        },
         (f"causes-spread-zero-{MODEL}",),
         "",
         "cosine",
