@@ -144,6 +144,7 @@ def test_the_heads_are_reached_with_the_keyboard(page: Page, app: str) -> None:
     numbers = (r"entropy # nats", r"mean distance # tokens", r"on special tokens #%", r"diagonal #%")
     words = ", ".join(numbers).replace("#", r"\d+\.\d+")
     expect(head(page, 1, 1)).to_have_accessible_name(re.compile(f"^layer 1, head 1: {words}$"))
+    expect(page.get_by_role("row", name="layer 1", exact=True).get_by_role("gridcell")).to_have_count(4)
     page.keyboard.press("Enter")
     shown(page, "1.1")
     told(page, "opened (1, 1)")

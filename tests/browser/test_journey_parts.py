@@ -55,6 +55,16 @@ def test_the_strips_of_an_opened_layer_name_the_end_of_their_scale(page: Page, s
     assert float(said[3]) == pytest.approx(part.head_norms.max(), abs=6e-3)
 
 
+def test_a_screen_reader_hears_of_what_a_number_is(page: Page, server: str) -> None:
+    opened(page, server)
+    cell = page.locator(".cell[data-layer='2'][data-token='5']")
+    shown = cell.locator("text").text_content()
+    assert shown
+    named = re.compile(f"^Layer 2, token 5 “python”: .*{re.escape(shown)}")
+    expect(cell).to_have_role("img")
+    expect(cell).to_have_accessible_name(named)
+
+
 def test_a_word_that_stands_twice_is_told_by_its_place(page: Page, server: str) -> None:
     opened(page, server, text="The bank of the river bank.", layer=2, query=2)
     page.locator(".ribbon").first.wait_for(timeout=COLD_MS)

@@ -173,6 +173,8 @@ function drawLayer(view, svg, column, number) {
         el("rect", { x: column.x, y: lane.mid - height / 2, width: Math.max(column.w, 1), height, rx: Math.min(4, column.w / 4), fill: css(rgb),
           stroke: chosen ? view.accent : look.neutral, "stroke-width": chosen ? 1.5 : 0.75 }));
       if (shading && column.w >= 46 && lane.h >= 18 && seq <= FEW) {
+        cell.setAttribute("role", "img"); // to a screen reader the number alone says nothing
+        cell.setAttribute("aria-label", view.cellWords(number, at));
         cell.append(label(view, shading.words(number * seq + at), column.x + column.w / 2, lane.mid + 5, { anchor: "middle", fill: inkOn(rgb), className: "label number" }));
       }
       cell.style.cursor = "pointer";

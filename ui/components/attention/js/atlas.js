@@ -192,6 +192,7 @@ function layOut(view) {
   for (let row = 0; row < form.down; row++) {
     const line = made("div");
     line.setAttribute("role", "row");
+    line.setAttribute("aria-label", form.list ? `row ${row + 1}` : `layer ${view.places[row * form.across][0]}`);
     for (let place = row * form.across; place < Math.min((row + 1) * form.across, form.count); place++) {
       const [layer, head] = view.places[place];
       const cell = made("div", "cell"), [x, y] = placeAt(form, place);
