@@ -15,7 +15,7 @@ LedgerSource = Literal["header", "config", "module"]
 """Where a ledger comes from: a safetensors header, a config built on the meta device, or a module in memory."""
 
 
-class Parameter(msgspec.Struct, frozen=True):
+class Parameter(msgspec.Struct, frozen=True, gc=False):
     """One named parameter."""
 
     name: str

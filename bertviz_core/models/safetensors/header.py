@@ -60,7 +60,7 @@ ABSENT = (-1, -1)
 """Placeholder for a missing shape or range."""
 
 
-class StoredEntry(msgspec.Struct):
+class StoredEntry(msgspec.Struct, gc=False):
     """The entry of a tensor in a header."""
 
     dtype: str = ""

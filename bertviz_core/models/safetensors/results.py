@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 
-class StoredTensor(msgspec.Struct, frozen=True):
+class StoredTensor(msgspec.Struct, frozen=True, gc=False):
     """A tensor in a safetensors header."""
 
     name: str
