@@ -213,4 +213,4 @@ def test_two_columns_of_a_file_are_fitted_and_compared() -> None:
     at.file_uploader(key="many_upload").upload("gold.csv", gold, "text/csv").run()
     assert not errors(at)
     assert np.array(chart(at, "predictions_confusion")[0]["z"]).sum() == 2
-    assert any("1 text without a gold label" in said(each.value) for each in at.caption)
+    assert any("1 text without a gold label" in said(each.value) for each in at.warning)
