@@ -1,4 +1,7 @@
-"""Label the rows and columns of attention maps: readable tokens or words, texts of a pair, punctuation."""
+"""Label the rows and columns of attention maps: readable tokens or words, texts of a pair, punctuation.
+
+Weights of merged words are computed in maps.py; which tokens are one word, in trace/word_alignment.py.
+"""
 
 import unicodedata
 from collections.abc import Sequence
@@ -17,10 +20,6 @@ BLOCKS: tuple[Block, ...] = ("all", "A to A", "A to B", "B to A", "B to B")
 SIDES_RULE = (
     "Text A is what the tokenizer took from the first text, text B what it took from the second; a special token that "
     "the tokenizer added counts to the text that it closes, the first one to text A."
-)
-WORDS_RULE = (
-    "Pieces of one word are merged: the weights on its pieces are added up, the rows of its pieces are averaged, so "
-    "that a row still adds up to the same (Clark et al. 2019, section 4.1); special tokens stay as they are."
 )
 PUNCTUATION_RULE = "Punctuation is what consists of nothing but Unicode punctuation (P) and symbols (S)."
 BYTE_LEVEL_SPACES, PIECE_SPACE = ("\u0120", "\u010a"), "\u2581"

@@ -15,6 +15,10 @@ from bertviz_core.trace.results import Tokens, Trace
 
 RowSource = Callable[[slice], np.ndarray]
 """Returns the rows (heads, rows, seq) of a slice of queries, over all tokens."""
+WORDS_RULE = (
+    "Pieces of one word are merged: the weights on its pieces are added up, the rows of its pieces are averaged, so "
+    "that a row still adds up to the same (Clark et al. 2019, section 4.1); special tokens stay as they are."
+)
 NORMS_RULE = (
     "A cell is the weight times the length of what the head hands over from the key's token, ||alpha f(x)|| with "
     "f(x) = (x W_v + b_v) W_o of that head (Kobayashi et al. 2020, section 3); in the scale of the model's vectors."

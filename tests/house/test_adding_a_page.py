@@ -361,6 +361,7 @@ RUN = (
     "tests/pages/test_code_of_texts.py::test_no_view_is_left_out[lengths]",
     "tests/ui/address/test_registry.py",
     "tests/ui/address/test_query.py::test_every_page_is_tried",
+    "tests/api/test_same_answers.py::test_command_library_and_question_give_the_same[lengths]",
     "tests/api/test_arguments.py::test_each_kind_of_answer_is_among_them",
     "tests/api/test_public.py::test_public_is_what_the_document_lists",
     "tests/api/test_public.py::test_the_document_names_every_method_with_its_options_and_figures",

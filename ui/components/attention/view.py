@@ -23,7 +23,7 @@ from ui.components.attention.payload import identity, view_payload
 from ui.components.attention.url import Head, Range, ViewOptions, from_query
 from ui.session import component_state
 
-PARTS = ("data", "paint", "pen", "atlas", "map", "pointer", "lines", "svg_file", "build", "view")
+PARTS = ("data", "paint", "svg_pen", "atlas", "map", "pointer", "lines", "svg_file", "build", "view")
 MOST_HEADS = 8
 HTML = '<div class="attention"></div>'
 _HERE = Path(__file__).parent
