@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 from math import prod
-from threading import Lock
 
 import numpy as np
 from jaxtyping import Float
-from threadpoolctl import ThreadpoolController
 
+from bertviz_core.blas import one_blas_thread
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.trace.results import Trace
 
@@ -15,10 +14,6 @@ MAX_TILE_CELLS = 2**21
 """Cells computed at once: 8 MiB, which fit into a CPU cache; sufficient for a text of 1,448 tokens."""
 MAX_CACHED_CELLS = 2**16
 """Cells of a block for repeated passes, 256 KiB."""
-BLAS = ThreadpoolController()
-"""The BLAS libraries of NumPy."""
-BLAS_LOCK = Lock()
-"""Held while the number of BLAS threads, a global setting, is changed."""
 
 
 def attention_probs(trace: Trace, layer: int, head: int | None = None) -> Float[np.ndarray, "*heads seq seq"]:
@@ -134,7 +129,7 @@ def _products(
     BLAS with two threads waits for both. On two busy cores, of which the reader's browser may take one, the map of a
     head took 80 ms with two threads and 0.4 ms with one at 130 tokens, 97 ms and 1.4 ms at 512 tokens (medians).
     """
-    with BLAS_LOCK, BLAS.limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         products: np.ndarray = query @ key.transpose(0, 2, 1)
     return products
 

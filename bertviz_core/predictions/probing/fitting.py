@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
-from bertviz_core.attention.probabilities import BLAS_LOCK
+from bertviz_core.blas import BLAS_LOCK
 from bertviz_core.errors import Progress, UnsupportedModelError
 from bertviz_core.lazy_imports import optional
 from bertviz_core.models.loading import LoadedModel

@@ -16,6 +16,7 @@ import numpy as np
 import orjson
 from jaxtyping import Float
 
+from bertviz_core.blas import one_blas_thread
 from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.regular_files import allow_links, is_own_file, own_file
 from bertviz_core.models.safetensors.adapters.contents import fitted
@@ -42,7 +43,9 @@ def product(update: LowRankUpdate, reader: TensorReader, fan_in_fan_out: bool) -
         reader: reads the adapter's file.
         fan_in_fan_out: whether matrices are stored as inputs × outputs.
     """
-    whole = reader.read(update.second) @ reader.read(update.first)
+    second, first = reader.read(update.second), reader.read(update.first)
+    with one_blas_thread():
+        whole = second @ first
     added: np.ndarray = (whole.T if update.is_embedding or fan_in_fan_out else whole) * np.float32(update.scale)
     return added
 
