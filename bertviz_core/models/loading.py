@@ -19,7 +19,7 @@ from bertviz_core.models.families import family
 from bertviz_core.models.local_files import file_renames, weights_folder
 from bertviz_core.models.recording import AttentionSource, RecordingCheck, register
 from bertviz_core.models.safetensors.folder import read_header
-from bertviz_core.models.safetensors.raw_values import raw_values
+from bertviz_core.models.safetensors.values import raw_values
 from bertviz_core.models.skeleton import BUILD_LOCK, ENCODER, build_skeleton, model_config, quietly
 from bertviz_core.models.sources import ModelSource, verify_bundled
 from bertviz_core.models.transformers_internals import class_for, knows, set_attention, takes_attention_function

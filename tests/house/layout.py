@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 SOURCES = ("bertviz_core", "ui", "pages")
-MOST_ENTRIES = {"bertviz_core": 25, "bertviz_core/figures": 14, "pages": 18, "ui/components": 14, "ui/views": 18}
+MOST_ENTRIES = {"bertviz_core": 26, "bertviz_core/figures": 14, "pages": 18, "ui/components": 14, "ui/views": 18}
 MOST_LINES = 350
 FEW_LINES = 40
 MOST_SHORT_FILES = 9
