@@ -65,7 +65,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     "overview": ((), ("overview", {})),
     "parameters --form icicle --depth 4": ((), ("parameters", {"form": "icicle", "depth": "4"})),
     "layers": ((), ("parameters", {"view": "Layers"})),
-    "components": ((), ("parameters", {"view": "Components"})),
+    "components": ((), ("parameters", {"view": "Layers", "split": "components"})),
     "models": (TEACHING_SIZES, ("parameters", {"view": "Compare models"})),
     "layer --layer 1": ((TEXT,), ("architecture", {"view": "One layer", "layer": "1"})),
     "cost": ((TEXT,), ("architecture", {"view": "Cost"})),

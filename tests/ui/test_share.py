@@ -60,6 +60,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
         {},
     ),
     ("parameters", {"model": "bert-base-uncased", "view": "Layers", "task": "masked-lm"}, {}),
+    ("parameters", {"view": "Layers", "split": "components"}, {}),
     ("parameters", {"view": "Compare models", "models": ["bert-tiny", "bert-base-uncased"]}, {}),
     ("architecture", {"find": "query", "levels": 2, "one_by_one": "true", "looked_at": "pooler.dense"}, {}),
     ("architecture", {"view": "One layer", "layer": 4}, {}),

@@ -90,6 +90,7 @@ ROWS: tuple[AddressName, ...] = (
         _words("module", "the module whose rows are listed"),
         _words("search", "part of a parameter's name"),
         _words("rows", "the rows of the table", "All", "Embeddings", "Layer 0", "Pooler and head"),
+        _words("split", "what the bars split the model by", "layers", "components"),
         _words("models", "models that are compared, the name once for each"),
     ),
     *_on("architecture", architecture.LAYER, architecture.HOLDING),

@@ -1,7 +1,7 @@
-"""Views of the page Parameters: tree with table, layers, components, several models."""
+"""Views of the page Parameters: tree with table, layers or components, several models."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 
 import pandas as pd
@@ -153,12 +153,25 @@ def tree_view(name: str, task: str | None, form: TreeForm, depth: int) -> None:
     explained("parameters_tree", *texts.tree(source, ledger))
 
 
-def layers_view(name: str, task: str | None) -> None:
-    """Bars of the layers."""
+def split_control(_name: str, _task: str | None) -> tuple[str]:
+    """What the bars show: the layers or the components."""
+    return (choice(param("split"), "Split by"),)
+
+
+def split_view(name: str, task: str | None, split: str) -> None:
+    """Bars of the layers, or the components as one bar; below them the sums of the model."""
     ledger = cache_ledgers.ledger(name, task)
-    if not ledger.layers:
-        st.info("No numbered layers were found among the names of this model; the tree shows all it has.")
+    if split == "components":
+        _components(name, ledger)
+    elif ledger.layers:
+        _layers(name, ledger)
+    else:
+        st.info("No numbered layers were found among the names of this model; split it by components instead.")
         return
+    totals(ledger)
+
+
+def _layers(name: str, ledger: Ledger) -> None:
     figure_block(
         layers_figure(ledger),
         f"layers {name}",
@@ -168,7 +181,6 @@ def layers_view(name: str, task: str | None) -> None:
         explanation=texts.layers(sources.source(name), ledger),
         formats={"share": "percent"},
     ).markdown(layers_words(ledger))
-    totals(ledger)
 
 
 def layers_frame(ledger: Ledger) -> pd.DataFrame:
@@ -218,9 +230,8 @@ def layers_words(ledger: Ledger) -> str:
     return "; ".join(sentences) + "."
 
 
-def components_view(name: str, task: str | None) -> None:
+def _components(name: str, ledger: Ledger) -> None:
     """The components with their shares and their arithmetic in words."""
-    ledger = cache_ledgers.ledger(name, task)
     frame = pd.DataFrame(
         {
             "component": [part.name for part in ledger.components],
@@ -239,7 +250,6 @@ def components_view(name: str, task: str | None) -> None:
         explanation=texts.components(sources.source(name), ledger),
         formats={"share": "percent"},
     )
-    totals(ledger)
 
 
 def compare_view(name: str, task: str | None) -> None:
@@ -292,5 +302,10 @@ def models_frame(ledgers: Sequence[Ledger]) -> pd.DataFrame:
     )
 
 
-VIEWS = {"Layers": layers_view, "Components": components_view, "Compare models": compare_view}
-"""Name -> view, except for the tree."""
+CONTROLS: Mapping[str, Callable[[str, str | None], tuple[object, ...]]] = {
+    "Tree": tree_controls,
+    "Layers": split_control,
+}
+"""Name of a view -> its controls in the row of the views, which return its last arguments."""
+VIEWS: Mapping[str, Callable[..., None]] = {"Tree": tree_view, "Layers": split_view, "Compare models": compare_view}
+"""Name -> view of a model and a task, the first one by default."""
