@@ -42,7 +42,6 @@ CHARTS: dict[str, dict[str, list[str]]] = {
         "Token similarity": ["representations_similarity"],
         "Paths": ["representations_paths"],
         "Input": ["representations_embedding"],
-        "[CLS] and pooler": ["representations_pooler"],
         "One word, two texts": ["representations_word"],
     },
     "heads": {

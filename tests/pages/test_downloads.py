@@ -85,7 +85,9 @@ VIEWS = {
         colours="cosine, −1",
     ),
     "input": of_text("representations", {"view": "Input"}, f"representations-input-embedding-{MODEL}"),
-    "pooler": of_text("representations", {"view": "[CLS] and pooler"}, f"representations-pooler-{MODEL}"),
+    "pooler": of_text(
+        "representations", {"view": "Values", "vectors_of": "[CLS] and pooler"}, f"representations-pooler-{MODEL}"
+    ),
     "paths": of_text(
         "representations",
         {"view": "Paths"},

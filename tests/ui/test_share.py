@@ -143,6 +143,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ),
     ("tokens", {"below": "position", "token": 3, "tokenizer": "bert-base-uncased"}, {}),
     ("representations", {"view": "Values", "layer": 2, "window": 32, "first": 64}, {}),
+    ("representations", {"view": "Values", "vectors_of": "[CLS] and pooler"}, {}),
     ("representations", {"view": "Change", "map": "cosine to its own input"}, {}),
     ("representations", {"view": "Change", "map": "change", "other": "itself, rounded to bfloat16"}, {}),
     ("representations", {"view": "Token similarity", "tokens": [3, 40]}, {"text": LONG}),

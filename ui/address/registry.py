@@ -138,6 +138,7 @@ ROWS: tuple[AddressName, ...] = (
     *_on("representations sentences predictions words", STATE),
     *_on("representations", hidden_states.FIRST, hidden_states.WIDTH, hidden_states.MEASURE),
     *_on("representations", hidden_states.TOKENS, hidden_states.PICKED),
+    *_on("representations", _words("vectors_of", "whose vectors are drawn", "all tokens", "[CLS] and pooler")),
     *_on(
         "representations",
         hidden_states.WORD,
