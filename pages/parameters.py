@@ -25,7 +25,7 @@ if ledger.note:
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
     chosen = view_choice(list(parameters_views.VIEWS))
-    drawn = parameters_views.CONTROLS[chosen](name, task) if chosen in parameters_views.CONTROLS else ()
+    drawn = parameters_views.view_controls(chosen, name, task)
     with st.popover("Options"):
         controls.task_select(tasks)
 with shown_to_user():

@@ -153,34 +153,24 @@ def tree_view(name: str, task: str | None, form: TreeForm, depth: int) -> None:
     explained("parameters_tree", *texts.tree(source, ledger))
 
 
-def split_control(_name: str, _task: str | None) -> tuple[str]:
-    """What the bars show: the layers or the components."""
-    return (choice(param("split"), "Split by"),)
-
-
 def split_view(name: str, task: str | None, split: str) -> None:
     """Bars of the layers, or the components as one bar; below them the sums of the model."""
-    ledger = cache_ledgers.ledger(name, task)
-    if split == "components":
-        _components(name, ledger)
-    elif ledger.layers:
-        _layers(name, ledger)
-    else:
+    ledger, layered = cache_ledgers.ledger(name, task), split == "layers"
+    if layered and not ledger.layers:
         st.info("No numbered layers were found among the names of this model; split it by components instead.")
         return
-    totals(ledger)
-
-
-def _layers(name: str, ledger: Ledger) -> None:
-    figure_block(
-        layers_figure(ledger),
-        f"layers {name}",
-        layers_frame(ledger),
-        alt="Parameters of each layer by part",
+    block = figure_block(
+        layers_figure(ledger) if layered else components_figure(ledger),
+        f"{split} {name}",
+        layers_frame(ledger) if layered else components_frame(ledger),
+        alt="Parameters of each layer by part" if layered else "Components with parameters, share and arithmetic",
         numbers="open",
-        explanation=texts.layers(sources.source(name), ledger),
+        explanation=(texts.layers if layered else texts.components)(sources.source(name), ledger),
         formats={"share": "percent"},
-    ).markdown(layers_words(ledger))
+    )
+    if layered:
+        block.markdown(layers_words(ledger))
+    totals(ledger)
 
 
 def layers_frame(ledger: Ledger) -> pd.DataFrame:
@@ -230,9 +220,9 @@ def layers_words(ledger: Ledger) -> str:
     return "; ".join(sentences) + "."
 
 
-def _components(name: str, ledger: Ledger) -> None:
-    """The components with their shares and their arithmetic in words."""
-    frame = pd.DataFrame(
+def components_frame(ledger: Ledger) -> pd.DataFrame:
+    """A row per component, with its arithmetic in words."""
+    return pd.DataFrame(
         {
             "component": [part.name for part in ledger.components],
             "parameters": [part.total for part in ledger.components],
@@ -240,15 +230,6 @@ def _components(name: str, ledger: Ledger) -> None:
             "tensors": [part.tensors for part in ledger.components],
             "arithmetic": [f"{part.arithmetic} = {part.total:,}" for part in ledger.components],
         }
-    )
-    figure_block(
-        components_figure(ledger),
-        f"components {name}",
-        frame,
-        alt="Components with parameters, share and arithmetic",
-        numbers="open",
-        explanation=texts.components(sources.source(name), ledger),
-        formats={"share": "percent"},
     )
 
 
@@ -302,10 +283,12 @@ def models_frame(ledgers: Sequence[Ledger]) -> pd.DataFrame:
     )
 
 
-CONTROLS: Mapping[str, Callable[[str, str | None], tuple[object, ...]]] = {
-    "Tree": tree_controls,
-    "Layers": split_control,
-}
-"""Name of a view -> its controls in the row of the views, which return its last arguments."""
 VIEWS: Mapping[str, Callable[..., None]] = {"Tree": tree_view, "Layers": split_view, "Compare models": compare_view}
-"""Name -> view of a model and a task, the first one by default."""
+"""Name -> view of a model and a task, and of what its controls return."""
+
+
+def view_controls(view: str, name: str, task: str | None) -> tuple[object, ...]:
+    """Controls of a view, beside the names of the views."""
+    if view == "Tree":
+        return tree_controls(name, task)
+    return (choice(param("split"), "Split by"),) if view == "Layers" else ()
