@@ -24,12 +24,9 @@ if ledger.note:
     notice(escape_markdown(ledger.note))
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    chosen = view_choice(["Tree", *parameters_views.VIEWS])
-    drawn = parameters_views.tree_controls(name, task) if chosen == "Tree" else None
+    chosen = view_choice(list(parameters_views.VIEWS))
+    drawn = parameters_views.view_controls(chosen, name, task)
     with st.popover("Options"):
         controls.task_select(tasks)
 with shown_to_user():
-    if drawn is not None:
-        parameters_views.tree_view(name, task, *drawn)
-    else:
-        parameters_views.VIEWS[chosen](name, task)
+    parameters_views.VIEWS[chosen](name, task, *drawn)

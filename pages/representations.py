@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from ui.views.representations import controls as representations_controls
 from ui.views.representations import input_views
 from ui.views.representations import views as representations_views
 from ui.widgets import controls, run_model
@@ -25,11 +26,10 @@ views = {
     "Token similarity": representations_views.similarity_view,
     "Paths": representations_views.paths_view,
     "Input": input_views.embedding_view,
-    "[CLS] and pooler": input_views.pooler_view,
     "One word, two texts": input_views.word_view,
 }
-if trace.pooler_output is None:
-    del views["[CLS] and pooler"]
-chosen = view_choice(list(views))
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    chosen = view_choice(list(views))
+    of_pooler = chosen == "Values" and representations_controls.pooler_chosen(trace)
 with shown_to_user():
-    views[chosen](trace)
+    (input_views.pooler_view if of_pooler else views[chosen])(trace)

@@ -22,7 +22,6 @@ CHARTS: dict[str, dict[str, list[str]]] = {
     "parameters": {
         "Tree": ["parameters_tree"],
         "Layers": ["parameters_layers"],
-        "Components": ["parameters_components"],
         "Compare models": ["parameters_compare"],
     },
     "architecture": {
@@ -43,7 +42,6 @@ CHARTS: dict[str, dict[str, list[str]]] = {
         "Token similarity": ["representations_similarity"],
         "Paths": ["representations_paths"],
         "Input": ["representations_embedding"],
-        "[CLS] and pooler": ["representations_pooler"],
         "One word, two texts": ["representations_word"],
     },
     "heads": {
@@ -110,7 +108,7 @@ READ_TEXT = [
 """Pages whose first view reads the text; others are shown without its fields."""
 CSV_ONLY = ("overview_stack", "sentences_pooling_maps", "predictions_text")
 """Charts whose table is only a file."""
-IN_DARK = {"parameters": 4}
+IN_DARK = {"parameters": 3}
 """Page -> number of views checked in the dark theme, if its last has a unique widget; otherwise the first one."""
 DRAWN = {
     "journey ": ".journey svg .label",

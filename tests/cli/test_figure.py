@@ -65,7 +65,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     "overview": ((), ("overview", {})),
     "parameters --form icicle --depth 4": ((), ("parameters", {"form": "icicle", "depth": "4"})),
     "layers": ((), ("parameters", {"view": "Layers"})),
-    "components": ((), ("parameters", {"view": "Components"})),
+    "components": ((), ("parameters", {"view": "Layers", "split": "components"})),
     "models": (TEACHING_SIZES, ("parameters", {"view": "Compare models"})),
     "layer --layer 1": ((TEXT,), ("architecture", {"view": "One layer", "layer": "1"})),
     "cost": ((TEXT,), ("architecture", {"view": "Cost"})),
@@ -127,7 +127,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     "norms": ((TEXT,), ("representations", {"view": "Change", "map": "vector length"})),
     "similarity --layer 3": ((TEXT,), ("representations", {"view": "Token similarity", "layer": "2"})),
     "input": ((TEXT,), ("representations", {"view": "Input"})),
-    "pooler": ((TEXT,), ("representations", {"view": "[CLS] and pooler"})),
+    "pooler": ((TEXT,), ("representations", {"view": "Values", "vectors_of": "[CLS] and pooler"})),
     "paths": ((TEXT,), ("representations", {"view": "Paths"})),
     "paths --set picked=1.4.5": ((TEXT,), ("representations", {"view": "Paths", "picked": "1.4.5"})),
     "word --set word=python": (

@@ -198,7 +198,7 @@ VIEWS: Mapping[str, Mapping[tuple[str, tuple[tuple[str, Any], ...]], Mapping[str
     "parameters": {
         ("Tree", ()): {"parameters_tree": totals},
         ("Layers", ()): {"parameters_layers": layers},
-        ("Components", ()): {"parameters_components": components},
+        ("Layers", (("split", "components"),)): {"parameters_components": components},
         ("Compare models", (("models", MODELS),)): {"parameters_compare": compared},
     },
     "checkpoint": {

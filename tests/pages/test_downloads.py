@@ -57,7 +57,7 @@ VIEWS = {
     "stack": View("overview", {}, (f"overview-stack-{MODEL}",)),
     "tree": View("parameters", {}, (f"parameters-sunburst-{MODEL}",)),
     "layers": View("parameters", {"view": "Layers"}, (f"parameters-layers-{MODEL}",)),
-    "components": View("parameters", {"view": "Components"}, (f"parameters-components-{MODEL}",)),
+    "components": View("parameters", {"view": "Layers", "split": "components"}, (f"parameters-components-{MODEL}",)),
     "models": View("parameters", {"view": "Compare models"}, (f"parameters-models-side-by-side-{MODEL}-bert-tiny",)),
     "tokens": of_text(
         "tokens",
@@ -85,7 +85,9 @@ VIEWS = {
         colours="cosine, −1",
     ),
     "input": of_text("representations", {"view": "Input"}, f"representations-input-embedding-{MODEL}"),
-    "pooler": of_text("representations", {"view": "[CLS] and pooler"}, f"representations-pooler-{MODEL}"),
+    "pooler": of_text(
+        "representations", {"view": "Values", "vectors_of": "[CLS] and pooler"}, f"representations-pooler-{MODEL}"
+    ),
     "paths": of_text(
         "representations",
         {"view": "Paths"},

@@ -14,7 +14,8 @@ from streamlit.testing.v1 import AppTest
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import bundled_counts, drawn, metrics, opened, said, table, write_model
 
-VIEWS = ("Tree", "Layers", "Components", "Compare models")
+VIEWS = ("Tree", "Layers", "Compare models")
+COMPONENTS = {"view": "Layers", "split": "components"}
 LAYER_0 = {
     "attention.self.query": 768 * 768 + 768,
     "attention.self.key": 768 * 768 + 768,
@@ -130,8 +131,17 @@ def test_the_views_can_be_gone_through_by_hand() -> None:
         assert drawn(at)["data"]
 
 
+def test_the_bars_are_of_layers_or_of_components() -> None:
+    at = bert(view="Layers")
+    split = at.button_group(key="split")
+    assert (split.label, split.value) == ("Split by", "layers")
+    split.set_value("components").run()
+    assert [row["component"] for row in table(at)] == ["embeddings", "encoder", "pooler"]
+    assert metrics(at)["Total"] == "109,482,240"
+
+
 def test_the_components_of_bert_base_add_up() -> None:
-    rows = table(bert(view="Components"))
+    rows = table(bert(**COMPONENTS))
     counts = {row["component"]: row["parameters"] for row in rows}
     assert counts == {"embeddings": 23_837_184, "encoder": 85_054_464, "pooler": 590_592}
     assert sum(counts.values()) == 109_482_240
@@ -142,7 +152,7 @@ def test_the_components_of_bert_base_add_up() -> None:
 
 
 def test_the_drawn_components_are_those_of_the_table() -> None:
-    at = bert(view="Components")
+    at = bert(**COMPONENTS)
     bars = {trace["name"].rpartition(" ")[0]: trace["x"] for trace in drawn(at)["data"]}
     assert bars == {row["component"]: [row["parameters"]] for row in table(at)}
     shares = [trace["name"].rpartition(" ")[2] for trace in drawn(at)["data"]]
@@ -313,7 +323,7 @@ def test_the_balance_adds_up_to_the_total_and_to_the_file() -> None:
     ],
 )
 def test_a_task_head_is_counted_with_the_model(task: str, total: int, tensors: int, head: int) -> None:
-    at = bert(task=task, view="Components")
+    at = bert(task=task, **COMPONENTS)
     assert not at.exception
     assert (metrics(at)["Total"], metrics(at)["Tensors"]) == (f"{total:,}", str(tensors))
     counts = {row["component"]: row["parameters"] for row in table(at)}

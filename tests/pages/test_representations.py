@@ -16,10 +16,11 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.models.sources import bundled_folder
 from tests.helpers.tiny_models import save_tiny
-from tests.pages.opened import SHELL, drawn, opened, said, views
+from tests.pages.opened import SHELL, drawn, opened, said
 
 TEXT = "I love my pet python."
-VIEWS = ("Change", "Values", "Token similarity", "Paths", "Input", "[CLS] and pooler", "One word, two texts")
+VIEWS = ("Change", "Values", "Token similarity", "Paths", "Input", "One word, two texts")
+POOLER = {"view": "Values", "vectors_of": "[CLS] and pooler"}
 
 
 @pytest.fixture(scope="module")
@@ -121,12 +122,12 @@ def test_nonsense_for_picked_tokens_gives_the_first_ones(picked: str) -> None:
     assert at.multiselect(key="picked").value == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_model_without_a_pooler_has_no_view_of_one(models_dir: Path) -> None:
+def test_a_model_without_a_pooler_has_no_switch_to_one(models_dir: Path) -> None:
     save_tiny("gpt2", models_dir / "gpt")
-    at = opened("representations", model="gpt", view="[CLS] and pooler")
+    at = opened("representations", model="gpt", **POOLER)
     assert not at.exception
-    assert "[CLS] and pooler" not in views(at)
-    assert drawn(at)["data"]
+    assert "vectors_of" not in [each.key for each in at.get("button_group")]
+    assert z(at).ndim == 2
 
 
 @pytest.mark.sample(2)
@@ -169,7 +170,10 @@ def test_a_negative_value_has_a_minus_sign(models_dir: Path) -> None:
 
 
 def test_the_pooler_output_is_the_models(own: Any) -> None:
-    figure = drawn(opened("representations", view="[CLS] and pooler"))
+    at = opened("representations", view="Values")
+    assert at.button_group(key="vectors_of").value == "all tokens"
+    at.button_group(key="vectors_of").set_value(POOLER["vectors_of"]).run()
+    figure = drawn(at)
     vector, output = (np.array(line["y"]) for line in figure["data"])
     np.testing.assert_allclose(output, own.pooler_output[0].numpy(), atol=1e-5)
     np.testing.assert_allclose(vector, own.last_hidden_state[0, 0].numpy(), atol=1e-5)

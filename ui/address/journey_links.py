@@ -19,7 +19,7 @@ PLACE = {"token": "query", "layer": "layer", "head": "head", "key": "key"}
 
 
 class Name(NamedTuple):
-    """A name in the address of a page whose value is a place in the drawing."""
+    """A name in the address of a page: its value is a place in the drawing, or the same everywhere."""
 
     name: str
     template: str
@@ -54,7 +54,7 @@ _ROWS = (
     JourneyLink("cause", "causes"),
     JourneyLink("cause", "words"),
     JourneyLink("embeddings", "representations", "the sum of every token", "Input"),
-    JourneyLink("embeddings", "parameters", "the size of the tables", "Components"),
+    JourneyLink("embeddings", "parameters", "the size of the tables", "Layers", (Name("split", "components"),)),
     JourneyLink("layer", "representations", "all numbers that leave it", "Values", (Name("layer", "{layer}", "last"),)),
     JourneyLink("layer", "architecture", "its modules", "One layer", (Name("layer", "{layer}", "middle"),)),
     JourneyLink("layer", "parameters", "how many it has", "Layers"),

@@ -90,6 +90,7 @@ ROWS: tuple[AddressName, ...] = (
         _words("module", "the module whose rows are listed"),
         _words("search", "part of a parameter's name"),
         _words("rows", "the rows of the table", "All", "Embeddings", "Layer 0", "Pooler and head"),
+        _words("split", "what the bars split the model by", "layers", "components"),
         _words("models", "models that are compared, the name once for each"),
     ),
     *_on("architecture", architecture.LAYER, architecture.HOLDING),
@@ -137,6 +138,7 @@ ROWS: tuple[AddressName, ...] = (
     *_on("representations sentences predictions words", STATE),
     *_on("representations", hidden_states.FIRST, hidden_states.WIDTH, hidden_states.MEASURE),
     *_on("representations", hidden_states.TOKENS, hidden_states.PICKED),
+    *_on("representations", _words("vectors_of", "whose vectors are drawn", "all tokens", "[CLS] and pooler")),
     *_on(
         "representations",
         hidden_states.WORD,

@@ -127,7 +127,7 @@ def test_more_than_is_worth_looking_through_is_drawn_each_time(monkeypatch: pyte
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("page", "view"),
-    [("overview", ""), *(("parameters", view) for view in ("", "Layers", "Components")), ("checkpoint", ""),
+    [("overview", ""), *(("parameters", view) for view in ("", "Layers")), ("checkpoint", ""),
      ("checkpoint", "Weights")],
 )  # fmt: skip
 def test_a_page_opened_again_draws_nothing_anew(page: str, view: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,7 +83,8 @@ def test_input(model: str, models_dir: Path) -> None:
 
 
 def test_pooler(models_dir: Path) -> None:
-    at, (found,) = ran("representations", "representations_pooler", BUNDLED, models_dir, view="[CLS] and pooler")
+    shown = {"view": "Values", "vectors_of": "[CLS] and pooler"}
+    at, (found,) = ran("representations", "representations_pooler", BUNDLED, models_dir, **shown)
     np.testing.assert_allclose(found[0], data(at)[1]["y"], atol=1e-4)
 
 

@@ -1,7 +1,7 @@
-"""Views of the page Parameters: tree with table, layers, components, several models."""
+"""Views of the page Parameters: tree with table, layers or components, several models."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 
 import pandas as pd
@@ -153,21 +153,23 @@ def tree_view(name: str, task: str | None, form: TreeForm, depth: int) -> None:
     explained("parameters_tree", *texts.tree(source, ledger))
 
 
-def layers_view(name: str, task: str | None) -> None:
-    """Bars of the layers."""
-    ledger = cache_ledgers.ledger(name, task)
-    if not ledger.layers:
-        st.info("No numbered layers were found among the names of this model; the tree shows all it has.")
+def split_view(name: str, task: str | None, split: str) -> None:
+    """Bars of the layers, or the components as one bar; below them the sums of the model."""
+    ledger, layered = cache_ledgers.ledger(name, task), split == "layers"
+    if layered and not ledger.layers:
+        st.info("No numbered layers were found among the names of this model; split it by components instead.")
         return
-    figure_block(
-        layers_figure(ledger),
-        f"layers {name}",
-        layers_frame(ledger),
-        alt="Parameters of each layer by part",
+    block = figure_block(
+        layers_figure(ledger) if layered else components_figure(ledger),
+        f"{split} {name}",
+        layers_frame(ledger) if layered else components_frame(ledger),
+        alt="Parameters of each layer by part" if layered else "Components with parameters, share and arithmetic",
         numbers="open",
-        explanation=texts.layers(sources.source(name), ledger),
+        explanation=(texts.layers if layered else texts.components)(sources.source(name), ledger),
         formats={"share": "percent"},
-    ).markdown(layers_words(ledger))
+    )
+    if layered:
+        block.markdown(layers_words(ledger))
     totals(ledger)
 
 
@@ -218,10 +220,9 @@ def layers_words(ledger: Ledger) -> str:
     return "; ".join(sentences) + "."
 
 
-def components_view(name: str, task: str | None) -> None:
-    """The components with their shares and their arithmetic in words."""
-    ledger = cache_ledgers.ledger(name, task)
-    frame = pd.DataFrame(
+def components_frame(ledger: Ledger) -> pd.DataFrame:
+    """A row per component, with its arithmetic in words."""
+    return pd.DataFrame(
         {
             "component": [part.name for part in ledger.components],
             "parameters": [part.total for part in ledger.components],
@@ -230,16 +231,6 @@ def components_view(name: str, task: str | None) -> None:
             "arithmetic": [f"{part.arithmetic} = {part.total:,}" for part in ledger.components],
         }
     )
-    figure_block(
-        components_figure(ledger),
-        f"components {name}",
-        frame,
-        alt="Components with parameters, share and arithmetic",
-        numbers="open",
-        explanation=texts.components(sources.source(name), ledger),
-        formats={"share": "percent"},
-    )
-    totals(ledger)
 
 
 def compare_view(name: str, task: str | None) -> None:
@@ -292,5 +283,12 @@ def models_frame(ledgers: Sequence[Ledger]) -> pd.DataFrame:
     )
 
 
-VIEWS = {"Layers": layers_view, "Components": components_view, "Compare models": compare_view}
-"""Name -> view, except for the tree."""
+VIEWS: Mapping[str, Callable[..., None]] = {"Tree": tree_view, "Layers": split_view, "Compare models": compare_view}
+"""Name -> view of a model and a task, and of what its controls return."""
+
+
+def view_controls(view: str, name: str, task: str | None) -> tuple[object, ...]:
+    """Controls of a view, beside the names of the views."""
+    if view == "Tree":
+        return tree_controls(name, task)
+    return (choice(param("split"), "Split by"),) if view == "Layers" else ()

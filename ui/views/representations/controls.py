@@ -6,10 +6,11 @@ from bertviz_core.hidden_states.geometry import first_tokens
 from bertviz_core.hidden_states.occurrences import shared_word
 from bertviz_core.questions.texts.hidden_states import FIRST, MOST_PATHS, TOKENS, WIDTH, WINDOW
 from bertviz_core.questions.texts.hidden_states import PICKED as PICKED_TOKENS
-from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.results import Tokens, Trace
 from ui.address.following import source_of, write
 from ui.address.query import whole
-from ui.address.widgets import BOUND, keep_among, keep_span, level, span
+from ui.address.registry import param
+from ui.address.widgets import BOUND, choice, keep_among, keep_span, level, span
 from ui.session import FIRST_TEXT, SECOND_TEXT, WORD
 from ui.widgets.cell_controls import token_names
 from ui.widgets.controls import pair, text
@@ -20,6 +21,14 @@ FILLED_IN = "word_filled_in"
 """Session key: the word and the sentences that were filled in for the reader."""
 MOST_TOKENS = 512
 PICKED = PICKED_TOKENS.key
+VECTORS = param("vectors_of")
+
+
+def pooler_chosen(trace: Trace) -> bool:
+    """Whether [CLS] and the pooler are shown instead of the values of all tokens; no widget without a pooler."""
+    if trace.pooler_output is None:
+        return False
+    return choice(VECTORS, "Show", label_visibility="collapsed") == VECTORS.options[1]
 
 
 def layer_slider(layers: int) -> int:
