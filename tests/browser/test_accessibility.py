@@ -33,7 +33,9 @@ CHARTS: dict[str, dict[str, list[str]]] = {
     "checkpoint": {
         "Load report": ["checkpoint_report"],
         "Weights": ["checkpoint_weights", "checkpoint_values"],
+        "Fewer bits": ["checkpoint_formats"],
         "Two checkpoints": ["checkpoint_changes", "checkpoint_change"],
+        "Training run": [],
     },
     "tokens": {"": ["tokens_text", "tokens_neighbours", "tokens_second"]},
     "representations": {
@@ -52,9 +54,11 @@ CHARTS: dict[str, dict[str, list[str]]] = {
     "attention": {"": []},
     "sentences": {
         "Similarity": ["sentences_similarity"],
+        "Two models": ["sentences_compared", "sentences_pair_cosines"],
         "Poolings": ["sentences_poolings", "sentences_pooling_maps"],
         "Token contributions": ["sentences_pair"],
         "Query": ["sentences_query"],
+        "Rank": [],
         "Late interaction": ["sentences_late_interaction"],
         "Map": ["sentences_map"],
     },
@@ -112,6 +116,8 @@ IN_DARK = {"parameters": 3}
 """Page -> number of views checked in the dark theme, if its last has a unique widget; otherwise the first one."""
 DRAWN = {
     "journey ": ".journey svg .label",
+    "checkpoint Training run": ".st-key-checkpoint_no_run [data-testid=stAlert]",
+    "sentences Rank": ".st-key-sentences_no_ranking [data-testid=stAlert]",
     "architecture Module tree": "tr[data-module='encoder.layer.0-5']",
     "attention ": ".stage[data-shown='0.0'][data-full='true']",
     "predictions Several texts": ".st-key-predictions_several_csv button",
@@ -244,6 +250,7 @@ def test_every_view_is_named_has_contrast_and_its_numbers_and_all_is_reached_by_
 ) -> None:
     opened(page, server, name)
     first, *others = PAGES[name]
+    expect(views_control(page)).to_have_count(len(PAGES[name]) if others else 0)
     found = faults(page, name, first)
     expect_stops(stops(page), name, first)
     for at, view in enumerate(others):
