@@ -23,7 +23,6 @@ import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.cli.figure import image_files as figure_files
 from bertviz_core.figures.attention.lines import STEPS
 from bertviz_core.figures.base import spec
 from bertviz_core.figures.base.spec import FigureSpec, figure
@@ -35,6 +34,7 @@ from bertviz_core.questions.figures import all_figures
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer, figure_questions, question
+from bertviz_core.questions.report import image_files as figure_files
 from bertviz_core.questions.texts.heads import QUERY
 from tests.cli.conftest import Command
 from tests.cli.corpus.test_figures import CASES as CORPUS_FIGURES

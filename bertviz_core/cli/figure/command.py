@@ -8,8 +8,6 @@ from typing import Annotated
 import typer
 
 from bertviz_core.cli.checkpoints.header import TaskOption
-from bertviz_core.cli.figure.drawing_files import drawing_content
-from bertviz_core.cli.figure.image_files import check_file, file_content
 from bertviz_core.cli.options import ModelArgument, app
 from bertviz_core.cli.output import print_notices, write_file
 from bertviz_core.errors import TextError
@@ -24,6 +22,8 @@ from bertviz_core.questions.interventions.single_text import REMOVED_FOR
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import figure_questions
+from bertviz_core.questions.report.drawing_files import drawing_content
+from bertviz_core.questions.report.image_files import check_file, file_content
 from bertviz_core.questions.tables.lines import aligned
 from bertviz_core.questions.texts.heads import KEY, QUERY
 from bertviz_core.questions.texts.journey import LOOKS

@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bertviz_core.cli.figure.image_files import by_browser
+from bertviz_core.questions.report.image_files import by_browser
 
 HEIGHT, SCALE, SECONDS = 900, 2, 60
 MARGINS, PADDING = 24, 32
