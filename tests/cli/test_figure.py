@@ -596,8 +596,9 @@ def test_an_image_of_a_journey_says_what_it_is_of(run: Command, tmp_path: Path) 
         "".join(each.itertext()) for each in root.iter(f"{SVG}text") if "caption" in each.get("class", "")
     )
     assert f'Journey of "{TEXT}" through {MODEL} (revision {BUNDLED[MODEL].digests[WEIGHTS][:12]}' in caption
-    left, _, width, height = map(float, root.attrib["viewBox"].split())
+    left, _, width, height = map(float, root.find(f"{SVG}svg").attrib["viewBox"].split())  # type: ignore[union-attr]
     assert left < 0, "no word stands at the edge"
+    assert "@font-face" in (root.findtext(f"{SVG}style") or "")
     pixels = struct.unpack(">II", png.read_bytes()[16:24])
     assert pixels == (pytest.approx(2 * width, abs=2), pytest.approx(2 * height, abs=2))
     assert width == pytest.approx(1000, abs=1)

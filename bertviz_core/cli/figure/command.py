@@ -144,5 +144,5 @@ def _write_journey(model: str, options: Options, out: Path, theme: str, width: i
         opened = OpenedModel(model, Settings.from_environment(any_folder=True), options.task)
         page, answer = journey_page(opened, options, theme_named(theme), change=drawn_change(opened, options))
     print_notices(answer.notices)
-    write_file(out, drawing_content(out.suffix.lower(), page, width))
+    write_file(out, drawing_content(out.suffix.lower(), page, width, theme_named(theme)))
     print_notices((f"Journey through {opened.name}: written to {out}.",))

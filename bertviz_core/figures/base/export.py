@@ -58,6 +58,8 @@ p {{ color: {muted}; }}
 def offline_page(payload: bytes, view: str, style: str, script: str, title: str, caption: str) -> str:
     """Build one HTML page with the drawing of a message; it makes no request.
 
+    Its `document.picture(font)` returns the drawing as it stands as SVG.
+
     The message is embedded as base64, so that no token of a text is read as markup, and the content security policy of
     the page allows only its own code and style.
 
@@ -66,7 +68,7 @@ def offline_page(payload: bytes, view: str, style: str, script: str, title: str,
             the numbers.
         view: HTML of the empty drawing.
         style: its style sheet.
-        script: its code, which defines `startAlone()`.
+        script: its code, which defines `startAlone()`; that also sets `document.picture`.
         title: title and heading.
         caption: text below the drawing.
     """
@@ -168,8 +170,8 @@ def captioned_svg(drawing: str, title: str, caption: Caption, theme: Theme, alt:
     heading, words = slide_words(caption) if medium == SLIDE else ("", caption.line)
     above = wrapped(heading, width - 2 * EDGE, HEADING_SIZE) if heading else []
     top = HEADING_LINE * len(above) + (EDGE if above else 0)
-    lines = wrapped(words, width - 2 * EDGE, CAPTION_SIZE)
-    whole = top + height + LINE * len(lines) + EDGE
+    lines = wrapped(words, width - 2 * EDGE, CAPTION_SIZE) if words else []
+    whole = top + height + (LINE * len(lines) + EDGE if lines else 0)
     placed = f'<g transform="translate(0 {top:g})">{drawing}</g>' if above else drawing
     heads = _text(above, HEADING_SIZE, HEADING_LINE, 0, theme) if above else ""
     below = _text(lines, CAPTION_SIZE, LINE, top + height - 6, theme)
@@ -225,7 +227,7 @@ def for_medium(svg: str, medium: str, theme: Theme) -> str:
 
 def description(alt: str, caption: Caption) -> str:
     """Combine alternative text and caption in one line."""
-    return f"{spelled(alt).rstrip('.')}. {caption.line}" if alt else caption.line
+    return f"{spelled(alt).rstrip('.')}. {caption.line}".rstrip() if alt else caption.line
 
 
 def framed(svg: str, theme: Theme) -> tuple[go.Figure, int, int]:

@@ -1,63 +1,100 @@
-"""Write the drawing of a journey to a file: as HTML, or rendered by a local Chrome or Chromium."""
+"""Write drawings that code in a page makes, such as a journey, to files: as HTML, or by a local Chrome or Chromium."""
 
-import asyncio
 import base64
+import json
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bertviz_core.questions.report.image_files import by_browser
+from bertviz_core.figures.base.caption import Caption
+from bertviz_core.figures.base.export import FONT_FILE, captioned_svg
+from bertviz_core.figures.base.style import FAMILY, FONT, Theme
+from bertviz_core.questions.report.image_files import Renderer, browser, by_browser, image_of
 
-HEIGHT, SCALE, SECONDS = 900, 2, 60
+WIDE, HEIGHT = 1000, 900
+"""Pixels of the window in which a drawing is made by default."""
 MARGINS, PADDING = 24, 32
 """Pixels at both sides of a saved drawing, and of the page that it is drawn on."""
-DRAWN = """new Promise((done) => {
-  const look = () => {
-    if (!document.querySelector(".journey svg")) return requestAnimationFrame(look);
-    const svg = document.querySelector(".journey").view.captioned();
-    Object.assign(document.body.style, { margin: 0, padding: 0, maxWidth: "none" });
-    document.body.replaceChildren(svg);
-    const { x, y, width, height } = svg.getBoundingClientRect();
-    done({ svg: new XMLSerializer().serializeToString(svg), x, y, width, height });
-  };
-  look();
-})"""
+PICTURE = """async ({ family, font, file }) => {
+  const bytes = Uint8Array.from(atob(file), (letter) => letter.charCodeAt(0));
+  document.fonts.add(await new FontFace(family, bytes, { weight: "200 900" }).load());
+  while (!document.picture) await new Promise((done) => setTimeout(done, 20));
+  const caption = document.querySelector("body > p").textContent;
+  return { svg: document.picture(font), title: document.title, caption };
+}"""
+"""Asks a page of `bertviz_core.figures.base.export.offline_page` for its drawing, once the typeface is there."""
 
 
-def drawing_content(ending: str, page: str, width: int) -> bytes:
+@dataclass(frozen=True, slots=True)
+class PageDrawing:
+    """The drawing of a page."""
+
+    svg: str
+    """The drawing as it stands, which names the typeface but does not contain it."""
+    title: str
+    caption: str
+    """The text below it on its page."""
+
+    def captioned(self, theme: Theme) -> str:
+        """The drawing with its typeface and its texts inside, as figures have them; nothing is added that is seen."""
+        return captioned_svg(self.svg, self.title, Caption("", ()), theme, self.caption)
+
+
+def drawing_content(ending: str, page: str, width: int, theme: Theme, medium: str = "") -> bytes:
     """Content of a file with the drawing; an image has the model, its revision and the text below it.
 
     Args:
         ending: ".html", ".svg" or ".png".
         page: the drawing as an HTML page.
-        width: width of the drawing in pixels; that of a PNG is twice as large.
+        width: width of the drawing in pixels; that of a PNG is twice as large, at least LEAST.
+        theme: colours of the drawing.
+        medium: "slide" or "column", whose size an image has; "" for that of the drawing.
 
     Raises:
         BertvizError: PNG and SVG need a browser, and there is none or it fails.
     """
     if ending == ".html":
         return page.encode("utf-8", "replace")
-    return by_browser(ending, lambda: asyncio.wait_for(_shown(ending, page, width), SECONDS))
+
+    async def content() -> bytes:
+        async with browser() as started:
+            drawing = await page_drawing(started, page, width)
+            return await image_of(started, ending, drawing.captioned(theme), theme, drawing.caption, medium)
+
+    return by_browser(ending, content)
 
 
-async def _shown(ending: str, page: str, width: int) -> bytes:
-    from choreographer import Browser
+async def page_drawing(started: Renderer, page: str, width: int = WIDE) -> PageDrawing:
+    """Open a page in a browser, and return its drawing.
 
+    Args:
+        started: a browser, of `image_files.browser`.
+        page: a page of `bertviz_core.figures.base.export.offline_page`.
+        width: pixels of the window.
+
+    Raises:
+        RuntimeError: the page fails.
+    """
     with TemporaryDirectory() as folder:
-        file = Path(folder) / "journey.html"
-        file.write_text(page, encoding="utf-8")
-        async with Browser() as browser:
-            tab = await browser.create_tab("about:blank")
-            size = {"width": width + PADDING - MARGINS, "height": HEIGHT, "deviceScaleFactor": SCALE, "mobile": False}
+        file = Path(folder) / "drawing.html"
+        file.write_bytes(page.encode("utf-8", "replace"))
+        tab = await started.create_tab("about:blank")
+        try:
+            size = {"width": width + PADDING - MARGINS, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": False}
             await _sent(tab, "Emulation.setDeviceMetricsOverride", size)
+            await _sent(tab, "Emulation.setScrollbarsHidden", {"hidden": True})
             await _sent(tab, "Page.navigate", {"url": file.as_uri()})
-            words = {"expression": DRAWN, "awaitPromise": True, "returnByValue": True}
-            drawn = (await _sent(tab, "Runtime.evaluate", words))["result"]["value"]
-            if ending == ".svg":
-                return str(drawn["svg"]).encode("utf-8", "replace")
-            clip = {side: drawn[side] for side in ("x", "y", "width", "height")} | {"scale": 1}
-            shot = {"format": "png", "clip": clip, "captureBeyondViewport": True}
-            return base64.b64decode((await _sent(tab, "Page.captureScreenshot", shot))["data"])
+            typeface = base64.b64encode(FONT_FILE.read_bytes()).decode("ascii")
+            asked = json.dumps({"family": FAMILY, "font": FONT, "file": typeface})
+            call = {"expression": f"({PICTURE})({asked})", "awaitPromise": True, "returnByValue": True}
+            answer = await _sent(tab, "Runtime.evaluate", call)
+            drawn = answer["result"].get("value") or {}
+            if not drawn.get("svg"):
+                raise RuntimeError(str(answer.get("exceptionDetails", "the page has no drawing")))
+            return PageDrawing(drawn["svg"], drawn["title"], drawn["caption"])
+        finally:
+            await started.close_tab(tab.target_id)
 
 
 async def _sent(tab: Any, command: str, params: dict[str, Any]) -> Any:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.figures.base.caption import Caption
@@ -24,6 +24,9 @@ from bertviz_core.figures.base.style import Theme
 from bertviz_core.lazy_imports import optional
 from bertviz_core.text import escape_controls
 
+Drawn = TypeVar("Drawn")
+Renderer = Any
+"""The browser of `browser`."""
 ENDINGS = (".png", ".svg", ".html")
 SECONDS = 90
 NOWHERE = "127.0.0.1:9"
@@ -80,11 +83,11 @@ def file_content(
     return by_browser(ending, lambda: _drawn(ending, picture, caption, theme, figure, medium))
 
 
-def by_browser(ending: str, draw: Callable[[], Coroutine[Any, Any, bytes]]) -> bytes:
-    """Content of a file that a browser draws.
+def by_browser(ending: str, draw: Callable[[], Coroutine[Any, Any, Drawn]]) -> Drawn:
+    """What a browser draws: the content of a file, or several.
 
     Args:
-        ending: ".svg" or ".png".
+        ending: ending of the file, for messages.
         draw: gives the coroutine that draws it, which runs in a thread of its own: a caller that has an event loop,
             such as a notebook, cannot start another one in its thread.
 
@@ -112,7 +115,7 @@ async def _drawn(
         return await image_content(started, ending, picture, caption, theme, figure, medium)
 
 
-def browser() -> Any:
+def browser() -> Renderer:
     """A browser that draws figures, to be used as an asynchronous context manager; it makes no request."""
     import kaleido
 
@@ -121,7 +124,7 @@ def browser() -> Any:
 
 
 async def image_content(
-    started: Any,
+    started: Renderer,
     ending: str,
     picture: "FigureSpec",
     caption: "Caption",
@@ -143,11 +146,27 @@ async def image_content(
     size = {"width": figure.layout.width, "height": figure.layout.height or 450}
     drawing = await started.calc_fig(figure, opts={"format": "svg", "scale": 1, **size})
     svg = captioned_svg(drawing.decode(), picture.title, caption, theme, picture.alt, medium)
+    return await image_of(started, ending, svg, theme, description(picture.alt, caption), medium)
+
+
+async def image_of(
+    started: Renderer, ending: str, svg: str, theme: "Theme", alt: str, medium: str = "", scale: int = 1
+) -> bytes:
+    """Content of an image file with a captioned drawing.
+
+    Args:
+        started: a browser, of `browser`.
+        ending: ".svg" or ".png".
+        svg: drawing by captioned_svg.
+        theme: theme of the drawing.
+        alt: text alternative, which a PNG contains.
+        medium: "slide" or "column", whose size the image has; "" for the size of the drawing.
+        scale: pixels of a PNG for a slide per pixel of the slide.
+    """
     if medium and (ending == ".svg" or medium == SLIDE):
         svg = for_medium(svg, medium, theme)
     if ending == ".svg":
         return svg.encode("utf-8", "replace")
     whole, width, height = framed(svg, theme)
-    scale = 1 if medium == SLIDE else png_scale(width)
-    opts = {"format": "png", "scale": scale, "width": width, "height": height}
-    return described_png(await started.calc_fig(whole, opts=opts), description(picture.alt, caption))
+    opts = {"format": "png", "scale": scale if medium == SLIDE else png_scale(width), "width": width, "height": height}
+    return described_png(await started.calc_fig(whole, opts=opts), alt)

@@ -68,7 +68,6 @@ function newView(root) {
     view.go({ head: head === view.path.head ? null : head, key: null });
   };
   view.openKey = (key) => view.go({ key: key === view.path.key ? null : key });
-  view.captioned = () => captioned(view);
   view.turn = () => {
     view.back = !view.back;
     draw(view);
@@ -297,4 +296,5 @@ function startAlone() {
   // In a frame of a page on paper, the height of the window is that of the frame.
   document.querySelector(".journey").classList.toggle("framed", window.parent !== window);
   journeyView({ data, parentElement: document.body, setStateValue: null });
+  document.picture = () => new XMLSerializer().serializeToString(captioned(document.querySelector(".journey").view));
 }
