@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from bertviz_core.api.arguments import checked
+from bertviz_core.api.drawing import write_content
 from bertviz_core.api.results.base import Result
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.style import THEMES, theme_named
@@ -98,11 +99,7 @@ class JourneyResult(Result[Journey]):
             BertvizError: there is no such theme, the change is not possible, or the file cannot be written.
         """
         page = self.html(theme=theme, change=change, mean=mean, edited=edited)
-        try:
-            Path(path).write_text(page, encoding="utf-8")
-        except (OSError, ValueError) as error:  # a path cannot hold a NUL
-            reason = error.strerror if isinstance(error, OSError) else "its name is not valid"
-            raise TextError(f"{quoted(escape_controls(path))} cannot be written: {reason}.") from error
+        write_content(Path(path), page.encode("utf-8"))
 
     def _with(self, change: str, mean: bool, edited: str) -> Options:
         options = self._source.options
