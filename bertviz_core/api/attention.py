@@ -87,7 +87,7 @@ class AttentionMaps:
         """Write a figure to a file.
 
         Args:
-            path: path of the file: .png, .svg or .html. All but .html are drawn by Chrome or Chromium.
+            path: path of the file: .png, .svg, .pdf or .html. All but .html are drawn by Chrome or Chromium.
             name: one of `figures`.
             layer: zero-based.
             head: zero-based.

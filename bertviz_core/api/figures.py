@@ -69,7 +69,7 @@ class ModelFigures(ABC):
         """Write a figure of the dashboard with its caption to a file, like the `figure` command.
 
         Args:
-            path: path of the file: .png, .svg or .html. All but .html are drawn by Chrome or Chromium.
+            path: path of the file: .png, .svg, .pdf or .html. All but .html are drawn by Chrome or Chromium.
             name: as for `figure`.
             *texts: the input, as for `figure`.
             pair: a second text of the same input.

@@ -79,7 +79,7 @@ class Result(ABC, Generic[Data]):
         """Write a figure with its caption to a file, like the `figure` command.
 
         Args:
-            path: path of the file: .png, .svg or .html. All but .html are drawn by Chrome or Chromium.
+            path: path of the file: .png, .svg, .pdf or .html. All but .html are drawn by Chrome or Chromium.
             name: one of `figures`; defaults to the first.
             medium: "slide", 16:9 (1600 x 900 pixels), or "column", 85 mm wide, of a paper; "" for the size of the
                 figure.

@@ -23,6 +23,9 @@ CAPTION_SIZE, LINE, EDGE = 14, 20, 16
 HEADING_SIZE, HEADING_LINE = 20, 28
 """Pixels: font size and line height of the texts above a drawing on a slide."""
 FONT_FILE = Path(__file__).with_name("fonts") / "source_sans.woff2"
+STATIC_FONTS = {"200 500": "inside_sans_400.woff2", "501 900": "inside_sans_600.woff2"}
+"""Weights -> the same typeface in one weight: of a variable one Chrome writes Type 3 fonts to a PDF, which publishers
+refuse, and of these TrueType fonts."""
 WIDTH, SCALE, LEAST = 1000, 2, 1600
 """Default width of a figure, pixels of a PNG per pixel of the figure, minimum width of a PNG."""
 SLIDE, COLUMN = "slide", "column"
@@ -142,9 +145,19 @@ def png_scale(width: float) -> float:
 @lru_cache
 def font_face() -> str:
     """Return the CSS rule that embeds the typeface."""
-    file = base64.b64encode(FONT_FILE.read_bytes()).decode("ascii")
-    source = f"url(data:font/woff2;base64,{file}) format('woff2')"
-    return f"@font-face{{font-family:'{FAMILY}';font-weight:200 900;src:{source}}}"
+    return _face("200 900", FONT_FILE)
+
+
+def with_static_fonts(svg: str) -> str:
+    """Return a captioned drawing with the typeface in single weights, for a PDF."""
+    faces = "".join(_face(weights, FONT_FILE.with_name(file)) for weights, file in STATIC_FONTS.items())
+    return svg.replace(font_face(), faces)
+
+
+def _face(weights: str, file: Path) -> str:
+    content = base64.b64encode(file.read_bytes()).decode("ascii")
+    source = f"url(data:font/woff2;base64,{content}) format('woff2')"
+    return f"@font-face{{font-family:'{FAMILY}';font-weight:{weights};src:{source}}}"
 
 
 def captioned_svg(drawing: str, title: str, caption: Caption, theme: Theme, alt: str = "", medium: str = "") -> str:

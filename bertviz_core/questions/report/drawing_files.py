@@ -5,12 +5,11 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from bertviz_core.figures.base.caption import Caption
 from bertviz_core.figures.base.export import FONT_FILE, captioned_svg
 from bertviz_core.figures.base.style import FAMILY, FONT, Theme
-from bertviz_core.questions.report.image_files import Renderer, browser, by_browser, image_of
+from bertviz_core.questions.report.image_files import Renderer, browser, by_browser, image_of, sent
 
 WIDE, HEIGHT = 1000, 900
 """Pixels of the window in which a drawing is made by default."""
@@ -45,14 +44,14 @@ def drawing_content(ending: str, page: str, width: int, theme: Theme, medium: st
     """Content of a file with the drawing; an image has the model, its revision and the text below it.
 
     Args:
-        ending: ".html", ".svg" or ".png".
+        ending: ".html", ".svg", ".png" or ".pdf".
         page: the drawing as an HTML page.
         width: width of the drawing in pixels; that of a PNG is twice as large, at least LEAST.
         theme: colours of the drawing.
         medium: "slide" or "column", whose size an image has; "" for that of the drawing.
 
     Raises:
-        BertvizError: PNG and SVG need a browser, and there is none or it fails.
+        BertvizError: all but HTML need a browser, and there is none or it fails.
     """
     if ending == ".html":
         return page.encode("utf-8", "replace")
@@ -82,24 +81,16 @@ async def page_drawing(started: Renderer, page: str, width: int = WIDE) -> PageD
         tab = await started.create_tab("about:blank")
         try:
             size = {"width": width + PADDING - MARGINS, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": False}
-            await _sent(tab, "Emulation.setDeviceMetricsOverride", size)
-            await _sent(tab, "Emulation.setScrollbarsHidden", {"hidden": True})
-            await _sent(tab, "Page.navigate", {"url": file.as_uri()})
+            await sent(tab, "Emulation.setDeviceMetricsOverride", size)
+            await sent(tab, "Emulation.setScrollbarsHidden", {"hidden": True})
+            await sent(tab, "Page.navigate", {"url": file.as_uri()})
             typeface = base64.b64encode(FONT_FILE.read_bytes()).decode("ascii")
             asked = json.dumps({"family": FAMILY, "font": FONT, "file": typeface})
             call = {"expression": f"({PICTURE})({asked})", "awaitPromise": True, "returnByValue": True}
-            answer = await _sent(tab, "Runtime.evaluate", call)
+            answer = await sent(tab, "Runtime.evaluate", call)
             drawn = answer["result"].get("value") or {}
             if not drawn.get("svg"):
                 raise RuntimeError(str(answer.get("exceptionDetails", "the page has no drawing")))
             return PageDrawing(drawn["svg"], drawn["title"], drawn["caption"])
         finally:
             await started.close_tab(tab.target_id)
-
-
-async def _sent(tab: Any, command: str, params: dict[str, Any]) -> Any:
-    """Send a command to the browser and return its answer; raises RuntimeError if it returns an error."""
-    answer = await tab.send_command(command, params=params)
-    if "result" not in answer:
-        raise RuntimeError(str(answer.get("error", answer)))
-    return answer["result"]

@@ -1,6 +1,9 @@
-"""Write a figure to a file: HTML directly, SVG and PNG with a local Chrome or Chromium."""
+"""Write a figure to a file: HTML directly, SVG, PNG and PDF with a local Chrome or Chromium."""
 
 import asyncio
+import base64
+import html
+import re
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,6 +20,7 @@ from bertviz_core.figures.base.export import (
     framed,
     png_scale,
     standalone_html,
+    with_static_fonts,
     without_selection,
 )
 from bertviz_core.figures.base.spec import FigureSpec
@@ -27,10 +31,19 @@ from bertviz_core.text import escape_controls
 Drawn = TypeVar("Drawn")
 Renderer = Any
 """The browser of `browser`."""
-ENDINGS = (".png", ".svg", ".html")
+ENDINGS = (".png", ".svg", ".pdf", ".html")
+VECTORS = (".svg", ".pdf")
 SECONDS = 90
 NOWHERE = "127.0.0.1:9"
 """Proxy for requests of the browser, an address where no server listens."""
+PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<style>@page {{ size: {size}; margin: 0 }} * {{ margin: 0 }} body {{ height: {height}; overflow: hidden }}
+img {{ display: block; width: {width}; height: {height} }}</style></head>
+<body><img alt="{alt}" src="data:image/svg+xml;base64,{source}"></body></html>
+"""
+"""What is printed to a PDF: the drawing alone, as an image, in which no code runs."""
 NO_BROWSER = (
     "A {ending} file is drawn by Chrome or Chromium, and there is none on the PATH or at BROWSER_PATH: install one, "
     "such as the package chromium, or write an .html file, which needs no browser."
@@ -72,7 +85,7 @@ def file_content(
         medium: "slide" or "column", whose size an image has; "" for the size of the figure.
 
     Raises:
-        BertvizError: PNG and SVG need a browser, and there is none or it fails.
+        BertvizError: all but HTML need a browser, and there is none or it fails.
     """
     figure = without_selection(picture.drawn(theme))
     if height is not None:
@@ -136,7 +149,7 @@ async def image_content(
 
     Args:
         started: a browser, of `browser`.
-        ending: ".svg" or ".png".
+        ending: ".svg", ".png" or ".pdf".
         picture: the figure's title and alternative text.
         caption: its caption.
         theme: theme of the figure.
@@ -156,17 +169,56 @@ async def image_of(
 
     Args:
         started: a browser, of `browser`.
-        ending: ".svg" or ".png".
+        ending: ".svg", ".png" or ".pdf".
         svg: drawing by captioned_svg.
         theme: theme of the drawing.
         alt: text alternative, which a PNG contains.
         medium: "slide" or "column", whose size the image has; "" for the size of the drawing.
         scale: pixels of a PNG for a slide per pixel of the slide.
     """
-    if medium and (ending == ".svg" or medium == SLIDE):
+    if medium and (ending in VECTORS or medium == SLIDE):
         svg = for_medium(svg, medium, theme)
     if ending == ".svg":
         return svg.encode("utf-8", "replace")
+    if ending == ".pdf":
+        return await _pdf(started, with_static_fonts(svg), alt)
     whole, width, height = framed(svg, theme)
     opts = {"format": "png", "scale": scale if medium == SLIDE else png_scale(width), "width": width, "height": height}
     return described_png(await started.calc_fig(whole, opts=opts), alt)
+
+
+async def _pdf(started: Renderer, svg: str, alt: str) -> bytes:
+    """A PDF of one page, as large as the drawing, which stays a drawing, with its fonts inside."""
+    width, height = re.findall(r'(?:width|height)="([\d.]+(?:mm)?)"', svg)[:2]
+    sides = [side if side.endswith("mm") else f"{side}px" for side in (width, height)]
+    source = base64.b64encode(svg.encode("utf-8", "replace")).decode("ascii")
+    page = PAGE.format(
+        title=re.findall("<title>(.*?)</title>", svg)[0],
+        size=" ".join(sides),
+        width=sides[0],
+        height=sides[1],
+        source=source,
+        alt=html.escape(alt),
+    )
+    tab = await started.create_tab("about:blank")
+    try:
+        tree = await sent(tab, "Page.getFrameTree", {})
+        await sent(tab, "Page.setDocumentContent", {"frameId": tree["frameTree"]["frame"]["id"], "html": page})
+        drawn = {"expression": "document.images[0].decode().then(() => true)", "awaitPromise": True}
+        await sent(tab, "Runtime.evaluate", drawn)
+        settings = {"preferCSSPageSize": True, "printBackground": True, "generateTaggedPDF": True}
+        return base64.b64decode((await sent(tab, "Page.printToPDF", settings))["data"])
+    finally:
+        await started.close_tab(tab.target_id)
+
+
+async def sent(tab: Any, command: str, params: dict[str, Any]) -> Any:
+    """Send a command to a tab of the browser and return its answer.
+
+    Raises:
+        RuntimeError: it returns an error.
+    """
+    answer = await tab.send_command(command, params=params)
+    if "result" not in answer:
+        raise RuntimeError(str(answer.get("error", answer)))
+    return answer["result"]
