@@ -29,7 +29,12 @@ __all__ = [
     "transformers",
 ]
 
-EXTRAS = {"corpus": ("usearch", "scikit-learn"), "probes": ("scikit-learn",), "images": ("kaleido",)}
+EXTRAS = {
+    "corpus": ("usearch", "scikit-learn"),
+    "probes": ("scikit-learn",),
+    "images": ("kaleido",),
+    "slides": ("python-pptx", "kaleido"),
+}
 """Extra -> the packages that it installs."""
 _LOCK = RLock()
 

@@ -51,7 +51,7 @@ def test_the_names_are_those_of_the_libraries() -> None:
 BLOCKED = """
 import sys
 
-for name in ("usearch", "sklearn", "kaleido"):
+for name in ("usearch", "sklearn", "kaleido", "pptx"):
     sys.modules[name] = None
 """
 LIBRARY = """
@@ -128,7 +128,8 @@ def test_a_command_ends_with_one_sentence(tmp_path: Path) -> None:
     picture = blocked(COMMAND, "figure", "layers", "all-MiniLM-L6-v2", "-o", str(tmp_path / "a.svg"))
     corpus = wide(tmp_path / "corpus").path
     search = blocked(COMMAND, "corpus", "search", str(corpus), "A bank of the river.")
-    for done, extra in ((picture, "images"), (search, "corpus")):
+    slides = blocked(COMMAND, "report", "all-MiniLM-L6-v2", "-o", str(tmp_path / "a.pptx"))
+    for done, extra in ((picture, "images"), (search, "corpus"), (slides, "slides")):
         assert (done.returncode, done.stdout) == (2, "")
         (line,) = done.stderr.splitlines()
         assert f"pip install 'inside-bert[{extra}]'" in line

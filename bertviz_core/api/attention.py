@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.api.arguments import checked
-from bertviz_core.api.drawing import drawn
+from bertviz_core.api.drawing import drawn, require_file, save_figure
 from bertviz_core.attention.arrays import atlas_of, head_map, head_measures, labelled, stacked, uneven
 from bertviz_core.figures.attention.atlas import atlas_heatmap
 from bertviz_core.figures.attention.heatmap import attention_heatmap
@@ -69,20 +69,54 @@ class AttentionMaps:
         Raises:
             BertvizError: there is no such figure, layer, head or theme.
         """
+        return drawn(self._spec(name, layer, head), theme, width, height)
+
+    @checked
+    def save_figure(
+        self,
+        path: str,
+        name: str = "attention",
+        *,
+        layer: int = 0,
+        head: int = 0,
+        medium: str = "",
+        theme: str = "light",
+        width: int | None = None,
+        height: int | None = None,
+    ) -> None:
+        """Write a figure to a file.
+
+        Args:
+            path: path of the file: .png, .svg, .pdf or .html. All but .html are drawn by Chrome or Chromium.
+            name: one of `figures`.
+            layer: zero-based.
+            head: zero-based.
+            medium: "slide", 16:9 (1600 x 900 pixels), or "column", 85 mm wide, of a paper; "" for the size of the
+                figure.
+            theme: "light", "dark" or "print".
+            width: pixels of the figure; defaults to 1,000. A PNG has twice as many, at least 1,600.
+            height: pixels; defaults to that of the figure.
+
+        Raises:
+            BertvizError: there is no such figure, layer, head, theme, medium or folder, or no browser.
+        """
+        spec = self._spec(name, layer, head)
+        require_file(path, theme, medium, width, height)
+        save_figure(path, spec, (), (), theme, medium, width, height)
+
+    def _spec(self, name: str, layer: int, head: int) -> FigureSpec:
         if name not in self.figures:
             raise no_figure(name, self.figures, " of this result")
         layers, heads = self.weights.shape[:2]
         if name == "atlas":
             title = "Attention of all heads"
             atlas = atlas_of(self.weights, self._queries, self._keys)
-            spec = FigureSpec(title, f"{title}, {layers} layers by {heads} heads", partial(atlas_heatmap, atlas, title))
-        else:
-            at = numbered("layer", str(layer), layers, "attention"), numbered("head", str(head), heads, "attention")
-            one = head_map(self.weights[at], *at, self._queries, self._keys)
-            title = f"Attention of layer {at[0]}, head {at[1]}"
-            draw = attention_heatmap if name == "attention" else attention_lines
-            spec = FigureSpec(title, title, partial(draw, one, (), title))
-        return drawn(spec, theme, width, height)
+            return FigureSpec(title, f"{title}, {layers} layers by {heads} heads", partial(atlas_heatmap, atlas, title))
+        at = numbered("layer", str(layer), layers, "attention"), numbered("head", str(head), heads, "attention")
+        one = head_map(self.weights[at], *at, self._queries, self._keys)
+        title = f"Attention of layer {at[0]}, head {at[1]}"
+        draw = attention_heatmap if name == "attention" else attention_lines
+        return FigureSpec(title, title, partial(draw, one, (), title))
 
     def to_pandas(self) -> pd.DataFrame:
         """One row per layer and head: layer, head, entropy (nats), distance (tokens), diagonal_share."""

@@ -1,12 +1,15 @@
 """Draw the figures of the dashboard for a result or an opened model."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
 
 from bertviz_core.errors import TextError
+from bertviz_core.figures.base.caption import caption_of
+from bertviz_core.figures.base.export import MEDIA, WIDTH
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import THEMES, WIDE, theme_named, width_class
 from bertviz_core.models.skeleton import quietly
@@ -15,6 +18,8 @@ from bertviz_core.questions.models.training import OpenedTraining, TrainingSubje
 from bertviz_core.questions.opened import CorpusSubject, Opened, OpenedFolder, OpenedModel
 from bertviz_core.questions.parameters import COMMON, Options
 from bertviz_core.questions.question import all_questions
+from bertviz_core.questions.report.image_files import check_file, file_content
+from bertviz_core.tables.atomic_files import write_whole
 from bertviz_core.text import escape_controls, quoted
 
 Option = str | int | float | bool
@@ -72,6 +77,40 @@ class FigureSource:
             spec, _ = drawn_by(name, self.opened, options)
         return drawn(spec, theme, width, height)
 
+    def save(
+        self,
+        path: str,
+        name: str,
+        more: Mapping[str, Option],
+        theme: str,
+        medium: str,
+        width: int | None,
+        height: int | None,
+    ) -> None:
+        """Write a figure to a file, with its caption, like the `figure` command.
+
+        Args:
+            path: path of the file, which ends in one of ENDINGS.
+            name: name of the figure, one of `figure --list`.
+            more: options of the figure.
+            theme: "light", "dark" or "print".
+            medium: "slide" or "column", whose size an image has; "" for the size of the figure.
+            width: pixels of the figure; None for 1,000.
+            height: pixels; None for the default of the figure.
+
+        Raises:
+            TextError: there is no such figure, option, theme, medium, size or folder.
+            BertvizError: the data of the figure cannot be computed, an image needs a browser, and there is none, or the
+                file cannot be written.
+        """
+        if name not in all_figures():
+            raise no_figure(name, all_figures())
+        options = self._options(name, more)
+        require_file(path, theme, medium, width, height)
+        with quietly():
+            spec, answer = drawn_by(name, self.opened, options)
+        save_figure(path, spec, answer.models, answer.texts, theme, medium, width, height)
+
     def compute(self, name: str, more: Mapping[str, Option]) -> Any:
         """Compute the data of a figure.
 
@@ -112,6 +151,69 @@ def drawn(spec: FigureSpec, theme: str, width: int | None, height: int | None) -
     figure = go.Figure(spec.drawn(theme_named(theme, width_class(width or WIDE))))
     sizes = {side: pixels for side, pixels in (("width", width), ("height", height)) if pixels is not None}
     return figure.update_layout(**sizes)
+
+
+def require_file(path: str, theme: str, medium: str, width: int | None, height: int | None) -> None:
+    """Refuse files, media and sizes that there are not, before anything is computed.
+
+    Raises:
+        TextError: there is no such theme, size or medium, or no such folder, or the medium has no such file.
+    """
+    _require_size(theme, width, height)
+    check_file(Path(path))
+    if not medium:
+        return
+    if medium not in MEDIA:
+        raise TextError(f"There is no medium {quoted(escape_controls(medium), 20)}; choose {' or '.join(MEDIA)}.")
+    if (width, height) != (None, None):
+        raise TextError(f"A {medium} has a size of its own; leave out width and height.")
+    if path.lower().endswith(".html"):
+        raise TextError(f"An .html file has no size for a {medium}; leave out medium, or write an image.")
+
+
+def save_figure(
+    path: str,
+    spec: FigureSpec,
+    models: Sequence[tuple[str, str]],
+    texts: Sequence[str | None],
+    theme: str,
+    medium: str,
+    width: int | None,
+    height: int | None,
+) -> None:
+    """Write a figure to a file, with its caption.
+
+    Args:
+        path: path of the file.
+        spec: the figure.
+        models: name and revision of each model that it shows.
+        texts: the texts on which it depends.
+        theme: "light", "dark" or "print".
+        medium: "slide", "column" or "".
+        width: pixels of the figure; None for 1,000.
+        height: pixels; None for the default of the figure.
+
+    Raises:
+        BertvizError: an image needs a browser, and there is none, or the file cannot be written.
+    """
+    pixels = MEDIA.get(medium, width or WIDTH)
+    chosen = theme_named(theme, width_class(pixels))
+    caption = caption_of(spec.drawn(chosen), spec.caption or spec.title, models, texts)
+    file = Path(path)
+    write_content(file, file_content(file.suffix.lower(), spec, caption, chosen, pixels, height, medium))
+
+
+def write_content(file: Path, content: bytes) -> None:
+    """Write a file as a whole or not at all.
+
+    Raises:
+        TextError: it cannot be written.
+    """
+    try:
+        write_whole(file, lambda out: out.write(content))
+    except (OSError, ValueError) as error:  # a path cannot hold a NUL
+        reason = error.strerror if isinstance(error, OSError) else "its name is not valid"
+        raise TextError(f"{quoted(escape_controls(str(file)))} cannot be written: {reason}.") from error
 
 
 def _require_size(theme: str, width: int | None, height: int | None) -> None:

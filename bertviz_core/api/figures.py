@@ -54,6 +54,40 @@ class ModelFigures(ABC):
         return source.figure(name, options, theme, width, height)
 
     @checked
+    def save_figure(
+        self,
+        path: str,
+        name: str,
+        *texts: str | float,
+        pair: str | None = None,
+        medium: str = "",
+        theme: str = "light",
+        width: int | None = None,
+        height: int | None = None,
+        **options: Option,
+    ) -> None:
+        """Write a figure of the dashboard with its caption to a file, like the `figure` command.
+
+        Args:
+            path: path of the file: .png, .svg, .pdf or .html. All but .html are drawn by Chrome or Chromium.
+            name: as for `figure`.
+            *texts: the input, as for `figure`.
+            pair: a second text of the same input.
+            medium: "slide", 16:9 (1600 x 900 pixels), or "column", 85 mm wide, of a paper; "" for the size of the
+                figure.
+            theme: "light", "dark" or "print".
+            width: pixels of the figure; defaults to 1,000. A PNG has twice as many, at least 1,600.
+            height: pixels; defaults to that of the figure.
+            **options: options of the `figure` command, and settings of the figure.
+
+        Raises:
+            BertvizError: there is no such figure, option, theme, medium or folder, the inputs are invalid, or there is
+                no browser.
+        """
+        source = FigureSource(self._opened, Options(written(texts, name in WITH_NUMBERS), pair, self.task))
+        source.save(path, name, options, theme, medium, width, height)
+
+    @checked
     def compute(self, name: str, *texts: str | float, pair: str | None = None, **options: Option) -> Any:
         """Compute the data of a figure of the dashboard: a frozen object with documented fields.
 

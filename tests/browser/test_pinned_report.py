@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from pptx import Presentation
+from pptx.enum.shapes import MSO_SHAPE_TYPE
 
 from tests.browser.conftest import COLD_MS, Fresh, Watch, until
 from tests.browser.test_pinning import pin
@@ -103,3 +105,23 @@ def test_views_of_a_lesson_file_are_drawn_for_the_report_and_the_way_back_is_who
     content = report(page, tmp_path).read_text(encoding="utf-8")
     assert content.count("<iframe ") == sum(step.page == "attention" for step in steps)
     assert "since the view was not drawn" not in content
+
+
+@pytest.mark.slow
+def test_the_slides_are_made_in_the_open_panel_and_saved(lecturer: Page, server: str, tmp_path: Path) -> None:
+    page = lecturer
+    page.goto(f"{server}/attention?layer=2&head=5&look=lines_pins-q{QUERY}")
+    expect(page.locator(DRAWN)).to_be_visible(timeout=COLD_MS)
+    pin(page)
+    page.locator(".st-key-pins_open button").first.click()
+    page.get_by_role("button", name="Make slides (PPTX)").click()
+    save = page.get_by_role("button", name=re.compile("Save the slides"))
+    expect(save).to_be_visible(timeout=COLD_MS)
+    with page.expect_download() as download:
+        save.click()
+    download.value.save_as(tmp_path / "slides.pptx")
+    (slide,) = Presentation(str(tmp_path / "slides.pptx")).slides
+    (picture,) = [each for each in slide.shapes if each.shape_type == MSO_SHAPE_TYPE.PICTURE]
+    width, height = picture.image.size  # type: ignore[attr-defined]
+    assert width * 9 == height * 16
+    assert "all-MiniLM-L6-v2" in slide.notes_slide.notes_text_frame.text  # type: ignore[union-attr]

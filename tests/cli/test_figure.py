@@ -13,7 +13,9 @@ import struct
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+import zlib
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,6 @@ import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.cli.figure import image_files as figure_files
 from bertviz_core.figures.attention.lines import STEPS
 from bertviz_core.figures.base import spec
 from bertviz_core.figures.base.spec import FigureSpec, figure
@@ -35,6 +36,7 @@ from bertviz_core.questions.figures import all_figures
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer, figure_questions, question
+from bertviz_core.questions.report import image_files as figure_files
 from bertviz_core.questions.texts.heads import QUERY
 from tests.cli.conftest import Command
 from tests.cli.corpus.test_figures import CASES as CORPUS_FIGURES
@@ -520,6 +522,51 @@ def test_a_slide_is_16_9_and_a_column_is_as_wide_as_a_papers(run: Command, tmp_p
     assert "@font-face" in (root.findtext(f"{SVG}style") or "")
 
 
+def pdf_parts(content: bytes) -> bytes:
+    """A PDF with its compressed streams opened (ISO 32000-1, 7.4.4), in which its objects may stand."""
+    opened_streams = []
+    for stream in re.findall(rb"stream\r?\n(.*?)endstream", content, re.DOTALL):
+        with suppress(zlib.error):
+            opened_streams.append(zlib.decompressobj().decompress(stream))
+    return b"\n".join([content, *opened_streams])
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["attention", "journey"])
+@pytest.mark.parametrize(("medium", "points"), [("slide", 1200), ("column", 85 / 25.4 * 72)])
+def test_a_pdf_has_one_page_with_its_fonts_inside(
+    name: str, medium: str, points: float, run: Command, tmp_path: Path
+) -> None:
+    """TrueType fonts, FontFile2, and none of Type 3 (ISO 32000-1, 9.6 and 9.9)."""
+    file = tmp_path / "a.pdf"
+    done = run(name, MODEL, TEXT, "--for", medium, "--theme", "print", "-o", str(file))
+    assert done.returncode == 0, done.stderr
+    content = pdf_parts(file.read_bytes())
+    (box,) = re.findall(rb"/MediaBox ?\[([^\]]*)\]", content)
+    left, bottom, right, top = map(float, box.split())
+    assert (left, bottom) == (0, 0)
+    assert right == pytest.approx(points, abs=0.5)
+    if medium == "slide":
+        assert top == pytest.approx(points * 9 / 16, abs=0.5)
+    descriptors = re.findall(rb"/Type ?/FontDescriptor", content)
+    assert len(re.findall(rb"/FontFile2 ", content)) == len(descriptors) >= 2
+    assert b"/Type3" not in content
+    assert {b"InsideSans-Regular", b"InsideSans-Semibold"} <= set(re.findall(rb"/FontName ?/[A-Z]+\+([\w-]+)", content))
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_a_narrow_journey_is_saved_without_its_buttons(run: Command, tmp_path: Path) -> None:
+    file = tmp_path / "a.svg"
+    assert run("journey", MODEL, TEXT, "--layer", "2", "--for", "column", "-o", str(file)).returncode == 0
+    root = ElementTree.fromstring(file.read_text(encoding="utf-8"))
+    assert root.attrib["width"] == "85mm"
+    texts = {"".join(each.itertext()) for each in root.iter(f"{SVG}text")}
+    assert "layer 2" in texts
+    assert not {"previous token", "next token"} & texts
+
+
 def test_what_can_be_drawn_is_listed(command: Command) -> None:
     done = command("figure", "--list")
     assert done.returncode == 0
@@ -556,7 +603,7 @@ def test_what_can_be_drawn_is_listed(command: Command) -> None:
         (("overview", MODEL, "--for", "poster"), "choose slide or column"),
         (("overview", MODEL, "--for", "slide"), "An .html file has no size for a slide"),
         (("overview", MODEL, "--for", "slide", "--width", "700"), "leave out --width and --height"),
-        (("journey", MODEL, TEXT, "--for", "column"), "The journey has no size for a column"),
+        (("journey", MODEL, TEXT, "--for", "column"), "An .html file has no size for a column"),
         (("long", MODEL, TEXT, "--set", "keys=4:1"), "FIRST:LAST"),
         (("atlas", MODEL, TEXT, "--set", "weights=all"), "value-weighted, rollout"),
         (("query", MODEL, "a"), "query_sentence=TEXT"),
@@ -596,8 +643,9 @@ def test_an_image_of_a_journey_says_what_it_is_of(run: Command, tmp_path: Path) 
         "".join(each.itertext()) for each in root.iter(f"{SVG}text") if "caption" in each.get("class", "")
     )
     assert f'Journey of "{TEXT}" through {MODEL} (revision {BUNDLED[MODEL].digests[WEIGHTS][:12]}' in caption
-    left, _, width, height = map(float, root.attrib["viewBox"].split())
+    left, _, width, height = map(float, root.find(f"{SVG}svg").attrib["viewBox"].split())  # type: ignore[union-attr]
     assert left < 0, "no word stands at the edge"
+    assert "@font-face" in (root.findtext(f"{SVG}style") or "")
     pixels = struct.unpack(">II", png.read_bytes()[16:24])
     assert pixels == (pytest.approx(2 * width, abs=2), pytest.approx(2 * height, abs=2))
     assert width == pytest.approx(1000, abs=1)
@@ -614,7 +662,7 @@ def test_a_journey_is_compared_with_an_edited_text(run: Command, tmp_path: Path)
     assert "The text is edited: " in page
 
 
-@pytest.mark.parametrize(("file", "said"), [("a.pdf", ".png, .svg, .html"), ("a", ".png"), ("none/a.svg", "folder")])
+@pytest.mark.parametrize(("file", "said"), [("a.tiff", ".svg, .pdf, .html"), ("a", ".png"), ("none/a.svg", "folder")])
 def test_a_file_that_cannot_be_written_is_refused_before_a_model_is_run(
     file: str, said: str, run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

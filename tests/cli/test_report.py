@@ -145,7 +145,7 @@ def test_a_figure_that_was_asked_for_and_cannot_be_is_told_with_its_reason(comma
     [
         (("--figure", "nothing", "-o", "r.html"), "There is no figure 'nothing' for a report"),
         (("--figure", "corpus-map", "-o", "r.html"), "There is no figure 'corpus-map' for a report"),
-        (("-o", "r.pdf"), "A report is an .html file, and 'r.pdf' has another ending."),
+        (("-o", "r.pdf"), "A report is an .html or .pptx file, and 'r.pdf' has another ending."),
         (("-o", "absent/r.html"), "There is no folder 'absent'"),
         (("--theme", "pink", "-o", "r.html"), "There is no theme 'pink'"),
         (("--figure", "classes", "-o", "r.html"), "head"),

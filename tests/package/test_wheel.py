@@ -18,7 +18,7 @@ from tests.package.conftest import ROOT, packages, ran
 DASHBOARD = "bertviz_core/_dashboard"
 PIN = re.compile(r"^[A-Za-z][\w.\[\],-]*==\S+$", re.MULTILINE)
 OF_DASHBOARD = {"streamlit", "starlette", "pyyaml"}
-OF_ONE_FEATURE = {"usearch", "scikit-learn", "kaleido"}
+OF_ONE_FEATURE = {"usearch", "scikit-learn", "kaleido", "python-pptx"}
 
 
 def contents(path: Path) -> dict[str, bytes]:
@@ -72,6 +72,7 @@ def test_the_sdist_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
         ("corpus", "requirements.txt", lambda name: name in ("usearch", "scikit-learn")),
         ("probes", "requirements.txt", lambda name: name == "scikit-learn"),
         ("images", "requirements.txt", lambda name: name == "kaleido"),
+        ("slides", "requirements.txt", lambda name: name in ("python-pptx", "kaleido")),
         ("dashboard", "requirements.txt", lambda name: name in OF_DASHBOARD | OF_ONE_FEATURE),
         ("cluster", "requirements-cluster.txt", lambda name: name == "ray"),
         ("umap", "requirements-dev.txt", lambda name: name == "umap-learn"),
@@ -118,7 +119,7 @@ def test_an_install_replaces_no_version_that_is_there(wheel: Path, tmp_path: Pat
         tmp_path / "bin" / "python",
         "install",
     ]
-    ran([*pip, "--no-index", f"{wheel}[corpus,probes,images]"], tmp_path)
+    ran([*pip, "--no-index", f"{wheel}[corpus,probes,images,slides]"], tmp_path)
     after = {path.name for path in packages(tmp_path).iterdir()}
     assert after - before == {"bertviz_core", f"inside_bert-{__version__}.dist-info"}
     assert before <= after

@@ -1,20 +1,24 @@
-"""The pinned views as one HTML file: each with its title, its note and its figures."""
+"""The pinned views as one HTML file, and as slides: each with its title, its note and its figures."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import urlencode
 
-from bertviz_core.errors import BertvizError
+from bertviz_core.errors import BertvizError, Progress
 from bertviz_core.figures.base.caption import Caption
 from bertviz_core.figures.base.style import WIDE, Theme, theme_named
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.questions.report.page import report_page
 from bertviz_core.questions.report.sections import Report, ReportSection, made_facts
+from bertviz_core.questions.report.slide_pictures import slide_pictures
+from bertviz_core.questions.report.slides import ReportSlide, require_slides, slides_file
 from ui import session
 from ui.address.query import whole
 from ui.cache.sources import source
 from ui.cache.view_notes import ShownView, keep_sections, kept_sections
 from ui.lessons.pins import PINNED, Pin, PinnedViews, pinned_views
+from ui.lessons.writing import lesson_yaml
 from ui.session import TOUR
 from ui.widgets import controls
 from ui.widgets.files.theme import chosen_theme
@@ -73,17 +77,58 @@ def pinned_report(views: PinnedViews) -> bytes:
     return report_page(report, _theme()).encode("utf-8", "replace")
 
 
+def slides_key(views: PinnedViews) -> tuple[object, ...]:
+    """What the slides of the pinned views are made from; equal for equal slides."""
+    drawn = tuple((pin.token, pin.left_out, kept_sections(pin.token) is None) for pin in views.pins)
+    return (__name__, lesson_yaml(views.lesson()), drawn, _theme().name)
+
+
+def picture_count(views: PinnedViews) -> int:
+    """Number of pictures on the slides of the pinned views."""
+    shown = (each for number, pin in enumerate(views.pins, start=1) for each in _figures(number, pin))
+    return sum(each.figure is not None or bool(each.page) for each in shown)
+
+
+def slide_maker(views: PinnedViews) -> Callable[[Progress], bytes]:
+    """A function that writes the slides of the pinned views, one for each, as a PPTX file; it needs no session.
+
+    It is called with a `Progress` of the pictures, and raises BertvizError where python-pptx or a browser is missing.
+    """
+    lesson, theme = views.lesson(), _theme()
+    slides = [
+        ReportSlide(pin.step.title, _note(pin), _figures(number, pin), (_address(pin),))
+        for number, pin in enumerate(views.pins, start=1)
+    ]
+
+    def make(progress: Progress) -> bytes:
+        require_slides()
+        pictures = slide_pictures([each for slide in slides for each in slide.sections], theme, progress)
+        return slides_file(slides, pictures, theme, lesson.title, lesson.author or "", lesson.summary or ABOUT)
+
+    return make
+
+
 def _sections(number: int, pin: Pin) -> list[ReportSection]:
     """Title and note of a pinned view, then its figures."""
-    step, figures = pin.step, kept_sections(pin.token)
-    query = urlencode([(name, value) for name, values in step.query.items() for value in values])
-    address = f"{PAGES[step.page].title}: /{step.page}{f'?{query}' if query else ''}"
-    tries = [f"Try: {step.question}"] if step.question else []
-    note = "\n".join((step.note, *tries, *((WITHOUT_FIGURE,) if figures is None else ())))
-    name = f"pinned-{number}"
-    lead = _text_section(name, step.title, note, address)
-    shown = [each for each in figures or () if each.name not in pin.left_out]
-    return [lead, *(replace(each, name=f"{name}-{each.name}") for each in shown)]
+    lead = _text_section(f"pinned-{number}", pin.step.title, _note(pin), _address(pin))
+    return [lead, *_figures(number, pin)]
+
+
+def _figures(number: int, pin: Pin) -> tuple[ReportSection, ...]:
+    """The figures of a pinned view that the reader wants, with names that no other view has."""
+    shown = (each for each in kept_sections(pin.token) or () if each.name not in pin.left_out)
+    return tuple(replace(each, name=f"pinned-{number}-{each.name}") for each in shown)
+
+
+def _note(pin: Pin) -> str:
+    tries = [f"Try: {pin.step.question}"] if pin.step.question else []
+    missing = [WITHOUT_FIGURE] if kept_sections(pin.token) is None else []
+    return "\n".join((pin.step.note, *tries, *missing))
+
+
+def _address(pin: Pin) -> str:
+    query = urlencode([(name, value) for name, values in pin.step.query.items() for value in values])
+    return f"{PAGES[pin.step.page].title}: /{pin.step.page}{f'?{query}' if query else ''}"
 
 
 def _text_section(name: str, title: str, note: str, words: str) -> ReportSection:

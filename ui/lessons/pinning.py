@@ -28,6 +28,7 @@ from ui.lessons.pins import (
     usual_title,
 )
 from ui.lessons.reading import NOTE, TITLE, Lesson
+from ui.lessons.slides import slides_button
 from ui.lessons.tour import Place
 from ui.lessons.writing import file_name, lesson_yaml, step_yaml
 from ui.share import files_read
@@ -247,6 +248,7 @@ def _downloads(views: PinnedViews) -> None:
             icon=":material/download:",
             on_click="ignore",
         )
+        slides_button(views, f"{name.removesuffix('.yaml')}.pptx")
         step_links([Place(lesson, 0).link("Present", main=True, present=True)], "pinned_present", "Present the views")
     if missing:
         have = "has" if len(missing) == 1 else "have"

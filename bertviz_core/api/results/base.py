@@ -64,6 +64,38 @@ class Result(ABC, Generic[Data]):
             raise no_figure(chosen, self.figures, " of this result")
         return self._source.figure(chosen, options, theme, width, height)
 
+    @checked
+    def save_figure(
+        self,
+        path: str,
+        name: str | None = None,
+        *,
+        medium: str = "",
+        theme: str = "light",
+        width: int | None = None,
+        height: int | None = None,
+        **options: Option,
+    ) -> None:
+        """Write a figure with its caption to a file, like the `figure` command.
+
+        Args:
+            path: path of the file: .png, .svg, .pdf or .html. All but .html are drawn by Chrome or Chromium.
+            name: one of `figures`; defaults to the first.
+            medium: "slide", 16:9 (1600 x 900 pixels), or "column", 85 mm wide, of a paper; "" for the size of the
+                figure.
+            theme: "light", "dark" or "print".
+            width: pixels of the figure; defaults to 1,000. A PNG has twice as many, at least 1,600.
+            height: pixels; defaults to that of the figure.
+            **options: options of the `figure` command, as in `figure`.
+
+        Raises:
+            BertvizError: there is no such figure, option, theme, medium or folder, or no browser.
+        """
+        chosen = name or self.figures[0]
+        if chosen not in self.figures:
+            raise no_figure(chosen, self.figures, " of this result")
+        self._source.save(path, chosen, options, theme, medium, width, height)
+
     @abstractmethod
     def to_pandas(self) -> pd.DataFrame:
         """The data as a table; columns are named as in Hugging Face and PyTorch."""

@@ -10,14 +10,17 @@ import numpy as np
 import pandas as pd
 
 from bertviz_core.api.arguments import checked
+from bertviz_core.api.drawing import require_file, write_content
 from bertviz_core.api.results.base import Result
 from bertviz_core.errors import TextError
+from bertviz_core.figures.base.export import MEDIA, WIDTH
 from bertviz_core.figures.base.style import THEMES, theme_named
 from bertviz_core.journey.results import Journey
 from bertviz_core.questions.interventions.journey_change import CHANGE, changed_journey, drawn_change
 from bertviz_core.questions.interventions.journey_file import journey_page
 from bertviz_core.questions.interventions.single_text import REMOVED_FOR
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.report.drawing_files import drawing_content
 from bertviz_core.questions.tables.texts import journey_json, journey_lines
 from bertviz_core.questions.texts.tokens import EDITED
 from bertviz_core.text import escape_controls, quoted
@@ -84,25 +87,37 @@ class JourneyResult(Result[Journey]):
         return journey_page(opened, options, theme_named(theme), change=drawn_change(opened, options))[0]
 
     @checked
-    def save(self, path: str, *, theme: str = "light", change: str = "", mean: bool = False, edited: str = "") -> None:
-        """Write the drawing to a self-contained HTML file.
+    def save(
+        self,
+        path: str,
+        *,
+        medium: str = "",
+        theme: str = "light",
+        change: str = "",
+        mean: bool = False,
+        edited: str = "",
+    ) -> None:
+        """Write the drawing to a self-contained HTML file, or as an image of how it begins.
 
         Args:
-            path: path of the file.
+            path: path of the file: .html, which opens layer by layer, or .png, .svg or .pdf, which are drawn by Chrome
+                or Chromium.
+            medium: size of an image: "slide", 16:9 (1600 x 900 pixels), or "column", 85 mm wide, of a paper, which has
+                one token from top to bottom; "" for 1,000 pixels wide.
             theme: "light", "dark" or "print".
             change: a change of the run as in `changed`; the drawing then shows differences.
             mean: as in `changed`.
             edited: as in `changed`.
 
         Raises:
-            BertvizError: there is no such theme, the change is not possible, or the file cannot be written.
+            BertvizError: there is no such theme, medium or folder, the change is not possible, there is no browser, or
+                the file cannot be written.
         """
+        file = Path(path)
+        require_file(path, theme, medium, None, None)
         page = self.html(theme=theme, change=change, mean=mean, edited=edited)
-        try:
-            Path(path).write_text(page, encoding="utf-8")
-        except (OSError, ValueError) as error:  # a path cannot hold a NUL
-            reason = error.strerror if isinstance(error, OSError) else "its name is not valid"
-            raise TextError(f"{quoted(escape_controls(path))} cannot be written: {reason}.") from error
+        pixels = MEDIA.get(medium, WIDTH)
+        write_content(file, drawing_content(file.suffix.lower(), page, pixels, theme_named(theme), medium))
 
     def _with(self, change: str, mean: bool, edited: str) -> Options:
         options = self._source.options

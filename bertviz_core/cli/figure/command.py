@@ -8,8 +8,6 @@ from typing import Annotated
 import typer
 
 from bertviz_core.cli.checkpoints.header import TaskOption
-from bertviz_core.cli.figure.drawing_files import drawing_content
-from bertviz_core.cli.figure.image_files import check_file, file_content
 from bertviz_core.cli.options import ModelArgument, app
 from bertviz_core.cli.output import print_notices, write_file
 from bertviz_core.errors import TextError
@@ -24,6 +22,8 @@ from bertviz_core.questions.interventions.single_text import REMOVED_FOR
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import figure_questions
+from bertviz_core.questions.report.drawing_files import drawing_content
+from bertviz_core.questions.report.image_files import check_file, file_content
 from bertviz_core.questions.tables.lines import aligned
 from bertviz_core.questions.texts.heads import KEY, QUERY
 from bertviz_core.questions.texts.journey import LOOKS
@@ -71,7 +71,7 @@ def _options(name: str, pairs: Sequence[str]) -> dict[str, str]:
 def figure(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What is drawn; --list names all there is.")],
     model: ModelArgument,
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="File to write: .png, .svg or .html.")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="File to write: .png, .svg, .pdf or .html.")],
     texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT ...]", help=TEXT_HELP)] = None,
     pair: Annotated[str | None, typer.Option("--pair", help="A second text: both become one input.")] = None,
     layer: Annotated[str, typer.Option("--layer", metavar="L", help="Layer; what is the page's by default.")] = "",
@@ -100,19 +100,19 @@ def figure(
         bool, typer.Option("--list", is_eager=True, callback=_list_names, help="Print what can be drawn.")
     ] = False,
 ) -> None:
-    """Write the figure of a page as PNG, SVG or HTML, as the dashboard draws it."""
+    """Write the figure of a page as PNG, SVG, PDF or HTML, as the dashboard draws it."""
     if name not in (*all_figures(), JOURNEY):
         raise no_figure(name, (*all_figures(), JOURNEY))
     if theme not in THEMES:
         raise TextError(f"There is no theme {escape_controls(theme[:20])!r}; choose {', '.join(THEMES)}.")
     check_file(out)
-    pixels = _width(name, out, medium, width, height)
+    pixels = _width(out, medium, width, height)
     common = {"layer": layer, "head": head, "form": form, "depth": depth, "first": first, "window": window}
     common |= {"map": measure, "words": "true" if words else "", "pooling": pooling}
     typed = {key: str(value) for key, value in common.items() if value not in ("", None)}
     options = Options(tuple(texts or ()), pair, task, {**typed, **_options(name, given or ())})
     if name == JOURNEY:
-        _write_journey(model, options, out, theme, pixels)
+        _write_journey(model, options, out, theme, pixels, medium)
         return
     with quietly():
         opened = subject_of(name, model, Settings.from_environment(any_folder=True), task)
@@ -124,7 +124,7 @@ def figure(
     print_notices((f"{spec.title}: written to {out}.",))
 
 
-def _width(name: str, out: Path, medium: str, width: int | None, height: int | None) -> int:
+def _width(out: Path, medium: str, width: int | None, height: int | None) -> int:
     """Width of the figure in pixels; raises TextError where --for cannot be what sets it."""
     if not medium:
         return width or WIDTH
@@ -132,17 +132,16 @@ def _width(name: str, out: Path, medium: str, width: int | None, height: int | N
         raise TextError(f"There is no medium {escape_controls(medium[:20])!r}; choose {' or '.join(MEDIA)}.")
     if (width, height) != (None, None):
         raise TextError("--for sets the size; leave out --width and --height.")
-    if name == JOURNEY or out.suffix.lower() == ".html":
-        what = "The journey" if name == JOURNEY else "An .html file"
-        raise TextError(f"{what} has no size for a {medium}; leave out --for, or write another figure as .png or .svg.")
+    if out.suffix.lower() == ".html":
+        raise TextError(f"An .html file has no size for a {medium}; leave out --for, or write an image.")
     return MEDIA[medium]
 
 
-def _write_journey(model: str, options: Options, out: Path, theme: str, width: int) -> None:
+def _write_journey(model: str, options: Options, out: Path, theme: str, width: int, medium: str) -> None:
     """Write the drawing of a journey, as an interactive page or an image."""
     with quietly():
         opened = OpenedModel(model, Settings.from_environment(any_folder=True), options.task)
         page, answer = journey_page(opened, options, theme_named(theme), change=drawn_change(opened, options))
     print_notices(answer.notices)
-    write_file(out, drawing_content(out.suffix.lower(), page, width))
+    write_file(out, drawing_content(out.suffix.lower(), page, width, theme_named(theme), medium))
     print_notices((f"Journey through {opened.name}: written to {out}.",))

@@ -1,4 +1,4 @@
-"""The `report` command, which writes figures of a model and a text to an HTML file."""
+"""The `report` command, which writes figures of a model and a text to an HTML file, or to slides."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,15 +16,17 @@ from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.page import report_page
 from bertviz_core.questions.report.sections import known_figures, report_of
+from bertviz_core.questions.report.slide_pictures import slide_pictures
+from bertviz_core.questions.report.slides import require_slides, slides_file, slides_of
 from bertviz_core.text import counted, escape_controls
 
-ENDING = ".html"
+HTML, PPTX = ".html", ".pptx"
 
 
 @app.command()
 def report(
     model: ModelArgument,
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="File to write, with the ending .html.")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="File to write: .html, or .pptx, slides.")],
     text: Annotated[
         str | None, typer.Argument(metavar="[TEXT]", help="What the model reads.", callback=typed_text)
     ] = None,
@@ -41,19 +43,27 @@ def report(
     theme: Annotated[str, typer.Option("--theme", help="light, dark or print.")] = "light",
     width: Annotated[int, typer.Option("--width", min=SMALLEST, max=LARGEST, help="Pixels of a figure.")] = WIDE,
 ) -> None:
-    """Write a report: figures of a model and a text in one HTML file that needs no network."""
+    """Write a report: figures of a model and a text in one HTML file that needs no network, or on slides, one each."""
     if theme not in THEMES:
         raise TextError(f"There is no theme {escape_controls(theme[:20])!r}; choose {', '.join(THEMES)}.")
-    if out.suffix.lower() != ENDING:
-        raise TextError(f"A report is an {ENDING} file, and {escape_controls(out.name)!r} has another ending.")
+    ending = out.suffix.lower()
+    if ending not in (HTML, PPTX):
+        raise TextError(f"A report is an {HTML} or {PPTX} file, and {escape_controls(out.name)!r} has another ending.")
     if not out.absolute().parent.is_dir():
         raise TextError(f"There is no folder {escape_controls(str(out.parent))!r}; make it first.")
+    if ending == PPTX:
+        require_slides()
     texts = () if text is None else (text,)
     typed = {"map": "change", "layer": layer, "head": head}
     options = Options(texts, pair, task, {key: value for key, value in typed.items() if value})
     chosen = theme_named(theme, width_class(width))
     with quietly():
         made = report_of(opened_model(model, task), options, known_figures(figures or ()), chosen)
-    write_file(out, report_page(made, chosen).encode("utf-8", "replace"))
+    if ending == PPTX:
+        pictures = slide_pictures(made.sections, chosen)
+        content = slides_file(slides_of(made), pictures, chosen, f"{made.model}: a report", about=made.about)
+    else:
+        content = report_page(made, chosen).encode("utf-8", "replace")
+    write_file(out, content)
     left_out = (f"Without {', '.join(names)}: {why}" for why, names in made.left_out.items())
     print_notices((*made.notices, *left_out, f"{counted(len(made.sections), 'figure')} written to {out}."))

@@ -23,6 +23,9 @@ CAPTION_SIZE, LINE, EDGE = 14, 20, 16
 HEADING_SIZE, HEADING_LINE = 20, 28
 """Pixels: font size and line height of the texts above a drawing on a slide."""
 FONT_FILE = Path(__file__).with_name("fonts") / "source_sans.woff2"
+STATIC_FONTS = {"200 500": "inside_sans_400.woff2", "501 900": "inside_sans_600.woff2"}
+"""Weights -> the same typeface in one weight: of a variable one Chrome writes Type 3 fonts to a PDF, which publishers
+refuse, and of these TrueType fonts."""
 WIDTH, SCALE, LEAST = 1000, 2, 1600
 """Default width of a figure, pixels of a PNG per pixel of the figure, minimum width of a PNG."""
 SLIDE, COLUMN = "slide", "column"
@@ -58,6 +61,8 @@ p {{ color: {muted}; }}
 def offline_page(payload: bytes, view: str, style: str, script: str, title: str, caption: str) -> str:
     """Build one HTML page with the drawing of a message; it makes no request.
 
+    Its `document.picture(font)` returns the drawing as it stands as SVG.
+
     The message is embedded as base64, so that no token of a text is read as markup, and the content security policy of
     the page allows only its own code and style.
 
@@ -66,7 +71,7 @@ def offline_page(payload: bytes, view: str, style: str, script: str, title: str,
             the numbers.
         view: HTML of the empty drawing.
         style: its style sheet.
-        script: its code, which defines `startAlone()`.
+        script: its code, which defines `startAlone()`; that also sets `document.picture`.
         title: title and heading.
         caption: text below the drawing.
     """
@@ -140,9 +145,19 @@ def png_scale(width: float) -> float:
 @lru_cache
 def font_face() -> str:
     """Return the CSS rule that embeds the typeface."""
-    file = base64.b64encode(FONT_FILE.read_bytes()).decode("ascii")
-    source = f"url(data:font/woff2;base64,{file}) format('woff2')"
-    return f"@font-face{{font-family:'{FAMILY}';font-weight:200 900;src:{source}}}"
+    return _face("200 900", FONT_FILE)
+
+
+def with_static_fonts(svg: str) -> str:
+    """Return a captioned drawing with the typeface in single weights, for a PDF."""
+    faces = "".join(_face(weights, FONT_FILE.with_name(file)) for weights, file in STATIC_FONTS.items())
+    return svg.replace(font_face(), faces)
+
+
+def _face(weights: str, file: Path) -> str:
+    content = base64.b64encode(file.read_bytes()).decode("ascii")
+    source = f"url(data:font/woff2;base64,{content}) format('woff2')"
+    return f"@font-face{{font-family:'{FAMILY}';font-weight:{weights};src:{source}}}"
 
 
 def captioned_svg(drawing: str, title: str, caption: Caption, theme: Theme, alt: str = "", medium: str = "") -> str:
@@ -168,8 +183,8 @@ def captioned_svg(drawing: str, title: str, caption: Caption, theme: Theme, alt:
     heading, words = slide_words(caption) if medium == SLIDE else ("", caption.line)
     above = wrapped(heading, width - 2 * EDGE, HEADING_SIZE) if heading else []
     top = HEADING_LINE * len(above) + (EDGE if above else 0)
-    lines = wrapped(words, width - 2 * EDGE, CAPTION_SIZE)
-    whole = top + height + LINE * len(lines) + EDGE
+    lines = wrapped(words, width - 2 * EDGE, CAPTION_SIZE) if words else []
+    whole = top + height + (LINE * len(lines) + EDGE if lines else 0)
     placed = f'<g transform="translate(0 {top:g})">{drawing}</g>' if above else drawing
     heads = _text(above, HEADING_SIZE, HEADING_LINE, 0, theme) if above else ""
     below = _text(lines, CAPTION_SIZE, LINE, top + height - 6, theme)
@@ -225,7 +240,7 @@ def for_medium(svg: str, medium: str, theme: Theme) -> str:
 
 def description(alt: str, caption: Caption) -> str:
     """Combine alternative text and caption in one line."""
-    return f"{spelled(alt).rstrip('.')}. {caption.line}" if alt else caption.line
+    return f"{spelled(alt).rstrip('.')}. {caption.line}".rstrip() if alt else caption.line
 
 
 def framed(svg: str, theme: Theme) -> tuple[go.Figure, int, int]:

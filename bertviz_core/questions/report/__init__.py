@@ -1,1 +1,1 @@
-"""Reports: selected figures of a model and a text in a self-contained HTML file."""
+"""Files of figures: images, and reports as HTML or as slides."""

@@ -2,6 +2,7 @@
 
 import html
 import math
+from typing import TypeGuard
 
 import numpy as np
 from plotly.offline import get_plotlyjs
@@ -115,14 +116,22 @@ def _table(table: "pd.DataFrame") -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{left}"
 
 
-def _cell(cell: object) -> str:
+def cell_text(cell: object) -> str:
+    """A cell of a table as a page writes it: numbers with separators and a real minus, nothing where there is none."""
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
-        return "<td></td>"
-    if isinstance(cell, float | np.floating):
-        return f'<td class="number">{digits(float(cell))}</td>'
-    if isinstance(cell, int | np.integer) and not isinstance(cell, bool):
-        return f'<td class="number">{f"{cell:,}".replace("-", "−")}</td>'
-    return f"<td>{_text(str(cell))}</td>"
+        return ""
+    if not _is_number(cell):
+        return str(cell)
+    return digits(float(cell)) if isinstance(cell, float | np.floating) else f"{cell:,}".replace("-", "−")
+
+
+def _is_number(cell: object) -> TypeGuard[float]:
+    return isinstance(cell, int | float | np.integer | np.floating) and not isinstance(cell, bool)
+
+
+def _cell(cell: object) -> str:
+    text = cell_text(cell)
+    return f'<td class="number">{text}</td>' if text and _is_number(cell) else f"<td>{_text(text)}</td>"
 
 
 def _notices(report: Report) -> str:

@@ -20,12 +20,14 @@ from bertviz_core.figures.base.export import (
     FONT_FILE,
     SELECTION,
     SLIDE,
+    STATIC_FONTS,
     captioned_svg,
     described_png,
     for_medium,
     framed,
     png_scale,
     standalone_html,
+    with_static_fonts,
     without_selection,
 )
 from bertviz_core.figures.base.spec import FigureSpec
@@ -325,3 +327,14 @@ def test_bars_and_lines_differ_in_print_by_more_than_colour() -> None:
     assert not any(bar.marker.pattern.shape for bar in bars.drawn(LIGHT).data)
     first, second, third = (line.line.dash for line in lines.drawn(PRINT).data)
     assert first != second == third
+
+
+def test_for_a_pdf_each_weight_of_the_typeface_is_a_font_of_its_own() -> None:
+    svg = captioned_svg(DRAWING, "T", CAPTION, LIGHT)
+    faces = re.findall(r"font-weight:(\d+) (\d+);src:url\(data:font/woff2;base64,([^)]+)\)", with_static_fonts(svg))
+    files = [base64.b64decode(file) for _, _, file in faces]
+    assert files == [FONT_FILE.with_name(name).read_bytes() for name in STATIC_FONTS.values()]
+    weights = [range(int(first), int(last) + 1) for first, last, _ in faces]
+    assert [*weights[0], *weights[1]] == list(range(200, 901)), "every weight has one font"
+    assert 400 in weights[0]
+    assert 600 in weights[1]

@@ -68,7 +68,6 @@ function newView(root) {
     view.go({ head: head === view.path.head ? null : head, key: null });
   };
   view.openKey = (key) => view.go({ key: key === view.path.key ? null : key });
-  view.captioned = () => captioned(view);
   view.turn = () => {
     view.back = !view.back;
     draw(view);
@@ -122,7 +121,7 @@ function draw(view) {
   const part = openPart(view), off = switchedOff(view), drawn = part && header.heads && !off.words;
   view.ribbons = drawn ? laneRibbons(view, rowOf(part, path.head, view.ribbon === "weighted", off.head)) : null;
   const bars = (view.ribbons?.keys.length ?? 0) + 1;
-  view.plan = layoutOf({ width, tokens: view.rows.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, off, frame: frame && frame.height - banner.height, bars, added: addedVectors(view, part).length, ends: Boolean(header.ending), acts: Boolean(view.send) && header.measures.length > 0, changed: Boolean(view.now) });
+  view.plan = layoutOf({ width, tokens: view.rows.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, off, frame: frame && frame.height - banner.height, bars, added: addedVectors(view, part).length, ends: Boolean(header.ending), filed: Boolean(view.filed), acts: Boolean(view.send) && header.measures.length > 0, changed: Boolean(view.now) });
   const { plan } = view, focus = view.focus ?? view.root.getRootNode().activeElement?.dataset?.name;
   view.focus = undefined;
   const height = plan.height + banner.height;
@@ -297,4 +296,5 @@ function startAlone() {
   // In a frame of a page on paper, the height of the window is that of the frame.
   document.querySelector(".journey").classList.toggle("framed", window.parent !== window);
   journeyView({ data, parentElement: document.body, setStateValue: null });
+  document.picture = () => new XMLSerializer().serializeToString(captioned(document.querySelector(".journey").view));
 }

@@ -123,9 +123,9 @@ function insideOf(box, body, heads, isEmbeddings, top) {
 }
 
 // On a phone one token runs from top to bottom: a row a stage.
-function tallLayout({ width, tokens, stages, heads, open, head, bars = 1, added = 0, acts, changed, ends, off }) {
+function tallLayout({ width, tokens, stages, heads, open, head, bars = 1, added = 0, acts, filed, changed, ends, off }) {
   const row = 46, rows = [];
-  let y = tokens > LISTED ? 148 : 96;
+  let y = filed ? 44 : tokens > LISTED ? 148 : 96; // without what chooses a token
   stages.forEach((stage, index) => {
     const isOpen = (stage.kind === "embeddings" && open === "embeddings") || (stage.kind === "layer" && String(layerAt(stages, index)) === open);
     const columns = Math.max(1, Math.floor((width - 16) / 76)), grid = Math.ceil(heads / columns) * 84;

@@ -8,13 +8,7 @@ function drawTall(view, svg) {
     const rgb = colourAt(look.signed, 0.5 + shares[path.token] / peak(shares) / 2);
     svg.append(el("rect", { x: x + w - 104, y: 5, width: 104, height: 28, rx: 4, fill: css(rgb), stroke: look.neutral }), label(view, `share ${fixed(shares[path.token], 4)}`, x + w - 52, 24, { anchor: "middle", fill: inkOn(rgb) }));
   }
-  const masks = view.send && header.measures.length, part = masks ? (w - 96) / 2 : (w - 12) / 2;
-  if (masks) drawMask(view, svg, { x: x + part + 8, y: 38, w: 80, h: 44 }, "");
-  [["previous token", -1, x], ["next token", 1, x + w - part]].forEach(([words, step, left]) => {
-    const node = el("g", {}, el("rect", { x: left, y: 38, width: part, height: 44, rx: 7, fill: look.paper, stroke: look.neutral }), label(view, cut(words, part - 4), left + part / 2, 65, { anchor: "middle" }));
-    svg.append(button(node, words, () => view.choose((path.token + step + seq) % seq)));
-  });
-  if (seq > LISTED) drawTokenList(view, svg, { x, y: 90, width: w, height: 44 });
+  if (!view.filed) drawTokenChoice(view, svg, { x, w, seq });
   const shading = shadingOf(view), strips = view.strips(), otherwise = builtOtherwise(view);
   let entry = 0;
   for (const row of plan.rows) {
@@ -35,7 +29,19 @@ function drawTall(view, svg) {
   drawTallEnd(view, svg, { x, w, y: plan.endY });
 }
 
-// All tokens of a long text, in the list of the browser; a saved drawing has none.
+// The buttons to the neighbours of the token, one that masks it, and the list of all; a saved drawing has none of them.
+function drawTokenChoice(view, svg, { x, w, seq }) {
+  const { header, path, look } = view;
+  const masks = view.send && header.measures.length, part = masks ? (w - 96) / 2 : (w - 12) / 2;
+  if (masks) drawMask(view, svg, { x: x + part + 8, y: 38, w: 80, h: 44 }, "");
+  [["previous token", -1, x], ["next token", 1, x + w - part]].forEach(([words, step, left]) => {
+    const node = el("g", {}, el("rect", { x: left, y: 38, width: part, height: 44, rx: 7, fill: look.paper, stroke: look.neutral }), label(view, cut(words, part - 4), left + part / 2, 65, { anchor: "middle" }));
+    svg.append(button(node, words, () => view.choose((path.token + step + seq) % seq)));
+  });
+  if (seq > LISTED) drawTokenList(view, svg, { x, y: 90, width: w, height: 44 });
+}
+
+// All tokens of a long text, in the list of the browser.
 function drawTokenList(view, svg, place) {
   const list = Object.assign(document.createElement("select"), { ariaLabel: "Choose a token" }), frame = el("foreignObject", { ...place, class: "act" }, list);
   list.dataset.name = "Choose a token";

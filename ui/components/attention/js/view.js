@@ -310,4 +310,5 @@ function startAlone() {
   root.view = build(root);
   root.view.alone = true;
   attentionView({ data, parentElement: document.body });
+  document.picture = (font) => pictureFile(root.view, "head", root.view.look, font);
 }

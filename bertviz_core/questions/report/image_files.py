@@ -1,10 +1,13 @@
-"""Write a figure to a file: HTML directly, SVG and PNG with a local Chrome or Chromium."""
+"""Write a figure to a file: HTML directly, SVG, PNG and PDF with a local Chrome or Chromium."""
 
 import asyncio
+import base64
+import html
+import re
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.figures.base.caption import Caption
@@ -17,6 +20,7 @@ from bertviz_core.figures.base.export import (
     framed,
     png_scale,
     standalone_html,
+    with_static_fonts,
     without_selection,
 )
 from bertviz_core.figures.base.spec import FigureSpec
@@ -24,10 +28,22 @@ from bertviz_core.figures.base.style import Theme
 from bertviz_core.lazy_imports import optional
 from bertviz_core.text import escape_controls
 
-ENDINGS = (".png", ".svg", ".html")
+Drawn = TypeVar("Drawn")
+Renderer = Any
+"""The browser of `browser`."""
+ENDINGS = (".png", ".svg", ".pdf", ".html")
+VECTORS = (".svg", ".pdf")
 SECONDS = 90
 NOWHERE = "127.0.0.1:9"
 """Proxy for requests of the browser, an address where no server listens."""
+PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<style>@page {{ size: {size}; margin: 0 }} * {{ margin: 0 }} body {{ height: {height}; overflow: hidden }}
+img {{ display: block; width: {width}; height: {height} }}</style></head>
+<body><img alt="{alt}" src="data:image/svg+xml;base64,{source}"></body></html>
+"""
+"""What is printed to a PDF: the drawing alone, as an image, in which no code runs."""
 NO_BROWSER = (
     "A {ending} file is drawn by Chrome or Chromium, and there is none on the PATH or at BROWSER_PATH: install one, "
     "such as the package chromium, or write an .html file, which needs no browser."
@@ -69,7 +85,7 @@ def file_content(
         medium: "slide" or "column", whose size an image has; "" for the size of the figure.
 
     Raises:
-        BertvizError: PNG and SVG need a browser, and there is none or it fails.
+        BertvizError: all but HTML need a browser, and there is none or it fails.
     """
     figure = without_selection(picture.drawn(theme))
     if height is not None:
@@ -80,11 +96,11 @@ def file_content(
     return by_browser(ending, lambda: _drawn(ending, picture, caption, theme, figure, medium))
 
 
-def by_browser(ending: str, draw: Callable[[], Coroutine[Any, Any, bytes]]) -> bytes:
-    """Content of a file that a browser draws.
+def by_browser(ending: str, draw: Callable[[], Coroutine[Any, Any, Drawn]]) -> Drawn:
+    """What a browser draws: the content of a file, or several.
 
     Args:
-        ending: ".svg" or ".png".
+        ending: ending of the file, for messages.
         draw: gives the coroutine that draws it, which runs in a thread of its own: a caller that has an event loop,
             such as a notebook, cannot start another one in its thread.
 
@@ -112,7 +128,7 @@ async def _drawn(
         return await image_content(started, ending, picture, caption, theme, figure, medium)
 
 
-def browser() -> Any:
+def browser() -> Renderer:
     """A browser that draws figures, to be used as an asynchronous context manager; it makes no request."""
     import kaleido
 
@@ -121,7 +137,7 @@ def browser() -> Any:
 
 
 async def image_content(
-    started: Any,
+    started: Renderer,
     ending: str,
     picture: "FigureSpec",
     caption: "Caption",
@@ -133,7 +149,7 @@ async def image_content(
 
     Args:
         started: a browser, of `browser`.
-        ending: ".svg" or ".png".
+        ending: ".svg", ".png" or ".pdf".
         picture: the figure's title and alternative text.
         caption: its caption.
         theme: theme of the figure.
@@ -143,11 +159,66 @@ async def image_content(
     size = {"width": figure.layout.width, "height": figure.layout.height or 450}
     drawing = await started.calc_fig(figure, opts={"format": "svg", "scale": 1, **size})
     svg = captioned_svg(drawing.decode(), picture.title, caption, theme, picture.alt, medium)
-    if medium and (ending == ".svg" or medium == SLIDE):
+    return await image_of(started, ending, svg, theme, description(picture.alt, caption), medium)
+
+
+async def image_of(
+    started: Renderer, ending: str, svg: str, theme: "Theme", alt: str, medium: str = "", scale: int = 1
+) -> bytes:
+    """Content of an image file with a captioned drawing.
+
+    Args:
+        started: a browser, of `browser`.
+        ending: ".svg", ".png" or ".pdf".
+        svg: drawing by captioned_svg.
+        theme: theme of the drawing.
+        alt: text alternative, which a PNG contains.
+        medium: "slide" or "column", whose size the image has; "" for the size of the drawing.
+        scale: pixels of a PNG for a slide per pixel of the slide.
+    """
+    if medium and (ending in VECTORS or medium == SLIDE):
         svg = for_medium(svg, medium, theme)
     if ending == ".svg":
         return svg.encode("utf-8", "replace")
+    if ending == ".pdf":
+        return await _pdf(started, with_static_fonts(svg), alt)
     whole, width, height = framed(svg, theme)
-    scale = 1 if medium == SLIDE else png_scale(width)
-    opts = {"format": "png", "scale": scale, "width": width, "height": height}
-    return described_png(await started.calc_fig(whole, opts=opts), description(picture.alt, caption))
+    opts = {"format": "png", "scale": scale if medium == SLIDE else png_scale(width), "width": width, "height": height}
+    return described_png(await started.calc_fig(whole, opts=opts), alt)
+
+
+async def _pdf(started: Renderer, svg: str, alt: str) -> bytes:
+    """A PDF of one page, as large as the drawing, which stays a drawing, with its fonts inside."""
+    width, height = re.findall(r'(?:width|height)="([\d.]+(?:mm)?)"', svg)[:2]
+    sides = [side if side.endswith("mm") else f"{side}px" for side in (width, height)]
+    source = base64.b64encode(svg.encode("utf-8", "replace")).decode("ascii")
+    page = PAGE.format(
+        title=re.findall("<title>(.*?)</title>", svg)[0],
+        size=" ".join(sides),
+        width=sides[0],
+        height=sides[1],
+        source=source,
+        alt=html.escape(alt),
+    )
+    tab = await started.create_tab("about:blank")
+    try:
+        tree = await sent(tab, "Page.getFrameTree", {})
+        await sent(tab, "Page.setDocumentContent", {"frameId": tree["frameTree"]["frame"]["id"], "html": page})
+        drawn = {"expression": "document.images[0].decode().then(() => true)", "awaitPromise": True}
+        await sent(tab, "Runtime.evaluate", drawn)
+        settings = {"preferCSSPageSize": True, "printBackground": True, "generateTaggedPDF": True}
+        return base64.b64decode((await sent(tab, "Page.printToPDF", settings))["data"])
+    finally:
+        await started.close_tab(tab.target_id)
+
+
+async def sent(tab: Any, command: str, params: dict[str, Any]) -> Any:
+    """Send a command to a tab of the browser and return its answer.
+
+    Raises:
+        RuntimeError: it returns an error.
+    """
+    answer = await tab.send_command(command, params=params)
+    if "result" not in answer:
+        raise RuntimeError(str(answer.get("error", answer)))
+    return answer["result"]

@@ -1,0 +1,279 @@
+"""Write slides as an editable PPTX: a title, pictures or a table, and a note on each, all texts as text.
+
+Positions are in inches, sizes of letters in points. A text without room is cut on its slide, and whole in the notes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from bertviz_core.figures.base.caption import spelled
+from bertviz_core.figures.base.style import Theme
+from bertviz_core.figures.base.text_width import wrapped
+from bertviz_core.lazy_imports import optional
+from bertviz_core.lazy_imports import pandas as pd
+from bertviz_core.questions.report.page import cell_text
+from bertviz_core.questions.report.sections import Report, ReportSection
+from bertviz_core.questions.report.slide_pictures import SlidePicture
+from bertviz_core.text import is_right_to_left
+
+if TYPE_CHECKING:
+    from pptx.presentation import Presentation
+    from pptx.slide import Slide as DrawnSlide
+    from pptx.text.text import TextFrame
+
+EMU, POINTS = 914_400, 72
+"""English metric units, in which the file has lengths, and points per inch."""
+WIDTH, HEIGHT, EDGE = 13 + 1 / 3, 7.5, 0.5
+"""Inches: the size of a slide, 16:9, and its margin."""
+TITLE_BOX = (EDGE, 0.3, WIDTH - 2 * EDGE, 0.85)
+MIDDLE, BOTTOM = 1.3, 6.55
+"""Inches: top and bottom of what stands between the title and the reading."""
+READING_BOX = (EDGE, 6.65, WIDTH - 2 * EDGE, 0.6)
+GAP = 0.2
+TITLE_SIZES, NOTE_SIZES, READING_SIZES, CELL_SIZE = (30, 26, 22), (20, 18, 16, 14), (12, 11, 10), 12
+LINE = 1.2
+"""Height of a line as a share of its letters."""
+MOST_ROWS, MOST_COLUMNS, ROW = 12, 6, 0.37
+"""Size of a table on a slide, and the height of a row in inches."""
+LAYOUT = 5
+"""Number of the layout "Title Only" in the template of python-pptx."""
+NO_CHARACTERS = {code: f"U+{code:04X}" for code in (0xFFFE, 0xFFFF)}
+"""Code points that are no characters and that XML 1.0 (section 2.2) has no place for."""
+Box = tuple[float, float, float, float]
+"""Left, top, width and height in inches."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReportSlide:
+    """A slide: a title, a note, and figures or a table."""
+
+    title: str
+    note: str = ""
+    """A text beside the figures; may have several lines."""
+    sections: tuple[ReportSection, ...] = ()
+    """Its figures; of tables the first is on the slide."""
+    more: tuple[str, ...] = field(default=())
+    """Texts that only the notes of the slide contain."""
+
+
+def slides_of(report: Report) -> tuple[ReportSlide, ...]:
+    """A slide for each figure of a report; the facts about the model are in the notes of the first."""
+    facts = "\n".join(f"{name}: {value}" for name, value in report.facts.items())
+    return tuple(
+        ReportSlide(each.title, each.note, (each,), more=() if place else (facts,))
+        for place, each in enumerate(report.sections)
+    )
+
+
+def require_slides() -> None:
+    """Check that slides can be written.
+
+    Raises:
+        BertvizError: python-pptx is missing.
+    """
+    with optional("slides", "python-pptx", "A .pptx file", "An .html file needs no more."):
+        import pptx  # noqa: F401
+
+
+def slides_file(
+    slides: Sequence[ReportSlide],
+    pictures: Mapping[str, SlidePicture],
+    theme: Theme,
+    title: str,
+    author: str = "",
+    about: str = "",
+) -> bytes:
+    """Write the slides as a PPTX file, one for each, in their order.
+
+    Args:
+        slides: titles, notes and sections.
+        pictures: name of a section -> its picture; sections without one are tables or texts.
+        theme: colours of paper and text.
+        title: title of the file.
+        author: its author; may be empty.
+        about: a text about the whole, in the properties of the file.
+
+    Raises:
+        BertvizError: python-pptx is missing.
+    """
+    require_slides()
+    import pptx
+
+    deck = pptx.Presentation()
+    _widen(deck)
+    properties = deck.core_properties
+    properties.title, properties.author, properties.comments = _cut(title), _cut(author), _cut(about)
+    for each in slides:
+        slide = deck.slides.add_slide(deck.slide_layouts[LAYOUT])
+        _draw(slide, each, [pictures[one.name] for one in each.sections if one.name in pictures], theme)
+    file = BytesIO()
+    deck.save(file)
+    return file.getvalue()
+
+
+def _widen(deck: "Presentation") -> None:
+    """Make the slides of the template, which are 4:3, 16:9, with all that its layouts have."""
+    before, deck.slide_width, deck.slide_height = deck.slide_width or 1, _emu(WIDTH), _emu(HEIGHT)
+    for surface in (deck.slide_master, *deck.slide_layouts):
+        for shape in surface.placeholders:
+            left, top, width, height = shape.left, shape.top, shape.width, shape.height
+            shape.left, shape.width = (round(each * deck.slide_width / before) for each in (left, width))
+            shape.top, shape.height = top, height
+
+
+def _draw(slide: "DrawnSlide", content: ReportSlide, pictures: Sequence[SlidePicture], theme: Theme) -> None:
+    """Draw title, figures and texts of a slide, and write its notes, which have every text whole."""
+    slide.background.fill.solid()
+    slide.background.fill.fore_color.rgb = _colour(theme.paper)
+    title, note, heading = _line(content.title), _lines(content.note), slide.shapes.title
+    if heading is None:
+        raise ValueError("the layout has no title")
+    heading.left, heading.top, heading.width, heading.height = map(_emu, TITLE_BOX)
+    _write(heading.text_frame, title, TITLE_BOX, TITLE_SIZES, theme.text)
+    heading.text_frame.paragraphs[0].font.bold = True
+    reading, beside = _add_figures(slide, content, pictures)
+    for words, box, sizes, colour in (
+        (note, beside, NOTE_SIZES, theme.text),
+        (reading, READING_BOX, READING_SIZES, theme.muted),
+    ):
+        if words:
+            _write(slide.shapes.add_textbox(*map(_emu, box)).text_frame, words, box, sizes, colour)
+    for shape in slide.shapes:
+        for properties in shape.element.iter("{*}pPr"):
+            if properties.get("algn") == "r":  # as _write sets it
+                properties.set("rtl", "1")
+    notes = slide.notes_slide.notes_text_frame
+    if notes is not None:
+        parts = ("" if heading.text_frame.text == title else title, note, reading, *map(_lines, content.more))
+        notes.text = "\n".join(filter(None, parts))
+
+
+def _add_figures(slide: "DrawnSlide", content: ReportSlide, pictures: Sequence[SlidePicture]) -> tuple[str, Box]:
+    """Place the pictures of a slide, or its table; returns how they are read, and the place that is left for a note."""
+    tables = [] if pictures else [each for each in content.sections if each.table is not None][:1]
+    boxes, beside = _boxes(len(pictures) + len(tables), bool(content.note))
+    for picture, box in zip(pictures, boxes, strict=False):
+        _add_picture(slide, picture, box)
+    readings = [each.reading for each in pictures]
+    for each in tables:
+        left_out = "" if each.table is None else _add_table(slide, each.table, boxes[0])
+        readings += [f"{each.title}.", left_out, each.caption.line]
+    return _line(" ".join(filter(None, dict.fromkeys(readings)))), beside
+
+
+def _boxes(count: int, noted: bool) -> tuple[list[Box], Box]:
+    """Where the pictures of a slide stand, 16:9 each, and its note: beside them, or below two; without one, alone."""
+    high, wide = BOTTOM - MIDDLE, WIDTH - 2 * EDGE
+    if count == 0:
+        return [], (EDGE, MIDDLE, wide, high)
+    if count == 2:
+        width = (wide - GAP) / 2
+        below = MIDDLE + width * 9 / 16 + GAP
+        boxes = [(EDGE + place * (width + GAP), MIDDLE, width, width * 9 / 16) for place in range(2)]
+        return boxes, (EDGE, below, wide, BOTTOM - below)
+    columns = next(each for each in range(1, count + 1) if each * each >= count)
+    whole = high * 16 / 9
+    left = EDGE if noted else (WIDTH - whole) / 2
+    width, height = ((side - GAP * (columns - 1)) / columns for side in (whole, high))
+    width = min(width, height * 16 / 9)
+    boxes = [
+        (left + column * (width + GAP), MIDDLE + row * (width * 9 / 16 + GAP), width, width * 9 / 16)
+        for row, column in (divmod(place, columns) for place in range(count))
+    ]
+    right = EDGE + whole + GAP
+    return boxes, (right, MIDDLE, WIDTH - EDGE - right, high)
+
+
+def _add_picture(slide: "DrawnSlide", picture: SlidePicture, box: Box) -> None:
+    """Place a picture as large as fits, and describe it for screen readers."""
+    left, top, width, height = box
+    shape = slide.shapes.add_picture(BytesIO(picture.png), _emu(left), _emu(top), _emu(width))
+    if shape.height > _emu(height):
+        shape.width, shape.height = round(shape.width * _emu(height) / shape.height), _emu(height)
+    for properties in shape.element.iter("{*}cNvPr"):
+        properties.set("descr", _line(picture.alt))
+
+
+def _add_table(slide: "DrawnSlide", table: "pd.DataFrame", box: Box) -> str:
+    """Place the first rows and columns of a table; returns a sentence about those that are left out, or ""."""
+    left, top, width, _ = box
+    first = table.iloc[:MOST_ROWS, :MOST_COLUMNS]
+    rows, columns = len(first) + 1, max(len(first.columns), 1)
+    shape = slide.shapes.add_table(rows, columns, _emu(left), _emu(top), _emu(width), _emu(ROW * rows))
+    cells = [list(map(str, first.columns)), *(list(map(cell_text, row)) for row in first.itertuples(index=False))]
+    for row, texts in enumerate(cells):
+        for column, text in enumerate(texts):
+            cell = shape.table.cell(row, column)
+            inside = (0.0, 0.0, width / columns - 0.25, ROW - 0.1)
+            _write(cell.text_frame, _line(text), inside, (CELL_SIZE,), "", bare=False)
+    for properties in shape.element.iter("{*}cNvPr"):
+        properties.set("descr", f"A table of {rows - 1} rows and {columns} columns")
+    omitted = [
+        f"the first {shown:,} of {count:,} {name}"
+        for shown, count, name in ((rows - 1, len(table), "rows"), (columns, len(table.columns), "columns"))
+        if count > shown
+    ]
+    return f"Shown are {' and '.join(omitted)}." if omitted else ""
+
+
+def _write(frame: "TextFrame", text: str, box: Box, sizes: Sequence[int], colour: str, bare: bool = True) -> None:
+    """Write a text into a frame, in the largest letters with which it fits; cut if it fits with none."""
+    from pptx.enum.text import MSO_AUTO_SIZE, PP_ALIGN
+
+    shown, size = _fitting(text, box, sizes)
+    frame.word_wrap, frame.auto_size = True, MSO_AUTO_SIZE.NONE
+    if bare:
+        frame.margin_left = frame.margin_right = frame.margin_top = frame.margin_bottom = _emu(0)
+    frame.text = shown
+    for paragraph in frame.paragraphs:
+        backwards = is_right_to_left(paragraph.text)
+        paragraph.alignment = PP_ALIGN.RIGHT if backwards else PP_ALIGN.LEFT
+        for run in paragraph.runs:
+            run.font.size = _emu(size / POINTS)
+            if colour:
+                run.font.color.rgb = _colour(colour)
+
+
+def _fitting(text: str, box: Box, sizes: Sequence[int]) -> tuple[str, int]:
+    """The text and the size of its letters; with the smallest, its beginning, as far as there is room."""
+    for size in sizes:
+        if _fits(text, box, size):
+            return text, size
+    low, high, size = 0, len(text), sizes[-1]
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if _fits(f"{text[:middle]}…", box, size) else (low, middle - 1)
+    return f"{text[:low].rstrip()}…", size
+
+
+def _fits(text: str, box: Box, size: int) -> bool:
+    lines = sum(len(wrapped(line, box[2] * POINTS, size)) for line in text.split("\n"))
+    return lines * size * LINE <= box[3] * POINTS
+
+
+def _line(text: str) -> str:
+    """User text on one line, with unprintable characters, and those that XML cannot contain, escaped."""
+    return spelled(text).translate(NO_CHARACTERS)
+
+
+def _lines(text: str) -> str:
+    return "\n".join(map(_line, text.splitlines())).strip()
+
+
+def _cut(text: str) -> str:
+    """A property of the file, which has at most 255 characters."""
+    line = _line(text)
+    return line if len(line) <= 255 else f"{line[:254]}…"
+
+
+def _colour(code: str) -> Any:
+    from pptx.dml.color import RGBColor
+
+    red_green_blue: Any = RGBColor  # whose constructor has no annotations
+    return red_green_blue(*bytes.fromhex(code.removeprefix("#")))
+
+
+def _emu(inches: float) -> Any:
+    return round(inches * EMU)

@@ -1,0 +1,73 @@
+"""The pinned views become slides: one each, in order, with title, note and figures.
+
+Covers `ui/lessons/slides.py`, and the slides of `ui/lessons/handout.py`.
+"""
+
+from io import BytesIO
+from typing import Any
+
+import pytest
+from pptx import Presentation
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.opened import opened
+from tests.pages.test_pinning import NOTE, on_three_pages, pin, shown, views
+from tests.ui.lessons.shipped import lesson as shipped
+from ui.cache.jobs import Job, board
+from ui.cache.view_notes import kept_sections
+from ui.lessons.handout import WITHOUT_FIGURE, slides_key
+from ui.lessons.tour import ORDER
+from ui.lessons.writing import lesson_yaml
+
+
+def with_slides(at: AppTest) -> Any:
+    """Press the button that makes the slides, and wait for them; returns the file, or None if there is none."""
+    at.button(key="pinned_slides_make").click().run()
+    job: Job[Any] | None = board().find(slides_key(views(at)))
+    assert job is None or job.wait(120)
+    at.run()
+    assert not at.exception
+    return job and job.result
+
+
+def test_the_slides_are_the_views_in_order_with_titles_and_notes() -> None:
+    at = shown(opened("tokens"))
+    file = lesson_yaml(shipped(ORDER[0])).encode()
+    at.file_uploader(key="pinned_file_0").upload("mine.yaml", file, "application/yaml").run()
+    deck: Any = Presentation(BytesIO(with_slides(at)))
+    steps = [pin.step for pin in views(at).pins]
+    assert [each.shapes.title.text for each in deck.slides] == [step.title for step in steps]
+    for slide, step in zip(deck.slides, steps, strict=True):
+        notes = slide.notes_slide.notes_text_frame.text
+        assert notes.startswith(" ".join(step.note.split()))
+        assert WITHOUT_FIGURE in notes
+        assert f"/{step.page}" in notes
+    assert deck.core_properties.title == views(at).title
+    assert any(each.label.startswith("Save the slides") for each in at.get("download_button"))
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_the_slides_have_the_figures_of_every_view_as_pictures_and_their_captions_as_text() -> None:
+    at = shown(on_three_pages())
+    deck: Any = Presentation(BytesIO(with_slides(at)))
+    pictures = [[each for each in slide.shapes if each.shape_type == 13] for slide in deck.slides]
+    assert [len(each) for each in pictures] == [len(kept_sections(pin.token) or ()) for pin in views(at).pins]
+    for slide, shapes in zip(deck.slides, pictures, strict=True):
+        shown_texts = " ".join(each.text_frame.text for each in slide.shapes if each.has_text_frame)
+        assert "Model: all-MiniLM-L6-v2, revision" in shown_texts
+        for each in shapes:
+            width, height = each.image.size
+            assert width * 9 == height * 16
+            assert width >= 1600
+            assert "all-MiniLM-L6-v2" in each.element.xpath(".//p:cNvPr")[0].get("descr")
+    assert NOTE in deck.slides[0].notes_slide.notes_text_frame.text
+    assert "“Mine.” and “Yours.”" in deck.slides[0].notes_slide.notes_text_frame.text
+
+
+def test_without_a_browser_the_panel_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BROWSER_PATH", "/nonexistent/chromium")
+    at = shown(pin(opened("tokens")))
+    assert with_slides(at) is None
+    assert "Chromium" in " ".join(each.value for each in at.error)
+    assert at.button(key="pinned_slides_make")
