@@ -60,7 +60,7 @@ def map_density(
     across, down = across or suited[0], down or suited[1]
     if across < 1 or down < 1 or across * down > MAX_CELLS:
         raise ValueError(f"a grid of {across} times {down} cells")
-    names = () if values is None else values.names
+    names: tuple[str, ...] = () if values is None else values.names
     of_values = np.zeros((max(len(names), 1), down * across), dtype=np.int64)
     for start in range(0, max(len(points), 1), BLOCK_ROWS):
         block = slice(start, start + BLOCK_ROWS)
