@@ -133,8 +133,9 @@ def _cells(
     points: Float[np.ndarray, "inside 2"], window: MapWindow, across: int, down: int
 ) -> Int[np.ndarray, " inside"]:
     """Return the number of the cell of each point in a window, row by row."""
-    row = _places(points[:, 1], window.bottom, window.top, down)
-    return row * across + _places(points[:, 0], window.left, window.right, across)
+    cells: np.ndarray = _places(points[:, 1], window.bottom, window.top, down) * across
+    cells += _places(points[:, 0], window.left, window.right, across)
+    return cells
 
 
 def _places(numbers: Float[np.ndarray, " inside"], low: float, high: float, cells: int) -> Int[np.ndarray, " inside"]:
