@@ -8,8 +8,9 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import nnls
 
-Law = Literal["n", "n log n", "log n", "n²"]
+Law = Literal["constant", "n", "n log n", "log n", "n²"]
 LAWS: Mapping[Law, Callable[[float], float]] = {
+    "constant": lambda size: 0.0,
     "n": float,
     "n log n": lambda size: size * math.log2(size),
     "log n": math.log2,
@@ -34,8 +35,11 @@ class Growth:
     def line(self) -> tuple[float, float]:
         """Return the constant and the factor of the law, none below 0, that fit best.
 
-        Errors count relative to the measured values, so that the small sizes are fitted as well as the large ones.
+        Errors count relative to the measured values, so that the small sizes are fitted as well as the large ones. What
+        does not grow is as large as its largest measurement: a work of few rows may fill less than one block.
         """
+        if self.law == "constant":
+            return max(self.values), 0.0
         values = np.array(self.values, dtype=np.float64)
         scale = np.where(values > 0, values, 1.0)
         laws = np.array([LAWS[self.law](size) for size in self.sizes])

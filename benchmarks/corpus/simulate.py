@@ -119,7 +119,8 @@ def _corpora(place: Path, sizes: Sizes) -> dict[str, Growth]:
         "principal components seconds": "pca seconds",
         "principal components memory": "pca nbytes",
     }
-    return {name: _growth("n", "rows", sizes.corpora, runs, key) for name, key in names.items()}
+    laws: dict[str, Law] = {"exact search memory": "constant", "principal components memory": "constant"}
+    return {name: _growth(laws.get(name, "n"), "rows", sizes.corpora, runs, key) for name, key in names.items()}
 
 
 def _few_rows(place: Path, sizes: Sizes) -> dict[str, Growth]:
@@ -144,7 +145,7 @@ def _density(_: Path, sizes: Sizes) -> dict[str, Growth]:
     runs = [_child("density", count) for count in sizes.points]
     return {
         "density seconds": _growth("n", "rows", sizes.points, runs, "seconds"),
-        "density memory": _growth("n", "rows", sizes.points, runs, "nbytes"),
+        "density memory": _growth("constant", "rows", sizes.points, runs, "nbytes"),
     }
 
 
