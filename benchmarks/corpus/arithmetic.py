@@ -8,15 +8,19 @@ from typing import Literal, NamedTuple
 from benchmarks.corpus.growth import Growth
 from bertviz_core.corpus.embedding import ROWS_PER_SHARD
 from bertviz_core.corpus.manifest import MAX_SHARDS
+from bertviz_core.corpus.writing import MAX_NBYTES
 
 Unit = Literal["count", "seconds", "bytes"]
 DAY = 24 * 3600
 POINT_NBYTES = 2 * 4
 """Bytes of a point: two numbers in float32."""
-CUT, POINTS = "the command's limits", f"{POINT_NBYTES} bytes a row"
+CODE_NBYTES = 4
+"""Bytes of a cell in a column of few texts: the number of its text."""
+CUT = "the command's limits"
+COLOURS = f"memory of a column of few texts for its colours, of which at most {MAX_NBYTES // 1024**2} MiB are read"
 JOBS: Sequence[tuple[str, Unit, Sequence[str]]] = (
     ("looking at the input and cutting it into shards", "seconds", ["planning seconds"]),
-    ("memory of that for the list of shards", "bytes", ["planning memory by shards"]),
+    ("memory of the list of shards", "bytes", ["memory of planned shards"]),
     ("embedding by the bundled model, on one processor", "seconds", ["embedding seconds"]),
     ("writing the shards", "seconds", ["writing seconds"]),
     ("joining the vectors of the shards into one file", "seconds", ["joining seconds"]),
@@ -99,9 +103,13 @@ def estimates(growths: Mapping[str, Growth], counts: Sequence[int]) -> list[Esti
         if names == ["embedding seconds"] and names[0] in growths:
             found.append(_processors_of_a_day(found[-1]))
         if names == ["principal components memory"]:
-            points = tuple(float(rows * POINT_NBYTES) for rows in counts)
-            found.append(Estimate("memory of its points", "bytes", points, "", source=POINTS))
+            found += [_exact("memory of its points", POINT_NBYTES, counts), _exact(COLOURS, CODE_NBYTES, counts)]
     return found
+
+
+def _exact(job: str, nbytes: int, counts: Sequence[int]) -> Estimate:
+    values = tuple(float(rows * nbytes) for rows in counts)
+    return Estimate(job, "bytes", values, "", source=f"{nbytes} bytes a row")
 
 
 def _processors_of_a_day(embedding: Estimate) -> Estimate:

@@ -83,7 +83,7 @@ def _planning(place: Path, sizes: Sizes) -> dict[str, Growth]:
     return {
         "planning seconds": _growth("n", "rows", sizes.corpora, rows, "seconds"),
         "planning seconds by shards": _growth("n", "shards", sizes.planned, cuts, "seconds"),
-        "planning memory by shards": _growth("n", "shards", sizes.planned, cuts, "nbytes"),
+        "memory of planned shards": _growth("n", "shards", sizes.planned, cuts, "nbytes"),
     }
 
 

@@ -6,6 +6,7 @@ A work prints the seconds that it took and, where its memory matters, the bytes 
 import json
 import os
 import sys
+import tracemalloc
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -25,6 +26,7 @@ from bertviz_core.corpus.corpora_folder import corpus_folder, stamp
 from bertviz_core.corpus.embedding import ROWS_PER_SHARD
 from bertviz_core.corpus.folder import SHARDS_FOLDER, VECTORS_FILE, open_corpus
 from bertviz_core.corpus.reading.survey import survey
+from bertviz_core.corpus.results import InputSurvey
 from bertviz_core.corpus.search.exact import nearest_rows
 from bertviz_core.corpus.search.index import built_graph
 from bertviz_core.corpus.shards import embed_shards
@@ -64,9 +66,16 @@ def embed(texts: str, folder: str) -> dict[str, float]:
 
 
 def plan(texts: str, rows_per_shard: str) -> dict[str, float]:
-    """Survey a table, and cut it into shards; large ones first, so that the memory of libraries is not counted."""
-    kept: list[object] = [survey(texts, "text", ROWS_PER_SHARD, MOST_CHARACTERS)]
-    return grown(lambda: kept.append(survey(texts, "text", int(rows_per_shard), MOST_CHARACTERS)))
+    """Survey a table, and cut it into shards; the bytes are those of what Python keeps of them."""
+
+    def cut() -> InputSurvey:
+        return survey(texts, "text", int(rows_per_shard), MOST_CHARACTERS)
+
+    run = grown(cut)
+    tracemalloc.start()
+    found = cut()
+    kept, _ = tracemalloc.get_traced_memory()
+    return {**run, "nbytes": kept, "shards": len(found.shards)}
 
 
 def write(texts: str, folder: str) -> dict[str, float]:
@@ -105,10 +114,13 @@ def search_from_disk(folder: str) -> dict[str, float]:
 
 
 def filtered(folder: str) -> dict[str, float]:
-    """Find the rows with a value in a column."""
+    """Find the rows with a value in a column; the bytes are those of Python's largest memory, of one mask or more."""
     corpus = open_corpus(Path(folder))
-    corpus.mask("kind=k1")  # without the libraries' own memory
-    return grown(lambda: corpus.mask("kind=k1"))
+    run = grown(lambda: corpus.mask("kind=k1"))
+    tracemalloc.start()
+    corpus.mask("kind=k1")
+    _, most = tracemalloc.get_traced_memory()
+    return {**run, "nbytes": most}
 
 
 def principal_components(folder: str) -> dict[str, float]:

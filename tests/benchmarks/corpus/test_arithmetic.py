@@ -1,5 +1,6 @@
 """Costs follow from growths, and shards are cut as the command allows."""
 
+import numpy as np
 import pytest
 
 from benchmarks.corpus.arithmetic import JOBS, estimates, shards_for
@@ -49,3 +50,11 @@ def test_every_growth_of_the_simulation_has_a_job() -> None:
 
     used = {name for _, _, names in JOBS for name in names}
     assert set(stored().growths) - used == {"planning seconds by shards"}
+
+
+def test_what_is_kept_of_a_map_is_counted_exactly() -> None:
+    growths = {"principal components memory": Growth("constant", "rows", (1_000, 2_000), (3e6, 4e6))}
+    found = {each.job: each for each in estimates(growths, COUNTS)}
+    assert found["memory of that beside the points"].values == (4e6, 4e6, 4e6)
+    points = np.zeros((1_000, 2), dtype=np.float32)
+    assert found["memory of its points"].values == tuple(points.nbytes * rows / len(points) for rows in COUNTS)

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.corpus.growth import Growth
 from benchmarks.corpus.scale_page import BEGIN, DOCUMENT, END, Measurements, replaced, stored, tables, text
 
-FIGURE = re.compile(r"\d[\d,.]* ?(ms|s|min|h|hours|days|KiB|MiB|GiB|TiB|MB|TB)\b")
+FIGURE = re.compile(r"\d[\d,.]* ?(ms|s|min|h|hours|days|KiB|MiB|GiB|TiB|MB|GB|TB)\b")
 
 
 def test_the_tables_of_the_document_are_those_of_the_measurements() -> None:

@@ -53,7 +53,7 @@ def test_the_parts_without_long_works_are_driven() -> None:
     assert {name: growth.sizes for name, growth in found.items()} == {
         "planning seconds": SMALL.corpora,
         "planning seconds by shards": SMALL.planned,
-        "planning memory by shards": SMALL.planned,
+        "memory of planned shards": SMALL.planned,
         "opening seconds": SMALL.opened,
         "opening memory": SMALL.opened,
         "finding seconds": SMALL.opened,
