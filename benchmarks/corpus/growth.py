@@ -36,15 +36,17 @@ class Growth:
         """Return the constant and the factor of the law, none below 0, that fit best.
 
         Errors count relative to the measured values, so that the small sizes are fitted as well as the large ones. What
-        does not grow is as large as its largest measurement: a work of few rows may fill less than one block.
+        does not grow is as large as its largest measurement: a work of few rows may fill less than one block. What
+        grows with a logarithm has no constant, which a few sizes cannot tell from it.
         """
         if self.law == "constant":
             return max(self.values), 0.0
         values = np.array(self.values, dtype=np.float64)
         scale = np.where(values > 0, values, 1.0)
         laws = np.array([LAWS[self.law](size) for size in self.sizes])
-        terms = np.stack([np.ones(len(laws)), laws], axis=1) / scale[:, None]
-        lengths = np.linalg.norm(terms, axis=0)
+        ones = np.full(len(laws), 0.0 if "log" in self.law else 1.0)
+        terms = np.stack([ones, laws], axis=1) / scale[:, None]
+        lengths = np.maximum(np.linalg.norm(terms, axis=0), np.finfo(np.float64).tiny)
         (constant, factor), _ = nnls(terms / lengths, values / scale)
         return float(constant / lengths[0]), float(factor / lengths[1])
 

@@ -52,8 +52,8 @@ class Sizes(NamedTuple):
             planned=tuple(max(rows // 10 // per_shard, 1) for per_shard in (1_000, 100, 10)),
             opened=(rows // 1_000, rows // 200, rows // 40),
             indexed=(rows // 100, rows * 3 // 100, rows // 10),
-            umap=(rows // 100, rows // 80, rows // 50),
-            compared=(rows // 200, rows // 100, rows // 50),
+            umap=(rows // 100, rows // 50, rows // 20),
+            compared=(rows // 100, rows * 3 // 100, rows // 10),
             points=(rows, 3 * rows, 10 * rows),
         )
 
