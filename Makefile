@@ -5,8 +5,8 @@ PORT ?= 8501
 FUZZ_SECONDS ?= 180
 FUZZ_SEED ?=
 
-.PHONY: help setup run test test-all test-oldest check fuzz families audit sbom bench bench-pages bench-corpus bench-gpu load \
-	load-replicas faults image-test docs screenshots
+.PHONY: help setup run test test-all test-oldest check fuzz families audit sbom bench bench-pages bench-corpus \
+	simulate-corpus bench-gpu load load-replicas faults image-test docs screenshots
 
 help:
 	@echo "make run    serve the dashboard on port $(PORT)"
@@ -21,6 +21,7 @@ help:
 	@echo "make bench  measure against the alternatives and print the table"
 	@echo "make bench-pages  the first picture of every page beside a bare one, and every control (half an hour)"
 	@echo "make bench-corpus  the same for corpora: processes, memory, growth with rows, Ray"
+	@echo "make simulate-corpus  made corpora of many shards, and arithmetic for more rows than fit (half an hour)"
 	@echo "make bench-gpu  the same on a GPU: works, memory that runs out, two readers, numbers beside the CPU's"
 	@echo "make load   25 visitors for a minute on one instance, twice; 100 on three behind nginx; prints the tables"
 	@echo "make faults break things around a running instance and print what its readers saw"
@@ -80,6 +81,9 @@ bench-pages: .venv/bench
 
 bench-corpus: .venv/bench
 	$(BIN)/python -m benchmarks.corpus
+
+simulate-corpus: .venv/ready
+	$(BIN)/python -m benchmarks.corpus --simulate
 
 bench-gpu: .venv/bench
 	$(BIN)/python -m benchmarks.gpu

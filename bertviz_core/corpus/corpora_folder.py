@@ -41,7 +41,8 @@ def corpus_folder(name: str, settings: Settings) -> Path:
     if name not in offered:
         there = ", ".join(quoted(each, 40) for each in offered[:5]) or "none"
         raise CorpusError(f"There is no corpus {quoted(name, 40)} in the folder of corpora; there is {there}.")
-    for path in (root / name, *_entries(root / name)):
+    links = [Path(entry.path) for entry in _entries(root / name) if entry.is_symlink()]  # the others lead nowhere else
+    for path in (root / name, *links):
         if not _leads_into(path, root):
             raise CorpusError(
                 f"{quoted(path.name)} of the corpus {quoted(name, 40)} is a link out of the folder of corpora, or to "
@@ -53,21 +54,21 @@ def corpus_folder(name: str, settings: Settings) -> Path:
 def stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
     """Return name, size and modification time of every file of a corpus; changes whenever the corpus does."""
     facts = []
-    for path in _entries(folder):
+    for entry in _entries(folder):
         try:
-            seen = path.stat()
+            seen = entry.stat()
         except OSError:
             continue  # deleted since it was listed: opening reports it
-        facts.append((path.name, seen.st_size, seen.st_mtime_ns))
+        facts.append((entry.name, seen.st_size, seen.st_mtime_ns))
     return tuple(sorted(facts))
 
 
 def files_nbytes(folder: Path) -> int:
     """Return the size of all files of a corpus in bytes."""
     nbytes = 0
-    for path in _entries(folder):
+    for entry in _entries(folder):
         try:
-            seen = path.stat()
+            seen = entry.stat()
         except OSError:
             continue  # deleted since it was listed
         nbytes += seen.st_size if stat.S_ISREG(seen.st_mode) else 0
@@ -120,13 +121,13 @@ def _leads_into(path: Path, root: Path) -> bool:
         return False
 
 
-def _entries(folder: Path) -> list[Path]:
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
     """Return the entries of a corpus folder and of its folder of shards."""
-    paths: list[Path] = []
+    found: list[os.DirEntry[str]] = []
     for place in (folder, folder / "shards"):
         try:
             with os.scandir(place) as entries:
-                paths += [Path(entry.path) for _, entry in zip(range(MOST_ENTRIES), entries, strict=False)]
+                found += [entry for _, entry in zip(range(MOST_ENTRIES), entries, strict=False)]
         except OSError:
             continue
-    return paths
+    return found

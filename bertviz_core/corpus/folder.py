@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float, Int
-from pyarrow.parquet import FileMetaData
 
 from bertviz_core.corpus.column_values import column_kind, matching
 from bertviz_core.corpus.manifest import read_manifest
@@ -29,6 +28,8 @@ OWN_COLUMNS = (TEXT_COLUMN, TOKENS_COLUMN, TRUNCATED_COLUMN, VECTOR_COLUMN)
 """Columns that a corpus adds to those of the input."""
 FOOTER_READERS = 8
 """Number of footers read at once: each waits for the disk."""
+SHARDS_AT_ONCE = 1_024
+"""Number of shards that wait for these readers."""
 
 
 def shard_path(folder: Path, index: int) -> Path:
@@ -135,7 +136,7 @@ class Corpus:
         return pa.concat_tables(parts).take(pa.array(back))
 
     def mask(self, where: str) -> Bool[np.ndarray, " rows"]:
-        """Return which rows have a value in a column.
+        """Return which rows have a value in a column, read shard by shard: memory grows with the mask alone.
 
         Args:
             where: "column=value" with a number, true or false, a day or time, or a text; "column=null" for missing
@@ -149,7 +150,8 @@ class Corpus:
         if not equals:
             raise CorpusError(f"The filter {quoted(where)} has no equals sign; write it as column=value.")
         self._check_columns([name])
-        return matching(self.column(name), name, value)
+        shards = range(self.manifest.shards)
+        return np.concatenate([matching(self._table(shard, [name]).column(name), name, value) for shard in shards])
 
     def _rows(self, shard: int, places: Int[np.ndarray, " places"], columns: Sequence[str]) -> pa.Table:
         """Read rows of a shard, by their index in it, in the requested order."""
@@ -217,38 +219,64 @@ def opened(path: Path, manifest: Manifest) -> Corpus:
         CorpusError: a shard is missing, truncated, or inconsistent with the manifest.
     """
     _check_present(path, manifest)
-    paths = [shard_path(path, index) for index in range(manifest.shards)]
-    with ThreadPoolExecutor(FOOTER_READERS) as pool:
-        footers = list(pool.map(read_footer, paths))
-    columns = _columns(manifest, footers[0])
-    for shard, footer in zip(paths, footers, strict=True):
-        if trouble := _shard_trouble(manifest, footer, footers[0]):
-            raise CorpusError(f"{quoted(shard.name)} of {quoted(path.name)} {trouble}; embed the corpus again.")
-    starts = np.concatenate([[0], np.cumsum([footer.num_rows for footer in footers])]).astype(np.int64)
+    columns = read_footer(shard_path(path, 0)).schema.to_arrow_schema()
+    digest = hashlib.sha256(repr(manifest).encode("utf-8", "backslashreplace"))
+    counts, nbytes = np.zeros(manifest.shards, dtype=np.int64), 0
+    for index, facts in enumerate(_shard_facts(path, manifest, columns)):
+        counts[index] = facts.rows
+        nbytes += facts.stored_nbytes
+        digest.update(f"{facts.nbytes} {facts.modified_ns};".encode())
+    starts = np.concatenate([[0], np.cumsum(counts)])
     if starts[-1] != manifest.rows:
         raise CorpusError(
             f"The shards of {quoted(path.name)} have {counted(int(starts[-1]), 'row')}, and its manifest says "
             f"{manifest.rows:,}; embed the corpus again."
         )
-    digest = hashlib.sha256(repr(manifest).encode("utf-8", "backslashreplace"))
-    nbytes = 0
-    for shard in paths:
-        try:
-            facts = shard.stat()
-        except OSError as error:
-            raise CorpusError(
-                f"{quoted(shard.name)} of {quoted(path.name)} has gone while it was looked at ({error.strerror}); try "
-                "again."
-            ) from error
-        nbytes += stored_nbytes(shard)
-        digest.update(f"{facts.st_size} {facts.st_mtime_ns};".encode())
     needed = manifest.rows * manifest.dimensions * np.dtype(manifest.vector_dtype).itemsize
     if nbytes < needed:  # vectors are stored uncompressed, so no shard is smaller than its vectors
         raise CorpusError(
             f"The shards of {quoted(path.name)} have {nbytes:,} bytes, and its {counted(manifest.rows, 'vector')} "
             f"alone take {needed:,}; embed the corpus again."
         )
-    return Corpus(path, manifest, starts, columns, digest.hexdigest())
+    kinds = {field.name: column_kind(field.type) for field in columns if field.name != VECTOR_COLUMN}
+    return Corpus(path, manifest, starts, kinds, digest.hexdigest())
+
+
+class _ShardFacts(NamedTuple):
+    """What an opened corpus has to know of a shard; its footer takes a thousand times as much memory."""
+
+    rows: int
+    nbytes: int
+    stored_nbytes: int
+    modified_ns: int
+
+
+def _shard_facts(path: Path, manifest: Manifest, columns: pa.Schema) -> Iterator[_ShardFacts]:
+    """Read the footers of all shards, some at once, and yield the facts in order; no footer is kept.
+
+    Args:
+        path: folder of the corpus.
+        manifest: its manifest.
+        columns: columns of the first shard, which those of all others have to equal.
+    """
+
+    def facts(index: int) -> _ShardFacts:
+        shard = shard_path(path, index)
+        footer = read_footer(shard)
+        if trouble := _shard_trouble(manifest, footer.schema.to_arrow_schema(), columns):
+            raise CorpusError(f"{quoted(shard.name)} of {quoted(path.name)} {trouble}; embed the corpus again.")
+        try:
+            state = shard.stat()
+        except OSError as error:
+            raise CorpusError(
+                f"{quoted(shard.name)} of {quoted(path.name)} has gone while it was looked at ({error.strerror}); try "
+                "again."
+            ) from error
+        return _ShardFacts(footer.num_rows, state.st_size, stored_nbytes(shard), state.st_mtime_ns)
+
+    with ThreadPoolExecutor(FOOTER_READERS) as pool:
+        for start in range(0, manifest.shards, SHARDS_AT_ONCE):
+            yield from pool.map(facts, range(start, min(start + SHARDS_AT_ONCE, manifest.shards)))
 
 
 def _check_present(path: Path, manifest: Manifest) -> None:
@@ -266,18 +294,12 @@ def _check_present(path: Path, manifest: Manifest) -> None:
         )
 
 
-def _columns(manifest: Manifest, footer: "FileMetaData") -> dict[str, ColumnKind]:
-    schema = footer.schema.to_arrow_schema()
-    return {field.name: column_kind(field.type) for field in schema if field.name != VECTOR_COLUMN}
-
-
-def _shard_trouble(manifest: Manifest, footer: "FileMetaData", first: "FileMetaData") -> str:
-    """Describe how a shard differs from the manifest; "" if it does not."""
-    schema = footer.schema.to_arrow_schema()
+def _shard_trouble(manifest: Manifest, schema: pa.Schema, first: pa.Schema) -> str:
+    """Describe how the columns of a shard differ from the manifest; "" if they do not."""
     own = [name for name in OWN_COLUMNS if name != TEXT_COLUMN or manifest.text_column is not None]
     if schema.names != [*(column.name for column in manifest.columns), *own]:
         return "has other columns than the manifest says"
-    if not schema.equals(first.schema.to_arrow_schema()):
+    if not schema.equals(first):
         return "has columns of other types than the first shard"
     vector = schema.field(VECTOR_COLUMN).type
     value = {"float16": pa.float16(), "float32": pa.float32()}[manifest.vector_dtype]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from jaxtyping import Bool, Float, Int
 
 from bertviz_core.corpus.folder import TEXT_COLUMN, TOKENS_COLUMN, TRUNCATED_COLUMN, VECTOR_COLUMN, shard_path
 from bertviz_core.corpus.manifest import sentence_plan
@@ -99,20 +100,44 @@ def _encoder(model: str, manifest: Manifest, settings: Settings) -> Encoder:
     return Encoder(loaded, load_tokenizer(source, settings), plan)
 
 
-def _embedded(work: ShardWork, shard: ShardRows, encoder: Encoder) -> ShardOutcome:
-    manifest, survey = work.manifest, work.survey
-    rows = shard_table(survey, shard)
-    texts = rows.column(survey.text_column).to_pylist()
-    vectors = vectors_of(encoder, texts, manifest, work.batch_tokens)
+def write_shard(
+    work: ShardWork,
+    shard: ShardRows,
+    rows: pa.Table,
+    vectors: Float[np.ndarray, "rows dimensions"],
+    token_counts: Int[np.ndarray, " rows"],
+    truncated: Bool[np.ndarray, " rows"],
+) -> None:
+    """Write the rows of a shard with their vectors, in the number format of the corpus.
+
+    Args:
+        work: common data of all shards.
+        shard: the shard.
+        rows: its rows of the input, see shard_table.
+        vectors: a vector for each row, before rounding.
+        token_counts: number of tokens of each row.
+        truncated: whether tokens of a row were cut off.
+
+    Raises:
+        CorpusError: a vector does not fit the format or the corpus, or the file cannot be written.
+    """
+    manifest = work.manifest
     columns = {column.name: rows.column(column.input_name) for column in manifest.columns}
     if manifest.text_column is not None:
-        columns[TEXT_COLUMN] = pa.array(texts, type=pa.string())
-    columns[TOKENS_COLUMN] = pa.array(vectors.token_counts.astype(np.int32))
-    columns[TRUNCATED_COLUMN] = pa.array(vectors.truncated)
-    flat = pa.array(_rounded(vectors.vectors, manifest).ravel())
+        columns[TEXT_COLUMN] = rows.column(work.survey.text_column).cast(pa.string())
+    columns[TOKENS_COLUMN] = pa.array(token_counts.astype(np.int32))
+    columns[TRUNCATED_COLUMN] = pa.array(truncated)
+    flat = pa.array(_rounded(vectors, manifest).ravel())
     columns[VECTOR_COLUMN] = pa.FixedSizeListArray.from_arrays(flat, manifest.dimensions)
     write_table(shard_path(work.folder, shard.index), pa.table(columns))
-    return ShardOutcome(shard.index, shard.rows, vectors.notices)
+
+
+def _embedded(work: ShardWork, shard: ShardRows, encoder: Encoder) -> ShardOutcome:
+    rows = shard_table(work.survey, shard)
+    texts = rows.column(work.survey.text_column).to_pylist()
+    found = vectors_of(encoder, texts, work.manifest, work.batch_tokens)
+    write_shard(work, shard, rows, found.vectors, found.token_counts, found.truncated)
+    return ShardOutcome(shard.index, shard.rows, found.notices)
 
 
 def _rounded(vectors: np.ndarray, manifest: Manifest) -> np.ndarray:

@@ -78,3 +78,19 @@ def test_the_stamp_changes_when_a_file_does(places: Settings) -> None:
     assert changed != before
     shard.unlink()
     assert len(stamp(folder)) == len(changed) - 1
+
+
+def test_a_corpus_of_more_shards_has_no_more_paths_to_follow(places: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page looks for its corpus in every run, and following a path takes twenty times as long as listing it."""
+    made_corpus(places.corpora_dir / "many", rows=200, rows_per_shard=2, shards=100)
+    counts, resolve = [], Path.resolve
+
+    def counting(self: Path, strict: bool = False) -> Path:
+        counts[-1] += 1
+        return resolve(self, strict)
+
+    monkeypatch.setattr(Path, "resolve", counting)
+    for name in ("a", "many"):
+        counts.append(0)
+        corpus_folder(name, places)
+    assert counts[0] == counts[1]

@@ -3,6 +3,8 @@
 Covers `bertviz_core/corpus/column_values.py`.
 """
 
+import gc
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bertviz_core.corpus import folder, writing
 from bertviz_core.corpus.column_values import column_kind, matching, plain_values
 from bertviz_core.corpus.folder import VECTORS_FILE, open_corpus, shard_path
 from bertviz_core.corpus.manifest import write_manifest
@@ -148,6 +151,35 @@ def test_days_are_compared_and_lists_are_not() -> None:
         matching(pa.chunked_array([[[1, 2]]]), "list", "1")
     assert column_kind(pa.dictionary(pa.int8(), pa.large_string())) == "text"
     assert column_kind(pa.list_(pa.int8())) == "other"
+
+
+def test_a_filter_reads_a_column_that_is_too_large_for_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = made_corpus(tmp_path)
+    monkeypatch.setattr(folder, "MAX_NBYTES", corpus.column("year").nbytes - 1)
+    with pytest.raises(CorpusError, match="is not read whole"):
+        corpus.column("year")
+    assert corpus.mask("year=2003").tolist() == [year == 2003 for year in made_columns()["year"]]
+
+
+def test_opening_keeps_no_footers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A footer takes 50 kB, so that those of 100,000 shards would fill the memory."""
+    shards, opened, alive = 60, [], []
+
+    def read_footer(path: Path) -> Any:
+        footer = writing.read_footer(path)
+        opened.append(weakref.ref(footer))
+        if len(opened) == shards:
+            gc.collect()  # a footer and its schema name each other
+            alive.extend(each for each in opened if each() is not None)
+        return footer
+
+    monkeypatch.setattr(folder, "read_footer", read_footer)
+    corpus = made_corpus(tmp_path, rows=2 * shards, rows_per_shard=2, shards=shards)
+    assert len(opened) == shards + 1  # the first says which columns there are
+    assert 1 <= len(alive) <= folder.FOOTER_READERS
+    assert corpus.starts.tolist() == list(range(0, 2 * shards + 1, 2))
 
 
 def emptied(folder: Path) -> None:

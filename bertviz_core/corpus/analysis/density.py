@@ -16,6 +16,8 @@ STRETCHED = 4.0
 """Aspect ratio of a window from which on cells are not square."""
 MAX_CELLS = 250_000
 """Maximum number of cells: their counts and majorities take 1.3 MB in transfer to a browser."""
+BLOCK_ROWS = 1_048_576
+"""Number of points counted at once: 45 MB, for any number of points."""
 MAX_POINTS = 20_000
 """Maximum number of individually listed points."""
 MARGIN = 0.02
@@ -42,7 +44,7 @@ def map_density(
     """Count the points in each cell of a window, and find the most frequent value there.
 
     A cell includes its left and lower edge; the last of a row or column also its outer edge, so that the counts sum to
-    the points in the window.
+    the points in the window. Points are counted block by block, so that memory does not grow with them.
 
     Args:
         points: the map.
@@ -58,19 +60,20 @@ def map_density(
     across, down = across or suited[0], down or suited[1]
     if across < 1 or down < 1 or across * down > MAX_CELLS:
         raise ValueError(f"a grid of {across} times {down} cells")
-    inside = rows_inside(points, window)
-    shown = points if len(inside) == len(points) else points[inside]
-    column = _places(shown[:, 0], window.left, window.right, across)
-    row = _places(shown[:, 1], window.bottom, window.top, down)
-    cells = row * across + column
-    counts = np.bincount(cells, minlength=across * down).astype(np.int32).reshape(down, across)
+    names: tuple[str, ...] = () if values is None else values.names
+    of_values = np.zeros((max(len(names), 1), down * across), dtype=np.int64)
+    for start in range(0, max(len(points), 1), BLOCK_ROWS):
+        block = slice(start, start + BLOCK_ROWS)
+        inside = rows_inside(points[block], window)
+        cells = _cells(points[block][inside], window, across, down)
+        if values is not None:
+            cells += values.codes[block][inside].astype(np.int64) * (across * down)
+        of_values += np.bincount(cells, minlength=of_values.size).reshape(of_values.shape)
+    counts = of_values.sum(axis=0).astype(np.int32).reshape(down, across)
     if values is None:
-        return MapDensity(window, counts, len(inside), (), np.zeros(0, dtype=np.int64), None)
-    codes = values.codes[inside].astype(np.int64)
-    known = len(values.names)
-    of_values = np.bincount(codes * across * down + cells, minlength=known * across * down).reshape(known, down, across)
-    majority = np.where(counts > 0, of_values.argmax(axis=0), -1).astype(np.int8)
-    return MapDensity(window, counts, len(inside), values.names, of_values.sum(axis=(1, 2)), majority)
+        return MapDensity(window, counts, int(counts.sum()), (), np.zeros(0, dtype=np.int64), None)
+    majority = np.where(counts > 0, of_values.argmax(axis=0).reshape(down, across), -1).astype(np.int8)
+    return MapDensity(window, counts, int(counts.sum()), names, of_values.sum(axis=1), majority)
 
 
 def map_points(
@@ -124,6 +127,15 @@ def _suited(count: int, window: MapWindow) -> tuple[int, int]:
     height = window.top - window.bottom
     shape = min(max((window.right - window.left) / height, 1 / STRETCHED), STRETCHED) if height > 0 else 1.0
     return round(side * math.sqrt(shape)), round(side / math.sqrt(shape))
+
+
+def _cells(
+    points: Float[np.ndarray, "inside 2"], window: MapWindow, across: int, down: int
+) -> Int[np.ndarray, " inside"]:
+    """Return the number of the cell of each point in a window, row by row."""
+    cells: np.ndarray = _places(points[:, 1], window.bottom, window.top, down) * across
+    cells += _places(points[:, 0], window.left, window.right, across)
+    return cells
 
 
 def _places(numbers: Float[np.ndarray, " inside"], low: float, high: float, cells: int) -> Int[np.ndarray, " inside"]:

@@ -1,10 +1,12 @@
 """Counts on a grid add up to the points in the window; selected points equal those of a loop."""
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
 
+from bertviz_core.corpus.analysis import density
 from bertviz_core.corpus.analysis.column_groups import ColumnValues
 from bertviz_core.corpus.analysis.density import (
     MAX_CELLS,
@@ -75,6 +77,33 @@ def test_the_majority_of_a_cell_is_that_of_a_loop(points: Any) -> None:
     for (row, column), counts in seen.items():
         assert density.majority[row, column] == (counts.index(max(counts)) if sum(counts) else -1)
     np.testing.assert_array_equal(density.value_counts, np.bincount(codes[in_part(points)], minlength=3))
+
+
+@pytest.mark.parametrize("size", [1, 1_000, ROWS - 1, ROWS])
+def test_blocks_count_what_all_points_at_once_count(points: Any, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    rows = points[:: 1 if size > 1 else 30]
+    codes = np.random.default_rng(1).integers(0, 3, len(rows)).astype(np.int16)
+    values = ColumnValues(("a", "b", "c"), codes)
+    whole, counted = (map_density(rows, PART, given, across=6, down=3) for given in (values, None))
+    monkeypatch.setattr(density, "BLOCK_ROWS", size)
+    parts, parts_counted = (map_density(rows, PART, given, across=6, down=3) for given in (values, None))
+    for found, expected in ((parts, whole), (parts_counted, counted)):
+        assert found.total == expected.total > 0
+        np.testing.assert_array_equal(found.counts, expected.counts)
+        np.testing.assert_array_equal(found.value_counts, expected.value_counts)
+    np.testing.assert_array_equal(parts.majority, whole.majority)
+
+
+def test_memory_does_not_grow_with_the_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(density, "BLOCK_ROWS", 10_000)
+    peaks = []
+    for count in (20_000, 200_000):
+        points = np.random.default_rng(0).standard_normal((count, 2)).astype(np.float32)
+        tracemalloc.start()
+        map_density(points, PART, across=30, down=20)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0]
 
 
 def test_an_empty_cell_has_no_majority() -> None:
