@@ -76,10 +76,12 @@ COMMANDS: Mapping[str, Command] = {
         "Print what every pair of tokens adds to the cosine of two texts.",
     ),
     "corpus": Command("corpus", "Many texts and their vectors in a folder."),
-    "figure": Command("figure.command", "Write the figure of a page as PNG, SVG or HTML, as the dashboard draws it."),
+    "figure": Command(
+        "figure.command", "Write the figure of a page as PNG, SVG, PDF or HTML, as the dashboard draws it."
+    ),
     "report": Command(
         "figure.report_command",
-        "Write a report: figures of a model and a text in one HTML file that needs no network.",
+        "Write a report: figures of a model and a text in one HTML file that needs no network, or on slides, one each.",
     ),
     "serve": Command("serve", "Serve the dashboard."),
 }
