@@ -259,30 +259,27 @@ def _header_rows(
     named: Sequence[NamedTensor], classifier: NameClassifier, ties: Mapping[str, str]
 ) -> tuple[list[Parameter], list[Buffer]]:
     """The parameters of a file, sorted, and its buffers."""
-    rows: list[Parameter] = []
-    order: dict[str, tuple[int, int, int, str]] = {}
+    rows: list[tuple[tuple[int, int, int, str], Parameter]] = []
     buffers: list[Buffer] = []
     for name, shape, stored in named:
         role, layer = classifier.classify(name)
         if role.buffer or stored.dtype in WHOLE_NUMBERS:
             buffers.append(Buffer(name, shape, stored.dtype, stored=True))
             continue
-        order[name] = reading_order(name, role, layer)
-        rows.append(
-            Parameter(
-                name=name,
-                stored_name=stored.name,
-                shape=shape,
-                numel=math.prod(shape),
-                dtype=stored.dtype,
-                trainable=not role.frozen,
-                tied_to=ties.get(name),
-                component=role.component,
-                layer=layer,
-                part=role.part,
-            )
+        row = Parameter(
+            name=name,
+            stored_name=stored.name,
+            shape=shape,
+            numel=math.prod(shape),
+            dtype=stored.dtype,
+            trainable=not role.frozen,
+            tied_to=ties.get(name),
+            component=role.component,
+            layer=layer,
+            part=role.part,
         )
-    return sorted(rows, key=lambda row: order[row.name]), buffers
+        rows.append((reading_order(name, role, layer), row))
+    return [row for _, row in sorted(rows, key=itemgetter(0))], buffers
 
 
 def config_ledger(name: str, config: Mapping[str, Any], task: str = "base") -> Ledger:

@@ -27,10 +27,8 @@ LEGACY = (
     {"from": ["LayerNorm.gamma"], "to": ["LayerNorm.weight"]},
     {"from": ["LayerNorm.beta"], "to": ["LayerNorm.bias"]},
 )
-INDEX = re.compile(r"(?<![^.])\d{1,9}(?=\.)")
-"""An index in a list of modules."""
-LONG_INDEX = re.compile(r"(?<![^.])\d{10,}(?=\.)")
-"""Digits that are too many for an index."""
+MOST_DIGITS = 9
+"""Maximum digits of an index in a list of modules."""
 OLD_NAMES = (".gamma", ".beta")
 NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 """A layer or group index; names in the catalogue have * instead."""
@@ -177,12 +175,20 @@ def reading_order(name: str, role: ParameterRole, layer: int | None) -> tuple[in
 @lru_cache(maxsize=MAX_FORMS)
 def _classify(name: str, model_type: str, prefix: str, wrapped: bool) -> tuple[ParameterRole, int | None]:
     """NameClassifier.classify, cached, since checkpoints of a family share their names."""
-    role = _role_of_form(INDEX.sub("0", LONG_INDEX.sub("digits", name)), model_type, prefix, wrapped)
+    *modules, leaf = name.split(".")
+    role = _role_of_form(".".join([*map(_form_of, modules), leaf]), model_type, prefix, wrapped)
     if not role.counters:
         return role, None
-    modules = name.split(".")
     layer, *inner = [int(modules[position]) for position in role.counters]
     return role, layer * BLOCK + inner[0] if inner else layer
+
+
+@lru_cache(maxsize=MAX_FORMS)
+def _form_of(module: str) -> str:
+    """The name of a module, or 0 for an index."""
+    if not module.isdecimal():
+        return module
+    return "0" if len(module) <= MOST_DIGITS else "digits"
 
 
 @lru_cache(maxsize=MAX_FORMS)
