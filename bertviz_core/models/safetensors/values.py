@@ -26,7 +26,7 @@ class TensorReader:
         self._starts: dict[str, int] = {}
 
     def read(self, tensor: StoredTensor) -> Float[np.ndarray, "..."]:
-        """The values of a tensor as float32.
+        """The values of a tensor as float32, not to be written to.
 
         Raises:
             CheckpointError: it is not of floating-point numbers, or the file became shorter.
@@ -46,7 +46,7 @@ class TensorReader:
         stored = np.frombuffer(raw, FLOATS[tensor.dtype])
         if tensor.dtype == "bfloat16":  # the upper half of a float32
             stored = (stored.astype(np.uint32) << 16).view(np.float32)
-        values: np.ndarray = stored.astype(np.float32).reshape(tensor.shape)
+        values: np.ndarray = stored.astype(np.float32, copy=False).reshape(tensor.shape)
         return values
 
 
@@ -92,4 +92,4 @@ def write_tensors(path: Path, shapes: Mapping[str, Sequence[int]], values: Itera
     with path.open("wb") as file:
         file.write(len(header).to_bytes(8, "little") + header)
         for each in values:
-            file.write(np.ascontiguousarray(each, "<f4").tobytes())
+            file.write(np.ascontiguousarray(each, "<f4").data)

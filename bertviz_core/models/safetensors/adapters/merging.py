@@ -46,7 +46,8 @@ def product(update: LowRankUpdate, reader: TensorReader, fan_in_fan_out: bool) -
     second, first = reader.read(update.second), reader.read(update.first)
     with one_blas_thread():
         whole = second @ first
-    added: np.ndarray = (whole.T if update.is_embedding or fan_in_fan_out else whole) * np.float32(update.scale)
+    whole *= np.float32(update.scale)
+    added: np.ndarray = whole.T if update.is_embedding or fan_in_fan_out else whole
     return added
 
 
@@ -110,7 +111,9 @@ def _changed(adapter: FittedAdapter, base_folder: Path) -> Iterator[Float[np.nda
     """The tensors that differ from the base's, one at a time."""
     own, base = TensorReader(adapter.adapter.folder), TensorReader(base_folder)
     for stored, update in adapter.updates:
-        yield base.read(stored) + product(update, own, adapter.adapter.settings.fan_in_fan_out)
+        merged = product(update, own, adapter.adapter.settings.fan_in_fan_out)
+        merged += base.read(stored)
+        yield merged
     for _, saved in adapter.saved:
         yield own.read(saved.stored)
 
