@@ -3,7 +3,7 @@
 Positions are in inches, sizes of letters in points. A text without room is cut on its slide, and whole in the notes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -67,14 +67,15 @@ def slides_of(report: Report) -> tuple[ReportSlide, ...]:
     )
 
 
-def require_slides() -> None:
-    """Check that slides can be written.
+def require_slides() -> "Callable[[], Presentation]":
+    """Return what makes an empty presentation, so that a missing library is told before the figures are drawn.
 
     Raises:
         BertvizError: python-pptx is missing.
     """
     with optional("slides", "python-pptx", "A .pptx file", "An .html file needs no more."):
-        import pptx  # noqa: F401
+        from pptx import Presentation
+    return Presentation
 
 
 def slides_file(
@@ -98,10 +99,7 @@ def slides_file(
     Raises:
         BertvizError: python-pptx is missing.
     """
-    require_slides()
-    import pptx
-
-    deck = pptx.Presentation()
+    deck = require_slides()()
     _widen(deck)
     properties = deck.core_properties
     properties.title, properties.author, properties.comments = _cut(title), _cut(author), _cut(about)

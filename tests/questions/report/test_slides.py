@@ -8,13 +8,13 @@ import sys
 import zlib
 from collections.abc import Sequence
 from io import BytesIO
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
 from pptx import Presentation
-from pptx.presentation import Presentation as Deck
 from pptx.util import Inches
 
 from bertviz_core.errors import BertvizError, SupersededError
@@ -59,21 +59,21 @@ def png(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
-def section(name: str, **more: object) -> ReportSection:
-    return ReportSection(name, f"Title of {name}", f"Alt of {name}", None, CAPTION, "", **more)  # type: ignore[arg-type]
+def section(name: str, **more: Any) -> ReportSection:
+    return ReportSection(name, f"Title of {name}", f"Alt of {name}", None, CAPTION, "", **more)
 
 
 def picture(name: str, size: tuple[int, int] = (1600, 900)) -> SlidePicture:
     return SlidePicture(png(*size), f"Reading of {name}.", f"Alt of {name}")
 
 
-def read(slides: Sequence[ReportSlide], pictures: dict[str, SlidePicture]) -> Deck:
+def read(slides: Sequence[ReportSlide], pictures: dict[str, SlidePicture]) -> Any:
     return Presentation(BytesIO(slides_file(slides, pictures, LIGHT, "A lesson", "An author", "A summary")))
 
 
-def texts(deck: Deck) -> list[tuple[str, str]]:
+def texts(deck: Any) -> list[tuple[str, str]]:
     """Title and notes of each slide."""
-    return [(each.shapes.title.text, each.notes_slide.notes_text_frame.text) for each in deck.slides]  # type: ignore[union-attr]
+    return [(each.shapes.title.text, each.notes_slide.notes_text_frame.text) for each in deck.slides]
 
 
 def test_there_is_a_slide_for_each_in_order_with_its_title_note_and_picture() -> None:
@@ -83,9 +83,9 @@ def test_there_is_a_slide_for_each_in_order_with_its_title_note_and_picture() ->
     assert texts(deck) == [(f"The {name}", f"Note of {name}.\nMore.\nReading of {name}.\n/{name}") for name in names]
     for name, slide in zip(names, deck.slides, strict=True):
         (shape,) = [each for each in slide.shapes if each.shape_type == PICTURE]
-        assert shape.image.blob == picture(name).png  # type: ignore[attr-defined]
+        assert shape.image.blob == picture(name).png
         assert shape.element.xpath(".//p:cNvPr")[0].get("descr") == f"Alt of {name}"
-        shown = [each.text_frame.text for each in slide.shapes if each.has_text_frame]  # type: ignore[attr-defined]
+        shown = [each.text_frame.text for each in slide.shapes if each.has_text_frame]
         assert shown == [f"The {name}", f"Note of {name}.\nMore.", f"Reading of {name}."]
     properties = deck.core_properties
     assert (properties.title, properties.author, properties.comments) == ("A lesson", "An author", "A summary")
@@ -122,7 +122,7 @@ def test_a_text_fits_its_box_and_is_whole_in_the_notes(kind: str) -> None:
     for shape in deck.slides[0].shapes:
         if not shape.has_text_frame:
             continue
-        frame = shape.text_frame  # type: ignore[attr-defined]
+        frame = shape.text_frame
         sizes = {run.font.size.pt for paragraph in frame.paragraphs for run in paragraph.runs}
         if sizes:
             (size,) = sizes
@@ -153,7 +153,7 @@ def test_a_table_is_a_table_whose_cells_are_those_of_the_report(rows: int, colum
     frame = pd.DataFrame(numbers, columns=[f"c{place}" for place in range(columns)])
     deck = read([ReportSlide("T", "Note.", (section("a", table=frame),))], {})
     (shape,) = [each for each in deck.slides[0].shapes if each.has_table]
-    cells = [[cell.text for cell in row.cells] for row in shape.table.rows]  # type: ignore[attr-defined]
+    cells = [[cell.text for cell in row.cells] for row in shape.table.rows]
     first = numbers[:MOST_ROWS, :MOST_COLUMNS]
     assert cells == [
         [f"c{place}" for place in range(first.shape[1])],
@@ -165,10 +165,10 @@ def test_a_table_is_a_table_whose_cells_are_those_of_the_report(rows: int, colum
 
 
 def test_colours_are_those_of_the_theme() -> None:
-    deck = Presentation(BytesIO(slides_file([ReportSlide("T", "N")], {}, DARK, "")))
+    deck: Any = Presentation(BytesIO(slides_file([ReportSlide("T", "N")], {}, DARK, "")))
     (slide,) = deck.slides
     assert f"#{slide.background.fill.fore_color.rgb}".lower() == DARK.paper.lower()
-    assert f"#{slide.shapes.title.text_frame.paragraphs[0].runs[0].font.color.rgb}".lower() == DARK.text.lower()  # type: ignore[union-attr]
+    assert f"#{slide.shapes.title.text_frame.paragraphs[0].runs[0].font.color.rgb}".lower() == DARK.text.lower()
 
 
 def test_a_report_has_a_slide_for_each_figure_and_its_facts_in_the_notes() -> None:
