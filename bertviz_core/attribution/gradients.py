@@ -2,8 +2,8 @@
 
 Integrated gradients (Sundararajan et al. 2017, equation 1): a token's share is (x - r) times the mean gradient of the
 target on the straight path from the word embeddings r of the reference to those x of the text; positions and token
-types stay fixed. The shares sum to F(x) - F(r); the deviation is the completeness error. The mean is a Gauss-Legendre
-quadrature.
+types stay fixed. The shares sum to F(x) - F(r); the deviation is the completeness error. The mean is a Clenshaw-Curtis
+quadrature, refined until the shares no longer change.
 """
 
 import inspect
@@ -13,6 +13,7 @@ from time import perf_counter
 import numpy as np
 from jaxtyping import Float
 
+from bertviz_core.attribution.quadrature import clenshaw_curtis, refined
 from bertviz_core.attribution.results import ShareMethod, WordAttributions
 from bertviz_core.attribution.text_units import INSTEAD, reference_id, text_units, unit_names
 from bertviz_core.errors import Progress, TextError, UnsupportedModelError
@@ -27,9 +28,9 @@ from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import TextTokenizer
 from bertviz_core.trace.verification import check_recording
 
-FIRST_NODES, MOST_NODES = 8, 512
-LEAST_NODES = 3 * FIRST_NODES
-"""Minimum total number of nodes, since the nodes are doubled at least once."""
+FIRST_INTERVALS, MOST_INTERVALS = 8, 512
+LEAST_NODES = 2 * FIRST_INTERVALS + 1
+"""Minimum number of nodes, since the intervals are doubled at least once."""
 TOLERANCE = 1e-3
 """Accepted completeness error, relative to the difference of the targets."""
 SHARE_TOLERANCE = 1e-2
@@ -49,9 +50,9 @@ def integrated_gradients(
 ) -> WordAttributions:
     """Compute shares that sum to the target minus that of the fully masked text, up to the returned completeness error.
 
-    The error of the sum may be small by chance, so the nodes are doubled until it is below TOLERANCE of the difference
-    and no token's share has changed by more than SHARE_TOLERANCE of the largest; a notice reports if this is not
-    reached.
+    The error of the sum may be small by chance, so the intervals are doubled until it is below TOLERANCE of the
+    difference and no token's share has changed by more than SHARE_TOLERANCE of the largest; a notice reports if this is
+    not reached.
 
     Args:
         target: the target.
@@ -66,20 +67,20 @@ def integrated_gradients(
         BertvizError: the target cannot be computed.
     """
     started, path = perf_counter(), _Path(target, tokenizer, max_gradient_bytes)
-    nodes, notices, shares = FIRST_NODES, target.notices, path.at(FIRST_NODES, progress)
+    intervals, notices, shares = FIRST_INTERVALS, target.notices, path.integral(FIRST_INTERVALS, progress)
     while True:
-        nodes, before = 2 * nodes, shares
-        shares = path.at(nodes, progress)
+        intervals, before = 2 * intervals, shares
+        shares = path.integral(intervals, progress)
         error, changes = abs(float(shares.sum()) - path.difference), np.abs(shares - before)
         rounding = ROUNDING * abs(path.clean)
         sum_is_small = error <= max(TOLERANCE * abs(path.difference), rounding)
         if sum_is_small and changes.max() <= max(SHARE_TOLERANCE * np.abs(shares).max(), rounding):
             break
-        if nodes >= MOST_NODES:
+        if intervals >= MOST_INTERVALS:
             notices = (
                 *notices,
-                f"After {nodes} nodes the shares still miss the difference of the target by {error:.2g}, and one has "
-                f"changed by {changes.max():.2g}; measure the words by leave-one-out instead.",
+                f"After {intervals + 1} nodes the shares still miss the difference of the target by {error:.2g}, and "
+                f"one has changed by {changes.max():.2g}; measure the words by leave-one-out instead.",
             )
             break
     return path.result("integrated-gradients", shares, shares - before, error, whole_words, started, notices)
@@ -98,7 +99,7 @@ def gradient_x_input(
     integrated_gradients.
     """
     started, path = perf_counter(), _Path(target, tokenizer, max_gradient_bytes)
-    shares = path.shares(np.ones(1), np.ones(1), progress)
+    (shares,) = path.slopes(np.ones(1), progress)
     error = abs(float(shares.sum()) - path.difference)
     return path.result("gradient-x-input", shares, 0 * shares, error, whole_words, started, target.notices)
 
@@ -150,28 +151,29 @@ class _Path:
         if abs(ends[0] - self.clean) > SAME * max(1.0, abs(self.clean)):
             raise self._refusal()
         self.difference, self.reference = ends[0] - ends[1], ends[1]
+        self._known: Float[np.ndarray, "nodes seq"] | None = None
 
-    def at(self, nodes: int, progress: Progress | None) -> Float[np.ndarray, " seq"]:
-        """Compute the shares of every token by Gauss-Legendre quadrature."""
-        points, weights = np.polynomial.legendre.leggauss(nodes)
-        return self.shares((points + 1) / 2, weights / 2, progress)
+    def integral(self, intervals: int, progress: Progress | None) -> Float[np.ndarray, " seq"]:
+        """Compute the shares of every token by quadrature."""
+        self._known = refined(self._known, intervals, self.slopes, progress)
+        shares: np.ndarray = clenshaw_curtis(intervals)[1] @ self._known
+        return shares
 
-    def shares(
-        self, points: Float[np.ndarray, " nodes"], weights: Float[np.ndarray, " nodes"], progress: Progress | None
-    ) -> Float[np.ndarray, " seq"]:
-        """Compute (x - r) times the weighted sum of gradients along the path (r at 0, x at 1), per token."""
-        way, total = self._end - self._start, torch.zeros(self._end.shape[1:], dtype=torch.float64)
+    def slopes(
+        self, points: Float[np.ndarray, " points"], progress: Progress | None
+    ) -> Float[np.ndarray, "points seq"]:
+        """Compute (x - r) times the gradient at points of the path (r at 0, x at 1), per token."""
+        way, slopes = self._end - self._start, np.empty((len(points), self._end.shape[1]))
         for start in range(0, len(points), self._step):
             part = slice(start, start + self._step)
-            at, weight = (torch.tensor(each[part])[:, None, None] for each in (points, weights))
+            at = torch.tensor(points[part])[:, None, None].to(way)
             with RUN_LOCK, torch.enable_grad():
-                embeddings = (self._start + at.to(way) * way).requires_grad_()
+                embeddings = (self._start + at * way).requires_grad_()
                 (gradient,) = torch.autograd.grad(self._values(embeddings).sum(), embeddings)
-            total += (gradient.double().cpu() * weight).sum(dim=0)
+            slopes[part] = (gradient.double() * way.double()).sum(dim=-1).cpu().numpy()
             if progress is not None:
                 progress(min(start + self._step, len(points)), len(points))
-        shares: np.ndarray = (total * way[0].double().cpu()).sum(dim=-1).numpy()
-        return shares
+        return slopes
 
     def result(
         self,

@@ -7,7 +7,7 @@ texts with every word masked, and J the mean Jacobian of f on the straight path 
     f(a)f(b) - f(a)f(r_b) - f(r_a)f(b) + f(r_a)f(r_b) = sum over tokens i, j of (J_a (a - r_a)_i) . (J_b (b - r_b)_j)
 
 J is never built: the contribution of a token is a directional derivative in forward mode, so that a text of n tokens
-takes n rows per Gauss-Legendre node, besides one run of the node itself.
+takes n rows per node of the quadrature, besides one run of the node itself.
 """
 
 from collections.abc import Mapping
@@ -16,6 +16,7 @@ from time import perf_counter
 import numpy as np
 from jaxtyping import Float
 
+from bertviz_core.attribution.quadrature import clenshaw_curtis, refined
 from bertviz_core.attribution.results import PairAttributions
 from bertviz_core.attribution.text_units import reference_id, text_units
 from bertviz_core.errors import Progress, SupersededError, TextError, UnsupportedModelError
@@ -34,11 +35,11 @@ from bertviz_core.trace.inputs import model_inputs
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import TextTokenizer
 
-FIRST_NODES, MOST_NODES = 8, 128
-LEAST_NODES = 3 * FIRST_NODES
-"""Minimum total number of nodes, since the nodes are doubled at least once."""
+FIRST_INTERVALS, MOST_INTERVALS = 8, 128
+LEAST_NODES = 2 * FIRST_INTERVALS + 1
+"""Minimum number of nodes, since the intervals are doubled at least once."""
 CHEAP_ROWS = 16_384
-"""Number of rows (tokens of all nodes of both texts) up to which more than MOST_NODES nodes are tried."""
+"""Number of rows (tokens of all nodes of both texts) up to which more than MOST_INTERVALS intervals are tried."""
 TOLERANCE = 1e-5
 """Accepted error of the sum, as a cosine."""
 SHARE_TOLERANCE = 1e-2
@@ -62,7 +63,7 @@ def pair_attributions(
     """Compute the contribution of every pair of tokens to the cosine of two texts.
 
     With the reference terms, the contributions sum to the cosine. The error of the sum may be small by chance, so the
-    nodes are doubled until it is at most TOLERANCE and no share has changed by more than SHARE_TOLERANCE of the
+    intervals are doubled until it is at most TOLERANCE and no share has changed by more than SHARE_TOLERANCE of the
     largest; a notice reports if this is not reached.
 
     Args:
@@ -72,7 +73,7 @@ def pair_attributions(
         pair: the second text.
         plan: pooling plan for sentence vectors (bertviz_core.sentences.plan.recommended).
         layer: entry of the hidden states to attribute the cosine to; 0 is the embedding output.
-        progress: called as progress(rows done, rows) of all nodes so far; may raise to cancel.
+        progress: called as progress(nodes done, nodes) for each text and number of nodes; may raise to cancel.
         max_batch_bytes: approximate limit in bytes for a batch.
 
     Raises:
@@ -98,20 +99,20 @@ def pair_attributions(
             float(first.start @ second.start),
         ],
     )
-    nodes, shares = FIRST_NODES, _products(ways, FIRST_NODES, progress)
+    intervals, shares = FIRST_INTERVALS, _products(ways, FIRST_INTERVALS, progress)
     notices: tuple[str, ...] = ()
     tokens = len(first.runs.target.tokens) + len(second.runs.target.tokens)
     while True:
-        nodes, before = 2 * nodes, shares
-        shares = _products(ways, nodes, progress)
+        intervals, before = 2 * intervals, shares
+        shares = _products(ways, intervals, progress)
         error = abs(float(shares.sum()) + terms[0] + terms[1] - terms[2] - cosine)
         changes = np.abs(shares - before)
         if error <= TOLERANCE and changes.max() <= max(SHARE_TOLERANCE * np.abs(shares).max(), TOLERANCE):
             break
-        if nodes >= MOST_NODES and 2 * nodes * tokens > CHEAP_ROWS:
+        if intervals >= MOST_INTERVALS and 2 * intervals * tokens > CHEAP_ROWS:
             notices = (
-                f"After {nodes} nodes the sum still misses the cosine by {error:.2g}, and a share has changed by "
-                f"{changes.max():.2g}; start from a later layer.",
+                f"After {intervals + 1} nodes the sum still misses the cosine by {error:.2g}, and a share has changed "
+                f"by {changes.max():.2g}; start from a later layer.",
             )
             break
     shares, changes = shares.astype(np.float32), changes.astype(np.float32)
@@ -129,15 +130,15 @@ def pair_attributions(
         cosine=cosine,
         error=error,
         share_errors=changes,
-        nodes=nodes,
+        nodes=intervals + 1,
         seconds=perf_counter() - started,
         notices=tuple(dict.fromkeys((*first.runs.target.notices, *second.runs.target.notices, *notices))),
     )
 
 
-def _products(ways: "list[_Way]", nodes: int, progress: Progress | None) -> Float[np.ndarray, "first second"]:
-    """Compute the shares of all pairs of tokens with this number of quadrature nodes."""
-    parts = [way.parts(nodes, progress) for way in ways]
+def _products(ways: "list[_Way]", intervals: int, progress: Progress | None) -> Float[np.ndarray, "first second"]:
+    """Compute the shares of all pairs of tokens with this number of intervals."""
+    parts = [way.parts(intervals, progress) for way in ways]
     return np.asarray(parts[0] @ parts[1].T)
 
 
@@ -188,28 +189,36 @@ class _Way:
         if not np.isfinite(vectors).all():
             raise TextError(f"The sentence vector of {text[:40]!r} has no direction; give another text.")
         self._end, self._start = states
+        self._known: Float[np.ndarray, "nodes seq dimensions"] | None = None
         self.end, self.start = vectors
 
-    def parts(self, nodes: int, progress: Progress | None) -> Float[np.ndarray, "seq dimensions"]:
+    def parts(self, intervals: int, progress: Progress | None) -> Float[np.ndarray, "seq dimensions"]:
         """Return the contribution of every token to f(text) - f(reference)."""
-        seq, way = len(self.runs.target.tokens), self._end - self._start
-        points, weights = np.polynomial.legendre.leggauss(nodes)
-        total, done = np.zeros((seq, len(self.end))), 0
+        self._known = refined(self._known, intervals, self._at, progress)
+        parts: np.ndarray = np.einsum("n,nsd->sd", clenshaw_curtis(intervals)[1], self._known)
+        return parts
+
+    def _at(
+        self, points: Float[np.ndarray, " points"], progress: Progress | None
+    ) -> Float[np.ndarray, "points seq dimensions"]:
+        """Compute the derivative of f along every token's way at points of the path (reference at 0, text at 1)."""
+        seq, way, done = len(self.runs.target.tokens), self._end - self._start, 0
+        slopes = np.empty((len(points), seq, len(self.end)), np.float32)
         rows = max(1, self.runs.max_nbytes // (TANGENTS * self.runs.row_nbytes))
-        node_step, token_step = max(1, min(rows // seq, nodes // PARTS)), min(rows, seq)
-        for start in range(0, nodes, node_step):
-            part = slice(start, start + node_step)
-            at = torch.tensor((points[part] + 1) / 2).to(way)[:, None, None]
+        point_step, token_step = max(1, min(rows // seq, len(points) // PARTS)), min(rows, seq)
+        for start in range(0, len(points), point_step):
+            part = slice(start, start + point_step)
+            at = torch.tensor(points[part]).to(way)[:, None, None]
             for first in range(0, seq, token_step):
                 tokens = torch.arange(first, min(first + token_step, seq), device=way.device)
                 directions = torch.zeros(len(tokens), *way.shape).to(way)
                 directions[tokens - first, 0, tokens] = way[0, tokens]
-                slopes = self._slopes(self._start + at * way, directions)
-                total[first : first + token_step] += np.tensordot(slopes, weights[part] / 2, axes=(1, 0))
+                by_token = self._slopes(self._start + at * way, directions)
+                slopes[part, first : first + token_step] = by_token.swapaxes(0, 1)
                 done += len(tokens) * len(at)
                 if progress is not None:
-                    progress(done, nodes * seq)
-        return total
+                    progress(done // seq, len(points))
+        return slopes
 
     def _slopes(
         self, states: "torch.Tensor", directions: "torch.Tensor"
@@ -233,7 +242,7 @@ class _Way:
                 raise
             except (UnsupportedModelError, RuntimeError) as error:
                 raise self._refusal("has a step without a forward derivative") from error
-            found: np.ndarray = slopes.double().cpu().numpy()
+            found: np.ndarray = slopes.cpu().numpy()
         return found
 
     def _vectors(self, intervention: Intervention, inputs: "Mapping[str, torch.Tensor]") -> "torch.Tensor":

@@ -232,7 +232,7 @@ class PairAttributions:
     share_errors: Float[np.ndarray, "first_tokens second_tokens"]
     """Change of each share in the last doubling of the nodes."""
     nodes: int
-    """Number of Gauss-Legendre nodes per path."""
+    """Number of quadrature nodes per path."""
     seconds: float
     """Duration of all runs in seconds."""
     notices: tuple[str, ...]

@@ -9,7 +9,7 @@ import torch
 from captum.attr import IntegratedGradients
 
 from bertviz_core.attribution.gradients import (
-    FIRST_NODES,
+    FIRST_INTERVALS,
     LEAST_NODES,
     TOLERANCE,
     gradient_nbytes,
@@ -150,9 +150,10 @@ def test_memory_is_told_before_and_batches_do_not_change_the_shares() -> None:
     one = gradient_nbytes(target)
     told: list[tuple[int, int]] = []
     alone = integrated_gradients(target, tokenizer, progress=lambda *at: told.append(at), max_gradient_bytes=one)
+    coarse = FIRST_INTERVALS + 1
     assert told[:LEAST_NODES] == [
-        *((done, FIRST_NODES) for done in range(1, FIRST_NODES + 1)),
-        *((done, 2 * FIRST_NODES) for done in range(1, 2 * FIRST_NODES + 1)),
+        *((done, coarse) for done in range(1, coarse + 1)),
+        *((done, LEAST_NODES) for done in range(coarse + 1, LEAST_NODES + 1)),  # the others are known
     ]
     np.testing.assert_allclose(alone.shares, integrated_gradients(target, tokenizer).shares, atol=1e-6)
     with pytest.raises(TextError, match="INSIDE_BERT_MAX_GRADIENT_BYTES"):

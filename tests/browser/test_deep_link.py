@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 def test_a_cold_link_restores_model_and_view(cold_server: str, page: Page) -> None:
     page.goto(f"{cold_server}/parameters?model=bert-base-uncased&view=Layers")
     expect(page.locator("[data-testid=stMetric]").first).to_contain_text("109,482,240", timeout=COLD_MS)
-    expect(page.get_by_role("radio", name="Layers")).to_be_checked()
+    expect(page.get_by_role("radio", name="Layers", exact=True)).to_be_checked()
     # 12 layers in 6 parts: query, key, value, attention output, feed-forward, layer norm.
     expect(page.locator(".barlayer .point path")).to_have_count(12 * 6)
     expect(page.get_by_test_id("stSidebar").get_by_role("combobox", name="Model")).to_have_value(
