@@ -54,10 +54,10 @@ def feed_forward_run(loaded: LoadedModel, tokens: Tokens, layer: int) -> FeedFor
     def both(module: Any, entered: Any, left: Any) -> tuple[Any, Any]:
         return _rows(module, entered), _rows(module, left)
 
-    seq, found = len(tokens), _recorded(loaded, tokens, module, layers.index(layer), both)
-    if found is None or len(found[0]) < seq:  # Funnel and CANINE pool their tokens
+    seq, recorded = len(tokens), _recorded(loaded, tokens, module, layers.index(layer), both)
+    if recorded is None or len(recorded[0]) < seq:  # Funnel and CANINE pool their tokens
         return None
-    return FeedForwardRun(*(rows[:seq] for rows in found))  # without padding
+    return FeedForwardRun(*(rows[:seq] for rows in recorded))  # without padding
 
 
 def mixing_output(loaded: LoadedModel, tokens: Tokens, layer: int) -> Float[np.ndarray, "seq hidden"] | None:
@@ -77,8 +77,8 @@ def mixing_output(loaded: LoadedModel, tokens: Tokens, layer: int) -> Float[np.n
     module = None if block is None else next(filter(_is_transform, block.modules()), None)
     if module is None:
         return None
-    found = _recorded(loaded, tokens, module, 0, lambda module, _, left: (_rows(module, left),))
-    return None if found is None else found[0][: len(tokens)]
+    recorded = _recorded(loaded, tokens, module, 0, lambda module, _, left: (_rows(module, left),))
+    return None if recorded is None else recorded[0][: len(tokens)]
 
 
 def _is_transform(module: Any) -> bool:
@@ -90,14 +90,14 @@ def _recorded(
 ) -> tuple[Any, ...] | None:
     """Read from the input and the output of one call of a module, where the run ends; None if it is not reached."""
     thread, calls = get_ident(), [0]
-    found: list[Any] = []
+    recorded: list[Any] = []
 
     def record(module: Any, args: tuple[Any, ...], output: Any) -> None:
         if get_ident() != thread:
             return
         calls[0] += 1
         if calls[0] > call:
-            found.extend(read(module, args[0], output[0] if isinstance(output, tuple) else output))
+            recorded.extend(read(module, args[0], output[0] if isinstance(output, tuple) else output))
             raise _BlockPassedError
 
     with RUN_LOCK:
@@ -109,7 +109,7 @@ def _recorded(
                 forward(loaded, inputs)
         finally:
             handle.remove()
-    return tuple(found) or None
+    return tuple(recorded) or None
 
 
 def _rows(module: Any, vectors: "torch.Tensor") -> Any:

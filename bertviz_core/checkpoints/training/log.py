@@ -69,10 +69,10 @@ def newest_state(places: Sequence[tuple[str, Path]]) -> tuple[str, TrainerState 
     Returns:
         The name of its place, the state (None if none can be read), and a sentence for each file that is left out.
     """
-    found: tuple[str, TrainerState] | None = None
+    latest: tuple[str, TrainerState] | None = None
     left_out: list[str] = []
     for name, folder in places:
-        if name and (found is not None or len(left_out) >= MOST_REFUSED):
+        if name and (latest is not None or len(left_out) >= MOST_REFUSED):
             continue
         if not present(folder, STATE_FILE):
             continue
@@ -81,9 +81,9 @@ def newest_state(places: Sequence[tuple[str, Path]]) -> tuple[str, TrainerState 
         except CheckpointError as error:
             left_out.append(f"The log in {quoted(name or 'the folder')} is left out: {error}")
             continue
-        if found is None or (state.step or 0) >= (found[1].step or 0):
-            found = name, state
-    name, newest = found or ("", None)
+        if latest is None or (state.step or 0) >= (latest[1].step or 0):
+            latest = name, state
+    name, newest = latest or ("", None)
     return name, newest, tuple(left_out)
 
 

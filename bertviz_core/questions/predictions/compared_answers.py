@@ -108,10 +108,10 @@ def compared_answers(
     done = after(job, len(texts), total)
     if other in COPIES:
         head = opened.rounded_head(_task(opened, options), COPIES[other])
-        found = text_predictions(head, opened.tokenizer, texts, pairs, progress=done)
+        answers = text_predictions(head, opened.tokenizer, texts, pairs, progress=done)
     else:
-        found = _answers(second, options, texts, pairs, done)
-    compared = answer_comparison(first, found, gold)
+        answers = _answers(second, options, texts, pairs, done)
+    compared = answer_comparison(first, answers, gold)
     models = tuple(dict.fromkeys((each.source.name, each.source.revision) for each in (opened, second)))
     return Answer(compared, models, (), compared.notices, {"answer_comparison": compared})
 

@@ -95,10 +95,10 @@ def text_answers(opened: Opened, options: Options, job: AnswerJob[Answer[TextPre
     """Predictions of a task head or probe for many texts."""
     texts, pairs = _texts_and_pairs(options)
     if TARGET.key in options.values:
-        found = probe_table(_named_probe(opened, options), opened.loaded, opened.tokenizer, texts, job)
+        answers = probe_table(_named_probe(opened, options), opened.loaded, opened.tokenizer, texts, job)
     else:
-        found = text_predictions(opened.head(options.task), opened.tokenizer, texts, pairs, progress=job)
-    return replace(answered(opened, found, found.notices), texts=texts)
+        answers = text_predictions(opened.head(options.task), opened.tokenizer, texts, pairs, progress=job)
+    return replace(answered(opened, answers, answers.notices), texts=texts)
 
 
 def with_pairs(texts: Sequence[str], pairs: Sequence[str] | None, task: str) -> Options:

@@ -30,24 +30,24 @@ def same_length_text(tokens: Tokens, second: str, read: Callable[[str], Tokens])
     for tried, candidate in enumerate(_changed(tokens.text, second)):
         if tried >= MOST_TRIED:
             break
-        found = read(candidate).input_ids.tolist()
-        if len(found) == len(ids) and found not in (ids, taken):
+        tried_ids = read(candidate).input_ids.tolist()
+        if len(tried_ids) == len(ids) and tried_ids not in (ids, taken):
             return candidate
     return None
 
 
 def _changed(text: str, second: str) -> Iterator[str]:
     """Variants of the text with one word replaced, then with one word reversed."""
-    words = sorted(WORD.finditer(text), key=lambda found: -len(found[0]))
+    words = sorted(WORD.finditer(text), key=lambda word: -len(word[0]))
     for others in (list(dict.fromkeys(WORD.findall(second))), KNOWN):
-        for found in words:
-            for other in sorted(others, key=lambda other: abs(len(other) - len(found[0]))):
-                if other.lower() != found[0].lower():
-                    yield text[: found.start()] + _cased(other, found[0]) + text[found.end() :]
-    for found in words:
-        turned = found[0][::-1]
-        if turned != found[0]:
-            yield text[: found.start()] + turned + text[found.end() :]
+        for word in words:
+            for other in sorted(others, key=lambda other: abs(len(other) - len(word[0]))):
+                if other.lower() != word[0].lower():
+                    yield text[: word.start()] + _cased(other, word[0]) + text[word.end() :]
+    for word in words:
+        turned = word[0][::-1]
+        if turned != word[0]:
+            yield text[: word.start()] + turned + text[word.end() :]
 
 
 def _cased(word: str, like: str) -> str:

@@ -79,19 +79,19 @@ def view(name: str, run: str, moved_from: str, part: str, logarithmic: bool) -> 
 
 def _log(opened: SharedTraining) -> None:
     """The curves of the log."""
-    found = training_log(opened, Options())
-    for notice in found.notices:
+    log = training_log(opened, Options())
+    for notice in log.notices:
         st.warning(escape_markdown(notice))
-    if not found.result.entries:
+    if not log.result.entries:
         return
     below = figure_block(
-        training_log_figure(found.result),
+        training_log_figure(log.result),
         f"training log {opened.name}",
-        log_frame(found.result),
-        models=[each for each, _ in found.models],
+        log_frame(log.result),
+        models=[each for each, _ in log.models],
         explanation=(LOG, library_lines(training_log, opened, Options())),
     )
-    undrawn = undrawn_text(found.result, log_panels(found.result.metrics))
+    undrawn = undrawn_text(log.result, log_panels(log.result.metrics))
     if undrawn:
         below.caption(f"{undrawn}.")
 
@@ -99,20 +99,20 @@ def _log(opened: SharedTraining) -> None:
 def _movement(opened: SharedTraining, options: Options, logarithmic: bool) -> None:
     """The map of movement, what is known so far while it is computed, and the tables."""
 
-    def draw(found: Answer[TrainingMovement]) -> None:
-        spec = training_movement_figure(found.result, options.choice(FROM), options.choice(PART), logarithmic)
+    def draw(movement: Answer[TrainingMovement]) -> None:
+        spec = training_movement_figure(movement.result, options.choice(FROM), options.choice(PART), logarithmic)
         figure_block(
             spec,
             f"movement from {options.choice(FROM)} {opened.name}",
-            movement_frame(found.result),
-            models=[each for each, _ in found.models],
+            movement_frame(movement.result),
+            models=[each for each, _ in movement.models],
             explanation=(MOVED.format(rule=BROKEN), library_lines(training_movement, opened, options)),
         )
 
-    found = answer(training_movement, opened, Options(), draw)
-    _numbers(found.result)
-    draw(found)
-    _tables(found.result)
+    movement = answer(training_movement, opened, Options(), draw)
+    _numbers(movement.result)
+    draw(movement)
+    _tables(movement.result)
 
 
 def _numbers(movement: TrainingMovement) -> None:
