@@ -8,7 +8,7 @@ from typing import Any
 from bertviz_core.errors import BertvizError
 from bertviz_core.questions.tables.lines import json_bytes
 from bertviz_core.tables.atomic_files import write_whole
-from bertviz_core.text import escape_controls
+from bertviz_core.text import escape_controls, quoted
 
 MINUS = "−"
 
@@ -55,4 +55,4 @@ def write_file(path: Path, content: bytes) -> None:
     try:
         write_whole(path, lambda file: file.write(content))
     except OSError as error:
-        raise BertvizError(f"{escape_controls(path.name)!r} cannot be written ({error.strerror}).") from error
+        raise BertvizError(f"{quoted(path.name)} cannot be written ({error.strerror}).") from error

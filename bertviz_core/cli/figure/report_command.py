@@ -18,7 +18,7 @@ from bertviz_core.questions.report.page import report_page
 from bertviz_core.questions.report.sections import known_figures, report_of
 from bertviz_core.questions.report.slide_pictures import slide_pictures
 from bertviz_core.questions.report.slides import require_slides, slides_file, slides_of
-from bertviz_core.text import counted, escape_controls
+from bertviz_core.text import counted, escape_controls, quoted
 
 HTML, PPTX = ".html", ".pptx"
 
@@ -48,9 +48,9 @@ def report(
         raise TextError(f"There is no theme {escape_controls(theme[:20])!r}; choose {', '.join(THEMES)}.")
     ending = out.suffix.lower()
     if ending not in (HTML, PPTX):
-        raise TextError(f"A report is an {HTML} or {PPTX} file, and {escape_controls(out.name)!r} has another ending.")
+        raise TextError(f"A report is an {HTML} or {PPTX} file, and {quoted(out.name)} has another ending.")
     if not out.absolute().parent.is_dir():
-        raise TextError(f"There is no folder {escape_controls(str(out.parent))!r}; make it first.")
+        raise TextError(f"There is no folder {quoted(str(out.parent))}; make it first.")
     if ending == PPTX:
         require_slides()
     texts = () if text is None else (text,)

@@ -26,7 +26,7 @@ from bertviz_core.figures.base.export import (
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.lazy_imports import optional
-from bertviz_core.text import escape_controls
+from bertviz_core.text import escape_controls, quoted
 
 Drawn = TypeVar("Drawn")
 Renderer = Any
@@ -58,10 +58,10 @@ def check_file(out: Path) -> None:
     """
     if out.suffix.lower() not in ENDINGS:
         raise TextError(
-            f"{escape_controls(out.name)!r} has no ending that is written; name a file {', '.join(ENDINGS)}."
+            f"{quoted(out.name)} has no ending that is written; name a file {', '.join(ENDINGS)}."
         )
     if not out.absolute().parent.is_dir():
-        raise TextError(f"There is no folder {escape_controls(str(out.parent))!r}; make it first.")
+        raise TextError(f"There is no folder {quoted(str(out.parent))}; make it first.")
 
 
 def file_content(
