@@ -29,8 +29,8 @@ class DrawnFile:
     media_type: str
     save: str
     """Label of the button that saves it; the size follows."""
-    noun: str
-    """What its steps are, such as "pictures"."""
+    noun: str = ""
+    """What its steps are, such as "pictures"; "" for a single one."""
 
 
 def start_drawing(file: DrawnFile, steps: int, draw: Callable[[Progress], bytes]) -> None:
@@ -88,7 +88,8 @@ def _progress(file: DrawnFile) -> None:
     if job is None or job.state not in ("waiting", "running"):
         st.rerun()
     this_reader().wait_for(file.widget, job)
-    words = "Waiting for other files to be drawn." if job.state == "waiting" else steps_done(job, file.noun)
+    drawing = steps_done(job, file.noun) if file.noun else "The file is being drawn."
+    words = "Waiting for other files to be drawn." if job.state == "waiting" else drawing
     st.progress(min(job.done / max(job.total, 1), 1.0), words)
     st.button("Stop", key=f"{file.widget}_stop", on_click=job.stop)
 
