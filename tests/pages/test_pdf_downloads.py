@@ -60,6 +60,7 @@ def test_without_a_browser_one_sentence_says_so_and_the_page_stays(monkeypatch: 
     ("page", "key", "query"),
     [
         ("parameters", "parameters_layers", {"view": "Layers"}),
+        ("representations", "representations_similarity", {"view": "Token similarity"}),
         ("attention", "attention_heads", {"layer": "2", "head": "5"}),
     ],
 )

@@ -1,5 +1,6 @@
 """Downloads for a paper or a page of text: the numbers of a figure as a table, and the figure as a PDF."""
 
+import json
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import partial
@@ -62,7 +63,8 @@ def pdf_of_figure(figure: FigureSpec, key: str, name: str, caption: Caption, the
         theme: colours, and the width of a column.
     """
     drawn = cached_figure(figure, theme)
-    shown = sha256(drawn.to_json().encode("utf-8", "replace")).hexdigest()
+    content = json.dumps(json.loads(drawn.to_json()), sort_keys=True)  # plotly may change the order when it is read
+    shown = sha256(content.encode("utf-8", "replace")).hexdigest()
 
     def prepare() -> Callable[[], bytes]:
         # As it is drawn, so that what waits for its turn refers to no trace.
