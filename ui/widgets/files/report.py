@@ -109,10 +109,7 @@ def _panel(report: PageReport) -> None:
     # Imported here, since it imports every figure, for which the first page must not wait.
     from ui.cache.report import ReportRequest, kept_file, offered, report_file, report_slides, slides_key
 
-    form = st.segmented_control(
-        "Format", list(ABOUT), default=HTML, key=FORMAT, required=True, label_visibility="collapsed", width="content"
-    )
-    st.markdown(ABOUT[form])
+    about = st.empty()
     name, text, pair = controls.model_name(), controls.text(), controls.pair()
     titles = offered(name, text, pair)
     with_view = st.checkbox("This view, as it stands", value=True, key=VIEW)
@@ -125,11 +122,16 @@ def _panel(report: PageReport) -> None:
     figures = st.multiselect(
         "Further figures", list(titles), key=FIGURES, format_func=titles.__getitem__, placeholder="none"
     )
+    row = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    form = row.segmented_control(
+        "Format", list(ABOUT), default=HTML, key=FORMAT, required=True, label_visibility="collapsed", width="content"
+    )
+    about.markdown(ABOUT[form])
     theme = chosen_theme() or session.theme_name()
     request = ReportRequest(name, text, pair, usual, tuple(figures), theme)
     key = (request, form, *((report.page, _settings(report.typed)) if with_view else ()))
     slides = _slides(session.stored(FILE, "") if with_view else slides_key(request), name)
-    pressed = st.button(
+    pressed = row.button(
         "Make the report",
         key="report_make",
         icon=":material/description:",
