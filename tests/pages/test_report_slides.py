@@ -67,7 +67,7 @@ def test_the_view_as_it_stands_is_a_slide_and_the_facts_are_in_its_notes(monkeyp
     assert not [each for each in at.get("download_button") if each.label.startswith("Save the report")], "of others"
 
 
-def test_a_report_without_the_view_is_made_once_for_all_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_browser_the_panel_says_so_before_a_figure_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BROWSER_PATH", "/nonexistent/chromium")
     at = panel("tokens", with_view=False, figures=("tokens",))
     assert made(at, monkeypatch) is None
