@@ -1,4 +1,4 @@
-# Inside BERT as one image: the dashboard with its bundled model, no CUDA, no browser, not root.
+# Inside BERT as one image: the dashboard with its bundled model, no CUDA, no browser by default, not root.
 # By its digest, since a tag moves; another one by --build-arg PYTHON_IMAGE=... (docs/deployment.md, "Supply").
 ARG PYTHON_IMAGE=python:3.11.14-slim-bookworm@sha256:65a93d69fa75478d554f4ad27c85c1e69fa184956261b4301ebaf6dbb0a3543d
 FROM ${PYTHON_IMAGE} AS build
@@ -25,6 +25,11 @@ RUN cd /venv/lib/python3*/site-packages \
     && find scipy numpy -type d -name tests -prune -exec rm -rf {} +
 
 FROM ${PYTHON_IMAGE}
+# What draws slides and PDF on the server, Debian's Chromium (docs/deployment.md): --build-arg BROWSER=1.
+ARG BROWSER=
+RUN if [ -n "$BROWSER" ]; then \
+        apt-get update && apt-get install -y --no-install-recommends chromium && rm -rf /var/lib/apt/lists/*; \
+    fi
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin insidebert \
     && mkdir -p /models /corpora
 COPY --from=build /venv /venv

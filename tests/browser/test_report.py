@@ -1,14 +1,17 @@
 """The report of a page: created, saved, and opened without a network.
 
-Covers `ui/widgets/files/report.py`, `ui/cache/report.py`.
+Covers `ui/widgets/files/report.py`, `ui/cache/report.py`, `ui/widgets/files/drawn.py`.
 """
 
+import re
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from pptx import Presentation
+from pptx.enum.shapes import MSO_SHAPE_TYPE
 
-from tests.browser.conftest import WAIT_MS, Watch
+from tests.browser.conftest import COLD_MS, WAIT_MS, Watch
 
 pytestmark = pytest.mark.browser
 TEXT = "I love <b>my</b> pet python."
@@ -49,6 +52,46 @@ def test_a_report_of_the_text_opens_without_a_network(
         assert alone.evaluate("document.documentElement.scrollWidth") == 390
         assert alone.get_by_role("navigation").get_by_role("link").count() == sections
         assert not watch.faults()
+
+
+def saved(page: Page, name: str, folder: Path) -> Path:
+    """Wait for the button that saves a file, press it, and return the file."""
+    save = page.get_by_role("button", name=re.compile(name))
+    expect(save).to_be_visible(timeout=COLD_MS)
+    with page.expect_download() as download:
+        save.click()
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
+    return path
+
+
+@pytest.mark.slow
+def test_slides_and_a_pdf_are_drawn_by_the_server_and_saved(page: Page, server: str, tmp_path: Path) -> None:
+    page.goto(f"{server}/representations?view=Token+similarity&layer=2&text=A+river.")
+    panel(page)
+    page.get_by_text("The usual figures of this model and text").click()
+    page.get_by_text("Slides (PPTX)").click()
+    expect(page.get_by_text("One slide a figure")).to_be_visible()
+    page.get_by_role("button", name="Make the report").click()
+    file = saved(page, "Save the report", tmp_path)
+    assert file.name == "report-all-MiniLM-L6-v2.pptx"
+    (slide,) = Presentation(str(file)).slides
+    (picture,) = [each for each in slide.shapes if each.shape_type == MSO_SHAPE_TYPE.PICTURE]
+    width, height = picture.image.size  # type: ignore[attr-defined]
+    assert width * 9 == height * 16
+    notes = slide.notes_slide.notes_text_frame.text  # type: ignore[union-attr]
+    assert "Its address: /representations?view=Token+similarity&layer=2" in notes
+    assert "Text: A river." in notes
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Colours and size: ").click()
+    page.get_by_role("radio", name="Paper column").click()
+    page.get_by_role("button", name="PDF", exact=True).click()
+    drawing = saved(page, "Save the PDF", tmp_path)
+    assert re.fullmatch(r"representations-.*-all-MiniLM-L6-v2-column\.pdf", drawing.name)
+    content = drawing.read_bytes()
+    assert content.startswith(b"%PDF-")
+    assert b"/FontFile2" in content
+    assert b"/Type3" not in content
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ import pytest
 
 from bertviz_core.models.catalog.bundled import BUNDLED, WEIGHTS
 from bertviz_core.questions.figures import all_figures
-from bertviz_core.questions.report.html_file import report_figures
+from bertviz_core.questions.report.files import report_figures
 from bertviz_core.questions.report.sections import MANY_RUNS, OF_WEIGHTS, REPORTED, USUAL
 from tests.cli.conftest import Command
 
@@ -160,6 +160,16 @@ def test_a_wrong_request_is_one_sentence(
     assert words in done.stderr
     assert done.stderr.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_slides_without_a_browser_are_refused_before_a_model_is_run(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BROWSER_PATH", "/nonexistent/chromium")
+    done = command("report", "no-such-model", TEXT, "-o", str(tmp_path / "r.pptx"))
+    assert done.returncode == 2
+    assert "Chromium" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_what_is_offered_are_figures_that_there_are() -> None:

@@ -121,6 +121,17 @@ def test_the_volumes_are_the_folders_of_the_image() -> None:
     assert f"INSIDE_BERT_VECTOR_STORE_DIR={mounts['tmp']['mountPath']}/" in DOCKERFILE
 
 
+def test_the_image_has_a_browser_only_where_it_is_asked_for() -> None:
+    final = DOCKERFILE.rpartition("\nFROM ")[2]
+    commands = re.split(r"\n(?=[A-Z]+ )", final.replace("\\\n", ""))
+    (installs,) = [each for each in commands if "apt-get install" in each]
+    assert "ARG BROWSER=" in [line for each in commands for line in each.splitlines()], "empty by default"
+    assert re.match(r'RUN if \[ -n "\$BROWSER" \]; then .*--no-install-recommends chromium .*; *fi$', installs)
+    assert commands.index(installs) < commands.index("USER 10001"), "as root"
+    assert DOCKERFILE.count("apt-get install") == 1
+    assert "--build-arg BROWSER=1" in (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
+
+
 def test_each_reader_stays_with_one_pod() -> None:
     annotations = of_kind("Service")["metadata"]["annotations"]
     assert annotations["traefik.ingress.kubernetes.io/service.sticky.cookie"] == "true"

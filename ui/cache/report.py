@@ -1,12 +1,14 @@
 """Create reports of a model, a text and a view from the shared models and runs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from bertviz_core.errors import BertvizError, Progress, TextError
 from bertviz_core.figures.base.style import theme_named
-from bertviz_core.questions.report import html_file
-from bertviz_core.questions.report.html_file import USUAL
+from bertviz_core.questions.report import files
+from bertviz_core.questions.report.files import NO_FACTS, USUAL
+from bertviz_core.questions.report.sections import ReportSection
 from ui.cache import models
 from ui.cache.memoize import cached_by_bytes, results
 from ui.cache.shared_model import SharedModel
@@ -38,7 +40,7 @@ class ReportRequest:
 
 def offered(name: str, text: str, pair: str | None) -> dict[str, str]:
     """Name -> description of every figure that a report of this text may have."""
-    return html_file.report_figures(quick=_length(name, text, pair) > MOST_TOKENS)
+    return files.report_figures(quick=_length(name, text, pair) > MOST_TOKENS)
 
 
 def report_file(asked: ReportRequest, pixels: int, progress: Progress) -> bytes:
@@ -70,13 +72,51 @@ def view_report(
     Raises:
         BertvizError: the view is empty, and none of the other figures can be drawn.
     """
+    first, names = _with_view(asked, view, pixels)
     theme = theme_named(asked.theme, pixels)
+    return files.report_file(SharedModel(asked.name), asked.text, asked.pair, names, theme, progress, first, facts)
+
+
+def slides_key(asked: ReportRequest) -> tuple[object, ...]:
+    """What the slides of a report without a view are made from; equal for equal slides."""
+    return (__name__, source_key(asked.name), asked)
+
+
+def report_slides(
+    asked: ReportRequest, pixels: int, view: ShownView | None = None, facts: Mapping[str, str] = NO_FACTS
+) -> tuple[int, Callable[[Progress], bytes]]:
+    """Return the number of figures to draw, and a function that writes the report as a PPTX file; it needs no session.
+
+    Progress counts these figures, and then the pictures of all. The function raises BertvizError where none of the
+    figures can be drawn, or python-pptx or a browser is missing.
+
+    Args:
+        asked: contents; in addition to the view if there is one.
+        pixels: width of the figures.
+        view: figures and tables of the view, with which the report begins.
+        facts: title and address of the view.
+
+    Raises:
+        BertvizError: the view is empty, and no other figures are wanted.
+    """
+    first, names = ((), _names(asked)) if view is None else _with_view(asked, view, pixels)
+    opened, theme = SharedModel(asked.name), theme_named(asked.theme, pixels)
+    make = partial(files.report_slides, opened, asked.text, asked.pair, names, theme, first=first, facts=facts)
+    return len(names), make
+
+
+def _with_view(asked: ReportRequest, view: ShownView, pixels: int) -> tuple[Sequence[ReportSection], tuple[str, ...]]:
+    """Sections of a view, and names of the other figures.
+
+    Raises:
+        TextError: there is neither.
+    """
     origin = source(asked.name)
-    first = view.sections(theme, [(origin.name, origin.revision)])
-    names = [each for each in _names(asked) if each not in view.names]
+    first = view.sections(theme_named(asked.theme, pixels), [(origin.name, origin.revision)])
+    names = tuple(each for each in _names(asked) if each not in view.names)
     if not first and not names:
         raise TextError(f"{NOTHING} Choose other figures, or make the report once it shows one.")
-    return html_file.report_file(SharedModel(asked.name), asked.text, asked.pair, names, theme, progress, first, facts)
+    return first, names
 
 
 def _names(asked: ReportRequest) -> tuple[str, ...]:
@@ -87,7 +127,7 @@ def _names(asked: ReportRequest) -> tuple[str, ...]:
 @cached_by_bytes(size=len)
 def _file(key: SourceKey, asked: ReportRequest, pixels: int, _tell: Progress) -> bytes:
     chosen = theme_named(asked.theme, pixels)
-    return html_file.report_file(SharedModel(key.name), asked.text, asked.pair, _names(asked), chosen, _tell)
+    return files.report_file(SharedModel(key.name), asked.text, asked.pair, _names(asked), chosen, _tell)
 
 
 def keep_file(token: str, file: bytes) -> None:

@@ -5,6 +5,8 @@ from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import urlencode
 
+import streamlit as st
+
 from bertviz_core.errors import BertvizError, Progress
 from bertviz_core.figures.base.caption import Caption
 from bertviz_core.figures.base.style import WIDE, Theme, theme_named
@@ -21,12 +23,14 @@ from ui.lessons.pins import PINNED, Pin, PinnedViews, pinned_views
 from ui.lessons.writing import lesson_yaml
 from ui.session import TOUR
 from ui.widgets import controls
+from ui.widgets.files.drawn import PPTX, DrawnFile, show_drawing, start_drawing
 from ui.widgets.files.theme import chosen_theme
 
 TO_RECORD = "pinned_view_to_record"
 """Session key: token of the pinned view whose figures the next run of the page records; "" for none."""
 WITHOUT_FIGURE = "Its figures are not in this report, since the view was not drawn."
 ABOUT = "Views of the dashboard, pinned one after the other."
+HELP = "One slide a view, 16:9: title and note as text to edit, figures as pictures, the whole note in the notes."
 
 
 def token_to_record(here: str) -> str:
@@ -77,6 +81,21 @@ def pinned_report(views: PinnedViews) -> bytes:
     return report_page(report, _theme()).encode("utf-8", "replace")
 
 
+def slides_button(views: PinnedViews, file_name: str) -> None:
+    """Show the button that makes the slides of the pinned views, their progress, or the button that saves them.
+
+    Args:
+        views: the pinned views, one at least.
+        file_name: name of the file.
+    """
+    file = DrawnFile("pinned_slides", slides_key(views), file_name, PPTX, "Save the slides", "pictures")
+    if show_drawing(file):
+        return
+    if st.button("Make slides (PPTX)", key="pinned_slides_make", icon=":material/slideshow:", help=HELP):
+        start_drawing(file, picture_count(views), slide_maker(views))
+        st.rerun()
+
+
 def slides_key(views: PinnedViews) -> tuple[object, ...]:
     """What the slides of the pinned views are made from; equal for equal slides."""
     drawn = tuple((pin.token, pin.left_out, kept_sections(pin.token) is None) for pin in views.pins)
@@ -86,7 +105,7 @@ def slides_key(views: PinnedViews) -> tuple[object, ...]:
 def picture_count(views: PinnedViews) -> int:
     """Number of pictures on the slides of the pinned views."""
     shown = (each for number, pin in enumerate(views.pins, start=1) for each in _figures(number, pin))
-    return sum(each.figure is not None or bool(each.page) for each in shown)
+    return sum(each.is_drawn for each in shown)
 
 
 def slide_maker(views: PinnedViews) -> Callable[[Progress], bytes]:

@@ -13,7 +13,7 @@ from ui import session
 from ui.cache.view_notes import kept_sections
 from ui.components.step_links import step_links
 from ui.lessons.drawing import OPEN, draw_missing
-from ui.lessons.handout import TO_RECORD, pinned_report, without_figures
+from ui.lessons.handout import TO_RECORD, pinned_report, slides_button, without_figures
 from ui.lessons.library import file_field, lessons_here
 from ui.lessons.pins import (
     MOST_PINS,
@@ -28,7 +28,6 @@ from ui.lessons.pins import (
     usual_title,
 )
 from ui.lessons.reading import NOTE, TITLE, Lesson
-from ui.lessons.slides import slides_button
 from ui.lessons.tour import Place
 from ui.lessons.writing import file_name, lesson_yaml, step_yaml
 from ui.share import files_read

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.figures.base.caption import Caption, caption_of, colour_range, texts_words
-from bertviz_core.figures.base.export import MEDIA, standalone_html
+from bertviz_core.figures.base.export import COLUMN, MEDIA, standalone_html
 from bertviz_core.figures.base.fitted import USUAL_HEIGHT
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme, theme_named, width_class
@@ -26,7 +26,7 @@ from ui.components.figure_download import figure_download
 from ui.components.presenter import enlarged
 from ui.widgets.files.captions import alt_of, note_code, note_figure, note_table, read_texts, shown_models
 from ui.widgets.files.theme import chosen_medium, chosen_theme, theme_select
-from ui.widgets.files.typeset import typeset_downloads
+from ui.widgets.files.typeset import pdf_of_figure, typeset_downloads
 from ui.widgets.formatting import escape_markdown
 
 CHART_CONFIG = {
@@ -194,6 +194,8 @@ def _downloads(
         words = caption_of(drawn, caption, shown_models(models), read_texts(texts))
         again = None if on_page or not redrawn else drawn
         figure_download(key, name, title, words, theme, alt_of(figure), again, medium=medium)
+        if redrawn and medium == COLUMN:
+            pdf_of_figure(figure, key, f"{name}-{medium}", words, sized)
         st.download_button(
             "HTML",
             partial(_page, figure, theme, title, words),

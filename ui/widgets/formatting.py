@@ -5,12 +5,14 @@ import string
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import streamlit as st
 
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.text import shortened
 from ui.address.journey_place import show_in_journey
+from ui.cache.jobs import Job
 
 _WORD_JOINER = "\u2060"
 _ADDRESS = re.compile(r"(?<=[a-z0-9+.-]):(?=//)|www(?=\.)|\S(?=@)", re.IGNORECASE)
@@ -125,3 +127,17 @@ def duration(seconds: float) -> str:
     if seconds < 1:
         return "less than a second"
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def steps_done(job: Job[Any], noun: str) -> str:
+    """Steps of a job that are done, with their rate and the time left once they are known.
+
+    Args:
+        job: a running job.
+        noun: what its steps are, such as "sentences".
+    """
+    done, left = f"{job.done:,} of {job.total:,} {noun}", job.seconds_left
+    if left is None:
+        return done
+    about = "about " if left >= 1 else ""
+    return f"{done}, {job.rate:,.{int(job.rate < 10)}f} per second, {about}{duration(left)} left"

@@ -14,13 +14,14 @@ from bertviz_core.errors import TextError
 from bertviz_core.figures.base.style import WIDE, theme_named, width_class
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.report.files import PPTX, slides_of_report
+from bertviz_core.questions.report.image_files import require_browser
 from bertviz_core.questions.report.page import report_page
 from bertviz_core.questions.report.sections import known_figures, report_of
-from bertviz_core.questions.report.slide_pictures import slide_pictures
-from bertviz_core.questions.report.slides import require_slides, slides_file, slides_of
+from bertviz_core.questions.report.slides import require_slides
 from bertviz_core.text import counted, escape_controls, quoted
 
-HTML, PPTX = ".html", ".pptx"
+HTML = ".html"
 
 
 @app.command()
@@ -53,17 +54,14 @@ def report(
         raise TextError(f"There is no folder {quoted(str(out.parent))}; make it first.")
     if ending == PPTX:
         require_slides()
+        require_browser(PPTX)
     texts = () if text is None else (text,)
     typed = {"map": "change", "layer": layer, "head": head}
     options = Options(texts, pair, task, {key: value for key, value in typed.items() if value})
     chosen = theme_named(theme, width_class(width))
     with quietly():
         made = report_of(opened_model(model, task), options, known_figures(figures or ()), chosen)
-    if ending == PPTX:
-        pictures = slide_pictures(made.sections, chosen)
-        content = slides_file(slides_of(made), pictures, chosen, f"{made.model}: a report", about=made.about)
-    else:
-        content = report_page(made, chosen).encode("utf-8", "replace")
-    write_file(out, content)
+    slides = ending == PPTX
+    write_file(out, slides_of_report(made, chosen) if slides else report_page(made, chosen).encode("utf-8", "replace"))
     left_out = (f"Without {', '.join(names)}: {why}" for why, names in made.left_out.items())
     print_notices((*made.notices, *left_out, f"{counted(len(made.sections), 'figure')} written to {out}."))

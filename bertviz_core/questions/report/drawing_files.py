@@ -15,6 +15,7 @@ WIDE, HEIGHT = 1000, 900
 """Pixels of the window in which a drawing is made by default."""
 MARGINS, PADDING = 24, 32
 """Pixels at both sides of a saved drawing, and of the page that it is drawn on."""
+NO_CAPTION = Caption("", ())
 PICTURE = """async ({ family, font, file }) => {
   const bytes = Uint8Array.from(atob(file), (letter) => letter.charCodeAt(0));
   document.fonts.add(await new FontFace(family, bytes, { weight: "200 900" }).load());
@@ -35,12 +36,19 @@ class PageDrawing:
     caption: str
     """The text below it on its page."""
 
-    def captioned(self, theme: Theme) -> str:
-        """The drawing with its typeface and its texts inside, as figures have them; nothing is added that is seen."""
-        return captioned_svg(self.svg, self.title, Caption("", ()), theme, self.caption)
+    def captioned(self, theme: Theme, below: Caption = NO_CAPTION) -> str:
+        """The drawing with its typeface and its texts inside, as figures have them.
+
+        Args:
+            theme: colours of the drawing.
+            below: a caption that is seen; none for a drawing that has its own.
+        """
+        return captioned_svg(self.svg, self.title, below, theme, self.caption)
 
 
-def drawing_content(ending: str, page: str, width: int, theme: Theme, medium: str = "") -> bytes:
+def drawing_content(
+    ending: str, page: str, width: int, theme: Theme, medium: str = "", below: Caption = NO_CAPTION
+) -> bytes:
     """Content of a file with the drawing; an image has the model, its revision and the text below it.
 
     Args:
@@ -49,6 +57,7 @@ def drawing_content(ending: str, page: str, width: int, theme: Theme, medium: st
         width: width of the drawing in pixels; that of a PNG is twice as large, at least LEAST.
         theme: colours of the drawing.
         medium: "slide" or "column", whose size an image has; "" for that of the drawing.
+        below: caption of an image; none for a drawing that has its own.
 
     Raises:
         BertvizError: all but HTML need a browser, and there is none or it fails.
@@ -59,7 +68,7 @@ def drawing_content(ending: str, page: str, width: int, theme: Theme, medium: st
     async def content() -> bytes:
         async with browser() as started:
             drawing = await page_drawing(started, page, width)
-            return await image_of(started, ending, drawing.captioned(theme), theme, drawing.caption, medium)
+            return await image_of(started, ending, drawing.captioned(theme, below), theme, drawing.caption, medium)
 
     return by_browser(ending, content)
 

@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -107,7 +108,7 @@ def by_browser(ending: str, draw: Callable[[], Coroutine[Any, Any, Drawn]]) -> D
     Raises:
         BertvizError: there is no browser, or it fails.
     """
-    with optional("images", "kaleido", f"A {ending} file", "An .html file needs no more."):
+    with _kaleido(ending):
         from kaleido.errors import ChromeNotFoundError, KaleidoError
     try:
         with ThreadPoolExecutor(1) as thread:
@@ -119,6 +120,27 @@ def by_browser(ending: str, draw: Callable[[], Coroutine[Any, Any, Drawn]]) -> D
         raise BertvizError(
             f"The browser that draws {ending} files failed ({detail}); try again, or write an .html file."
         ) from error
+
+
+def require_browser(ending: str) -> None:
+    """Look for a browser, so that a missing one is told before figures are computed; none is started.
+
+    Args:
+        ending: ending of the file, for the message.
+
+    Raises:
+        BertvizError: there is none, or kaleido is missing.
+    """
+    with _kaleido(ending):
+        from choreographer.browsers import Chromium
+    path = Chromium.find_browser(skip_local=False)
+    if not path or not Path(path).is_file():
+        raise BertvizError(NO_BROWSER.format(ending=ending))
+
+
+def _kaleido(ending: str) -> AbstractContextManager[None]:
+    """For imports of kaleido and of what it brings along."""
+    return optional("images", "kaleido", f"A {ending} file", "An .html file needs no more.")
 
 
 async def _drawn(

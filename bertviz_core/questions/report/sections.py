@@ -94,6 +94,11 @@ class ReportSection:
     page: str = ""
     """A self-contained HTML page with a drawing, to show in place of a figure; it has its own title and caption."""
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether it has a figure or a drawing, which only a browser makes a picture of."""
+        return self.figure is not None or bool(self.page)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:

@@ -50,7 +50,7 @@ def slide_pictures(
     Raises:
         BertvizError: there is no browser, or it fails.
     """
-    drawn = [each for each in sections if each.figure is not None or each.page]
+    drawn = [each for each in sections if each.is_drawn]
     if not drawn:
         return {}
 

@@ -59,10 +59,15 @@ class ReportSlide:
 
 
 def slides_of(report: Report) -> tuple[ReportSlide, ...]:
-    """A slide for each figure of a report; the facts about the model are in the notes of the first."""
-    facts = "\n".join(f"{name}: {value}" for name, value in report.facts.items())
+    """A slide for each figure of a report; the notes of the first have what stands around the figures in a page.
+
+    These are the facts about the model, remarks on the data, and why figures are left out.
+    """
+    facts = (f"{name}: {value}" for name, value in report.facts.items())
+    left_out = (f"Without {', '.join(names)}: {why}" for why, names in report.left_out.items())
+    around = "\n".join((*facts, *report.notices, *left_out))
     return tuple(
-        ReportSlide(each.title, each.note, (each,), more=() if place else (facts,))
+        ReportSlide(each.title, each.note, (each,), more=() if place else (around,))
         for place, each in enumerate(report.sections)
     )
 

@@ -7,6 +7,7 @@ import struct
 import sys
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from io import BytesIO
 from typing import Any
 
@@ -173,9 +174,9 @@ def test_colours_are_those_of_the_theme() -> None:
 
 def test_a_report_has_a_slide_for_each_figure_and_its_facts_in_the_notes() -> None:
     report = Report("m", {"Model": "m", "Parameters": "7"}, (section("a"), section("b")))
-    first, second = slides_of(report)
+    first, second = slides_of(replace(report, left_out={"No head.": ("c", "d")}, notices=("Cut.",)))
     assert (first.title, second.title) == ("Title of a", "Title of b")
-    assert first.more == ("Model: m\nParameters: 7",)
+    assert first.more == ("Model: m\nParameters: 7\nCut.\nWithout c, d: No head.",)
     assert second.more == ()
 
 

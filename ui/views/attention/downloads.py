@@ -15,7 +15,9 @@ from bertviz_core.figures.attention.heatmap import long_figure
 from bertviz_core.figures.attention.reading import UNITS, all_heads_title, attention_title
 from bertviz_core.figures.base.caption import Caption
 from bertviz_core.figures.base.colour_bars import scale_words
+from bertviz_core.figures.base.export import COLUMN
 from bertviz_core.figures.base.style import Theme, theme_named
+from bertviz_core.questions.report.drawing_files import WIDE, drawing_content
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Trace
 from ui import session
@@ -30,6 +32,7 @@ from ui.views.attention.texts import SECOND_TEXT, SHORT
 from ui.widgets.figure_block import csv_text, file_name
 from ui.widgets.files.captions import note_drawing
 from ui.widgets.files.theme import chosen_medium, chosen_theme, theme_select
+from ui.widgets.files.typeset import PDF, pdf_download
 
 KEY = "attention_heads"
 """Key of the view."""
@@ -52,6 +55,11 @@ def head_files(
         )
         alt, medium = f"{title}: queries by keys", chosen_medium()
         figure_download(KEY, name, title, caption, theme, alt, look=colours(theme), medium=medium)
+        if medium == COLUMN:
+            prepare = partial(_pdf, partial(view_page, trace, atlas, map_of, state, theme, most=0), theme, caption)
+            run = (trace.model, trace.revision, trace.dtype, trace.attention_source, caption.texts)
+            drawn = (atlas.options, state.look, state.heads, state.range, caption, theme.name)
+            pdf_download(KEY, f"{name}-{medium}", repr((run, drawn)), prepare)
         st.download_button(
             "HTML",
             partial(view_page, trace, atlas, map_of, state, theme),
@@ -71,6 +79,11 @@ def head_files(
             on_click="ignore",
         )
         theme_select(KEY)
+
+
+def _pdf(page: Callable[[], str], theme: Theme, caption: Caption) -> Callable[[], bytes]:
+    """Return what draws the open head, as the page shows it, for a column of a paper."""
+    return partial(drawing_content, PDF, page(), WIDE, theme, COLUMN, caption)
 
 
 def note_view(trace: Trace, atlas: AttentionAtlas, map_of: MapOf, state: ViewState) -> None:

@@ -1,11 +1,11 @@
-"""Make a report as one HTML file: the current view, and figures of its model and text.
+"""Make a report as one HTML file or as slides: the current view, and figures of its model and text.
 
 A report of the view is made at the end of a run of the whole page, which records what the view shows; other reports
-need no such run.
+need no such run. Slides are then drawn in the background.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from secrets import token_urlsafe
 from urllib.parse import urlencode
@@ -18,10 +18,17 @@ from bertviz_core.figures.base.style import WIDE
 from ui import session
 from ui.cache.view_notes import ShownView, noted
 from ui.widgets import controls
+from ui.widgets.files.drawn import PPTX, DrawnFile, show_drawing, start_drawing
 from ui.widgets.files.theme import chosen_theme
 from ui.widgets.formatting import escape_markdown
 
 VIEW, USUAL_ONES, FIGURES, MADE = "report_view", "report_usual", "report_figures", "report_made"
+FORMAT, HTML, SLIDES = "report_format", "HTML file", "Slides (PPTX)"
+ABOUT = {
+    HTML: "One HTML file, which opens without a network.",
+    SLIDES: "One slide a figure, 16:9: title and caption as text to edit, the figure as a picture.",
+}
+"""Format -> what it is."""
 WANTED, FILE = "report_wanted", "report_file"
 """Session keys: whether the next run of the page is recorded; token of the file created from a view."""
 LONGEST_NAME = 80
@@ -66,10 +73,10 @@ class PageReport:
     def _make(self, view: ShownView) -> None:
         if not self.wanted or self.place is None or self.note is None:
             return
-        from ui.cache.report import NOTHING, keep_file, view_report
+        from ui.cache.report import NOTHING, keep_file, report_slides, view_report
 
         self.wanted = False  # since the button's fragment runs again with this object
-        asked, *_ = session.stored(MADE)
+        asked, form, *_ = session.stored(MADE)
         named = f"{self.title}: {view.name}" if view.name else self.title
         query = urlencode([(key, value) for key in st.query_params for value in st.query_params.get_all(key)])
         facts = {"This view": named, "Its address": f"/{self.page}{f'?{query}' if query else ''}"}
@@ -78,6 +85,12 @@ class PageReport:
         with self.place, _said():
             if not view.figures and not view.tables:
                 st.caption(NOTHING)
+            if form == SLIDES:
+                slides = _slides(token, asked.name)
+                start_drawing(slides, *report_slides(asked, WIDE, view, facts))
+                session.store(FILE, token)
+                show_drawing(slides)
+                return
             file = view_report(asked, view, facts, WIDE, _telling())
             keep_file(token, file)
             session.store(FILE, token)
@@ -94,9 +107,9 @@ def _button(report: PageReport) -> None:
 
 def _panel(report: PageReport) -> None:
     # Imported here, since it imports every figure, for which the first page must not wait.
-    from ui.cache.report import ReportRequest, kept_file, offered, report_file
+    from ui.cache.report import ReportRequest, kept_file, offered, report_file, report_slides, slides_key
 
-    st.markdown("One HTML file, which opens without a network.")
+    about = st.empty()
     name, text, pair = controls.model_name(), controls.text(), controls.pair()
     titles = offered(name, text, pair)
     with_view = st.checkbox("This view, as it stands", value=True, key=VIEW)
@@ -109,10 +122,16 @@ def _panel(report: PageReport) -> None:
     figures = st.multiselect(
         "Further figures", list(titles), key=FIGURES, format_func=titles.__getitem__, placeholder="none"
     )
+    row = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    form = row.segmented_control(
+        "Format", list(ABOUT), default=HTML, key=FORMAT, required=True, label_visibility="collapsed", width="content"
+    )
+    about.markdown(ABOUT[form])
     theme = chosen_theme() or session.theme_name()
     request = ReportRequest(name, text, pair, usual, tuple(figures), theme)
-    key = (request, report.page, _settings(report.typed)) if with_view else (request,)
-    pressed = st.button(
+    key = (request, form, *((report.page, _settings(report.typed)) if with_view else ()))
+    slides = _slides(session.stored(FILE, "") if with_view else slides_key(request), name)
+    pressed = row.button(
         "Make the report",
         key="report_make",
         icon=":material/description:",
@@ -124,17 +143,21 @@ def _panel(report: PageReport) -> None:
         if with_view:
             session.store(WANTED, True)
             st.rerun()
+        elif form == SLIDES:
+            start_drawing(slides, *report_slides(request, WIDE))
     if session.stored(MADE) != key:
         return
     report.place = st.container()
-    if not with_view:
-        with report.place:
-            _save(report_file(request, WIDE, _telling()), name)
-    elif report.wanted:
+    if with_view and report.wanted:
         report.note = report.place.empty()
         report.note.caption(WAITING)
-    elif file := kept_file(session.stored(FILE, "")):
-        with report.place:
+        return
+    with report.place:
+        if form == SLIDES:
+            show_drawing(slides)
+        elif not with_view:
+            _save(report_file(request, WIDE, _telling()), name)
+        elif file := kept_file(session.stored(FILE, "")):
             _save(file, name)
 
 
@@ -165,15 +188,25 @@ def _telling() -> Progress:
     return progress
 
 
+def _slides(key: Hashable, name: str) -> DrawnFile:
+    """The report of a model as slides; the key is that of its contents, or the token of a view."""
+    return DrawnFile("report_slides", (__name__, key), f"{_file_name(name)}.pptx", PPTX, "Save the report", "figures")
+
+
 def _save(file: bytes, name: str) -> None:
-    named = re.sub(r"[^\w.-]+", "-", name)[:LONGEST_NAME]
     st.download_button(
         f"Save the report, {len(file) / 2**20:.1f} MiB",
         file,
-        f"report-{named}.html",
+        f"{_file_name(name)}.html",
         "text/html",
         on_click="ignore",
         key="report_save",
         icon=":material/download:",
         type="primary",
     )
+
+
+def _file_name(name: str) -> str:
+    """Name of the report of a model without an ending."""
+    named = re.sub(r"[^\w.-]+", "-", name)[:LONGEST_NAME]
+    return f"report-{named}"

@@ -40,7 +40,7 @@ def theme_select(key: str) -> None:
             args=(size_name, _SIZE),
             width="content",
             help=f"A slide has {SLIDE_PIXELS[0]:,} × {SLIDE_PIXELS[1]} pixels, with the text as its heading; a column "
-            f"of a paper is {COLUMN_MM} mm wide.",
+            f"of a paper is {COLUMN_MM} mm wide, and is offered as PDF, too.",
         )
 
 

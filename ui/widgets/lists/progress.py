@@ -13,7 +13,7 @@ from bertviz_core.questions.question import Answer, Question
 from ui.cache.jobs import Job, JobBoard, board
 from ui.cache.readers import this_reader
 from ui.cache.shared_model import SharedModel, SharedSubject
-from ui.widgets.formatting import duration
+from ui.widgets.formatting import steps_done
 from ui.widgets.run_model import agreed_cost, agreed_work
 
 QUIET_S, CHECK_EVERY_S, POLL_S = 0.4, 0.05, 1.0
@@ -106,11 +106,7 @@ def progress_words(job: Job[Any], noun: str) -> str:
     """Progress of a job, with its rate and the time left once they are known."""
     if job.state == "waiting":
         return "Waiting for another list to be finished."
-    done, left = f"{job.done:,} of {job.total:,} {noun}", job.seconds_left
-    if left is None:
-        return done
-    about = "about " if left >= 1 else ""
-    return f"{done}, {job.rate:,.{int(job.rate < 10)}f} per second, {about}{duration(left)} left"
+    return steps_done(job, noun)
 
 
 def _wait(job: Job[Any], noun: str, patience_s: float) -> None:

@@ -1,7 +1,4 @@
-"""The pinned views become slides: one each, in order, with title, note and figures.
-
-Covers `ui/lessons/slides.py`, and the slides of `ui/lessons/handout.py`.
-"""
+"""The pinned views become slides: one each, in order, with title, note and figures."""
 
 from io import BytesIO
 from typing import Any

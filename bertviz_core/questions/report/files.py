@@ -1,0 +1,121 @@
+"""Create the report of an opened model as a file: self-contained HTML, or slides."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from bertviz_core.errors import Progress
+from bertviz_core.figures.base.style import Theme
+from bertviz_core.questions.figures import all_figures
+from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.report.image_files import require_browser
+from bertviz_core.questions.report.page import report_page
+from bertviz_core.questions.report.sections import (
+    MANY_RUNS,
+    REPORTED,
+    USUAL,
+    Report,
+    ReportSection,
+    known_figures,
+    report_of,
+)
+from bertviz_core.questions.report.slide_pictures import slide_pictures
+from bertviz_core.questions.report.slides import require_slides, slides_file, slides_of
+
+__all__ = ["PPTX", "USUAL", "report_figures", "report_file", "report_slides", "slides_of_report"]
+PPTX = ".pptx"
+NO_FACTS: Mapping[str, str] = {}
+
+
+def report_figures(quick: bool) -> dict[str, str]:
+    """Name of each figure that a report supports -> description; the default ones first.
+
+    Args:
+        quick: whether to omit figures that need more than one run of the model.
+    """
+    named = {each: all_figures()[each].description.partition(" (")[0] for each in REPORTED}
+    return {each: shows for each, shows in named.items() if not (quick and each in MANY_RUNS)}
+
+
+def report_file(
+    opened: Opened,
+    text: str,
+    pair: str | None,
+    figures: Sequence[str],
+    theme: Theme,
+    progress: Progress | None = None,
+    first: Sequence[ReportSection] = (),
+    facts: Mapping[str, str] = NO_FACTS,
+) -> bytes:
+    """Create the report as an HTML file.
+
+    Args:
+        opened: the model.
+        text: the input; "" for a report on the model alone.
+        pair: a second text of the same input.
+        figures: names of the figures, in order.
+        theme: colours, and the width of the figures.
+        progress: called with figures drawn and their number.
+        first: sections before these figures.
+        facts: further facts for the head of the report.
+
+    Raises:
+        BertvizError: there is no such figure, or none of them can be drawn.
+    """
+    made = _report(opened, text, pair, figures, theme, progress, first, facts)
+    return report_page(made, theme).encode("utf-8", "replace")
+
+
+def report_slides(
+    opened: Opened,
+    text: str,
+    pair: str | None,
+    figures: Sequence[str],
+    theme: Theme,
+    progress: Progress | None = None,
+    first: Sequence[ReportSection] = (),
+    facts: Mapping[str, str] = NO_FACTS,
+) -> bytes:
+    """Create the report as a PPTX file, a slide for each figure; the arguments are those of `report_file`.
+
+    Progress counts the figures, then their pictures.
+
+    Raises:
+        BertvizError: there is no such figure, none of them can be drawn, python-pptx is missing, or figures need a
+            browser, and there is none or it fails.
+    """
+    require_slides()
+    if figures or any(each.is_drawn for each in first):
+        require_browser(PPTX)  # a missing one is told before figures are drawn for a minute
+    return slides_of_report(_report(opened, text, pair, figures, theme, progress, first, facts), theme, progress)
+
+
+def slides_of_report(made: Report, theme: Theme, progress: Progress | None = None) -> bytes:
+    """Write a report as a PPTX file, a slide for each figure.
+
+    Args:
+        made: facts and figures, drawn in this theme.
+        theme: colours of the slides.
+        progress: called with pictures drawn and their number; may raise to end the work.
+
+    Raises:
+        BertvizError: python-pptx is missing, or there is no browser or it fails.
+    """
+    pictures = slide_pictures(made.sections, theme, progress)
+    return slides_file(slides_of(made), pictures, theme, made.title or f"{made.model}: a report", about=made.about)
+
+
+def _report(
+    opened: Opened,
+    text: str,
+    pair: str | None,
+    figures: Sequence[str],
+    theme: Theme,
+    progress: Progress | None,
+    first: Sequence[ReportSection],
+    facts: Mapping[str, str],
+) -> Report:
+    options = Options((text,) if text.strip() else (), pair, values={"map": "change"})
+    names = known_figures(figures) if figures or not first else ()
+    made = report_of(opened, options, names, theme, progress, first)
+    return replace(made, facts={**made.facts, **facts})
