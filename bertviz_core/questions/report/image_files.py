@@ -58,9 +58,7 @@ def check_file(out: Path) -> None:
         TextError: the suffix is not supported, or the folder does not exist.
     """
     if out.suffix.lower() not in ENDINGS:
-        raise TextError(
-            f"{quoted(out.name)} has no ending that is written; name a file {', '.join(ENDINGS)}."
-        )
+        raise TextError(f"{quoted(out.name)} has no ending that is written; name a file {', '.join(ENDINGS)}.")
     if not out.absolute().parent.is_dir():
         raise TextError(f"There is no folder {quoted(str(out.parent))}; make it first.")
 
