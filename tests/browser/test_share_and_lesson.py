@@ -24,7 +24,7 @@ SHOWN = [
     ("Representations", OURS, "The plane holds 36.7% of the variance", "Paths"),
     ("Heads", OURS, "12 heads of 32", "Matrices"),
     ("Attention", OURS, "8 tokens", "attention"),
-    ("Representations", OURS, "of shape (1, 384), all between -1 and 1", "Values"),
+    ("Representations", OURS, "of shape (1, 384), all between −1 and 1", "Values"),
     ("Sentences", OURS, "8 sentences", "Similarity"),
 ]
 """Title, model, some text and view of every step."""
