@@ -1,5 +1,7 @@
 """Heads: one matrix, and where the heads of a layer are in it."""
 
+import streamlit as st
+
 from ui.cache import ledgers
 from ui.views.heads import score_breakdown
 from ui.views.heads import views as heads_views
@@ -15,11 +17,9 @@ with shown_to_user():
     model = ledgers.architecture(name)
     name_model(name, heads_views.sizes(model))
 
-views = {
-    "One matrix": heads_views.matrix_view,
-    "One cell": score_breakdown.cell_view,
-    "All heads": heads_views.norms_view,
-}
-chosen = view_choice(list(views))
+views = {"Matrices": heads_views.matrix_view, "One cell": score_breakdown.cell_view}
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    chosen = view_choice(list(views))
+    of_all_layers = chosen == "Matrices" and heads_views.all_layers_chosen()
 with shown_to_user():
-    views[chosen](name)
+    (heads_views.norms_view if of_all_layers else views[chosen])(name)

@@ -47,9 +47,8 @@ CHARTS: dict[str, dict[str, list[str]]] = {
         "One word, two texts": ["representations_word"],
     },
     "heads": {
-        "One matrix": ["heads_matrix"],
+        "Matrices": ["heads_matrix"],
         "One cell": ["heads_cell", "heads_mix"],
-        "All heads": ["heads_norms"],
     },
     "attention": {"": []},
     "sentences": {

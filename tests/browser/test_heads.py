@@ -42,7 +42,7 @@ def test_a_clicked_bar_of_the_row_becomes_the_key(page: Page, server: str) -> No
 
 
 def test_a_clicked_head_of_all_heads_is_opened(page: Page, server: str) -> None:
-    page.goto(f"{server}/heads?view=All+heads")
+    page.goto(f"{server}/heads?weights_of=all+layers")
     page.wait_for_selector(".heatmaplayer image", state="attached", timeout=WAIT_MS)
     until_clicks_are_heard(page)
     first = page.locator(".js-plotly-plot .subplot .heatmaplayer image").first.bounding_box()
@@ -52,6 +52,7 @@ def test_a_clicked_head_of_all_heads_is_opened(page: Page, server: str) -> None:
     page.wait_for_selector(".hoverlayer .hovertext")
     page.mouse.click(*spot)
     expect(page.get_by_text("Layer 3, head 5")).to_be_visible()
-    page.get_by_role("button", name="One matrix").last.click()
+    page.get_by_role("button", name="Its matrices").click()
     expect(page.locator(".js-plotly-plot .gtitle").first).to_contain_text("of layer 3")
     expect(page).to_have_url(re.compile(r"layer=3&head=5"))
+    expect(page).not_to_have_url(re.compile("weights_of"))

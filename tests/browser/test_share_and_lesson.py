@@ -22,9 +22,9 @@ SHOWN = [
     ("Tokens", OURS, "has the id 8,254; its row has the norm", "id"),
     ("Representations", OURS, "gives the embeddings that layer 0 reads: largest difference", "Input"),
     ("Representations", OURS, "The plane holds 36.7% of the variance", "Paths"),
-    ("Heads", OURS, "12 heads of 32", "One matrix"),
+    ("Heads", OURS, "12 heads of 32", "Matrices"),
     ("Attention", OURS, "8 tokens", "attention"),
-    ("Representations", OURS, "of shape (1, 384), all between -1 and 1", "Values"),
+    ("Representations", OURS, "of shape (1, 384), all between −1 and 1", "Values"),
     ("Sentences", OURS, "8 sentences", "Similarity"),
 ]
 """Title, model, some text and view of every step."""

@@ -281,6 +281,13 @@ def test_what_is_cut_or_covered_is_seen(board: Page) -> None:
         figure = go.Figure(layout={**layout, "height": 300, "xaxis": {"visible": False}, "yaxis": {"visible": False}})
         found = faults(board, [("", 400, figure.to_json())]).get("", [])
         assert (said in found[0]) if said else not found
+    bar = {"orientation": "h", "y": 0, "yref": "container", "yanchor": "bottom", "thickness": 10}
+    bar |= {"x": 0.5, "xref": "container", "xanchor": "center", "len": 0.86}
+    title = {"text": "value \u00a0", "side": "right"}
+    lying = go.Figure(go.Heatmap(z=[[0, 1]], colorbar={**bar, "title": title}))
+    seen = "; ".join(faults(board, [("", 355, lying.to_json())])[""])
+    assert "beside their frame" in seen
+    assert "title at its bar" in seen
     inside = go.Figure(
         go.Scatter(x=[0, 1], y=[0, 1], mode="text", text=["a long word", "b"]), {"xaxis": {"range": [0, 1]}}
     )

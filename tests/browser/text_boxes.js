@@ -1,4 +1,5 @@
 // Draws a figure in a place of a width and says what is wrong with its words: which are cut, which lie on others.
+const [FRAME, GAP] = [3, 4]; // most pixels between the colours of a bar and its frame, and least before the colours
 const SLACK = 1; // pixels beyond an edge that nobody sees
 const LARGEST = 15; // pixels of letters, but for a figure's own title
 const INNER = 0.22; // share of a line's height, above and below, in which no letter without an accent stands
@@ -24,8 +25,20 @@ async function faults(spec, width) {
   words.forEach((one, at) => words.slice(at + 1).forEach((other) => {
     if (meet(one.corners, other.corners)) found.push(`one on the other: ${one.said} | ${other.said}`);
   }));
+  for (const bar of place.querySelectorAll(".colorbar")) found.push(...besideItsFrame(bar));
   Plotly.purge(place);
   return found;
+}
+
+// A colour bar that lies: its colours are in its frame, and its title stands before them.
+function besideItsFrame(bar) {
+  const [colours, frame, title] = [".cbfills > *", ".cboutline", ".cbtitle text"].map((each) => bar.querySelector(each)?.getBoundingClientRect());
+  if (!colours || !frame || frame.width < frame.height) return [];
+  const apart = Math.max(Math.abs(colours.left - frame.left), Math.abs(colours.right - frame.right));
+  const faults = apart > FRAME ? [`colours ${Math.round(apart)} px beside their frame`] : [];
+  const level = title && title.top < frame.bottom && frame.top < title.bottom;
+  const said = bar.querySelector(".cbtitle text")?.textContent;
+  return level && title.right + GAP > colours.left ? [...faults, `title at its bar: ${said}`] : faults;
 }
 
 function isSeen(node) {

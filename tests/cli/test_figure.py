@@ -146,7 +146,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         ("heads", {"view": "One cell", "layer": "2", "head": "5", "key": "1"}),
     ),
     "mix --layer 2 --set query=3": ((TEXT,), ("heads", {"view": "One cell", "layer": "2", "query": "3"})),
-    "heads": ((), ("heads", {"view": "All heads"})),
+    "heads": ((), ("heads", {"weights_of": "all layers"})),
     f"attention-compared --set 'other={COPY}' --layer 1 --head 3 --words": (
         (TEXT,),
         ("attention", {"layer": "1", "head": "3", "words": "true", "other": COPY}),

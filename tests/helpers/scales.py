@@ -53,7 +53,7 @@ def drawn_bars(figure: go.Figure) -> Iterator[tuple[dict[str, Any], float, float
 
 def _fits(sentence: str, bar: Mapping[str, Any], low: float, high: float) -> bool:
     match = SENTENCE.fullmatch(sentence)
-    title = re.sub(r"<br>|\u00a0| ", "", bar["title"]["text"])
+    title = re.sub(r"<[^<>]*>|\u00a0| ", "", bar["title"]["text"])
     if match is None or re.sub(" ", "", match["unit"]) not in title:
         return False
     ticks = [_number(word) for word in bar["ticktext"]]

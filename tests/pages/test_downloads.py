@@ -112,7 +112,7 @@ VIEWS = {
         "heads-attention-layer-1-head-4-cell-",
         "heads-head-output-layer-1-head-4-",
     ),
-    "norms": View("heads", {"view": "All heads"}, (f"heads-norms-of-heads-{MODEL}",), colours="norm, "),
+    "norms": View("heads", {"weights_of": "all layers"}, (f"heads-norms-of-heads-{MODEL}",), colours="norm, "),
     "map": of_text(
         "attention",
         {"layer": "2", "head": "7"},

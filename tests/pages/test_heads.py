@@ -22,8 +22,9 @@ from tests.pages.opened import SHELL, _decoded, drawn, opened, said, scale_end
 
 TEXT = "I love my pet python."
 LAYER, HEAD, QUERY, KEY = 3, 5, 5, 2
-VIEWS = ("One matrix", "One cell", "All heads")
-PRODUCTS = {"products_shown": "true"}
+NORMS, PRODUCTS = {"weights_of": "all layers"}, {"products_shown": "true"}
+CELL = {"view": "One cell"}
+VIEWS = ({}, CELL, NORMS)
 
 
 @pytest.fixture(scope="module")
@@ -50,11 +51,11 @@ def words(at: AppTest) -> str:
     return said(" ".join(each.value for each in at.markdown))
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("shown", VIEWS)
 @pytest.mark.parametrize("pair", ["", "A python is a snake."])
 @pytest.mark.sample(3)
-def test_every_view_opens_with_a_figure(view: str, pair: str) -> None:
-    at = opened("heads", view=view, pair=pair)
+def test_every_view_opens_with_a_figure(shown: dict[str, str], pair: str) -> None:
+    at = opened("heads", **shown, pair=pair)
     assert not at.exception
     assert not at.error
     assert charts(at)[0]["data"]
@@ -97,7 +98,7 @@ def test_the_line_of_shapes_follows_the_cut() -> None:
 
 
 def test_query_and_key_are_chosen_by_word_and_the_address_holds_their_positions() -> None:
-    at = opened("heads", view="One cell", query="5", key="2")
+    at = opened("heads", **CELL, query="5", key="2")
     assert at.selectbox(key="query_token").options[5] == "5 python"
     assert at.selectbox(key="query_token").value == 5
     at.selectbox(key="key_token").set_value(4).run()
@@ -107,29 +108,30 @@ def test_query_and_key_are_chosen_by_word_and_the_address_holds_their_positions(
 
 @pytest.mark.parametrize(("place", "shown"), [("-1", 7), ("8", 7), ("x", 5), ("9" * 5000, 5)])
 def test_a_token_that_is_not_there_is_said_and_the_last_one_shown_or_the_usual_one(place: str, shown: int) -> None:
-    at = opened("heads", view="One cell", query=place)
+    at = opened("heads", **CELL, query=place)
     assert not at.exception
     assert len(at.toast) == 1
     assert at.selectbox(key="query_token").value == shown
 
 
 def test_a_clicked_head_leads_to_its_matrix() -> None:
-    at = opened("heads", view="All heads", cell="heads_norms.3.5")
+    at = opened("heads", **NORMS, cell="heads_norms.3.5")
     assert "Layer 3, head 5" in words(at)
-    at.button(key="open_One_matrix").click().run()
+    at.button(key="open_Matrices").click().run()
     assert not at.exception
+    assert at.button_group(key="weights_of").value == "one layer"
     assert "of layer 3" in drawn(at)["layout"]["title"]["text"]
     assert at.number_input(key="head").value == 5
 
 
 def test_a_token_written_right_to_left_is_set_off_in_the_title() -> None:
-    at = opened("heads", view="One cell", text="naive שלום", query="1", key="3")
+    at = opened("heads", **CELL, text="naive שלום", query="1", key="3")
     title = charts(at)[0]["layout"]["title"]["text"]
     assert re.search("\u2068[^\u2069]*[\u0590-\u05ff][^\u2069]*\u2069 \\(3\\)", title)
 
 
 def test_a_line_stands_where_the_second_text_begins() -> None:
-    for shown, axis in (({"view": "One cell"}, "x2"), (PRODUCTS, "y")):
+    for shown, axis in ((CELL, "x2"), (PRODUCTS, "y")):
         figure = charts(opened("heads", **shown, text="The cat sat.", pair="It was tired."))[-(axis == "y")]
         lines = [shape for shape in figure["layout"]["shapes"] if shape["line"].get("dash")]
         assert {shape[f"{axis[0]}0"] for shape in lines if shape[f"{axis[0]}ref"] == axis} == {5.5}
@@ -184,7 +186,7 @@ def test_the_switch_names_the_number_of_heads() -> None:
 
 
 def test_one_cell_is_the_models_own(own: Any, outputs: Any) -> None:
-    at = opened("heads", view="One cell", layer=str(LAYER), head=str(HEAD), query=str(QUERY), key=str(KEY))
+    at = opened("heads", **CELL, layer=str(LAYER), head=str(HEAD), query=str(QUERY), key=str(KEY))
     products, weights = charts(at)[0]["data"][:2]
     attention, rows = own.encoder.layer[LAYER].attention, slice(HEAD * 32, HEAD * 32 + 32)
     hidden = outputs.hidden_states[LAYER][0]
@@ -199,7 +201,7 @@ def test_one_cell_is_the_models_own(own: Any, outputs: Any) -> None:
 
 
 def test_what_goes_back_is_the_heads_part_of_the_output(own: Any, outputs: Any) -> None:
-    at = opened("heads", view="One cell", layer=str(LAYER), head=str(HEAD), query=str(QUERY), key=str(KEY))
+    at = opened("heads", **CELL, layer=str(LAYER), head=str(HEAD), query=str(QUERY), key=str(KEY))
     mix, part, lengths = charts(at)[1]["data"]
     attention, rows = own.encoder.layer[LAYER].attention, slice(HEAD * 32, HEAD * 32 + 32)
     with torch.inference_mode():
@@ -212,7 +214,7 @@ def test_what_goes_back_is_the_heads_part_of_the_output(own: Any, outputs: Any) 
 
 
 def test_norms_are_those_of_the_blocks(own: Any) -> None:
-    at = opened("heads", view="All heads")
+    at = opened("heads", **NORMS)
     maps = [np.array(trace["z"]) for trace in drawn(at)["data"] if trace["type"] == "heatmap"]
     for layer, block in enumerate(own.encoder.layer):
         attention = block.attention
@@ -228,11 +230,11 @@ def test_norms_are_those_of_the_blocks(own: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["albert", "convbert", "deberta", "esm", "eurobert", "gpt2", "modernbert", "t5"])
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("shown", VIEWS)
 @pytest.mark.sample(3)
-def test_every_family_has_every_view(models_dir: Path, name: str, view: str) -> None:
+def test_every_family_has_every_view(models_dir: Path, name: str, shown: dict[str, str]) -> None:
     save_tiny(name, models_dir / name)
-    at = opened("heads", model=name, view=view, layer=str(LAYERS - 1), head=str(HEADS - 1), cut="pulled apart")
+    at = opened("heads", model=name, **shown, layer=str(LAYERS - 1), head=str(HEADS - 1), cut="pulled apart")
     assert not at.exception
     assert not at.error
     assert charts(at)[0]["data"]
@@ -245,24 +247,24 @@ def test_every_family_has_every_view(models_dir: Path, name: str, view: str) -> 
 )
 def test_what_stands_between_projection_and_weight_is_said(models_dir: Path, name: str, sentence: str) -> None:
     save_tiny(name, models_dir / name)
-    at = opened("heads", model=name, view="One cell")
+    at = opened("heads", model=name, **CELL)
     assert any(sentence in each.value for each in at.caption)
 
 
 @pytest.mark.sample(4)
-@pytest.mark.parametrize(("name", "view"), [("fnet", view) for view in VIEWS] + [("yoso", "One cell")])
-def test_families_without_heads_say_so(models_dir: Path, name: str, view: str) -> None:
+@pytest.mark.parametrize(("name", "shown"), [("fnet", shown) for shown in VIEWS] + [("yoso", CELL)])
+def test_families_without_heads_say_so(models_dir: Path, name: str, shown: dict[str, str]) -> None:
     save_tiny(name, models_dir / name)
-    at = opened("heads", model=name, view=view)
+    at = opened("heads", model=name, **shown)
     assert not at.exception
     assert len(at.error) == 1
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("view", VIEWS)
-def test_one_layer_with_one_head(models_dir: Path, view: str) -> None:
+@pytest.mark.parametrize("shown", VIEWS)
+def test_one_layer_with_one_head(models_dir: Path, shown: dict[str, str]) -> None:
     save_tiny("bert", models_dir / "one", num_hidden_layers=1, num_attention_heads=1)
-    at = opened("heads", model="one", view=view, layer="3", head="7", query="40", key="40")
+    at = opened("heads", model="one", **shown, layer="3", head="7", query="40", key="40")
     assert not at.exception
     assert not at.error
     assert "One head, one matrix: where is it?" in words(at)
@@ -280,7 +282,7 @@ def test_a_smaller_model_keeps_what_it_can(models_dir: Path) -> None:
 
 
 def test_markup_in_a_text_is_shown_and_not_read() -> None:
-    at = opened("heads", view="One cell", text="<b>bold</b> ![x](http://evil.example) $x$ **y**", query="1", key="1")
+    at = opened("heads", **CELL, text="<b>bold</b> ![x](http://evil.example) $x$ **y**", query="1", key="1")
     assert not at.exception
     figure = charts(at)[0]
     assert [cell[0] for cell in figure["data"][1]["customdata"]][:4] == ["<i>[CLS]</i>", "&lt;", "b", "&gt;"]
@@ -290,7 +292,7 @@ def test_markup_in_a_text_is_shown_and_not_read() -> None:
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("text", ["", "\u202eabc", "word " * 2_000])
-@pytest.mark.parametrize("shown", [PRODUCTS, {"view": "One cell"}])
+@pytest.mark.parametrize("shown", [PRODUCTS, CELL])
 def test_no_text_breaks_the_page(text: str, shown: dict[str, str]) -> None:
     at = AppTest.from_file(str(SHELL), default_timeout=120)
     at.switch_page("../pages/heads.py")

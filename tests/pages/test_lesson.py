@@ -353,5 +353,8 @@ def test_every_step_names_its_view_and_its_layer_since_pages_remember_both() -> 
         assert "layer" in view.query or view.page != "attention"
         assert ("view" in view.query) is (view.page not in ("overview", "journey", "tokens", "attention"))
         shown = view.query.get("view")
-        layered = shown in [("One matrix",), ("One cell",)] if view.page != "sentences" else shown != ("Poolings",)
-        assert "layer" in view.query or not layered
+        of_layer = {
+            "heads": view.query.get("weights_of") != ("all layers",),
+            "sentences": shown != ("Poolings",),
+        }
+        assert "layer" in view.query or not of_layer.get(view.page)

@@ -5,6 +5,7 @@ Covers `ui/views/representations/*.py`.
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,14 @@ def test_the_pooler_output_is_the_models(own: Any) -> None:
     vector, output = (np.array(line["y"]) for line in figure["data"])
     np.testing.assert_allclose(output, own.pooler_output[0].numpy(), atol=1e-5)
     np.testing.assert_allclose(vector, own.last_hidden_state[0, 0].numpy(), atol=1e-5)
+
+
+def test_negative_numbers_of_the_pooler_have_a_minus(models_dir: Path) -> None:
+    save_tiny("mpnet", models_dir / "mine")
+    at = opened("representations", model="mine", **POOLER)
+    told = said(" ".join(each.value for each in at.markdown))
+    assert "all between −1 and 1" in told
+    assert not re.search(r"[^\w`]-\d", told)
 
 
 def test_one_word_in_two_texts_begins_at_one_and_falls() -> None:

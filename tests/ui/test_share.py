@@ -149,6 +149,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("representations", {"view": "Token similarity", "tokens": [3, 40]}, {"text": LONG}),
     ("heads", {"layer": 2, "head": 5, "matrix": "value", "cut": "one matrix"}, {}),
     ("heads", {"products_shown": "true", "matrix": "key"}, {}),
+    ("heads", {"weights_of": "all layers"}, {}),
     ("heads", {"view": "One cell", "layer": 3, "head": 7, "query": 2, "key": 1}, {}),
     ("attention", {"layer": 2, "head": 3, "words": "true", "hide_special": "true", "hide_punctuation": "true"}, {}),
     ("attention", {"weights": "value-weighted", "part": "A to B"}, PAIR),

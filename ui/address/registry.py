@@ -154,6 +154,7 @@ ROWS: tuple[AddressName, ...] = (
     *_on("journey heads", heads.KEY),
     *_on(
         "heads",
+        _words("weights_of", "whose weights are shown: a matrix's, or norms of the heads", "one layer", "all layers"),
         flag("heads_row", "whether the row of weights is open as a table"),
         flag("products_shown", "whether one product is compared with one per head"),
     ),

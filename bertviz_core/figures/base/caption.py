@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.colour_bars import scale_words, spacing
+from bertviz_core.figures.base.text_width import plain
 from bertviz_core.text import digits, escape_controls
 
 LONGEST_TEXT = 120
@@ -163,5 +164,4 @@ def _minus(number: str) -> str:
 
 def _unescaped(text: str) -> str:
     """Return the visible text of a label; W<sub>q</sub> becomes W_q."""
-    text = text.replace("<sub>", "_").replace("</sub>", "").replace("\u2068", "").replace("\u2069", "")
-    return text.replace("<br>", " ").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    return plain(text.replace("<sub>", "_").replace("<br>", " ").replace("\u2068", "").replace("\u2069", ""))

@@ -214,14 +214,15 @@ def _lay_bars_down(figure: go.Figure, theme: Theme) -> None:
     # The second line of a title is at the height of the ticks, which may then be rotated.
     one = len(lines) == 1
     spaces = _spaces_behind_title(bars[0]) if one else 6 * SPACE
-    title = "<br>".join(f"{line}{spaces}" for line in lines)
+    # Plotly removes spaces at the end of a title, but none in a tag.
+    title = "<br>".join(f"{line}<i>{spaces}</i>" for line in lines)
     bars[0].update(
         orientation="h",
-        # This side places the title before the bar; above it, plotly drops it in a container.
+        # This side places the title before the bar. In a container plotly draws the frame beside the colours.
         title={"text": title, "side": "right", "font": {"size": TEXT_SIZE} if one else {}},
         thickness=10,
         tickangle=0 if one else None,
-        **{"x": 0.5, "xanchor": "center", "xref": "container", "len": LENGTH},
+        **{"x": 0.5, "xanchor": "center", "xref": "paper", "len": LENGTH},
         **{"y": 0, "yanchor": "bottom", "yref": "container"},
     )
     _thin_ticks(bars[0], LENGTH * (plot_width(figure, theme) if one else theme.pixels))

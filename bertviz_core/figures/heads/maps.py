@@ -1,5 +1,6 @@
 """Draw maps of heads: one product per head, and the norms of all heads of all layers."""
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -8,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
+from bertviz_core.figures.base.axes import LABEL_PIXELS, even_axes, token_axis, token_labels
 from bertviz_core.figures.base.panels import Panel, PanelGrid, head_panels
 from bertviz_core.figures.base.second_text import mark_second_text, second_text_start
 from bertviz_core.figures.base.spec import FigureSpec, figure
@@ -27,6 +28,8 @@ EDGES = (46, 56)
 BETWEEN, BELOW = 0.1, 88
 """Distance between maps: side by side for a colour bar, as a share of the width; stacked for titles and labels, in
 pixels."""
+EACH, BOTH, TALLEST = 0.45, 102, 640
+"""Share of one of two maps of products; pixels beside their rows, and maximum height of the figure."""
 ABOVE = (84, 40)
 """Pixels above and below all maps."""
 
@@ -37,7 +40,8 @@ def product_maps(
     """Draw all heads' vectors of all tokens twice: from one product above, from one per head below, on one scale."""
     heads, seq, dim = products.fused.shape
     limit = scale_limit(products.fused.reshape(-1, dim))
-    figure = go.Figure(layout=layout(theme, subscripted(escape(title)), height=HEIGHT))
+    height = max(HEIGHT, min(TALLEST, BOTH + math.ceil(seq * LABEL_PIXELS / EACH)))
+    figure = go.Figure(layout=layout(theme, subscripted(escape(title)), height=height))
     figure.update_layout(coloraxis=signed_axis(limit, "value", theme), margin={"r": 16, "t": 92, "b": 8})
     step = pool_step(products.fused.size, MOST_CELLS // 2)
     for row, values in enumerate((products.fused, products.per_head)):
@@ -45,11 +49,11 @@ def product_maps(
         places = {"x0": (step - 1) / 2, "dx": step, "y0": (step - 1) / 2, "dy": step}
         axes = {"xaxis": "x", "yaxis": "y2" if row else "y"}
         figure.add_heatmap(z=cells, coloraxis="coloraxis", hoverinfo="skip", **places, **axes)
-    ticks = {**token_axis(names, 170), "range": [seq - 0.5, -0.5], "showgrid": False}
-    figure.update_layout(yaxis={**ticks, "domain": [0.55, 1]}, yaxis2={**ticks, "domain": [0, 0.45], "anchor": "x"})
+    ticks = {**token_axis(names, round((height - BOTH) * EACH)), "range": [seq - 0.5, -0.5], "showgrid": False}
+    figure.update_layout(yaxis={**ticks, "domain": [1 - EACH, 1]}, yaxis2={**ticks, "domain": [0, EACH], "anchor": "x"})
     notes = [
         _note("<b>one product, cut into heads</b>", 0, 1.06, theme.text, "left"),
-        _note(f"<b>{heads} products, side by side</b>", 0, 0.45, theme.text, "left"),
+        _note(f"<b>{heads} products, side by side</b>", 0, EACH, theme.text, "left"),
     ]
     # All at once: plotly validates all of them at each addition.
     figure.update_layout(shapes=_cut_lines(heads, dim, theme), annotations=[*notes, *_head_names(heads, dim, theme)])

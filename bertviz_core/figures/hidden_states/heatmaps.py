@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.figures.base.axes import name_columns, token_axis, token_labels
+from bertviz_core.figures.base.axes import LABEL_PIXELS, name_columns, token_axis, token_labels
 from bertviz_core.figures.base.cells import add_cells, cell_gaps, cell_numbers
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
 from bertviz_core.figures.base.second_text import mark_second_text, second_text_start
@@ -20,9 +20,12 @@ from bertviz_core.trace.results import Trace
 
 EXACT_CELLS = 100_000
 """Maximum number of cells sent as float32; larger maps use int16 steps of the range."""
-HEIGHT = 470
+HEIGHT, TALLEST = 470, 610
+"""Usual height of a map in pixels; that of a map of values with more tokens, which still fits a window of 900."""
 BESIDE, LONGEST = 100, 160
 """Pixels beside a map for its colour bar and margins; maximum width of a row label."""
+ABOVE = 130
+"""Pixels above and below a map of values."""
 MOST_STATES = 16
 """Maximum number of names of hidden states in a column."""
 
@@ -77,6 +80,7 @@ def values_heatmap(
     coded = coded_values(values)
     exact = coded.cells.dtype == np.float32
     figure = go.Figure(layout=_heatmap_layout(title, theme, seq))
+    figure.update_layout(height=max(figure.layout.height, min(TALLEST, ABOVE + LABEL_PIXELS * seq)))
     figure.add_heatmap(
         x=np.arange(first, first + window, dtype=np.int32),
         y=np.arange(seq, dtype=np.int32),
@@ -88,11 +92,11 @@ def values_heatmap(
         hovertemplate="token %{y}, dimension %{x}" + (": %{z:.6f}" if exact else "") + "<extra></extra>",
     )
     figure.update_xaxes(title="dimension", showgrid=False)
-    figure.update_yaxes(token_axis(names, HEIGHT - 130), autorange="reversed")
+    figure.update_yaxes(token_axis(names, figure.layout.height - ABOVE), autorange="reversed")
     # Margins are set explicitly: measuring lays the figure out twice, and this one is redrawn at every switch.
     left = 16 + _label_room(names)
     figure.update_layout(margin={"l": left, "r": 16, "b": 56}, xaxis_automargin=False)
-    room = (float(theme.pixels - BESIDE - _label_room(names)), float(figure.layout.height - 130))
+    room = (float(theme.pixels - BESIDE - _label_room(names)), float(figure.layout.height - ABOVE))
     ends = (-coded.limit, coded.limit)
     cell_numbers(figure, values, ".2f", diverging(theme), ends, room, first_column=first)
     return mark_second_text(figure.update_yaxes(automargin=False), second_text, seq, theme, "y", "x")

@@ -154,6 +154,15 @@ def test_both_ways_are_drawn_on_one_scale_with_the_cuts() -> None:
     assert list(figure.layout.yaxis.ticktext) == list(figure.layout.yaxis2.ticktext) == NAMES
 
 
+@pytest.mark.parametrize(("tokens", "step"), [(8, 1), (12, 1), (17, 2)])
+def test_maps_of_products_are_tall_enough_to_name_each_of_12_tokens(tokens: int, step: int) -> None:
+    one = numbers(HEADS, tokens, SIZE)
+    found = FusedVsPerHead("m", 0, "query", numbers(tokens, COLUMNS), one, one, 1.0, None)
+    figure = product_maps(found, ["t"] * tokens, None, "x", LIGHT)
+    for axis in (figure.layout.yaxis, figure.layout.yaxis2):
+        assert list(axis.tickvals) == list(range(0, tokens, step))
+
+
 def test_norms_are_drawn_as_they_are_in_four_maps_each_on_its_own_scale_with_numbers() -> None:
     norms = np.abs(numbers(2, HEADS, 4)) * [1, 10, 100, 1000]
     norms[1, 2] = np.nan

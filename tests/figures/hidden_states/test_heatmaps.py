@@ -63,6 +63,13 @@ def test_repeated_tokens_keep_their_own_rows() -> None:
     assert list(axis.ticktext) == NAMES
 
 
+@pytest.mark.parametrize(("tokens", "step"), [(8, 1), (17, 1), (25, 1), (26, 2)])
+def test_a_map_of_values_is_tall_enough_to_name_each_of_25_tokens(tokens: int, step: int) -> None:
+    figure = values_heatmap(np.eye(tokens, 3, dtype=np.float32), ["t"] * tokens, 0, None, "x", LIGHT)
+    assert list(figure.layout.yaxis.tickvals) == list(range(0, tokens, step))
+    assert figure.layout.height <= 610
+
+
 def test_labels_are_thinned_before_they_meet() -> None:
     axis = token_axis([str(each) for each in range(400)], 380)
     assert len(axis["tickvals"]) <= 380 / 19 + 1

@@ -128,7 +128,7 @@ def test_one_cell(model: str, models_dir: Path) -> None:
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.sample(2)
 def test_all_heads(model: str, models_dir: Path) -> None:
-    at, printed = ran("heads", "heads_norms", model, models_dir, view="All heads")
+    at, printed = ran("heads", "heads_norms", model, models_dir, weights_of="all layers")
     maps = [trace["z"][0] for trace in data(at) if trace["type"] == "heatmap"]
     for norms, expected in zip(printed[1::2], maps, strict=True):
         shared = len(expected) // len(norms)

@@ -46,7 +46,7 @@ def page(at: AppTest, name: str) -> AppTest:
 def test_each_page_remembers_its_view() -> None:
     at = opened("representations", view="Paths")
     at = page(at, "heads")
-    assert view(at) == "One matrix"
+    assert view(at) == "Matrices"
     to_view(at, "One cell")
     assert view(page(at, "representations")) == "Paths"
     assert view(page(at, "heads")) == "One cell"

@@ -1,4 +1,4 @@
-"""Views of the page Heads: one matrix, its heads and the same product twice; norms of all heads."""
+"""View Matrices of the page Heads: one matrix, its heads and the same product twice; norms of all layers' heads."""
 
 from typing import TypeVar
 
@@ -27,7 +27,7 @@ from bertviz_core.text import digits
 from ui import session
 from ui.address.registry import param
 from ui.address.values import put
-from ui.address.widgets import select, toggle
+from ui.address.widgets import choice, select, toggle
 from ui.cache import ledgers, models
 from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
@@ -45,6 +45,7 @@ from ui.widgets.view_and_layer import LAYER, layer_select, open_view, store_laye
 PRODUCTS_HELP = "Multiplies your text by the whole matrix, and by the block of each head: numbers and times of both."
 OWNERS = "Heads own rows of the query, key and value projections, and columns of the output projection."
 
+WEIGHTS = param("weights_of")
 MEASURED = "measured_products"
 """Session key: the products timed last, and their times."""
 T = TypeVar("T", bound=str)
@@ -64,6 +65,11 @@ def sizes(model: Architecture) -> str:
         return f"{count(model.num_hidden_layers)} layers, no heads"
     words = f"{count(model.num_attention_heads)} heads in each of {count(model.num_hidden_layers)} layers"
     return words if model.head_dim is None else f"{words}, {count(model.head_dim)} numbers each"
+
+
+def all_layers_chosen() -> bool:
+    """Whether the norms of the heads of all layers are shown instead of a matrix of one layer."""
+    return choice(WEIGHTS, "Show", label_visibility="collapsed") == WEIGHTS.options[1]
 
 
 @st.fragment
@@ -227,15 +233,16 @@ def _chosen_head(key: str, norms: Float[np.ndarray, "layers heads blocks"]) -> N
     place = (("layer", str(layer)), ("head", str(head)))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"Layer {layer}, head {head}: {found}.", width="content")
-        for view in ("One matrix", "One cell"):
-            st.button(view, on_click=_open_head, args=(view, layer, head), key=f"open_{view.replace(' ', '_')}")
+        for label, view in (("Its matrices", "Matrices"), ("One cell", "One cell")):
+            st.button(label, on_click=_open_head, args=(view, layer, head), key=f"open_{view.replace(' ', '_')}")
         link = PageLink("Attention", address("attention", place), "hub")
         page_links([("", [link])], "heads_attention", label="The same head on another page", width="content")
 
 
 def _open_head(view: str, layer: int, head: int) -> None:
-    """Open a head in another view of this page; written into the address here, since new widgets do not write it."""
+    """Open a head in a view of this page; written into the address here, since new widgets do not write it."""
     open_view(view)
+    st.session_state[WEIGHTS.key] = WEIGHTS.options[0]
     session.store(HEAD, head)
     store_layer(layer)
     for key, place in ((LAYER, layer), (HEAD, head)):

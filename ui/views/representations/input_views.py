@@ -79,10 +79,10 @@ def pooler_view(trace: Trace) -> None:
     deviations = abs(float(check.cls[peak] - check.cls.mean())) / (float(check.cls.std()) or 1.0)
     words.markdown(
         f"Above, the vector of **{first}** after the last layer, `last_hidden_state[:, 0]` of shape "
-        f"`(1, {len(check.cls)})`. Its largest value, **{float(check.cls[peak]):.2f}** in dimension {peak}, lies "
-        f"{deviations:.1f} standard deviations from the mean: a few dimensions are far larger than the rest in most "
-        "tokens of such models. Below, Linear and tanh of that vector: `pooler_output` of shape "
-        f"`(1, {len(check.output)})`, all between -1 and 1; largest difference from the model's own "
+        f"`(1, {len(check.cls)})`. Its largest value, **{decimals(float(check.cls[peak]), 2)}** in dimension {peak}, "
+        f"lies {deviations:.1f} standard deviations from the mean: a few dimensions are far larger than the rest in "
+        "most tokens of such models. Below, Linear and tanh of that vector: `pooler_output` of shape "
+        f"`(1, {len(check.output)})`, all between −1 and 1; largest difference from the model's own "
         f"**{digits(check.max_difference, 3)}**."
     )
 
