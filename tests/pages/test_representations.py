@@ -152,7 +152,7 @@ def test_the_largest_value_of_what_is_shown_is_named(own: Any) -> None:
     state = own.hidden_states[6][0]
     token, dimension = divmod(int(state.abs().argmax()), state.shape[1])
     told = said(" ".join(each.value for each in at.markdown))
-    assert f"**{float(state[token, dimension]):.2f}** in dimension {dimension} of **[CLS]**" in told
+    assert f"**{float(state[token, dimension]):.2f}** in dimension {dimension} of “**[CLS]**”" in told
     assert token == 0
     assert "over all hidden states" in told
 

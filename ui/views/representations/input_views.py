@@ -7,6 +7,7 @@ import streamlit as st
 from bertviz_core.errors import TextError
 from bertviz_core.figures.hidden_states.lines import embedding_lengths, input_figure, pooler_figure, word_figure
 from bertviz_core.hidden_states.embeddings import embedding_sum
+from bertviz_core.hidden_states.geometry import largest_value, outlier_dimensions
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.hidden_states import SHOWN_TOKENS, WORD, recomputed_pooler, word_comparison
@@ -75,13 +76,14 @@ def pooler_view(trace: Trace) -> None:
         explanation=(texts.POOLER_WORDS, texts.run_lines(trace) + texts.POOLER_CODE),
     )
     first = escape_markdown(isolated(trace.tokens.tokens[0]))
-    peak = int(np.abs(check.cls).argmax())
-    deviations = abs(float(check.cls[peak] - check.cls.mean())) / (float(check.cls.std()) or 1.0)
+    largest = largest_value(check.cls[None])
+    outlier = largest.dimension in outlier_dimensions(trace.hidden_states).dimensions
+    remark = ", one of the outlier dimensions, which are large in many tokens" if outlier else ""
     words.markdown(
         f"Above, the vector of **{first}** after the last layer, `last_hidden_state[:, 0]` of shape "
-        f"`(1, {len(check.cls)})`. Its largest value, **{decimals(float(check.cls[peak]), 2)}** in dimension {peak}, "
-        f"lies {deviations:.1f} standard deviations from the mean: a few dimensions are far larger than the rest in "
-        "most tokens of such models. Below, Linear and tanh of that vector: `pooler_output` of shape "
+        f"`(1, {len(check.cls)})`. Its largest value, **{decimals(largest.value, 2)}** in dimension "
+        f"{largest.dimension}, lies {largest.deviations:.1f} standard deviations from the mean{remark}. "
+        "Below, Linear and tanh of that vector: `pooler_output` of shape "
         f"`(1, {len(check.output)})`, all between −1 and 1; largest difference from the model's own "
         f"**{digits(check.max_difference, 3)}**."
     )

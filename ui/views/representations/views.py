@@ -155,7 +155,7 @@ def _standing_out(trace: Trace, entry: int) -> None:
     )
     st.markdown(
         f"Largest value {state_name(entry)}: **{decimals(largest.value, 2)}** in dimension {largest.dimension} of "
-        f"**{word}** ({largest.deviations:.1f} standard deviations from the mean of its values). "
+        f"“**{word}**” ({largest.deviations:.1f} standard deviations from the mean of its values). "
         f"Outlier dimensions over all hidden states: **{listed or 'none'}**.",
         help=outliers.rule,
     )
