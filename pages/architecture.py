@@ -5,14 +5,14 @@ from ui.cache import ledgers
 from ui.views.architecture import tree as architecture_tree
 from ui.views.architecture import views as architecture_views
 from ui.views.architecture.model_class import chosen_class
-from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import heading
+from ui.widgets.models import fields
 from ui.widgets.view_and_layer import view_choice
 
 name_model = heading("architecture")
 with shown_to_user():
-    name = controls.model_name()
+    name = fields.model_name()
     asked = chosen_class(name)
     tree = architecture.modules(asked.opened, asked.options()).result
 

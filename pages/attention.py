@@ -5,15 +5,16 @@ import streamlit as st
 from bertviz_core.errors import UnsupportedModelError
 from ui.views.attention import cache
 from ui.views.attention.views import heads_view, long_view
-from ui.widgets import controls, run_model
+from ui.widgets import run_model, text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown, heading, run_words
+from ui.widgets.models import fields
 from ui.widgets.view_and_layer import view_choice
 
 name_model = heading("attention")
 with shown_to_user(), st.spinner("Running the model"):
-    name = controls.model_name()
-    trace = run_model.traced(name, controls.text(), controls.pair())
+    name = fields.model_name()
+    trace = run_model.traced(name, text_fields.text(), text_fields.pair())
     if trace.attention_source == "none":
         raise UnsupportedModelError(f"There is no attention of {name!r} to be shown. {trace.attention_note}")
 layers, heads, seq = trace.num_hidden_layers, trace.num_attention_heads, len(trace.tokens)

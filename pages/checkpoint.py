@@ -3,14 +3,14 @@
 import streamlit as st
 
 from ui.views.checkpoint import comparison, load_report, number_formats, training, weights
-from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import heading
+from ui.widgets.models import fields
 from ui.widgets.view_and_layer import view_choice
 
 name_model = heading("checkpoint")
 with shown_to_user():
-    name = controls.model_name()
+    name = fields.model_name()
     name_model(name, load_report.origin(name))
 
 views = {

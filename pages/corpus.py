@@ -11,9 +11,9 @@ from ui.views.corpus.probes import probes_view
 from ui.views.corpus.profiles import profiles_view
 from ui.views.corpus.search import search_view
 from ui.views.corpus.texts import RUN_ANEW
-from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import heading
+from ui.widgets.models import fields
 from ui.widgets.view_and_layer import view_choice
 
 views = {
@@ -32,7 +32,7 @@ with shown_to_user():
     named = chosen_corpus(row)
     manifest = named.corpus.manifest
     note = f"{manifest.rows:,} rows, whose vectors this model made."
-    if view in RUN_ANEW and controls.model_name() != manifest.model:
-        note += f" {view}: {controls.model_name()}, which reads their texts anew."
+    if view in RUN_ANEW and fields.model_name() != manifest.model:
+        note += f" {view}: {fields.model_name()}, which reads their texts anew."
     name_model(manifest.model, note)
     views[view](named, row)

@@ -6,12 +6,12 @@ from ui.cache import ledgers
 from ui.views.heads import score_breakdown
 from ui.views.heads import views as heads_views
 from ui.views.heads.texts import question
-from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import heading
+from ui.widgets.models import fields
 from ui.widgets.view_and_layer import view_choice
 
-name = controls.model_name()
+name = fields.model_name()
 name_model = heading("heads", question(heads_views.head_count(name)))
 with shown_to_user():
     model = ledgers.architecture(name)

@@ -10,27 +10,28 @@ from ui.cache.shared_model import SharedModel
 from ui.lessons import tour
 from ui.views.journey.ending import chosen_ending, ending_of, is_computed
 from ui.views.journey.views import drawing_view
-from ui.widgets import controls
+from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user, ways_on
 from ui.widgets.formatting import escape_markdown, heading
+from ui.widgets.models import fields
 
 FIELD = 100
 """Pixels of the field with the reader's text."""
 
 name_model = heading("journey")
 with shown_to_user(ends_page=False):  # so that the field of the text is drawn, which the error may be about
-    name = controls.model_name()
+    name = fields.model_name()
     tour.entry(tour.GUIDE, "Guide")
     beside = st.container()
     if alone := not (tour.is_open() or st.context.is_embedded):
         field, beside = st.columns([11, 9], vertical_alignment="bottom", gap="medium")
         with field:
-            controls.place_for_text(FIELD)
+            text_fields.place_for_text(FIELD)
     with beside:
         target = chosen_ending(name)
-    pair = None if target is not None and target.kind in OF_TWO_TEXTS else controls.pair()
+    pair = None if target is not None and target.kind in OF_TWO_TEXTS else text_fields.pair()
     with st.spinner("Running the model"):
-        travelled = journey(SharedModel(name), Options((controls.text(),), pair)).result
+        travelled = journey(SharedModel(name), Options((text_fields.text(),), pair)).result
     both = travelled.tokens is not None and travelled.tokens.pair is not None
     name_model(name, f"{travelled.title}, {travelled.layers} layers{', both texts in one run' if both else ''}")
     if both:

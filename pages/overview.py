@@ -9,10 +9,11 @@ from ui.cache import ledgers
 from ui.components.navigation import PageLink, page_links
 from ui.lessons import tour
 from ui.views.architecture import reproduction, texts
-from ui.widgets import controls
+from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import chart, download_row, explained, folded
 from ui.widgets.formatting import BERT_IN_FIVE, BERT_IS_FOR, bytes_text, count, escape_markdown, heading
+from ui.widgets.models import fields
 
 HALF = 0.55
 """Share of the page's width taken by the figure."""
@@ -25,7 +26,7 @@ def links(*names: str) -> list[PageLink]:
 
 name_model = heading("overview")
 with shown_to_user():
-    name = controls.model_name()
+    name = fields.model_name()
     model = ledgers.architecture(name)
     ledger = ledgers.ledger(name)
 
@@ -39,7 +40,7 @@ if not tour.is_open():  # a step has its own text, and its figure must be visibl
     with st.container(key="halves_text"):
         field, ways = st.columns([11, 9], gap="medium")
     with field:
-        controls.place_for_text()
+        text_fields.place_for_text()
     with ways:
         page_links(
             [("", links("journey", "tokens", "attention", "predictions", "words"))],

@@ -5,14 +5,14 @@ import streamlit as st
 from ui.lessons import tour
 from ui.views.predictions.heads import no_head, whole_heads
 from ui.views.predictions.views import NO_HEAD, SEVERAL, VIEWS, offered
-from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown, heading
+from ui.widgets.models import fields
 from ui.widgets.view_and_layer import view_choice
 
 name_model = heading("predictions")
 with shown_to_user():
-    name = controls.model_name()
+    name = fields.model_name()
     heads = whole_heads(name)
 name_model(name, heads.words)
 for notice in heads.notices:

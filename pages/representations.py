@@ -5,15 +5,16 @@ import streamlit as st
 from ui.views.representations import controls as representations_controls
 from ui.views.representations import input_views
 from ui.views.representations import views as representations_views
-from ui.widgets import controls, run_model
+from ui.widgets import run_model, text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown, heading, run_words
+from ui.widgets.models import fields
 from ui.widgets.view_and_layer import view_choice
 
 name_model = heading("representations")
 with shown_to_user(), st.spinner("Running the model"):
-    name = controls.model_name()
-    trace = run_model.traced(name, controls.text(), controls.pair())
+    name = fields.model_name()
+    trace = run_model.traced(name, text_fields.text(), text_fields.pair())
 states, seq, hidden = trace.hidden_states.shape
 ran = run_words(trace.device, trace.dtype)
 name_model(name, f"{states} hidden states of {seq} tokens and {hidden} dimensions, {ran}")

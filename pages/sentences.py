@@ -13,9 +13,9 @@ from ui.views.sentences.similarity import SentenceQuery, query_view, similarity_
 from ui.views.sentences.token_pairs import pair_view
 from ui.views.sentences.two_models.lists import two_models_view
 from ui.views.sentences.vectors import vectors_part
-from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown, heading, run_words
+from ui.widgets.models import fields
 from ui.widgets.view_and_layer import view_choice
 
 views = {
@@ -29,7 +29,7 @@ views = {
     "Map": map_view,
 }
 name_model = heading("sentences")
-name = controls.model_name()
+name = fields.model_name()
 view = view_choice(VIEWS)
 with st.container(horizontal=True, vertical_alignment="bottom"), shown_to_user():
     table = sentence_input()

@@ -6,13 +6,14 @@ from ui.cache import models
 from ui.views.tokens.second_tokenizer import second_view
 from ui.views.tokens.tensor import tensor_view
 from ui.views.tokens.views import cut_view
-from ui.widgets import controls
+from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown, heading
+from ui.widgets.models import fields
 
 name_model = heading("tokens")
 with shown_to_user():
-    name, text, pair = controls.model_name(), controls.text(), controls.pair()
+    name, text, pair = fields.model_name(), text_fields.text(), text_fields.pair()
     tokens = models.tokens(name, text, pair)
 
 name_model(name, f"{len(tokens):,} tokens{' of a pair' if pair else ''}")

@@ -20,7 +20,7 @@ from ui.server.auth import require_sign_in
 from ui.server.monitoring.log import model_fact
 from ui.server.unknown_pages import ABSENT, absent_words, nearest_page
 from ui.views.corpus.texts import SIDEBAR
-from ui.widgets import controls
+from ui.widgets import text_fields
 from ui.widgets.errors import no_such_page, shown_to_user
 from ui.widgets.files.report import PageReport
 from ui.widgets.formatting import beside_title, escape_markdown
@@ -66,7 +66,7 @@ def model_and_text() -> None:
         second_select(here)
         if here == "corpus":
             st.caption(SIDEBAR)
-        controls.text_inputs(reads_text(here))
+        text_fields.text_inputs(reads_text(here))
 
 
 def beside() -> None:
@@ -120,7 +120,7 @@ drawing.drawing_bar()
 to_record = handout.token_to_record(here)
 with (
     logged("page", here, model_fact),
-    controls.text_on_page("Your text, which every page reads"),
+    text_fields.text_on_page("Your text, which every page reads"),
     beside_title(beside),
     report.of_page(bool(to_record)) as view,
 ):

@@ -125,7 +125,8 @@ from bertviz_core.questions.texts.lengths import MARKS, lengths, lengths_json
 from ui.address import widgets
 from ui.cache import sources
 from ui.cache.shared_model import SharedModel
-from ui.widgets import controls
+from ui.widgets import text_fields
+from ui.widgets.models import fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import heading
@@ -138,7 +139,7 @@ print([len(token) for token in tokens])"""
 
 name_model = heading("lengths")
 with shown_to_user():
-    name, text = controls.model_name(), controls.text()
+    name, text = fields.model_name(), text_fields.text()
     marks = widgets.toggle(MARKS, "Count marks")
     answer = lengths(SharedModel(name), Options((text,), values={MARKS.key: str(marks).lower()}))
     name_model(name, f"{len(answer.result.tokens)} tokens")

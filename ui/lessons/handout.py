@@ -22,9 +22,9 @@ from ui.cache.view_notes import ShownView, keep_sections, kept_sections
 from ui.lessons.pins import PINNED, Pin, PinnedViews, pinned_views
 from ui.lessons.writing import lesson_yaml
 from ui.session import TOUR
-from ui.widgets import controls
 from ui.widgets.files.drawn import PPTX, DrawnFile, show_drawing, start_drawing
 from ui.widgets.files.theme import chosen_theme
+from ui.widgets.models import fields
 
 TO_RECORD = "pinned_view_to_record"
 """Session key: token of the pinned view whose figures the next run of the page records; "" for none."""
@@ -60,7 +60,7 @@ def record_view(token: str, view: ShownView) -> None:
     """
     if token:
         with suppress(BertvizError):  # the page has shown the error already
-            origin = source(controls.model_name())
+            origin = source(fields.model_name())
             keep_sections(token, view.sections(_theme(), [(origin.name, origin.revision)]))
 
 

@@ -67,7 +67,7 @@ def numbers_page() -> None:
 
     from ui.address.query import clean
     from ui.address.registry import NUMBERS
-    from ui.widgets.controls import BOUND
+    from ui.address.widgets import BOUND
 
     st.text(clean())
     for place, name in enumerate(sorted(NUMBERS)):

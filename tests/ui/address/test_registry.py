@@ -117,7 +117,7 @@ def test_a_name_belongs_to_the_pages_of_its_rows(name: str, page: str, known: bo
 def stray_page() -> None:
     import streamlit as st
 
-    from ui.widgets.controls import BOUND
+    from ui.address.widgets import BOUND
 
     st.slider("A", 0, 3, key="no_row_for_this", **BOUND)
     st.slider("B", 0, 3, key="head", **BOUND)

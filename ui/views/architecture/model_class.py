@@ -8,7 +8,8 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.trace.results import Tokens
 from ui.cache import models, sources
 from ui.cache.shared_model import SharedModel
-from ui.widgets import controls
+from ui.widgets import text_fields
+from ui.widgets.models import fields
 
 
 class ModelClass(NamedTuple):
@@ -31,13 +32,13 @@ class ModelClass(NamedTuple):
     def text_options(self, **values: str) -> Options:
         """Options of questions about the session's text; without a text where there is no tokenizer."""
         read = self.tokens()
-        texts, pair = ((), None) if read is None else ((controls.text(),), controls.pair())
+        texts, pair = ((), None) if read is None else ((text_fields.text(),), text_fields.pair())
         return Options(texts, pair, self.task, values)
 
     def tokens(self) -> Tokens | None:
         """Tokens of the session's text; None where the tokenizer is not on this machine."""
         try:
-            return models.tokens(self.name, controls.text(), controls.pair())
+            return models.tokens(self.name, text_fields.text(), text_fields.pair())
         except CheckpointError:
             return None
 
@@ -48,5 +49,5 @@ class ModelClass(NamedTuple):
 
 def chosen_class(name: str) -> ModelClass:
     """The class of the checkpoint, or that of the chosen task."""
-    options = Options(task=controls.chosen_task(sources.tasks(name)))
+    options = Options(task=fields.chosen_task(sources.tasks(name)))
     return ModelClass(name, architecture.class_task(SharedModel(name), options))

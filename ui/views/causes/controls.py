@@ -21,9 +21,9 @@ from ui.address.registry import param
 from ui.address.widgets import BOUND, choice, level, select
 from ui.cache import models
 from ui.views.causes.donor import same_length_text
-from ui.widgets.controls import needs_pair, pair, put_text_button
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.uploads import within_upload
+from ui.widgets.text_fields import needs_pair, pair, put_text_button
 
 HEAD = param("changed_head")
 TYPED, MOST_TYPED = "effect_sentences", 100

@@ -44,7 +44,7 @@ from ui.views.checkpoint.texts import (
     behaviour_code,
     compare_code,
 )
-from ui.widgets import controls, run_model
+from ui.widgets import run_model, text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block, folded, numbers_table
 from ui.widgets.formatting import escape_markdown, run_words
@@ -53,7 +53,7 @@ from ui.widgets.models.second import second_name
 
 def behaviour_view(name: str, other: str) -> None:
     """Both models on the text of the sidebar."""
-    text, pair = controls.text(), controls.pair()
+    text, pair = text_fields.text(), text_fields.pair()
     opened, options = SharedModel(name), Options((text,), pair, values={checkpoints.OTHER.key: other})
     rounding, read = COPIES.get(other), checkpoints.require_same_text(opened, options)
     with st.spinner("Running both models"):

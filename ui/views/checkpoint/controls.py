@@ -17,7 +17,7 @@ from bertviz_core.questions.models.checkpoints import (
 from bertviz_core.questions.parameters import Param
 from ui.address.registry import param
 from ui.address.widgets import BOUND, choice, select
-from ui.widgets.controls import search
+from ui.widgets.models.fields import search
 
 HEADS = {
     "ForMaskedLM": "masked-lm",

@@ -30,7 +30,7 @@ from ui.cache.folders import SharedTraining
 from ui.views.checkpoint.answers.lists import AnsweredTexts, answered_texts
 from ui.views.checkpoint.layers import listed_texts
 from ui.views.checkpoint.texts import FOLLOWED_LAYERS, FOLLOWED_SCORES, FOLLOWED_TEXT, NO_GOLD_TEXTS, WRITE_TEXTS
-from ui.widgets import controls
+from ui.widgets import text_fields
 from ui.widgets.figure_block import figure_block, folded, numbers_table
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
@@ -57,7 +57,7 @@ def followed_view(opened: SharedTraining) -> None:
 
 def _text(opened: SharedTraining) -> None:
     """The answer to the text of the sidebar at every checkpoint."""
-    text, pair = controls.text(), controls.pair()
+    text, pair = text_fields.text(), text_fields.pair()
     options = Options((text,), pair)
 
     def draw(answered: Answer[FollowedText]) -> None:

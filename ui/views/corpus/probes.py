@@ -18,10 +18,10 @@ from bertviz_core.sentences.results import Pooling
 from ui.cache import models
 from ui.cache.folders import SharedCorpus
 from ui.views.corpus import controls, texts
-from ui.widgets import controls as shared
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
+from ui.widgets.models import fields
 
 LABELS = ("label", "topic", "class", "category")
 """Names of columns that are the labels by default."""
@@ -29,7 +29,7 @@ LABELS = ("label", "topic", "class", "category")
 
 def probes_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     """Accuracy over the layers of the chosen model."""
-    name, columns = shared.model_name(), named.corpus.columns
+    name, columns = fields.model_name(), named.corpus.columns
     first = next((each for each in LABELS if each in columns), "")
     with row:
         column = controls.column_select(LABELS_OF, "Labels", columns, first=first)

@@ -14,10 +14,10 @@ from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import counted, decimals
 from ui.cache.folders import SharedCorpus
 from ui.views.corpus import controls, texts
-from ui.widgets import controls as shared
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
+from ui.widgets.models import fields
 
 NAMES = {
     measure: f"{name} ({unit})" if unit in ("nats", "tokens") else name
@@ -28,7 +28,7 @@ NAMES = {
 
 def profiles_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     """Mean of one measure of every head of the chosen model."""
-    name = shared.model_name()
+    name = fields.model_name()
     with row:
         measure = controls.measure_select(NAMES)
         column = controls.column_select(

@@ -14,7 +14,7 @@ from bertviz_core.trace.results import Trace
 from ui.cache.shared_model import SharedModel
 from ui.views.heads.reproduction import cell_code
 from ui.views.heads.texts import CELL_WORDS, POSITIONS, REMAINDER
-from ui.widgets import cell_controls, controls, run_model
+from ui.widgets import cell_controls, run_model, text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block, folded, numbers_table
 from ui.widgets.formatting import run_words
@@ -28,7 +28,7 @@ ROW_OF_WEIGHTS = 1
 def cell_view(name: str) -> None:
     """One cell of the attention on this text."""
     with st.spinner("Running the model"):
-        trace = run_model.traced(name, controls.text(), controls.pair())
+        trace = run_model.traced(name, text_fields.text(), text_fields.pair())
     _cell(name, trace)
 
 

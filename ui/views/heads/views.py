@@ -35,7 +35,7 @@ from ui.components.navigation import PageLink, page_links
 from ui.components.step_links import address
 from ui.views.heads import reproduction as lines
 from ui.views.heads.texts import MATRIX_WORDS, MEANING, NORMS_WORDS, NUMBERS, PRODUCTS_WORDS, SEEN
-from ui.widgets import cell_controls, controls
+from ui.widgets import cell_controls, text_fields
 from ui.widgets.cell_controls import HEAD
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block, folded_table
@@ -144,7 +144,7 @@ def _products(name: str, parts: HeadProjections, block: Block) -> None:
     if block not in heads.MULTIPLIED:
         st.info("Choose query, key or value above: the output projection multiplies what the heads have mixed.")
         return
-    layer, text, pair, opened = parts.layer, controls.text(), controls.pair(), SharedModel(name)
+    layer, text, pair, opened = parts.layer, text_fields.text(), text_fields.pair(), SharedModel(name)
     products = heads.products(opened, Options((text,), pair, values={"layer": str(layer), "product": block})).result
     tokens = models.tokens(name, text, pair)
     count, seq, dim = products.fused.shape

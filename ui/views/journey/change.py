@@ -19,7 +19,7 @@ from ui.address.query import whole
 from ui.address.values import put
 from ui.cache.shared_model import SharedModel
 from ui.session import store, stored
-from ui.widgets import controls
+from ui.widgets import text_fields
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options
 
@@ -33,7 +33,7 @@ HELP = "Change, add or remove words: the drawing then shows this text, and its c
 
 def edit_button(name: str) -> None:
     """Show a button that opens a field for the edited text, with which the drawing of a model is compared."""
-    text, of = controls.text(), f"{EDITED.key}_of"
+    text, of = text_fields.text(), f"{EDITED.key}_of"
     if stored(of, text) != text:  # another text: nothing that was typed for the one before is an edit of it
         store(EDITED.key, text)
         store(EDITS, stored(EDITS, 0) + 1)
@@ -51,7 +51,7 @@ def edit_button(name: str) -> None:
 
 
 def _compare(name: str, field: str) -> None:
-    edit, text, shown = str(stored(field) or ""), controls.text(), stored(SHOWN)
+    edit, text, shown = str(stored(field) or ""), text_fields.text(), stored(SHOWN)
     store(EDITED.key, edit)
     if edit != text or st.query_params.get(CHANGE.key) == TEXT:  # an unchanged text undoes no other change
         put(CHANGE.key, TEXT if edit != text else None)

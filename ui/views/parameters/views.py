@@ -18,10 +18,10 @@ from ui.address.widgets import choice, level
 from ui.cache import ledgers as cache_ledgers
 from ui.cache import sources
 from ui.views.parameters import texts
-from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import chart, download_row, explained, figure_block, numbers_table
 from ui.widgets.formatting import bytes_text, count, escape_markdown, short_count
+from ui.widgets.models import fields
 
 MAX_ROWS = 20_000
 GROUPS = {"All": "", "Embeddings": "embeddings", "Layer 0": "first", "Pooler and head": "output"}
@@ -31,8 +31,8 @@ MEBIBYTE = 2**20
 def rows_view(ledger: Ledger, modules: list[str]) -> None:
     """The named parameters, filtered by module, group and search."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        module = controls.module_select(modules)
-        wanted = controls.search("search", "Search names")
+        module = fields.module_select(modules)
+        wanted = fields.search("search", "Search names")
     group = choice(param("rows"), "Rows of the table", label_visibility="collapsed")
     rows = [
         row
@@ -144,7 +144,7 @@ def tree_view(name: str, task: str | None, form: TreeForm, depth: int) -> None:
         picture, rows = st.columns([1, 1], gap="medium")
     picture_of_tree, key = tree_figure(ledger, nodes, form), "parameters_tree"
     with picture:
-        chart(picture_of_tree, key, on_select=lambda: controls.take_click(key, ROOT_ID), share=0.49)
+        chart(picture_of_tree, key, on_select=lambda: fields.take_click(key, ROOT_ID), share=0.49)
     with rows:
         rows_view(ledger, [node.id for node in nodes if node.id and not node.folded])
     table = readable(parameters_frame(ledger.parameters))
@@ -237,7 +237,7 @@ def compare_view(name: str, task: str | None) -> None:
     """Several models side by side, each with the head of the task if it has one."""
     place = st.container()
     with st.popover("Models compared"):
-        names = controls.models_select(name)
+        names = fields.models_select(name)
     ledgers, refused = [], []
     for each in names:
         try:

@@ -24,8 +24,8 @@ from ui.address.registry import param
 from ui.address.widgets import choice, level, typed
 from ui.cache import models
 from ui.widgets.cell_controls import put_token, token_names, token_select
-from ui.widgets.controls import pair, text
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.text_fields import pair, text
 from ui.widgets.view_and_layer import store_state
 
 COMPARE_WIDTH = 220

@@ -13,7 +13,7 @@ from ui.address.registry import param
 from ui.address.widgets import BOUND, choice, keep_among, keep_span, level, span
 from ui.session import FIRST_TEXT, SECOND_TEXT, WORD
 from ui.widgets.cell_controls import token_names
-from ui.widgets.controls import pair, text
+from ui.widgets.text_fields import pair, text
 from ui.widgets.view_and_layer import state_select
 
 WORD_KEYS = ("word", "first_text", "second_text")

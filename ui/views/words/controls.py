@@ -25,9 +25,9 @@ from ui.address.widgets import BOUND, choice
 from ui.cache import models
 from ui.session import SECOND_TEXT, store, stored
 from ui.views.words import texts
-from ui.widgets.controls import needs_pair, pair, text
 from ui.widgets.target_controls.opened import ChosenTarget
 from ui.widgets.target_controls.row import OF_PLACES
+from ui.widgets.text_fields import needs_pair, pair, text
 
 BY_MEASURE: dict[str, Measure] = {"logit": "logit", "probability": "probability"}
 EXAMPLE = "It's not an exchange or return", "It's an exchange or return"

@@ -43,10 +43,10 @@ from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.views.words import controls, texts
 from ui.views.words.compared import compared_block
-from ui.widgets.controls import model_name
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
+from ui.widgets.models.fields import model_name
 from ui.widgets.target_controls.opened import MOST_SAID, ChosenTarget, shared_model_of, target_options
 from ui.widgets.target_controls.row import class_row, folded_row, target_row
 from ui.widgets.view_and_layer import state_select

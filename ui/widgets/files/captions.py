@@ -11,7 +11,7 @@ from bertviz_core.figures.base.style import Theme
 from bertviz_core.trace.results import Tokens
 from ui.cache import sources
 from ui.cache.view_notes import ShownDrawing, ShownFigure, view_in_sight
-from ui.widgets import controls
+from ui.widgets.models import fields
 
 
 def note_figure(
@@ -74,7 +74,7 @@ def read_texts(texts: Tokens | Sequence[str | None]) -> tuple[str, ...]:
 
 def shown_models(names: Sequence[str] = ()) -> tuple[tuple[str, str], ...]:
     """Name and revision of each model; by default of the chosen one."""
-    return tuple(_named(name) for name in names or (controls.model_name(),))
+    return tuple(_named(name) for name in names or (fields.model_name(),))
 
 
 def _named(name: str) -> tuple[str, str]:

@@ -17,10 +17,11 @@ from bertviz_core.errors import BertvizError, Progress
 from bertviz_core.figures.base.style import WIDE
 from ui import session
 from ui.cache.view_notes import ShownView, noted
-from ui.widgets import controls
+from ui.widgets import text_fields
 from ui.widgets.files.drawn import PPTX, DrawnFile, show_drawing, start_drawing
 from ui.widgets.files.theme import chosen_theme
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.models import fields
 
 VIEW, USUAL_ONES, FIGURES, MADE = "report_view", "report_usual", "report_figures", "report_made"
 FORMAT, HTML, SLIDES = "report_format", "HTML file", "Slides (PPTX)"
@@ -110,7 +111,7 @@ def _panel(report: PageReport) -> None:
     from ui.cache.report import ReportRequest, kept_file, offered, report_file, report_slides, slides_key
 
     about = st.empty()
-    name, text, pair = controls.model_name(), controls.text(), controls.pair()
+    name, text, pair = fields.model_name(), text_fields.text(), text_fields.pair()
     titles = offered(name, text, pair)
     with_view = st.checkbox("This view, as it stands", value=True, key=VIEW)
     usual = st.checkbox(

@@ -13,7 +13,7 @@ from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.settings import DEFAULT_MODEL
 from ui.address.following import source_of, write
 from ui.session import settings, store, stored
-from ui.widgets.controls import model_name
+from ui.widgets.models.fields import model_name
 from ui.widgets.view_and_layer import current_view
 
 NONE = ""

@@ -29,8 +29,8 @@ from ui.address.widgets import BOUND, choice, select, typed
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.widgets.cell_controls import token_select
-from ui.widgets.controls import text
 from ui.widgets.target_controls.opened import ChosenTarget
+from ui.widgets.text_fields import text
 
 AT = "target_at"
 CLASS_WIDTH, WORD_WIDTH, STATE_WIDTH, NUMBER_WIDTH = 260, 200, 170, 130

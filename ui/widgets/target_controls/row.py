@@ -23,10 +23,10 @@ from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.cache.sources import source
 from ui.session import QUESTION, SECOND_TEXT, store, stored
-from ui.widgets.controls import needs_pair, pair, text
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.target_controls.kinds import CHOOSERS, answered_classes, answered_tags, probed
 from ui.widgets.target_controls.opened import ChosenTarget, session_probe, target_words
+from ui.widgets.text_fields import needs_pair, pair, text
 
 TARGET = TARGET_PARAM.key
 BEGAN = "target_began"

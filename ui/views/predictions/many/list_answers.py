@@ -22,12 +22,13 @@ from ui.views.predictions.heads import whole_heads
 from ui.views.predictions.many import controls, texts
 from ui.views.predictions.many.view_links import opened_text
 from ui.views.predictions.probes.train import chosen_probe
-from ui.widgets import controls as shared
+from ui.widgets import text_fields
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.downloads import table_files
 from ui.widgets.lists.progress import answer
 from ui.widgets.lists.uploads import wait_for_file
+from ui.widgets.models import fields
 
 KEY = "predictions_several"
 MOST_LABELS = 20
@@ -40,7 +41,7 @@ HEIGHT, FEW = 330, 8
 
 def several_view() -> None:
     """The texts with their answers, and the confusion matrix where there are gold labels."""
-    name = shared.model_name()
+    name = fields.model_name()
     heads = whole_heads(name)
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
@@ -57,7 +58,7 @@ def several_view() -> None:
         known = sum(text in fitted_on for text in given.texts)
         notices = (f"{counted(known, 'text')} of the list are among those that the probe was fitted on.",) * bool(known)
     else:
-        pair = shared.pair()
+        pair = text_fields.pair()
         pairs = given.pairs if given.pairs is not None or pair is None else (pair,) * len(given.texts)
         opened, options, notices = SharedModel(name), with_pairs(given.texts, pairs, asked), ()
     predictions = answer(text_answers, opened, options).result

@@ -13,11 +13,11 @@ from bertviz_core.questions.predictions.masked_lm import TASK, term_weights
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.views.predictions import controls, texts
-from ui.widgets import controls as widgets_controls
-from ui.widgets import run_model
+from ui.widgets import run_model, text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.models import fields
 
 MANY = 0.05
 """Most terms of a SPLADE head, as a share of the vocabulary."""
@@ -27,7 +27,7 @@ MANY = 0.05
 @shown_to_user()
 def expanded_view() -> None:
     """The expanded terms of the text; for a pair its score and the share of each word."""
-    name, text, pair = widgets_controls.model_name(), widgets_controls.text(), widgets_controls.pair()
+    name, text, pair = fields.model_name(), text_fields.text(), text_fields.pair()
     opened = SharedModel(name)
     run_model.agreed_cost(opened.head(TASK).base, opened.tokens(text, pair))
     row = st.container(horizontal=True, vertical_alignment="bottom")

@@ -20,11 +20,11 @@ from ui.components.cell_click import cell_click
 from ui.views.predictions import controls, texts
 from ui.views.predictions.compared import compared_block
 from ui.views.predictions.controls import masked_options
-from ui.widgets import controls as widgets_controls
 from ui.widgets import run_model
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.models import fields
 from ui.widgets.view_and_layer import state_select
 
 CHART = "predictions_lens"
@@ -35,7 +35,7 @@ LIST_HEIGHT = 250
 @shown_to_user()
 def lens_view() -> None:
     """The map of layers and positions, and the words of one of its cells."""
-    name = widgets_controls.model_name()
+    name = fields.model_name()
     tokens = controls.read_text(name)
     opened = SharedModel(name)
     run_model.agreed_cost(opened.head(TASK).base, tokens)

@@ -19,18 +19,18 @@ from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.views.predictions import controls, texts
 from ui.views.predictions.compared import compared_block
-from ui.widgets import controls as widgets_controls
 from ui.widgets import run_model
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import download_row, figure_block, scrolled_chart
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.models import fields
 
 
 @st.fragment
 @shown_to_user()
 def masked_view() -> None:
     """The text, whose tokens are masked by a click, and the best words at one position."""
-    name = widgets_controls.model_name()
+    name = fields.model_name()
     tokens = controls.read_text(name)
     opened = SharedModel(name)
     run_model.agreed_cost(opened.head(TASK).base, tokens)

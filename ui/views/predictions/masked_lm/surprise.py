@@ -15,10 +15,11 @@ from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.views.predictions import controls, texts
 from ui.views.predictions.compared import compared_block
-from ui.widgets import controls as widgets_controls
+from ui.widgets import text_fields
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
+from ui.widgets.models import fields
 
 QUOTED = 60
 """Most characters of a text on a button."""
@@ -26,7 +27,7 @@ QUOTED = 60
 
 def surprise_view() -> None:
     """The text coloured by the surprise of its tokens, and the surprise of the whole text."""
-    name = widgets_controls.model_name()
+    name = fields.model_name()
     tokens = controls.read_text(name)
     if _has_mask(name, tokens):
         return
@@ -58,7 +59,7 @@ def _has_mask(name: str, tokens: Tokens) -> bool:
     filled = _filled(name, tokens)
     if mask not in "".join(filled):
         texts = " / ".join(f"“{escape_markdown(shortened(each, QUOTED))}”" for each in filled if each)
-        st.button(f"Take {texts}", key="fill_masks", on_click=widgets_controls.put_texts, args=filled)
+        st.button(f"Take {texts}", key="fill_masks", on_click=text_fields.put_texts, args=filled)
     return True
 
 

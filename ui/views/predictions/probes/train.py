@@ -23,11 +23,12 @@ from ui.cache.memoize import cached_by_bytes
 from ui.cache.shared_model import SharedModel
 from ui.session import TRAINED_PROBE, store
 from ui.views.predictions.probes import controls, texts
-from ui.widgets import controls as shared
+from ui.widgets import text_fields
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown, run_words
 from ui.widgets.lists.progress import answer
 from ui.widgets.lists.uploads import content, wait_for_file
+from ui.widgets.models import fields
 from ui.widgets.view_and_layer import state_select
 
 
@@ -45,7 +46,7 @@ class ChosenProbe:
 
 def train_view() -> None:
     """Accuracy over the layers, and the classes of the text."""
-    name, text = shared.model_name(), shared.text()
+    name, text = fields.model_name(), text_fields.text()
     chosen = chosen_probe(name, st.container(horizontal=True, vertical_alignment="bottom"))
     store(TRAINED_PROBE, chosen.probe)
     if chosen.scores is not None and chosen.labelled is not None:

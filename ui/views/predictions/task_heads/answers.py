@@ -15,9 +15,10 @@ from ui.views.predictions.compared import compared_block
 from ui.views.predictions.task_heads import controls, texts
 from ui.views.predictions.task_heads.controls import notices
 from ui.views.predictions.task_heads.tags import height_of
-from ui.widgets import controls as shared
+from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block
+from ui.widgets.models import fields
 
 TASK = "question-answering"
 WHERE = "The question is the first text of the sidebar, the context the second."
@@ -29,8 +30,8 @@ SCORES = {"score": "%.4f", "logit": "%.3f"}
 @shown_to_user()
 def answers_view() -> None:
     """The context with its best answers, and the probability of every span."""
-    name, question, context = shared.model_name(), shared.text(), shared.pair()
-    if shared.needs_pair(NEEDS, QUESTION) or context is None:
+    name, question, context = fields.model_name(), text_fields.text(), text_fields.pair()
+    if text_fields.needs_pair(NEEDS, QUESTION) or context is None:
         return
     longest = controls.longest_input()
     opened, options = SharedModel(name), Options((question,), context, TASK, {LONGEST.key: str(longest)})

@@ -46,10 +46,11 @@ from ui.views.predictions.task_heads.classes import FOLLOWS, said
 from ui.views.predictions.task_heads.controls import notices
 from ui.views.predictions.task_heads.tags import entity_frame
 from ui.views.predictions.task_heads.texts import Texts
-from ui.widgets import controls as shared
+from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.models import fields
 
 AROUND = 6
 """Number of unchanged words shown beside a change."""
@@ -94,13 +95,13 @@ class Asked(NamedTuple):
 @shown_to_user()
 def change_view() -> None:
     """Fields for the edited version, both answers, and what changed."""
-    name = shared.model_name()
+    name = fields.model_name()
     tasks = [task for task in stored_tasks(source(name)) if task in CHANGES]
     task = choice(param("head_of"), "Head", tasks, width="content") if len(tasks) > 1 else tasks[0]
-    if task in PAIRED and shared.needs_pair(*PAIRED[task]):
+    if task in PAIRED and text_fields.needs_pair(*PAIRED[task]):
         return
     edited = controls.edited_texts()
-    asked = Asked(name, task, (shared.text(), shared.pair()), edited)
+    asked = Asked(name, task, (text_fields.text(), text_fields.pair()), edited)
     for each, what in zip(edited, ("edited text", "edited second text"), strict=True):
         if each is not None and not each.strip():
             raise TextError(f"The {what} is empty; write the version that is to be compared.")

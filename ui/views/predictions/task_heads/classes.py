@@ -11,10 +11,11 @@ from ui.cache.shared_model import SharedModel
 from ui.views.predictions.compared import compared_block
 from ui.views.predictions.task_heads import controls, texts
 from ui.views.predictions.task_heads.controls import notices
-from ui.widgets import controls as shared
+from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.models import fields
 
 SEQUENCE, NEXT = "sequence-classification", "next-sentence"
 FOLLOWS = ("I love my pet python.", "It sleeps in a warm corner of the kitchen.")
@@ -24,7 +25,7 @@ FOLLOWS = ("I love my pet python.", "It sleeps in a warm corner of the kitchen."
 @shown_to_user()
 def classes_view() -> None:
     """The classes of the text, as bars."""
-    name, text, pair = shared.model_name(), shared.text(), shared.pair()
+    name, text, pair = fields.model_name(), text_fields.text(), text_fields.pair()
     opened, options = SharedModel(name), Options((text,), pair, SEQUENCE)
     prediction = classes(opened, options).result
     order = controls.order_choice() if len(prediction.labels) > 1 else "by size"
@@ -47,8 +48,8 @@ def classes_view() -> None:
 @shown_to_user()
 def next_view() -> None:
     """Whether the second text follows the first, as two bars."""
-    name, text, pair = shared.model_name(), shared.text(), shared.pair()
-    if shared.needs_pair("Whether a text follows another is asked of two texts", FOLLOWS):
+    name, text, pair = fields.model_name(), text_fields.text(), text_fields.pair()
+    if text_fields.needs_pair("Whether a text follows another is asked of two texts", FOLLOWS):
         return
     opened, options = SharedModel(name), Options((text,), pair, NEXT)
     prediction = classes(opened, options).result

@@ -18,8 +18,8 @@ from bertviz_core.trace.results import Tokens
 from ui.address.widgets import choice, edited, select, whole
 from ui.cache import models
 from ui.widgets.cell_controls import token_select
-from ui.widgets.controls import pair, text
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.text_fields import pair, text
 
 EDITED_HELP = "What is compared."
 

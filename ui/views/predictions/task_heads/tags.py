@@ -15,9 +15,10 @@ from ui.cache.shared_model import SharedModel
 from ui.views.predictions.compared import compared_block
 from ui.views.predictions.task_heads import controls, texts
 from ui.views.predictions.task_heads.controls import notices
-from ui.widgets import controls as shared
+from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
+from ui.widgets.models import fields
 
 TASK = "token-classification"
 UNTAGGED = "Every token has the tag O: this head sees no entity here."
@@ -28,7 +29,7 @@ SCORES = {"score": "%.4f"}
 @shown_to_user()
 def tags_view() -> None:
     """The text, its entities coloured."""
-    name, text, pair = shared.model_name(), shared.text(), shared.pair()
+    name, text, pair = fields.model_name(), text_fields.text(), text_fields.pair()
     opened = SharedModel(name)
     prediction = tagged_tokens(opened, Options((text,), pair, TASK)).result
     strategy = controls.strategy_choice()

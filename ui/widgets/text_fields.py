@@ -1,18 +1,13 @@
-"""Widgets that pages share: text, second text, model, task and module."""
+"""The fields of the text and the second text, in the sidebar and on a page, and buttons that fill them in."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import streamlit as st
 
-from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import shortened
-from ui.address.registry import param
-from ui.address.widgets import BOUND, select, words
-from ui.session import DEFAULT_TEXT, TEACHING_SIZES, model_names, settings
+from ui.session import DEFAULT_TEXT
 from ui.widgets.formatting import escape_markdown
-
-AS_IT_IS = "none: as in the checkpoint"
 
 SECOND_LABEL = "Second text, one input with the first"
 PAIR_HELP = (
@@ -131,52 +126,3 @@ def put_texts(first: str | None, second: str) -> None:
 
 def _quoted(text: str) -> str:
     return f"“{escape_markdown(shortened(text, MOST_QUOTED))}”"
-
-
-def model_name() -> str:
-    """The model chosen in the sidebar."""
-    return str(st.session_state.get("model") or DEFAULT_MODEL)
-
-
-def clicked(chart_key: str) -> str | None:
-    """Id of the sector clicked last in a tree figure; None for none."""
-    event = st.session_state.get(chart_key)
-    points = event["selection"]["points"] if event else []
-    return str(points[0].get("id") or "") or None if points else None
-
-
-def module_select(modules: Sequence[str]) -> str:
-    """The module whose rows are shown, also set by a click in the tree; "" for all."""
-    return select(param("module"), "Module", ["", *modules], format_func=lambda each: each or "all modules")
-
-
-def take_click(chart_key: str, root_id: str) -> None:
-    """Select the module of the clicked sector; the centre is the whole model."""
-    sector = clicked(chart_key)
-    if sector is not None:
-        st.session_state["module"] = "" if sector == root_id or sector.endswith("/folded") else sector
-
-
-def chosen_task(tasks: Sequence[str]) -> str | None:
-    """The task whose class is counted; None for the class of the checkpoint."""
-    task = st.session_state.get("task") or st.query_params.get("task") or AS_IT_IS
-    return str(task) if task in tasks else None
-
-
-def task_select(tasks: Sequence[str]) -> None:
-    """Choose the task whose class is counted."""
-    help_text = "Count the model with the head of a task, as transformers builds it from the config."
-    select(param("task"), "Task head", [AS_IT_IS, *tasks], help=help_text)
-
-
-def search(key: str, label: str) -> str:
-    """Part of a name to search for."""
-    return words(param(key), label, placeholder="part of a name")
-
-
-def models_select(first: str) -> list[str]:
-    """Models to compare, by default with the chosen one first."""
-    allowed = settings().allowed_models
-    default = [name for name in dict.fromkeys([first, *TEACHING_SIZES]) if not allowed or name in allowed]
-    options = list(dict.fromkeys([*default, *model_names()]))
-    return [str(name) for name in st.multiselect("Models", options, default=default, key=param("models").key, **BOUND)]

@@ -1,4 +1,4 @@
-"""The shared widgets: their values, and the effect of a click in a tree."""
+"""Fields of the model and its modules: their values, and the effect of a click in a tree."""
 
 from pathlib import Path
 from typing import Any
@@ -25,36 +25,12 @@ def texts(at: AppTest) -> list[str]:
 def click_page() -> None:
     import streamlit as st
 
-    from ui.widgets.controls import clicked, module_select, take_click
+    from ui.widgets.models.fields import clicked, module_select, take_click
 
     take_click("chart", "model")
     st.text(clicked("chart"))
     st.text(st.session_state["module"] or "all")
     st.text(module_select(["embeddings", "embeddings.word", "pooler.dense"]) or "all")
-
-
-def page_that_is_left() -> None:
-    import streamlit as st
-
-    from ui.widgets.controls import place_for_text, text_on_page
-
-    with text_on_page("Your text"):
-        if st.session_state.get("interrupted"):
-            place_for_text()
-            st.stop()
-        if st.session_state.get("reserves"):
-            place_for_text()
-        st.text("page")
-
-
-def test_a_place_that_an_interrupted_run_reserved_is_not_filled_on_the_next_page() -> None:
-    at = run(page_that_is_left, interrupted=True)
-    at.session_state["interrupted"] = False
-    at.run()
-    assert texts(at) == ["page"]
-    assert not at.text_area
-    at.session_state["reserves"] = True
-    assert [each.label for each in at.run().text_area] == ["Your text"]
 
 
 def event(*ids: str) -> dict[str, Any]:
@@ -86,7 +62,7 @@ def test_a_module_that_is_not_drawn_is_not_chosen() -> None:
 def search_page() -> None:
     import streamlit as st
 
-    from ui.widgets.controls import search
+    from ui.widgets.models.fields import search
 
     st.text(f"[{search('search', 'Search')}]")
 
@@ -121,7 +97,7 @@ def test_an_instance_with_a_list_offers_the_list(monkeypatch: pytest.MonkeyPatch
 def model_page() -> None:
     import streamlit as st
 
-    from ui.widgets.controls import model_name
+    from ui.widgets.models.fields import model_name
     from ui.widgets.models.select import model_select
 
     model_select()
