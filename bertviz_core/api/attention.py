@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from bertviz_core.api.arguments import checked
 from bertviz_core.api.drawing import drawn, require_file, save_figure
-from bertviz_core.attention.arrays import atlas_of, head_map, head_measures, labelled, stacked, uneven
+from bertviz_core.attention.external_maps import atlas_of, head_map, head_measures, labelled, stacked, uneven
 from bertviz_core.figures.attention.atlas import atlas_heatmap
 from bertviz_core.figures.attention.heatmap import attention_heatmap
 from bertviz_core.figures.attention.lines import attention_lines

@@ -10,8 +10,8 @@ import pytest
 import torch
 from scipy.stats import entropy
 
-from bertviz_core.attention.arrays import atlas_of, head_map, head_measures, labelled, stacked, uneven
 from bertviz_core.attention.atlas import max_pool
+from bertviz_core.attention.external_maps import atlas_of, head_map, head_measures, labelled, stacked, uneven
 from bertviz_core.errors import TextError
 
 WEIGHTS = np.random.default_rng(1).dirichlet(np.ones(5), size=(3, 2, 5)).astype(np.float32)
