@@ -1,6 +1,6 @@
 """Maps of other programs: any nesting of layers gives the same weights, and what does not fit is one sentence.
 
-Covers `bertviz_core/attention/arrays.py`.
+Covers `bertviz_core/attention/external_maps.py`.
 """
 
 from typing import Any
