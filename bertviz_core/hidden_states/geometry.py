@@ -1,6 +1,7 @@
 """Compute norms, similarities and projections of hidden states; entry 0 is the embedding output."""
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -61,6 +62,22 @@ def token_cosines(hidden_states: Float[np.ndarray, "states seq hidden"]) -> Floa
     """Cosine of all pairs of tokens at every entry: symmetric, with diagonal 1 for nonzero vectors."""
     units = unit(hidden_states)
     return np.asarray(np.clip(units @ units.transpose(0, 2, 1), -1, 1))
+
+
+def most_alike(cosines: Float[np.ndarray, "seq seq"], tokens: Tokens, first: int = 0) -> tuple[int, int] | None:
+    """The two tokens of the largest cosine among those with different texts, special ones left out; None for none.
+
+    Args:
+        cosines: cosines of some tokens in one entry.
+        tokens: the text.
+        first: position of the first of them.
+
+    Returns:
+        The two positions in the text, the smaller first.
+    """
+    places = [place for place in range(first, first + len(cosines)) if not tokens.special[place]]
+    pairs = ((a, b) for a, b in combinations(places, 2) if tokens.tokens[a] != tokens.tokens[b])
+    return max(pairs, key=lambda pair: cosines[pair[0] - first, pair[1] - first], default=None)
 
 
 def outlier_dimensions(

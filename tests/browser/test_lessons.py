@@ -73,6 +73,25 @@ def test_the_figure_that_a_step_speaks_of_is_in_sight(page: Page, server: str, n
 
 
 @pytest.mark.slow
+def test_a_low_figure_at_the_top_stays_in_sight_below_the_card(page: Page, server: str) -> None:
+    page.set_viewport_size({"width": 1366, "height": 768})
+    try:
+        page.goto(address(server, "tokens", 1))
+        until(
+            page, "document.querySelectorAll('.st-key-tokens_text .main-svg, .st-key-tokens_neighbours .main-svg')[5]"
+        )
+        card, strip = (
+            page.locator(each).bounding_box() for each in (".lesson-card", ".st-key-tokens_text .main-svg >> nth=0")
+        )
+        assert card
+        assert strip
+        assert card["y"] + card["height"] <= strip["y"]
+        assert strip["y"] + strip["height"] <= 768
+    finally:
+        page.set_viewport_size({"width": 1400, "height": 900})
+
+
+@pytest.mark.slow
 def test_the_card_is_low_at_every_width_and_stays_while_the_page_is_read(page: Page, server: str) -> None:
     page.goto(address(server, ORDER[0], 3))
     until(page, IN_SIGHT)

@@ -21,6 +21,7 @@ from bertviz_core.hidden_states.geometry import (
     cosine_to_embedding,
     cosine_to_previous,
     largest_value,
+    most_alike,
     norms,
     outlier_dimensions,
     token_cosines,
@@ -54,6 +55,18 @@ def test_cosine_of_known_vectors() -> None:
     first = np.array([[1, 0], [1, 0], [2, 2], [0, 0], [1e-30, 0], [1e30, 1e30]], dtype=np.float32)
     second = np.array([[0, 3], [-2, 0], [1, 0], [1, 1], [5e-31, 0], [1, 1]], dtype=np.float32)
     np.testing.assert_allclose(cosine(first, second), [0, -1, np.sqrt(0.5), 0, 1, 1], atol=1e-6)
+
+
+def test_the_most_alike_tokens_are_two_different_ones_of_the_text(tmp_path: Path) -> None:
+    tokenizer = load_tokenizer(folder_source("mine", save_tiny("bert", tmp_path / "mine")), Settings.from_environment())
+    tokens = tokenize(tokenizer, "river bank river")  # with a special token before and after
+    cosines = np.full((5, 5), 0.1)
+    cosines[0, 1] = cosines[1, 0] = cosines[1, 3] = cosines[3, 1] = 0.9  # of a special token, of equal tokens
+    cosines[2, 3] = cosines[3, 2] = 0.3
+    assert [tokens.tokens[place] for place in most_alike(cosines, tokens) or ()] == ["bank", "river"]
+    assert most_alike(cosines, tokens) == (2, 3)
+    assert most_alike(cosines[2:, 2:], tokens, 2) == (2, 3)
+    assert most_alike(cosines[:2, :2], tokens) is None
 
 
 def test_cosine_to_previous(states: Any) -> None:

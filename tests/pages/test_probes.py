@@ -169,6 +169,15 @@ def test_questions_are_answered_in_the_second_text_and_need_one() -> None:
     assert all(answer in "my pet python" for answer in answers(at))
 
 
+def test_a_probe_that_answers_a_list_is_a_target_of_other_pages(folder: Path) -> None:
+    at = several("tiny", "my bank", labelled="typed", labelled_texts=TYPED)
+    assert not errors(at)
+    probe = at.session_state[TRAINED_PROBE]
+    assert probe.model == "tiny"
+    assert answers(at)[0] in probe.classes
+    assert {link["target"] for link in onward(at)} == {"probe"}
+
+
 @pytest.mark.slow
 def test_gold_labels_give_accuracy_and_a_confusion_matrix_and_a_probe_is_told_its_own_texts() -> None:
     at = several("sequence-classification", "LABEL_0\tmy pet\nLABEL_1\tmy pet\nodd\tthe bank")

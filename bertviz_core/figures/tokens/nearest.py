@@ -39,7 +39,7 @@ LONGEST = 24
 @figure("nearest", "tokens_neighbours", "rows of the vocabulary nearest to a token's")
 def nearest_figure(nearest_rows: NearestRows, spelled: Sequence[str], token: str, model_name: str) -> FigureSpec:
     """Plot the rows of the embedding table nearest to a token's."""
-    title = f'Tokens nearest to "{shortened(escape_controls(token), LONGEST)}" — {model_name}'
+    title = f'Tokens nearest to "{shortened(escape_controls(token), LONGEST)}" in the vocabulary — {model_name}'
     names = [label(each) for each in spelled]
     alt = f"{title}: a bar of the cosine for each"
     draw = partial(neighbour_bars, names, nearest_rows.cosine, nearest_rows.norms, title)

@@ -128,7 +128,7 @@ def word_input() -> str:
 
 
 def take_mask() -> None:
-    """Mask or unmask the clicked token, and select its position."""
+    """Mask or unmask the clicked token, and select its position; the first click replaces the mask of the default."""
     event = st.session_state.get(TEXT_CHART)
     points = event["selection"]["points"] if event else []
     if not points:
@@ -136,6 +136,8 @@ def take_mask() -> None:
     at = points[0].get("customdata")
     place = int(at[0] if isinstance(at, list) else at)
     masked = set(st.session_state.get(MASK.key) or ())
+    if MASK.key not in st.query_params and place not in masked:
+        masked = set()
     if place not in masked and len(masked) >= MAX_MASKS:
         st.toast(f"At most {MAX_MASKS} tokens are masked at once; take a mask away first.")
     else:

@@ -7,8 +7,9 @@ from ui.widgets.reproduction import head_lines
 
 WORD_CLASS = "AutoModelForMaskedLM"
 MARKS = (
-    "Click a token to mask it, again to take the mask away; its words are listed below. [MASK] can be typed, too. "
-    "Filled boxes are masked. Below each token: the probability of the original one."
+    "Click a token to mask it, again to take the mask away; its words are listed below. The first click replaces the "
+    "mask that is there at the start, further ones add masks. [MASK] can be typed, too. Filled boxes are masked. Below "
+    "each token: the probability of the original one."
 )
 WORDS = (
     "The last layer's state `h` of the position goes through the masked-LM head: a linear layer, its activation and a "

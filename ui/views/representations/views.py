@@ -21,6 +21,7 @@ from bertviz_core.figures.hidden_states.lines import paths_figure
 from bertviz_core.hidden_states.archive import hidden_states_npz
 from bertviz_core.hidden_states.geometry import (
     largest_value,
+    most_alike,
     outlier_dimensions,
     token_cosines,
     token_paths,
@@ -197,6 +198,13 @@ def _similarity(trace: Trace, begun: FirstChart) -> None:
     pictures = [token_similarity_figure(cosines, trace, first, each) for each in range(len(cosines))]
     picture, key = pictures[entry], "representations_similarity"
     _switched(key, entry, pictures, cosines, (first, last), begun)
+    if pair := most_alike(cosines[entry], trace.tokens, first):
+        one, two = (f"**{escape_markdown(isolated(trace.tokens.tokens[place]))}**" for place in pair)
+        value = decimals(float(cosines[entry][pair[0] - first, pair[1] - first]), 2)
+        st.markdown(
+            f"Most alike {name}: {one} and {two}, cosine **{value}**. 1 is the same direction, 0 is unrelated; "
+            "equal tokens and special ones are left out."
+        )
     frame = pd.DataFrame(cosines[entry], columns=[f"{first + place} {token}" for place, token in enumerate(tokens)])
     frame.insert(0, "token", list(tokens))
     download_row(picture, key, f"token similarity {name} {trace.model}", picture.title, frame, trace.tokens)

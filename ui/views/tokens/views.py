@@ -143,7 +143,8 @@ def neighbours(name: str, tokens: Tokens, position: int) -> None:
     spec = nearest_figure(nearest, spelled, token, name)
     words = figure_block(spec, f"nearest to {short} {name}", frame, numbers="in files", texts=tokens, share=HALF)
     words.markdown(
-        f"**{escape_markdown(short)}** has the id {token_id:,}; its row has the norm **{nearest.norm:.4f}**."
+        f"**{escape_markdown(short)}** has the id {token_id:,}; its row has the norm **{nearest.norm:.4f}**. The "
+        "neighbours are those of the vocabulary, before any layer: the same in every text."
     )
     if any(each.startswith(PADDING_ROW) for each in spelled):
         words.caption(
@@ -155,6 +156,6 @@ def neighbours(name: str, tokens: Tokens, position: int) -> None:
         shown = frame.assign(token=[shortened(escape_controls(each), 60) for each in spelled])
         st.dataframe(shown, hide_index=True, alt="Nearest rows with cosine and norm", column_config=config)
     st.caption(
-        "These are the static embeddings: before any layer, without any context. Tokens that are near were used alike "
-        "in training, which is not the same as meaning the same."
+        "Tokens that are near were used alike in training, which is not the same as meaning the same. How alike the "
+        "tokens of your text are in their context: Representations, Token similarity."
     )

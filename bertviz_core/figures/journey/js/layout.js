@@ -17,7 +17,7 @@ const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
 // In a frame all has at least the size SIZE, and takes as much height as the frame has, if that is enough.
 function lanesOf(tokens, open, above, frame, top, least) {
   const count = Math.max(tokens, 1), heading = (open ? HEADING : 0) + above; // room for what stands above the heads and the ribbons
-  const room = frame ? frame - heading : open ? 320 : 500;
+  const room = frame ? frame - heading : open ? 320 : 304;
   const height = count <= FEW ? clamp(room / count, frame ? 14.7 : 22, frame ? 46 : open ? 40 : 38) : count <= SEVERAL ? (frame ? 18 : 14) : clamp(900 / count, 4, 8);
   const body = Math.max(count * height + heading, least, open ? above + (frame ? clamp(frame - above, LEAST_BODY, BODY) : BODY) : 0), first = top + heading + (body - heading - count * height) / 2;
   const lanes = Array.from({ length: count }, (_, at) => ({ y: first + at * height, h: height, mid: first + (at + 0.5) * height }));

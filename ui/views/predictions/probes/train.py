@@ -48,7 +48,6 @@ def train_view() -> None:
     """Accuracy over the layers, and the classes of the text."""
     name, text = fields.model_name(), text_fields.text()
     chosen = chosen_probe(name, st.container(horizontal=True, vertical_alignment="bottom"))
-    store(TRAINED_PROBE, chosen.probe)
     if chosen.scores is not None and chosen.labelled is not None:
         _accuracy(name, chosen.labelled, chosen.scores, chosen.probe)
     options = Options((text,), values={TARGET.key: f"probe:{chosen.probe.digest}"})
@@ -67,7 +66,7 @@ def train_view() -> None:
 
 
 def chosen_probe(name: str, row: DeltaGenerator) -> ChosenProbe:
-    """Return the current probe: one from a file, or one fitted to the labelled texts.
+    """Return the current probe, from a file or fitted to the labelled texts, and keep it as a target of other pages.
 
     Args:
         name: name of the model.
@@ -76,6 +75,12 @@ def chosen_probe(name: str, row: DeltaGenerator) -> ChosenProbe:
     Raises:
         BertvizError: the texts are unsuitable, their vectors cannot be computed, or the file has no such probe.
     """
+    chosen = _read_or_fitted(name, row)
+    store(TRAINED_PROBE, chosen.probe)
+    return chosen
+
+
+def _read_or_fitted(name: str, row: DeltaGenerator) -> ChosenProbe:
     with row:
         labelled, seed = controls.labelled_texts()
         model = models.loaded(name)
