@@ -120,11 +120,15 @@ def _spelled(gold: Sequence[str], labels: Sequence[str]) -> tuple[list[str], lis
     spelled = [by_name.get(label, by_name.get(label.casefold(), label)) for label in stripped]
     if not unknown:
         return spelled, []
-    named = ", ".join(quoted(label, 40) for label in list(unknown)[:3])
+    named = _named(list(unknown), 3)
     return spelled, [
-        f"{counted(unknown.total(), 'text')} with a gold label that is no class of this head ({named}"
-        f"{', ...' if len(unknown) > 3 else ''}); any answer there counts as a mistake."
+        f"{counted(unknown.total(), 'text')} with a gold label that is no class of this head ({named}); any "
+        f"answer there counts as a mistake. Its classes are {_named(labels, 8)}."
     ]
+
+
+def _named(labels: Sequence[str], most: int) -> str:
+    return ", ".join(quoted(label, 40) for label in labels[:most]) + (", ..." if len(labels) > most else "")
 
 
 def _plain(answer: str) -> str:

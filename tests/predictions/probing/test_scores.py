@@ -43,6 +43,7 @@ def test_an_unknown_label_is_a_mistake_and_an_empty_one_no_comparison() -> None:
     assert scores.compared.tolist() == [0, 1]
     assert scores.mistakes.tolist() == [0]
     assert scores.notices[0].startswith("1 text with a gold label that is no class of this head ('mixed')")
+    assert scores.notices[0].endswith(f"Its classes are {', '.join(map(repr, LABELS))}.")
     assert scores.notices[1] == "1 text without a gold label left out of the comparison."
 
 
