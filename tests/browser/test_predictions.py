@@ -38,6 +38,9 @@ def test_a_click_masks_a_token_and_another_takes_the_mask_away(page: Page, serve
     assert picture["y"] < 330
     click(page, 2)
     titled(page, 'Words at position 2 ("love", masked)')
+    until(page, 'new URLSearchParams(location.search).get("mask") === "2"')  # in the place of the first one
+    click(page, 5)
+    titled(page, 'Words at position 5 ("python", masked)')
     until(page, 'new URLSearchParams(location.search).get("mask") === "2,5"')
     click(page, 2)
     titled(page, 'Words at position 2 ("love", not masked)')
