@@ -22,7 +22,7 @@ OPENED = """(stage) => {
 IN_SIGHT = f"""(() => {{
   const card = document.querySelector(".lesson-card");
   const figures = [...document.querySelectorAll(".stMainBlockContainer :is({FIGURES})")]
-    .filter((each) => !each.contains(card) && each.getBoundingClientRect().height >= 150);
+    .filter((each) => !each.contains(card) && each.getBoundingClientRect().height >= 100);
   if (!card || !figures.length) return false;
   const roots = [...figures[0].querySelectorAll("*"), figures[0]].map((each) => each.shadowRoot).filter(Boolean);
   const stage = roots.map((root) => root.querySelector(".stage, .journey .sheet:has(svg)")).find(Boolean);
