@@ -235,7 +235,7 @@ def test_the_guide_for_a_wrong_classifier_goes_from_a_file_to_a_link_by_clicks(p
         expect(page.locator(".st-key-checkpoint_training_scores .main-svg").first).to_be_attached(timeout=RUN_MS)
         onward.click()
         expect(card).to_contain_text(f"step {count} of {count}")
-        page.get_by_role("button", name="Share").click()
+        page.get_by_test_id("stSidebar").get_by_role("button", name="Share").click()
         expect(page.get_by_text("Include the text")).to_be_visible()
         page.goto("about:blank")  # before the server ends
 
