@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from pptx import Presentation
-from pptx.enum.shapes import MSO_SHAPE_TYPE
+from pptx.shapes.picture import Picture
 
 from tests.browser.conftest import COLD_MS, WAIT_MS, Watch
 
@@ -76,12 +76,13 @@ def test_slides_and_a_pdf_are_drawn_by_the_server_and_saved(page: Page, server: 
     file = saved(page, "Save the report", tmp_path)
     assert file.name == "report-all-MiniLM-L6-v2.pptx"
     (slide,) = Presentation(str(file)).slides
-    (picture,) = [each for each in slide.shapes if each.shape_type == MSO_SHAPE_TYPE.PICTURE]
-    width, height = picture.image.size  # type: ignore[attr-defined]
+    (picture,) = [each for each in slide.shapes if isinstance(each, Picture)]
+    width, height = picture.image.size
     assert width * 9 == height * 16
-    notes = slide.notes_slide.notes_text_frame.text  # type: ignore[union-attr]
-    assert "Its address: /representations?view=Token+similarity&layer=2" in notes
-    assert "Text: A river." in notes
+    notes = slide.notes_slide.notes_text_frame
+    assert notes
+    assert "Its address: /representations?view=Token+similarity&layer=2" in notes.text
+    assert "Text: A river." in notes.text
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Colours and size: ").click()
     page.get_by_role("radio", name="Paper column").click()

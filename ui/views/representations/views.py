@@ -199,7 +199,7 @@ def _similarity(trace: Trace, begun: FirstChart) -> None:
     picture, key = pictures[entry], "representations_similarity"
     _switched(key, entry, pictures, cosines, (first, last), begun)
     if pair := most_alike(cosines[entry], trace.tokens, first):
-        one, two = (f"**{escape_markdown(isolated(trace.tokens.tokens[place]))}**" for place in pair)
+        one, two = (f"“**{escape_markdown(isolated(trace.tokens.tokens[place]))}**”" for place in pair)
         value = decimals(float(cosines[entry][pair[0] - first, pair[1] - first]), 2)
         st.markdown(
             f"Most alike {name}: {one} and {two}, cosine **{value}**. 1 is the same direction, 0 is unrelated; "
