@@ -24,12 +24,12 @@ def verdict(answer: str, trouble: str) -> tuple[int, str]:
     known = [f"{each['name']} {each['version']}: {bug['id']}" for each in packages for bug in each.get("vulns", ())]
     if known:
         return 1, "known vulnerabilities:\n" + "\n".join(known)
-    asked = [each for each in packages if "skip_reason" not in each]
-    if not asked:
+    checked = [each for each in packages if "skip_reason" not in each]
+    if not checked:
         return 0, f"audit skipped: the index has no advisories on any of {len(packages)} packages"
     return (
         0,
-        f"audit: no known vulnerability in {len(asked)} of {len(packages)} packages; the others are not in the index",
+        f"audit: no known vulnerability in {len(checked)} of {len(packages)} packages; the others are not in the index",
     )
 
 

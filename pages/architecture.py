@@ -13,8 +13,8 @@ from ui.widgets.view_and_layer import view_choice
 name_model = heading("architecture")
 with shown_to_user():
     name = fields.model_name()
-    asked = chosen_class(name)
-    tree = architecture.modules(asked.opened, asked.options()).result
+    model_class = chosen_class(name)
+    tree = architecture.modules(model_class.opened, model_class.options()).result
 
 name_model(name, f"{tree.architecture}, {ledgers.architecture(name).title}, {tree.total:,} parameters")
 
@@ -26,4 +26,4 @@ views = {
 }
 chosen = view_choice(list(views))
 with shown_to_user():
-    views[chosen](asked)
+    views[chosen](model_class)

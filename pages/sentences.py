@@ -9,7 +9,7 @@ from ui.views.sentences.map import map_view
 from ui.views.sentences.poolings import pooling_view
 from ui.views.sentences.queries.late_interaction import late_interaction_view
 from ui.views.sentences.queries.rank import rank_view
-from ui.views.sentences.similarity import SentenceQuery, query_view, similarity_view
+from ui.views.sentences.similarity import SentenceInputs, query_view, similarity_view
 from ui.views.sentences.token_pairs import pair_view
 from ui.views.sentences.two_models.lists import two_models_view
 from ui.views.sentences.vectors import vectors_part
@@ -19,7 +19,7 @@ from ui.widgets.models import fields
 from ui.widgets.view_and_layer import view_choice
 
 views = {
-    "Similarity": lambda asked: vectors_part(asked, similarity_view(asked)),
+    "Similarity": lambda inputs: vectors_part(inputs, similarity_view(inputs)),
     "Two models": two_models_view,
     "Poolings": pooling_view,
     "Token contributions": pair_view,
@@ -39,4 +39,4 @@ name_model(name, f"{count} {ran}. {options.plan.reason}")
 for notice in options.plan.notices:
     st.warning(escape_markdown(notice))
 with shown_to_user():
-    views[view](SentenceQuery(name, table, options))
+    views[view](SentenceInputs(name, table, options))

@@ -86,10 +86,10 @@ def whole_view(page: str) -> None:
 
 def _panel(page: str, title: str) -> None:
     st.markdown("This link shows the same page, model and settings in another browser.")
-    asked = st.toggle("Include the text", key=INCLUDE, help="Also the second text, and what is typed on this page.")
+    with_text = st.toggle("Include the text", key=INCLUDE, help="Also the second text, and what is typed on this page.")
     read, names = files_read(page)
     named = [(LINKED_FILE, name) for name in names[:1]]
-    carried = [*carried_texts(page, asked), *(named if asked else ())]
+    carried = [*carried_texts(page, with_text), *(named if with_text else ())]
     size = len(urlencode(carried))
     if size > MOST_CHARACTERS:
         st.warning(
@@ -100,7 +100,7 @@ def _panel(page: str, title: str) -> None:
     files = chosen_theme()
     share_link([*([(FILES, files)] if files else []), *carried], f"Inside BERT: {title}", "share_link")
     st.caption(frame_words(session.settings().frame_ancestors))
-    if asked:
+    if with_text:
         st.caption("Servers and browsers log addresses: do not include confidential text.")
     else:
         st.caption("The text is left out, because servers and browsers log addresses.")
@@ -118,7 +118,7 @@ def files_read(page: str) -> tuple[bool, list[str]]:
         for source, key, views in FILE_LISTS.get(page, ())
         if session.stored(source) == "file"
         and (not views or view in views)
-        and (key != "labelled_file" or view != "Several texts" or session.stored("asked") == "probe")
+        and (key != "labelled_file" or view != "Several texts" or session.stored("answered_by") == "probe")
     ]
     return bool(read), [str(held[0]) for held in read if held]
 

@@ -57,7 +57,7 @@ LABELS = Param("probe_labels", "text", "the column with the labels")
 PROBE_TEXTS = Param("probe_sample", "whole", "texts that are read")
 POOLING = choice("corpus_pooling", POOLINGS, "how tokens become one vector")
 READER = Param("reader", "text", "the model that reads the texts anew, by default the one that made the vectors")
-ASKED_ABOVE = 20_000
+CONFIRM_ABOVE = 20_000
 """Number of rows above which long computations start only on request."""
 
 
@@ -101,7 +101,7 @@ def column_colours(opened: CorpusSubject, options: Options) -> Answer[ColumnValu
 
 def _map_cost(opened: CorpusSubject, options: Options) -> AnswerCost:
     rows, slow = opened.corpus.rows, ""
-    if options.choice(PLACED, METHODS) == "umap" and rows > ASKED_ABOVE:
+    if options.choice(PLACED, METHODS) == "umap" and rows > CONFIRM_ABOVE:
         slow = (
             f"UMAP learns from a sample and then places the other rows, one after the other: of {rows:,} that takes "
             "long. You see how far it is, and can cancel."
@@ -121,7 +121,7 @@ def corpus_map(opened: CorpusSubject, options: Options, job: AnswerJob[Answer[Co
 
 def _groups_cost(opened: CorpusSubject, options: Options) -> AnswerCost:
     rows, slow = opened.corpus.rows, ""
-    if rows > ASKED_ABOVE:
+    if rows > CONFIRM_ABOVE:
         pairs = rows * (rows - 1) // 2
         slow = (
             f"Every one of {rows:,} rows is compared with every other: {pairs:,} pairs. You see how far it is, and can "

@@ -68,7 +68,7 @@ class Long(NamedTuple):
 def all_views() -> Iterator[Long]:
     """Every view that a link leads to, with every text field of its page."""
     for page, query in (*((page, {**query, **texts}) for page, query, texts in VIEWS), *OTHERS):
-        names = linked("asked", page)
+        names = linked("on request", page)
         for start in range(0, len(names), WORDS_AT_ONCE):
             yield Long(page, query, names[start : start + WORDS_AT_ONCE])
 

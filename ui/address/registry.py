@@ -35,9 +35,9 @@ from bertviz_core.questions.texts import (
 )
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 
-Linked = Literal["shown", "asked", "placed", "column", "always"]
-"""How a link treats a value. "shown": it is in the address anyway; "asked": a text, included on request; "placed": a
-number that needs such a text; "column": name of a column, included for a file; "always": included even by default."""
+Linked = Literal["shown", "on request", "placed", "column", "always"]
+"""How a link treats a value. "shown": it is in the address anyway; "on request": a text, left out by default; "placed":
+a number that needs such a text; "column": name of a column, included for a file; "always": included even by default."""
 WHOLE = ("whole", "span", "head", "position")
 """Kinds whose value in an address is a whole number, or two of them."""
 FOLDED = re.compile(r"[a-z][a-z_]*_(?:table|explained|figure)")
@@ -81,7 +81,7 @@ SECOND_SENTENCE = _whole("second_sentence", "the second of them")
 ROWS: tuple[AddressName, ...] = (
     *_on("", _words("model", "the model, the bundled one by default"), checkpoints.OTHER),
     *_on("", _words("view", "the view of the page")),
-    *_on("", _words("text", "the text"), _words("pair", "the second text"), linked="asked"),
+    *_on("", _words("text", "the text"), _words("pair", "the second text"), linked="on request"),
     *_on("overview", flag("overview_has", "whether the list of what the model has is open")),
     *_on("parameters architecture", TASK),
     *_on("parameters", parameters.FORM, parameters.DEPTH),
@@ -121,8 +121,10 @@ ROWS: tuple[AddressName, ...] = (
         _words("answers_slice", "the slice of the listed texts"),
         flag("checkpoint_names", "whether the list of tensors without a partner is open"),
     ),
-    *_on("checkpoint", _words("compared_texts", "texts, one on each line"), linked="asked"),
-    *_on("checkpoint", _words("answered_texts", "texts, one on each line, after a label and a tab"), linked="asked"),
+    *_on("checkpoint", _words("compared_texts", "texts, one on each line"), linked="on request"),
+    *_on(
+        "checkpoint", _words("answered_texts", "texts, one on each line, after a label and a tab"), linked="on request"
+    ),
     *_on("checkpoint", layer_similarity.LAYER_MEASURE),
     *_on("checkpoint", _words("training", "the folder of the training run"), linked="always"),
     *_on("checkpoint", training.FROM, training.PART, followed_states.ENTROPY_DRAWN),
@@ -144,12 +146,12 @@ ROWS: tuple[AddressName, ...] = (
         hidden_states.WORD,
         _words("first_text", "the first text that the word is in"),
         _words("second_text", "the second one"),
-        linked="asked",
+        linked="on request",
     ),
     *_on("journey heads attention", heads.LAYER, heads.HEAD, heads.QUERY),
     *_on("journey", *journey.LOOKS, flag("rests_on", "whether the drawing shows what an answer rests on")),
     *_on("journey", journey_change.CHANGE),
-    *_on("journey predictions", EDITED, linked="asked"),
+    *_on("journey predictions", EDITED, linked="on request"),
     *_on("heads", heads.MATRIX, heads.CUT),
     *_on("journey heads", heads.KEY),
     *_on(
@@ -166,14 +168,14 @@ ROWS: tuple[AddressName, ...] = (
         flag("attention_measures", "whether the measures of all heads are open"),
         flag("attention_beside", "whether the four kinds of weights are open side by side"),
     ),
-    *_on("sentences", _words("sentences", "the list, a sentence on each line"), sentences.QUERY, linked="asked"),
+    *_on("sentences", _words("sentences", "the list, a sentence on each line"), sentences.QUERY, linked="on request"),
     *_on(
         "sentences",
         _words(
             "gold_pairs",
             "pairs: two sentences and their similarity a line",
         ),
-        linked="asked",
+        linked="on request",
     ),
     *_on(
         "sentences",
@@ -209,14 +211,14 @@ ROWS: tuple[AddressName, ...] = (
         EDITED_PAIR,
         _words("labelled_texts", "texts with their labels, one on each line"),
         _words("many_texts", "texts, one on each line"),
-        linked="asked",
+        linked="on request",
     ),
     *_on(
         "predictions",
         _words("terms", "the terms that are drawn", "both texts", "the first text", "the second text"),
         _words("head_of", "the task of the head"),
         _words("texts_from", "where the texts come from", "typed", "file"),
-        _words("asked", "the task of the head that answers, or probe"),
+        _words("answered_by", "the task of the head that answers, or probe"),
         _words("labelled", "where the labelled texts come from"),
     ),
     *_on("causes words journey", targets.TARGET, targets.MEASURE),
@@ -233,12 +235,12 @@ ROWS: tuple[AddressName, ...] = (
         _words("target_word", "the word of the target"),
         _words("direction_from", "the text that the direction leads from"),
         _words("direction_to", "the text that it leads to"),
-        linked="asked",
+        linked="on request",
     ),
     *_on("causes", interventions.COUNT),
     *_on("causes journey", interventions.REMOVED_FOR),
     *_on("causes", many_texts.TEXTS_DRAWN),
-    *_on("causes", _words("effect_sentences", "sentences, one on each line"), linked="asked"),
+    *_on("causes", _words("effect_sentences", "sentences, one on each line"), linked="on request"),
     *_on(
         "causes",
         _words("changed_head", "the selected head, such as layer 2, head 7"),
@@ -253,7 +255,7 @@ ROWS: tuple[AddressName, ...] = (
         _words("classes_by", "the number of each class", "logit", "probability"),
     ),
     *_on("corpus", _words("corpus", "the corpus"), linked="always"),
-    *_on("corpus", _words("corpus_query", "what is searched for"), corpora.WHERE, linked="asked"),
+    *_on("corpus", _words("corpus_query", "what is searched for"), corpora.WHERE, linked="on request"),
     *_on("corpus", corpora.HITS, corpora.PLACED, corpora.COLOURED, corpora.ALIKE, corpora.CLUSTERING),
     *_on("corpus", corpora.CLUSTERS, corpora.SAMPLE, corpora.PART_COLUMN, corpora.PART, corpora.MEASURE),
     *_on("corpus", corpora.LABELS, corpora.PROBE_TEXTS, corpora.POOLING),
@@ -284,7 +286,7 @@ NAMES = frozenset(row.param.key for row in ROWS)
 """All names but those of folded parts."""
 NUMBERS = frozenset(row.param.key for row in ROWS if row.param.kind in WHOLE)
 """Names whose value is a whole number, or a pair of them."""
-TYPED = tuple(dict.fromkeys(row.param.key for row in ROWS if row.linked == "asked"))
+TYPED = tuple(dict.fromkeys(row.param.key for row in ROWS if row.linked == "on request"))
 """Texts that a reader types: links include them on request, and the browser's tab keeps them over a reload."""
 
 
@@ -308,4 +310,4 @@ def linked(how: Linked, page: str) -> tuple[str, ...]:
 
 def names_once_taken() -> tuple[str, ...]:
     """Names that are removed from an address once read: texts, and those that are only meaningful with them."""
-    return tuple(dict.fromkeys(row.param.key for row in ROWS if row.linked in ("asked", "placed", "column")))
+    return tuple(dict.fromkeys(row.param.key for row in ROWS if row.linked in ("on request", "placed", "column")))

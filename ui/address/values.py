@@ -83,7 +83,7 @@ def link_query(
     """
     yield from _filled(linked("always", page), values)
     if typed:
-        for name in linked("asked", "" if from_file else page):
+        for name in linked("on request", "" if from_file else page):
             text = values.get(name)
             if isinstance(text, str) and text != defaults.get(name, ""):
                 yield name, text

@@ -21,7 +21,7 @@ MOST_TOKENS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class ReportRequest:
+class ReportContents:
     """The contents of a report."""
 
     name: str
@@ -43,27 +43,27 @@ def offered(name: str, text: str, pair: str | None) -> dict[str, str]:
     return files.report_figures(quick=_length(name, text, pair) > MOST_TOKENS)
 
 
-def report_file(asked: ReportRequest, pixels: int, progress: Progress) -> bytes:
+def report_file(contents: ReportContents, pixels: int, progress: Progress) -> bytes:
     """Return a report as an HTML file, cached for all sessions.
 
     Args:
-        asked: contents of the report.
+        contents: contents of the report.
         pixels: width of the figures.
         progress: called with the number of figures drawn and their total.
 
     Raises:
         BertvizError: none of the figures can be drawn.
     """
-    return _file(source_key(asked.name), asked, pixels, progress)
+    return _file(source_key(contents.name), contents, pixels, progress)
 
 
 def view_report(
-    asked: ReportRequest, view: ShownView, facts: Mapping[str, str], pixels: int, progress: Progress
+    contents: ReportContents, view: ShownView, facts: Mapping[str, str], pixels: int, progress: Progress
 ) -> bytes:
     """Return a report that begins with a view; a figure of the view is not repeated.
 
     Args:
-        asked: additional contents.
+        contents: additional contents.
         view: figures and tables of the view.
         facts: title and address of the view.
         pixels: width of the figures.
@@ -72,18 +72,20 @@ def view_report(
     Raises:
         BertvizError: the view is empty, and none of the other figures can be drawn.
     """
-    first, names = _with_view(asked, view, pixels)
-    theme = theme_named(asked.theme, pixels)
-    return files.report_file(SharedModel(asked.name), asked.text, asked.pair, names, theme, progress, first, facts)
+    first, names = _with_view(contents, view, pixels)
+    theme = theme_named(contents.theme, pixels)
+    return files.report_file(
+        SharedModel(contents.name), contents.text, contents.pair, names, theme, progress, first, facts
+    )
 
 
-def slides_key(asked: ReportRequest) -> tuple[object, ...]:
+def slides_key(contents: ReportContents) -> tuple[object, ...]:
     """What the slides of a report without a view are made from; equal for equal slides."""
-    return (__name__, source_key(asked.name), asked)
+    return (__name__, source_key(contents.name), contents)
 
 
 def report_slides(
-    asked: ReportRequest, pixels: int, view: ShownView | None = None, facts: Mapping[str, str] = NO_FACTS
+    contents: ReportContents, pixels: int, view: ShownView | None = None, facts: Mapping[str, str] = NO_FACTS
 ) -> tuple[int, Callable[[Progress], bytes]]:
     """Return the number of figures to draw, and a function that writes the report as a PPTX file; it needs no session.
 
@@ -91,7 +93,7 @@ def report_slides(
     figures can be drawn, or python-pptx or a browser is missing.
 
     Args:
-        asked: contents; in addition to the view if there is one.
+        contents: contents; in addition to the view if there is one.
         pixels: width of the figures.
         view: figures and tables of the view, with which the report begins.
         facts: title and address of the view.
@@ -99,35 +101,37 @@ def report_slides(
     Raises:
         BertvizError: the view is empty, and no other figures are wanted.
     """
-    first, names = ((), _names(asked)) if view is None else _with_view(asked, view, pixels)
-    opened, theme = SharedModel(asked.name), theme_named(asked.theme, pixels)
-    make = partial(files.report_slides, opened, asked.text, asked.pair, names, theme, first=first, facts=facts)
+    first, names = ((), _names(contents)) if view is None else _with_view(contents, view, pixels)
+    opened, theme = SharedModel(contents.name), theme_named(contents.theme, pixels)
+    make = partial(files.report_slides, opened, contents.text, contents.pair, names, theme, first=first, facts=facts)
     return len(names), make
 
 
-def _with_view(asked: ReportRequest, view: ShownView, pixels: int) -> tuple[Sequence[ReportSection], tuple[str, ...]]:
+def _with_view(
+    contents: ReportContents, view: ShownView, pixels: int
+) -> tuple[Sequence[ReportSection], tuple[str, ...]]:
     """Sections of a view, and names of the other figures.
 
     Raises:
         TextError: there is neither.
     """
-    origin = source(asked.name)
-    first = view.sections(theme_named(asked.theme, pixels), [(origin.name, origin.revision)])
-    names = tuple(each for each in _names(asked) if each not in view.names)
+    origin = source(contents.name)
+    first = view.sections(theme_named(contents.theme, pixels), [(origin.name, origin.revision)])
+    names = tuple(each for each in _names(contents) if each not in view.names)
     if not first and not names:
         raise TextError(f"{NOTHING} Choose other figures, or make the report once it shows one.")
     return first, names
 
 
-def _names(asked: ReportRequest) -> tuple[str, ...]:
-    usual = (each for each in offered(asked.name, asked.text, asked.pair) if asked.usual and each in USUAL)
-    return tuple(dict.fromkeys((*usual, *asked.figures)))
+def _names(contents: ReportContents) -> tuple[str, ...]:
+    usual = (each for each in offered(contents.name, contents.text, contents.pair) if contents.usual and each in USUAL)
+    return tuple(dict.fromkeys((*usual, *contents.figures)))
 
 
 @cached_by_bytes(size=len)
-def _file(key: SourceKey, asked: ReportRequest, pixels: int, _tell: Progress) -> bytes:
-    chosen = theme_named(asked.theme, pixels)
-    return files.report_file(SharedModel(key.name), asked.text, asked.pair, _names(asked), chosen, _tell)
+def _file(key: SourceKey, contents: ReportContents, pixels: int, progress: Progress) -> bytes:
+    chosen = theme_named(contents.theme, pixels)
+    return files.report_file(SharedModel(key.name), contents.text, contents.pair, _names(contents), chosen, progress)
 
 
 def keep_file(token: str, file: bytes) -> None:

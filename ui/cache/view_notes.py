@@ -100,10 +100,10 @@ _view: ContextVar[ShownView | None] = ContextVar("shown_view", default=None)
 
 
 @contextmanager
-def noted(wanted: bool) -> Iterator[ShownView]:
-    """Record the view that runs inside the block, if `wanted`."""
+def noted(recorded: bool) -> Iterator[ShownView]:
+    """Record the view that runs inside the block, if `recorded`."""
     view = ShownView()
-    before = _view.set(view if wanted else None)
+    before = _view.set(view if recorded else None)
     try:
         yield view
     finally:
@@ -111,10 +111,10 @@ def noted(wanted: bool) -> Iterator[ShownView]:
 
 
 @contextmanager
-def noted_if(asked: bool) -> Iterator[None]:
+def noted_if(recorded: bool) -> Iterator[None]:
     """Record what is shown inside the block, below the view itself, only if the address of the view asks for it."""
     before = _view.get()
-    _view.set(before if asked else None)
+    _view.set(before if recorded else None)
     try:
         yield
     finally:

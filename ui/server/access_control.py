@@ -66,7 +66,7 @@ class Entrance:
             return
         self.coming[session] += nbytes
         try:
-            await self.app(self._as_asked(scope, headers), _readable(receive), _marked(send, path, headers))
+            await self.app(self._with_browser_host(scope, headers), _readable(receive), _marked(send, path, headers))
         finally:
             self.coming[session] -= nbytes
             self.coming += Counter()  # drops finished uploads
@@ -88,7 +88,7 @@ class Entrance:
         if self.closed and path.startswith(("/media/", "/_stcore/upload_file/")) and not has_signed_in(headers):
             raise Refused(401, "Sign in first.")
 
-    def _as_asked(self, scope: Message, headers: Headers) -> Message:
+    def _with_browser_host(self, scope: Message, headers: Headers) -> Message:
         """Restore the host name that the browser used, where a proxy has replaced it.
 
         Streamlit compares both again, and would query an external service for its own address if they differ.

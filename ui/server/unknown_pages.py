@@ -56,19 +56,19 @@ class UnknownPages:
         await self.app(scope, receive, leading)
 
 
-def absent_words(asked: str, pages: Collection[str]) -> str:
+def absent_words(name: str, pages: Collection[str]) -> str:
     """The message about a missing page, with the most similar one.
 
     Args:
-        asked: name of the missing page in the address.
+        name: name of the missing page in the address.
         pages: titles of the pages, the first page first.
     """
-    near = nearest_page(asked, pages)
-    meant = f" Did you mean {near}?" if near else ""
-    return f"There is no page {quoted(asked, MOST_CHARACTERS)}; this is {next(iter(pages))}.{meant}"
+    near = nearest_page(name, pages)
+    suggestion = f" Did you mean {near}?" if near else ""
+    return f"There is no page {quoted(name, MOST_CHARACTERS)}; this is {next(iter(pages))}.{suggestion}"
 
 
-def nearest_page(asked: str, pages: Collection[str]) -> str:
+def nearest_page(name: str, pages: Collection[str]) -> str:
     """The title most similar to a name in an address; "" for none."""
     titles = {title.lower(): title for title in pages}
-    return next((titles[each] for each in get_close_matches(asked.lower(), titles, 1)), "")
+    return next((titles[each] for each in get_close_matches(name.lower(), titles, 1)), "")

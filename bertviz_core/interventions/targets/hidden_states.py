@@ -148,20 +148,20 @@ def file_direction(path: str) -> Float[np.ndarray, " hidden"]:
     Raises:
         TextError: there is no such file, or it contains no vector of numbers.
     """
-    asked = f"The direction {quoted(escape_controls(path), 60)}"
+    direction = f"The direction {quoted(escape_controls(path), 60)}"
     form = f"give a .npy file of one vector, or two texts as TEXT{BETWEEN}TEXT."
     try:
         with open_regular(Path(path)) as file:
             shape, _, dtype = npy_header(file)
             if len(shape) != 1 or dtype.kind not in "fiu":
-                raise TextError(f"{asked} is no vector of numbers; {form}")
+                raise TextError(f"{direction} is no vector of numbers; {form}")
             if shape[0] > MAX_DIMENSIONS:
-                raise TextError(f"{asked} says it has {shape[0]:,} numbers; at most {MAX_DIMENSIONS:,} are read.")
+                raise TextError(f"{direction} says it has {shape[0]:,} numbers; at most {MAX_DIMENSIONS:,} are read.")
             vector = np.fromfile(file, dtype, shape[0])
     except (OSError, ValueError) as error:
-        raise TextError(f"{asked} cannot be read; {form}") from error
+        raise TextError(f"{direction} cannot be read; {form}") from error
     if len(vector) < shape[0]:
-        raise TextError(f"{asked} is cut off: it has {len(vector):,} of its {counted(shape[0], 'number')}; {form}")
+        raise TextError(f"{direction} is cut off: it has {len(vector):,} of its {counted(shape[0], 'number')}; {form}")
     return vector.astype(np.float64)
 
 

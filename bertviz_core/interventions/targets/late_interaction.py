@@ -28,8 +28,8 @@ def interaction_target(encoder: InteractionEncoder, text: str, query: str) -> Ta
         BertvizError: a text cannot be encoded, or the document has no token that is scored.
     """
     plan, loaded, tokens = encoder.plan, encoder.loaded, encoder.document_tokens(text)
-    asked = encoder.query(query)
-    fixed = torch.tensor(asked.vectors, device=loaded.device)
+    encoded_query = encoder.query(query)
+    fixed = torch.tensor(encoded_query.vectors, device=loaded.device)
     own = torch.tensor(encoder.is_scored(tokens.input_ids), device=loaded.device)
     if not bool(own.any()):
         raise TextError(f"No token of the document {quoted(text, 40)} is scored; write a word.")
@@ -48,6 +48,9 @@ def interaction_target(encoder: InteractionEncoder, text: str, query: str) -> Ta
         largest = products.amax(dim=1).sum(dim=-1)
         return largest / len(fixed) if plan.mean else largest
 
-    notices = (plan.reason, *(["The query was cut to the length that the model reads."] if asked.truncated else []))
+    notices = (
+        plan.reason,
+        *(["The query was cut to the length that the model reads."] if encoded_query.truncated else []),
+    )
     title = f"late-interaction score for {quoted(escape_controls(query), 40)}"
     return build_target(loaded, tokens, values, name=LATE_INTERACTION, title=title, unit="(no unit)", notices=notices)

@@ -94,8 +94,8 @@ async def page_drawing(started: Renderer, page: str, width: int = WIDE) -> PageD
             await sent(tab, "Emulation.setScrollbarsHidden", {"hidden": True})
             await sent(tab, "Page.navigate", {"url": file.as_uri()})
             typeface = base64.b64encode(FONT_FILE.read_bytes()).decode("ascii")
-            asked = json.dumps({"family": FAMILY, "font": FONT, "file": typeface})
-            call = {"expression": f"({PICTURE})({asked})", "awaitPromise": True, "returnByValue": True}
+            arguments = json.dumps({"family": FAMILY, "font": FONT, "file": typeface})
+            call = {"expression": f"({PICTURE})({arguments})", "awaitPromise": True, "returnByValue": True}
             answer = await sent(tab, "Runtime.evaluate", call)
             drawn = answer["result"].get("value") or {}
             if not drawn.get("svg"):

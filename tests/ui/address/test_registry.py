@@ -82,8 +82,8 @@ def test_every_name_can_stand_in_a_lesson_but_those_with_a_field_of_their_own() 
 def test_what_a_link_carries_when_asked_is_typed_and_no_number() -> None:
     assert not set(TYPED) & NUMBERS
     assert set(linked("placed", "sentences")) <= NUMBERS
-    assert linked("asked", "")[:2] == linked("asked", "heads") == ("text", "pair")
-    assert {name for page in PAGES for name in linked("asked", page)} == set(TYPED)
+    assert linked("on request", "")[:2] == linked("on request", "heads") == ("text", "pair")
+    assert {name for page in PAGES for name in linked("on request", page)} == set(TYPED)
     assert set(names_once_taken()) == {*TYPED, *linked("placed", "sentences"), *linked("column", "sentences")}
 
 

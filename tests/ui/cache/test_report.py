@@ -25,7 +25,7 @@ MODEL, TEXT = "all-MiniLM-L6-v2", "I love my pet python."
 
 
 def made(text: str, *figures: str) -> bytes:
-    asked = report.ReportRequest(MODEL, text, None, not figures, figures, "light")
+    asked = report.ReportContents(MODEL, text, None, not figures, figures, "light")
     return report.report_file(asked, 980, lambda done, total: None)
 
 

@@ -16,7 +16,7 @@ NAMED = (
 
 
 def test_it_keeps_the_readers_model_text_and_target() -> None:
-    assert lesson(WRONG).keeps == ("model", "other", "asked", "target", "target_class", "training")
+    assert lesson(WRONG).keeps == ("model", "other", "answered_by", "target", "target_class", "training")
     for step in STEPS:
         assert step.text is None
         assert step.sentences is None

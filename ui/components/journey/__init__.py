@@ -71,8 +71,8 @@ def serial(key: str) -> int:
 def chosen_path(key: str) -> Path | None:
     """Validate the reader's selection and open parts in the browser's message; None if it has none."""
     words = said(key)
-    token, opened, head, asked = (words.get(name) for name in ("token", "open", "head", "key"))
+    token, opened, head, key_token = (words.get(name) for name in ("token", "open", "head", "key"))
     if not isinstance(token, int) or not isinstance(opened, str):
         return None
-    numbers = [number if isinstance(number, int) and 0 <= number < 10**9 else None for number in (head, asked)]
+    numbers = [number if isinstance(number, int) and 0 <= number < 10**9 else None for number in (head, key_token)]
     return Path(token, opened[:12], *numbers)

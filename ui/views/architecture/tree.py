@@ -20,14 +20,14 @@ from ui.widgets.figure_block import csv_text, explained, folded, folded_table
 from ui.widgets.formatting import escape_markdown, short_count
 
 
-def tree_view(asked: ModelClass) -> None:
+def tree_view(model_class: ModelClass) -> None:
     """The tree with its widgets, the selected module, the printed text and the table."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         single = controls.one_by_one()
-        tree = architecture.modules(asked.opened, asked.options(one_by_one=str(single).lower())).result
+        tree = architecture.modules(model_class.opened, model_class.options(one_by_one=str(single).lower())).result
         depth = controls.levels_open(max(row.depth for row in tree.rows))
         wanted = controls.find_module()
-    run = _shapes(asked)
+    run = _shapes(model_class)
     label = f"Modules of {tree.model}"
     selected = controls.selected_row()
     module_tree(
@@ -40,14 +40,14 @@ def tree_view(asked: ModelClass) -> None:
         selected,
         controls.take_module,
     )
-    st.caption(_source_words(asked, tree, run))
+    st.caption(_source_words(model_class, tree, run))
     _details(tree, run)
     frame = tree_frame(tree, run)
-    _take_away(asked, frame)
+    _take_away(model_class, frame)
     folded_table(controls.TREE_KEY, frame, label)
     tokens = run.seq if run else STATED_TOKENS
     code = reproduction.tree_code(
-        asked.name, tree.architecture, tokens, architecture.way_of(asked.opened, asked.options())
+        model_class.name, tree.architecture, tokens, architecture.way_of(model_class.opened, model_class.options())
     )
     explained(controls.TREE_KEY, texts.TREE, code)
 
@@ -70,10 +70,10 @@ def tree_frame(tree: ModuleTree, run: ShapeRun | None) -> pd.DataFrame:
     )
 
 
-def _shapes(asked: ModelClass) -> ShapeRun | None:
+def _shapes(model_class: ModelClass) -> ShapeRun | None:
     """The shapes; None, with a message, where this class cannot run without its values."""
     try:
-        return architecture.shapes(asked.opened, asked.text_options())
+        return architecture.shapes(model_class.opened, model_class.text_options())
     except BertvizError as error:
         st.warning(escape_markdown(f"{error} The tree stands without shapes."), icon=":material/info:")
         return None
@@ -140,11 +140,11 @@ def _details(tree: ModuleTree, run: ShapeRun | None) -> None:
     st.markdown("  \n".join(lines))
 
 
-def _take_away(asked: ModelClass, frame: pd.DataFrame) -> None:
+def _take_away(model_class: ModelClass, frame: pd.DataFrame) -> None:
     """The printed text and the table as CSV."""
-    text = printed(architecture.modules(asked.opened, asked.options()).result)
+    text = printed(architecture.modules(model_class.opened, model_class.options()).result)
     with st.container(horizontal=True):
-        name = f"modules-{asked.name.replace('/', '-')}"
+        name = f"modules-{model_class.name.replace('/', '-')}"
         st.download_button("TXT", text + "\n", f"{name}.txt", "text/plain", key="architecture_txt", on_click="ignore")
         st.download_button(
             "CSV", lambda: csv_text(frame), f"{name}.csv", "text/csv", key="architecture_csv", on_click="ignore"
@@ -154,11 +154,11 @@ def _take_away(asked: ModelClass, frame: pd.DataFrame) -> None:
             st.code(text, language=None)
 
 
-def _source_words(asked: ModelClass, tree: ModuleTree, run: ShapeRun | None) -> str:
+def _source_words(model_class: ModelClass, tree: ModuleTree, run: ShapeRun | None) -> str:
     """The input of the shapes, and whether the file has another parameter count than the class."""
     words = []
     if run:
-        known = asked.tokens() is not None
+        known = model_class.tokens() is not None
         if known:
             words.append(f"Shapes (batch, tokens, ...) are those of your text, {run.seq:,} tokens.")
         else:
@@ -168,7 +168,7 @@ def _source_words(asked: ModelClass, tree: ModuleTree, run: ShapeRun | None) -> 
             )
     if run and run.decoder_tokens:
         words.append("The decoder is given its start token only.")
-    stored = ledgers.ledger(asked.name)
+    stored = ledgers.ledger(model_class.name)
     if stored.architecture == tree.architecture and stored.total != tree.total:
         words.append(
             f"The class has {tree.total:,} parameters, the file {stored.total:,}; the page Checkpoint says which."

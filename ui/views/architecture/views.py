@@ -17,13 +17,13 @@ from ui.widgets.figure_block import explained, figure_block
 from ui.widgets.formatting import bytes_text, short_count
 
 
-def layer_view(asked: ModelClass) -> None:
+def layer_view(model_class: ModelClass) -> None:
     """A drawing of one layer."""
-    opened = asked.opened
-    layer = controls.drawn_layer(architecture.layer_count(opened, asked.options()))
-    flow = architecture.layer(opened, asked.text_options(layer=str(layer))).result
-    design = architecture.design(opened, asked.options()).result
-    named = architecture.modules(opened, asked.options()).result.architecture
+    opened = model_class.opened
+    layer = controls.drawn_layer(architecture.layer_count(opened, model_class.options()))
+    flow = architecture.layer(opened, model_class.text_options(layer=str(layer))).result
+    design = architecture.design(opened, model_class.options()).result
+    named = architecture.modules(opened, model_class.options()).result.architecture
     steps = f"Steps of layer {layer} in the order of the run"
     filename = f"layer {layer} {flow.model}"
     words = figure_block(
@@ -31,8 +31,8 @@ def layer_view(asked: ModelClass) -> None:
         filename,
         flow_frame(flow),
         alt=steps,
-        texts=asked.tokens() or (),
-        explanation=(texts.LAYER, reproduction.layer_code(asked.name, named, flow)),
+        texts=model_class.tokens() or (),
+        explanation=(texts.LAYER, reproduction.layer_code(model_class.name, named, flow)),
     )
     words.markdown(texts.layer_words(flow, design))
 
@@ -52,10 +52,10 @@ def flow_frame(flow: LayerFlow) -> pd.DataFrame:
     )
 
 
-def cost_view(asked: ModelClass) -> None:
+def cost_view(model_class: ModelClass) -> None:
     """Multiply-adds by length, and memory of activations by batch and length."""
-    of = asked.counted()
-    opened, named = of.opened, architecture.modules(asked.opened, asked.options()).result.architecture
+    of = model_class.counted()
+    opened, named = of.opened, architecture.modules(model_class.opened, model_class.options()).result.architecture
     answer, limit = architecture.cost(opened, of.text_options()), architecture.position_limit(opened)
     cost = answer.result
     how = "by the formula, windows honoured" if cost.by_formula else "counted by PyTorch"
@@ -126,17 +126,20 @@ def _memory(of: ModelClass) -> None:
     words.markdown(f"{texts.MEMORY[memory.holding]} The weights take {bytes_text(weights)} more at float32.")
 
 
-def encoder_view(asked: ModelClass) -> None:
+def encoder_view(model_class: ModelClass) -> None:
     """An encoder, an encoder-decoder and a decoder; the model's own design is marked."""
-    model, ledger = ledgers.architecture(asked.name), architecture.class_ledger(asked.opened, asked.options())
-    design = architecture.design(asked.opened, asked.options()).result
+    model, ledger = (
+        ledgers.architecture(model_class.name),
+        architecture.class_ledger(model_class.opened, model_class.options()),
+    )
+    design = architecture.design(model_class.opened, model_class.options()).result
     rows = [(part.name, part.total, part.total / ledger.total) for part in ledger.components]
     frame = pd.DataFrame(rows, columns=["component", "parameters", "share"])
     words = figure_block(
         design_figure(design, ledger),
-        f"encoder or decoder {asked.name}",
+        f"encoder or decoder {model_class.name}",
         frame,
-        alt=f"Components of {asked.name}",
-        explanation=(texts.ENCODER, reproduction.design_code(asked.name, ledger.architecture)),
+        alt=f"Components of {model_class.name}",
+        explanation=(texts.ENCODER, reproduction.design_code(model_class.name, ledger.architecture)),
     )
     words.markdown(texts.design_words(model, design))

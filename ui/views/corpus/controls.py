@@ -43,8 +43,8 @@ LONGEST_PLACEHOLDER = 60
 def corpus_select(names: Sequence[str]) -> str:
     """One of the corpora."""
     if st.session_state.get(CORPUS, names[0]) not in names:
-        asked, first = (escape_markdown(quoted(str(name), 40)) for name in (st.session_state[CORPUS], names[0]))
-        st.toast(f"There is no corpus {asked} here; {first} is shown.")
+        missing, first = (escape_markdown(quoted(str(name), 40)) for name in (st.session_state[CORPUS], names[0]))
+        st.toast(f"There is no corpus {missing} here; {first} is shown.")
         st.session_state[CORPUS] = names[0]
     chosen = st.selectbox("Corpus", list(names), key=CORPUS, format_func=escape_controls, width=WIDTH, **BOUND)
     return str(chosen or names[0])

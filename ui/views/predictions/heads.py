@@ -48,11 +48,11 @@ def whole_heads(name: str) -> Heads:
         raise
     except CheckpointError as error:
         return Heads((), f"a head for {HEADS[tasks[0]]} that is not whole", refusal=str(error), task=tasks[0])
-    asked, ran = " and ".join(HEADS[task] for task in tasks), run_words(head.base.device, head.base.dtype)
+    task_names, ran = " and ".join(HEADS[task] for task in tasks), run_words(head.base.device, head.base.dtype)
     if len(tasks) == 1:
-        return Heads(tasks, f"{head.model_class}, a head for {asked}, run {ran}", head.notices)
+        return Heads(tasks, f"{head.model_class}, a head for {task_names}, run {ran}", head.notices)
     # The class that is run for a task has that head only.
-    return Heads(tasks, f"{sources.saved_class(name)}, heads for {asked}, run {ran}", head.notices)
+    return Heads(tasks, f"{sources.saved_class(name)}, heads for {task_names}, run {ran}", head.notices)
 
 
 def no_head(name: str, heads: Heads) -> None:

@@ -15,7 +15,7 @@ from bertviz_core.text import counted, formula_safe
 from ui.cache.shared_model import SharedModel
 from ui.views.sentences import controls
 from ui.views.sentences.selection import selected_points
-from ui.views.sentences.similarity import SentenceQuery, made_by
+from ui.views.sentences.similarity import SentenceInputs, made_by
 from ui.views.sentences.texts import vector_code
 from ui.widgets.figure_block import download_row, explained, folded_table, numbers_table, page_theme
 from ui.widgets.formatting import escape_markdown
@@ -41,17 +41,17 @@ HOW: Mapping[MapMethod, tuple[str, str]] = {
 MAP_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["autoScale2d"], "scrollZoom": False}
 
 
-def map_view(asked: SentenceQuery) -> None:
+def map_view(inputs: SentenceInputs) -> None:
     """Every sentence as a point; selected sentences are listed."""
-    vectors = asked.vectors()
+    vectors = inputs.vectors()
     if len(vectors.sentences) < 3:
         st.info("A map needs at least three sentences.", icon=":material/info:")
         return
-    with asked.row:
+    with inputs.row:
         method = controls.map_method(umap_available())
-        column = controls.colour_column([str(each) for each in asked.table.frame.columns])
-    placed = sentence_points(SharedModel(asked.model), asked.key, vectors, method)
-    values = _values(asked.table.frame[column]) if column else None
+        column = controls.colour_column([str(each) for each in inputs.table.frame.columns])
+    placed = sentence_points(SharedModel(inputs.model), inputs.key, vectors, method)
+    values = _values(inputs.table.frame[column]) if column else None
     picture = sentence_map_figure(placed, vectors, column, values)
     title = picture.title
     theme = page_theme()
@@ -73,7 +73,7 @@ def map_view(asked: SentenceQuery) -> None:
     chosen = selected_points(event, placed.points)
     if chosen:
         st.markdown(f"**{counted(len(chosen), 'sentence')} chosen**")
-        numbers_table(_listed(asked, chosen), "The chosen sentences", 240)
+        numbers_table(_listed(inputs, chosen), "The chosen sentences", 240)
     elif theme.narrow:  # where a finger that is dragged over the figure scrolls the page
         st.caption("Tap a point for its sentence.")
     else:
@@ -83,7 +83,7 @@ def map_view(asked: SentenceQuery) -> None:
     download_row(picture, KEY, filename, title, frame, vectors.sentences)
     folded_table(KEY, frame, title)
     words, code = HOW[method]
-    explained(KEY, words, f"{vector_code(asked.origin, asked.plan)}\n{code}")
+    explained(KEY, words, f"{vector_code(inputs.origin, inputs.plan)}\n{code}")
 
 
 def _values(column: pd.Series) -> list[Any]:
@@ -100,11 +100,11 @@ def _note(placed: SentenceMap) -> str:
     return f"The plane holds **{float(placed.explained.sum()):.1%}** of the variance. {escape_markdown(placed.note)}"
 
 
-def _listed(asked: SentenceQuery, chosen: list[int]) -> pd.DataFrame:
-    listed = [index for index in chosen if index < len(asked.table.sentences)]
+def _listed(inputs: SentenceInputs, chosen: list[int]) -> pd.DataFrame:
+    listed = [index for index in chosen if index < len(inputs.table.sentences)]
     frame = pd.DataFrame({"number": [index + 1 for index in listed]})
-    frame["sentence"] = [asked.table.sentences[index] for index in listed]
-    beside = asked.table.frame.iloc[listed]
+    frame["sentence"] = [inputs.table.sentences[index] for index in listed]
+    beside = inputs.table.frame.iloc[listed]
     names: list[str] = []
     for column in beside.columns:
         names.append(_free(str(column), {*frame.columns, *names}))

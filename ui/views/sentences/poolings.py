@@ -11,35 +11,35 @@ from bertviz_core.sentences.results import PoolingComparison
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.views.sentences import cache
-from ui.views.sentences.similarity import SentenceQuery
+from ui.views.sentences.similarity import SentenceInputs
 from ui.views.sentences.texts import about_poolings, spread_code
 from ui.widgets.figure_block import explained, figure_block
 from ui.widgets.formatting import escape_markdown
 
 
-def pooling_view(asked: SentenceQuery) -> None:
+def pooling_view(inputs: SentenceInputs) -> None:
     """Mean and spread of all cosines over the layers, and the maps as small multiples."""
-    sentences = asked.table.sentences
+    sentences = inputs.table.sentences
     if len(sentences) < 2:
         st.info("Poolings are compared by the cosines of pairs: add a second sentence.", icon=":material/info:")
         return
-    comparison = cache.compared(asked.model, sentences)
+    comparison = cache.compared(inputs.model, sentences)
     if len(sentences) > len(comparison.sentences):
         st.caption(
             f"{len(comparison.sentences)} of the {len(sentences):,} sentences are compared, evenly spaced in the list."
         )
     words = figure_block(
-        poolings_figure(comparison, asked.model),
-        f"poolings {asked.model}",
+        poolings_figure(comparison, inputs.model),
+        f"poolings {inputs.model}",
         _frame(comparison),
         texts=comparison.sentences,
     )
-    own = own_plan(SharedModel(asked.model))
-    about = about_poolings(own.pooling, own.from_checkpoint, comparison.edges, models.loaded(asked.model).model_type)
+    own = own_plan(SharedModel(inputs.model))
+    about = about_poolings(own.pooling, own.from_checkpoint, comparison.edges, models.loaded(inputs.model).model_type)
     words.markdown(f"{_read(comparison)} {about}")
     words.caption(escape_markdown(comparison.note))
     if comparison.matrices is not None:
-        _maps(comparison, asked.model)
+        _maps(comparison, inputs.model)
         st.caption(
             "Rows and columns are the sentences in their order. Of many hidden states, evenly spaced ones are drawn; "
             "the pooler reads the last only."
@@ -51,7 +51,7 @@ def pooling_view(asked: SentenceQuery) -> None:
         "sentences is their anisotropy (Ethayarajh 2019, section 3.2), the spread is the standard deviation of these "
         "cosines. Dense layers, prompts and normalisation of the checkpoint are left out here, so that only the "
         "pooling differs.",
-        spread_code(asked.origin_of(comparison.sentences), layered),
+        spread_code(inputs.origin_of(comparison.sentences), layered),
     )
 
 

@@ -46,7 +46,7 @@ SEARCHED_AT_ONCE = 4_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SentenceQuery:
+class SentenceInputs:
     """The sentences and the options of a view."""
 
     model: str
@@ -106,26 +106,26 @@ def made_by(vectors: SentenceVectors) -> str:
     return f"{vectors.pooling} {state_name(vectors.layer)} {vectors.model}"
 
 
-def similarity_view(asked: SentenceQuery) -> SentenceVectors:
+def similarity_view(inputs: SentenceInputs) -> SentenceVectors:
     """Show the similarity of all sentences, in blocks for long lists; returns their vectors."""
-    vectors = asked.vectors()
-    (_blocks if len(vectors.sentences) > EVERY_PAIR else _every_pair)(asked, vectors)
-    _closest(asked, vectors)
+    vectors = inputs.vectors()
+    (_blocks if len(vectors.sentences) > EVERY_PAIR else _every_pair)(inputs, vectors)
+    _closest(inputs, vectors)
     explained(
-        "sentences_similarity", SIMILARITY[asked.measure], similarity_code(asked.origin, asked.plan, asked.measure)
+        "sentences_similarity", SIMILARITY[inputs.measure], similarity_code(inputs.origin, inputs.plan, inputs.measure)
     )
     return vectors
 
 
-def _every_pair(asked: SentenceQuery, vectors: SentenceVectors) -> None:
-    cells, clusters = every_pair(vectors, asked.measure, asked.options.clustered)
+def _every_pair(inputs: SentenceInputs, vectors: SentenceVectors) -> None:
+    cells, clusters = every_pair(vectors, inputs.measure, inputs.options.clustered)
     order = np.arange(len(cells)) if clusters is None else clusters.order
-    word = MEASURE_WORDS[asked.measure]
+    word = MEASURE_WORDS[inputs.measure]
     ordered = cells[np.ix_(order, order)]
     frame = pd.DataFrame(ordered, columns=[f"{number + 1}" for number in order.tolist()])
     frame.insert(0, "sentence", [vectors.sentences[number] for number in order.tolist()])
     frame.insert(0, "number", [number + 1 for number in order.tolist()])
-    spec = pairs_figure(cells, vectors, asked.measure, clusters)
+    spec = pairs_figure(cells, vectors, inputs.measure, clusters)
     filename = f"sentence {word} {made_by(vectors)}"
     with figure_block(spec, filename, frame, texts=vectors.sentences):
         cell = cell_click(spec.chart)
@@ -146,8 +146,8 @@ def _one_cell(row: int, column: int, cells: np.ndarray, vectors: SentenceVectors
         st.button("Token contributions", key="explain_pair", on_click=controls.explain_pair, args=(row, column))
 
 
-def _blocks(asked: SentenceQuery, vectors: SentenceVectors) -> None:
-    summary = sentence_blocks(SharedModel(asked.model), asked.key, vectors)
+def _blocks(inputs: SentenceInputs, vectors: SentenceVectors) -> None:
+    summary = sentence_blocks(SharedModel(inputs.model), inputs.key, vectors)
     st.caption(
         f"More than {EVERY_PAIR} sentences are not drawn cell by cell: similar ones are put into {len(summary.sizes)} "
         "blocks, each named by the sentence nearest to its middle and its size. Click a cell to list its sentences."
@@ -177,7 +177,7 @@ def _members(summary: BlockSummary, block: int) -> list[int]:
     return [int(index) for index in summary.order[start : start + size]]
 
 
-def _closest(asked: SentenceQuery, vectors: SentenceVectors) -> None:
+def _closest(inputs: SentenceInputs, vectors: SentenceVectors) -> None:
     if len(vectors.sentences) < 2:
         st.caption("One sentence has no pairs: add another to compare it with.")
         return
@@ -188,7 +188,7 @@ def _closest(asked: SentenceQuery, vectors: SentenceVectors) -> None:
         if len(vectors.sentences) > SEARCHED_AT_ONCE:
             place.progress(done / total, text="Comparing every sentence with every other")
 
-    pairs = closest(SharedModel(asked.model), asked.key, vectors, LISTED_PAIRS, asked.measure, progress)
+    pairs = closest(SharedModel(inputs.model), inputs.key, vectors, LISTED_PAIRS, inputs.measure, progress)
     place.empty()
     numbers_table(_pair_frame(pairs, vectors), "The closest pairs, the most alike first", 240)
 
@@ -201,20 +201,20 @@ def _pair_frame(pairs: ScoredPairs, vectors: SentenceVectors) -> pd.DataFrame:
     )
 
 
-def query_view(asked: SentenceQuery) -> None:
+def query_view(inputs: SentenceInputs) -> None:
     """The sentences of the list nearest to a query."""
-    with asked.row:
+    with inputs.row:
         query = controls.query_input()
-    prompts, prompt = cache.prompts(asked.plan), asked.plan.prompt
-    if prompts and asked.options.more is not None:
-        with asked.options.more:
+    prompts, prompt = cache.prompts(inputs.plan), inputs.plan.prompt
+    if prompts and inputs.options.more is not None:
+        with inputs.options.more:
             prompt = controls.query_prompt_select(prompts, prompt)
-    vectors = asked.vectors()
+    vectors = inputs.vectors()
     if not query:
         st.info("Type a query: the nearest sentences of the list are shown here with their scores.")
         return
-    one = cache.vectors(asked.model, (query,), dataclasses.replace(asked.plan, prompt=prompt), "float32")
-    near = nearest(one.vectors[0], vectors.vectors, min(NEIGHBOURS, len(vectors.sentences)), asked.measure)
+    one = cache.vectors(inputs.model, (query,), dataclasses.replace(inputs.plan, prompt=prompt), "float32")
+    near = nearest(one.vectors[0], vectors.vectors, min(NEIGHBOURS, len(vectors.sentences)), inputs.measure)
     rows = zip(near.score.tolist(), near.index.tolist(), strict=True)
     frame = pd.DataFrame(
         [(score, index + 1, vectors.sentences[index]) for score, index in rows],
@@ -230,6 +230,6 @@ def query_view(asked: SentenceQuery) -> None:
         explanation=(
             "The query becomes a vector as the sentences do and is compared with each of them. A high score says that "
             "they are alike to the model, which need not be what a reader means: try the example on negation.",
-            nearest_code(asked.origin, asked.plan, asked.measure, query, prompt),
+            nearest_code(inputs.origin, inputs.plan, inputs.measure, query, prompt),
         ),
     )

@@ -129,8 +129,8 @@ def similarity_code(origin: Origin, plan: SentencePlan, measure: Measure) -> str
 def nearest_code(origin: Origin, plan: SentencePlan, measure: Measure, query: str, prompt: str) -> str:
     """Code for the sentences nearest to a query, which has its own prompt."""
     named = prompt_name(plan, prompt) if _needs_library(plan, prompt) else prompt
-    asked = repr(query) if prompt == plan.prompt else f"{query!r}, {named!r}"
-    return f"{vector_code(origin, plan, prompt)}\nquery = pooled({asked})\n{NEAREST[measure]}"
+    arguments = repr(query) if prompt == plan.prompt else f"{query!r}, {named!r}"
+    return f"{vector_code(origin, plan, prompt)}\nquery = pooled({arguments})\n{NEAREST[measure]}"
 
 
 def pair_code(origin: Origin, plan: SentencePlan) -> str:
@@ -188,10 +188,10 @@ def about_poolings(own: Pooling, recommended: bool, edges: EdgeTokens, model_typ
             f"{last} Where a token sees only those before it, as in GPT-2, the first has seen only itself and the last "
             "the whole sentence: such models are pooled by the last token or by the mean."
         )
-    asked = f" {note}" if (note := family(model_type).pooler_note) else ""
+    pooler_note = f" {note}" if (note := family(model_type).pooler_note) else ""
     return (
         f"{untrained} That holds for {first} above all: nothing in pre-training asks that two sentences of like "
-        f"meaning have like {first} vectors (Reimers and Gurevych 2019, section 4.1).{asked}"
+        f"meaning have like {first} vectors (Reimers and Gurevych 2019, section 4.1).{pooler_note}"
     )
 
 

@@ -7,7 +7,7 @@ from bertviz_core.figures.sentences.token_pairs import Unit, token_pairs_figure
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.sentences.results import TokenPairShares
 from ui.views.sentences import cache, controls
-from ui.views.sentences.similarity import SentenceQuery
+from ui.views.sentences.similarity import SentenceInputs
 from ui.views.sentences.texts import pair_code
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
@@ -15,18 +15,18 @@ from ui.widgets.formatting import escape_markdown
 LISTED, SUMMED = 12, 3
 
 
-def pair_view(asked: SentenceQuery) -> None:
+def pair_view(inputs: SentenceInputs) -> None:
     """The cosine of two sentences as a sum over pairs of their tokens."""
-    sentences = asked.table.sentences
+    sentences = inputs.table.sentences
     few = len(sentences) <= controls.LISTED
-    with asked.row:
+    with inputs.row:
         first, second = controls.pair_select(sentences) if few else controls.pair_numbers(len(sentences))
         unit = controls.unit_select()
-    shares = cache.pair_shares(asked.model, sentences[first], sentences[second], asked.plan)
+    shares = cache.pair_shares(inputs.model, sentences[first], sentences[second], inputs.plan)
     if not shares.exact:
         st.warning(f"An approximation. {escape_markdown(shares.note)}")
-    spec = token_pairs_figure(shares, unit, asked.model)
-    filename = f"{unit[:-1]} pairs {shares.pooling} {state_name(shares.layer)} {asked.model}"
+    spec = token_pairs_figure(shares, unit, inputs.model)
+    filename = f"{unit[:-1]} pairs {shares.pooling} {state_name(shares.layer)} {inputs.model}"
     words = figure_block(spec, filename, _cells(shares, unit), texts=(sentences[first], sentences[second]))
     words.markdown(_sum_words(shares))
     if not few:
@@ -36,7 +36,7 @@ def pair_view(asked: SentenceQuery) -> None:
         )
     if shares.exact:
         words.caption(escape_markdown(shares.note))
-    if asked.measure != "cosine":
+    if inputs.measure != "cosine":
         words.caption("The cells add up to the cosine, whichever measure is chosen on other views.")
     with st.container(key="halves_pair"):
         left, right = st.columns([3, 4])
@@ -53,7 +53,7 @@ def pair_view(asked: SentenceQuery) -> None:
         "`m` their counts, `a` and `b` the means. Every term is a cell; rows and columns add up to the totals beside "
         "them. Max pooling takes each dimension from one token, so its share goes to that pair of tokens. A cell says "
         "what enters this sum, not what the model looked at: every vector already holds its context.",
-        pair_code(asked.origin_of((sentences[first], sentences[second])), asked.plan),
+        pair_code(inputs.origin_of((sentences[first], sentences[second])), inputs.plan),
     )
 
 

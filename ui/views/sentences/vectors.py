@@ -14,7 +14,7 @@ from bertviz_core.sentences.results import SentenceVectors
 from bertviz_core.sentences.store.export import FILE_WRITERS, VectorDtype, about_json, stored_as
 from ui.components.cell_click import cell_click
 from ui.views.sentences import controls
-from ui.views.sentences.similarity import SentenceQuery, made_by
+from ui.views.sentences.similarity import SentenceInputs, made_by
 from ui.views.sentences.texts import vector_code
 from ui.views.sentences.two_models.dimensions import dimensions_block
 from ui.widgets.figure_block import explained, figure_block, folded_table
@@ -23,21 +23,21 @@ from ui.widgets.formatting import escape_markdown
 KEY = "sentences_vectors"
 
 
-def vectors_part(asked: SentenceQuery, vectors: SentenceVectors) -> None:
+def vectors_part(inputs: SentenceInputs, vectors: SentenceVectors) -> None:
     """Offer all vectors as files; on request draw some of them, and what they keep in fewer dimensions.
 
     Args:
-        asked: the sentences and the options of the view.
+        inputs: the sentences and the options of the view.
         vectors: their vectors.
     """
     st.markdown("**Vectors**")
     _downloads(vectors)
     if controls.vectors_toggle():
-        _drawn(asked, vectors)
-        dimensions_block(asked, vectors)
+        _drawn(inputs, vectors)
+        dimensions_block(inputs, vectors)
 
 
-def _drawn(asked: SentenceQuery, vectors: SentenceVectors) -> None:
+def _drawn(inputs: SentenceInputs, vectors: SentenceVectors) -> None:
     """The vectors of some sentences as a heatmap."""
     first = controls.first_row(len(vectors.sentences), ROWS)
     rows, sentences = vectors.vectors[first : first + ROWS], vectors.sentences[first : first + ROWS]
@@ -48,7 +48,7 @@ def _drawn(asked: SentenceQuery, vectors: SentenceVectors) -> None:
         KEY,
         "A row is the vector of a sentence: its tokens' vectors of one layer made one by the pooling, then what the "
         "checkpoint's own modules add. Where vectors are normalised to unit length, the squares of a row add up to 1.",
-        f"{vector_code(asked.origin, asked.plan)}\nprint(v)",
+        f"{vector_code(inputs.origin, inputs.plan)}\nprint(v)",
     )
     with words:
         cell = cell_click(KEY)

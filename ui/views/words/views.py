@@ -226,10 +226,10 @@ def _class_options(
 
 
 def _class_line(
-    chosen: ChosenTarget, answer: ClassPrediction, labels: tuple[str, ...], asked: tuple[Measure, bool, Replacement]
+    chosen: ChosenTarget, answer: ClassPrediction, labels: tuple[str, ...], method: tuple[Measure, bool, Replacement]
 ) -> str:
     """The line above the figure."""
-    measure, whole_words, replacement = asked
+    measure, whole_words, replacement = method
     request = parse_target(chosen.name, has_pair=True)
     noun = "tag" if chosen.kind == "tag" else "class"
     named = f"{quoted(escape_controls(labels[0]), MOST_SAID)}" if len(labels) == 1 else f"each {noun}"

@@ -77,7 +77,7 @@ class PageReport:
         from ui.cache.report import NOTHING, keep_file, report_slides, view_report
 
         self.wanted = False  # since the button's fragment runs again with this object
-        asked, form, *_ = session.stored(MADE)
+        contents, form, *_ = session.stored(MADE)
         named = f"{self.title}: {view.name}" if view.name else self.title
         query = urlencode([(key, value) for key in st.query_params for value in st.query_params.get_all(key)])
         facts = {"This view": named, "Its address": f"/{self.page}{f'?{query}' if query else ''}"}
@@ -87,15 +87,15 @@ class PageReport:
             if not view.figures and not view.tables:
                 st.caption(NOTHING)
             if form == SLIDES:
-                slides = _slides(token, asked.name)
-                start_drawing(slides, *report_slides(asked, WIDE, view, facts))
+                slides = _slides(token, contents.name)
+                start_drawing(slides, *report_slides(contents, WIDE, view, facts))
                 session.store(FILE, token)
                 show_drawing(slides)
                 return
-            file = view_report(asked, view, facts, WIDE, _telling())
+            file = view_report(contents, view, facts, WIDE, _telling())
             keep_file(token, file)
             session.store(FILE, token)
-            _save(file, asked.name)
+            _save(file, contents.name)
 
 
 @st.fragment
@@ -108,7 +108,7 @@ def _button(report: PageReport) -> None:
 
 def _panel(report: PageReport) -> None:
     # Imported here, since it imports every figure, for which the first page must not wait.
-    from ui.cache.report import ReportRequest, kept_file, offered, report_file, report_slides, slides_key
+    from ui.cache.report import ReportContents, kept_file, offered, report_file, report_slides, slides_key
 
     about = st.empty()
     name, text, pair = fields.model_name(), text_fields.text(), text_fields.pair()
@@ -129,9 +129,9 @@ def _panel(report: PageReport) -> None:
     )
     about.markdown(ABOUT[form])
     theme = chosen_theme() or session.theme_name()
-    request = ReportRequest(name, text, pair, usual, tuple(figures), theme)
-    key = (request, form, *((report.page, _settings(report.typed)) if with_view else ()))
-    slides = _slides(session.stored(FILE, "") if with_view else slides_key(request), name)
+    contents = ReportContents(name, text, pair, usual, tuple(figures), theme)
+    key = (contents, form, *((report.page, _settings(report.typed)) if with_view else ()))
+    slides = _slides(session.stored(FILE, "") if with_view else slides_key(contents), name)
     pressed = row.button(
         "Make the report",
         key="report_make",
@@ -145,7 +145,7 @@ def _panel(report: PageReport) -> None:
             session.store(WANTED, True)
             st.rerun()
         elif form == SLIDES:
-            start_drawing(slides, *report_slides(request, WIDE))
+            start_drawing(slides, *report_slides(contents, WIDE))
     if session.stored(MADE) != key:
         return
     report.place = st.container()
@@ -157,7 +157,7 @@ def _panel(report: PageReport) -> None:
         if form == SLIDES:
             show_drawing(slides)
         elif not with_view:
-            _save(report_file(request, WIDE, _telling()), name)
+            _save(report_file(contents, WIDE, _telling()), name)
         elif file := kept_file(session.stored(FILE, "")):
             _save(file, name)
 

@@ -1,4 +1,4 @@
-// The drawing as a whole: what is chosen and open, what is asked of the server. Called again with every message and
+// The drawing as a whole: what is chosen and open, and the requests to the server. Called again with every message and
 // every change of theme, on the same element. Opening draws at once; the server is told for the address and the parts.
 const MARGIN = 12; // at the sides of a saved drawing
 const SLIDE = [1600, 900], LEAST_ACROSS = 1600; // pixels of a slide, and across any saved picture

@@ -93,12 +93,12 @@ function restOfRows(picture) {
 // The best picture of a head in a window that the browser holds; `wanting` where the server has a better one.
 function pictureOf(store, layer, head, window) {
   const whole = wholeOf(store.atlas);
-  const asked = window ?? whole;
-  const named = store.maps.get(mapName(layer, head)) ?? store.maps.get(mapName(layer, head, asked));
+  const target = window ?? whole;
+  const named = store.maps.get(mapName(layer, head)) ?? store.maps.get(mapName(layer, head, target));
   if (named) return { picture: named, wanting: false };
   let best = null;
   for (const map of store.maps.values()) {
-    if (map.layer !== layer || map.head !== head || !contains(windowOf(map), asked)) continue;
+    if (map.layer !== layer || map.head !== head || !contains(windowOf(map), target)) continue;
     if (!best || map.rowEdges.at(-1) - map.rowEdges[0] < best.rowEdges.at(-1) - best.rowEdges[0]) best = map;
   }
   return { picture: best ?? thumbnail(store.atlas, layer, head), wanting: !store.atlas.complete };

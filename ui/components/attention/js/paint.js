@@ -72,7 +72,7 @@ function fill(target, stride, left, top, picture, rows, columns, table) {
   }
 }
 
-// A canvas as large as asked for on the screen, sharp on every display.
+// A canvas of the requested size on the screen, sharp on every display.
 function fitted(canvas, width, height) {
   const ratio = globalThis.devicePixelRatio || 1;
   const size = [Math.round(width * ratio), Math.round(height * ratio)];

@@ -1,4 +1,4 @@
-// What is taken away is what is seen: the opened head, or all heads, drawn once more into a file in the asked colours.
+// The saved picture shows what is on the screen: the opened head, or all heads, drawn again in the requested colours.
 const DRAW = "attention:draw", PICTURE_TITLE = 18, TITLE_HIGH = 38, PICTURE_EDGE = 16, LEAST_SIDE = 480;
 
 // Answers who asks for a picture of this view with its drawing as SVG.

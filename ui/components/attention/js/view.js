@@ -1,4 +1,4 @@
-// The view as a whole: what is open, what is asked of the server, what is said. Called again with every message and
+// The view as a whole: what is open, the requests to the server, the announcements. Called again with every message and
 // every change of theme, on the same element.
 const REST_MS = 250, MOST_HEADS = 8;
 const LONG_TEXT = 48; // beyond, most weights are small: they are lifted, and weak lines are hidden
@@ -42,7 +42,7 @@ const stageSize = (view) => ({ width: Math.max(view.parts.stage.clientWidth, 240
 
 // The server names the heads that are to be open; they count where it is not only repeating what was said from here.
 function adopt(view, header, first, other) {
-  if (other) Object.assign(view, { cell: null, zoom: null, pins: new Set(), looked: undefined, pointed: null, asked: null });
+  if (other) Object.assign(view, { cell: null, zoom: null, pins: new Set(), looked: undefined, pointed: null, lastRequest: null });
   const echo = header.answers && sameList(header.answers.heads, header.heads);
   const wish = [header.answers?.serial ?? 0, header.heads], taken = header.answers?.taken ?? 0;
   const anew = first || taken !== view.taken; // an address names the look
@@ -71,7 +71,7 @@ function restore(view, look) {
     mode: look.lines ? "lines" : "map", order: measureAt(look.order), tint: measureAt(look.frame),
     scale: look.scale ?? "", lifted: look.shades ? look.shades === "lifted" : lifted,
     threshold: look.hide == null ? threshold : look.hide / 100, zoom: look.zoom ?? null,
-    cell: look.cell ? [...view.opened, ...look.cell] : null, pins: new Set(look.pins), told: undefined, asked: null,
+    cell: look.cell ? [...view.opened, ...look.cell] : null, pins: new Set(look.pins), reported: undefined, lastRequest: null,
   });
   view.colours = new Map((look.heads ?? []).flatMap((head, hue) => (head ? [[mapName(...head), hue]] : [])));
   view.parts.shade.value = String(Number(view.lifted));
@@ -145,13 +145,13 @@ function clear(view) {
   if (whole) report(view);
 }
 
-// What is missing is asked for at once; what the browser could draw alone is told after a rest, and answered with what
+// Missing data is requested at once; what the browser can draw alone is reported after a pause, and answered with what
 // may be opened next.
 function report(view) {
   clearTimeout(view.timer);
   const needed = wanting(view).length > 0;
   if (needed && view.alone) return;
-  const clicked = view.cell && !sameList(view.cell, view.told?.cell);
+  const clicked = view.cell && !sameList(view.cell, view.reported?.cell);
   view.timer = setTimeout(() => tell(view, view.store), needed || clicked ? 0 : REST_MS);
 }
 
@@ -159,14 +159,14 @@ function tell(view, store) {
   const heads = [view.opened, ...view.heads.filter((head) => !sameList(head, view.opened))];
   const held = [...store.maps.keys()].map((name) => name.split(".").map(Number));
   const { complete } = store.atlas, { cell, zoom: range } = view;
-  const said = { identity: store.identity, heads, cell, range, complete, drawn: drawn(view) };
-  if (sameList(said, view.told) && !wanting(view).length) return;
-  const question = JSON.stringify([said, held]);
-  if (view.asked === question) return; // asked before, and this was the answer
-  view.asked = question;
-  view.told = said;
+  const state = { identity: store.identity, heads, cell, range, complete, drawn: drawn(view) };
+  if (sameList(state, view.reported) && !wanting(view).length) return;
+  const request = JSON.stringify([state, held]);
+  if (view.lastRequest === request) return; // sent before, and this was the answer
+  view.lastRequest = request;
+  view.reported = state;
   view.serial += 1;
-  view.send?.("look", { ...said, held, atlas: true, serial: view.serial });
+  view.send?.("look", { ...state, held, atlas: true, serial: view.serial });
 }
 
 function ask(view, store, heads) {
@@ -262,7 +262,7 @@ function say(view) {
   if (plain && (queries.second || keys.second)) text += " Dashed: the second text begins.";
   if (status.textContent !== text) status.textContent = text;
   status.classList.toggle("exact", Boolean(view.pointed || view.looked || view.cell || view.pins.size));
-  // What the mouse points at is seen; what the keyboard points at is said as well.
+  // What the mouse points at is seen; what the keyboard points at is announced as well.
   const keyed = view.parts.stage.querySelector(":focus-visible") !== null;
   if (keyed && (view.pointed || view.looked) && live.textContent !== text) live.textContent = text;
 }
@@ -303,7 +303,7 @@ function offerMeasures(view) {
   }
 }
 
-// The same view in a file of its own: what the file does not hold cannot be asked for.
+// The same view in a file of its own: what the file does not contain cannot be requested.
 function startAlone() {
   const data = Uint8Array.from(atob(document.getElementById("data").textContent), (letter) => letter.charCodeAt(0));
   const root = document.querySelector(".attention");

@@ -30,7 +30,7 @@ def kept_texts(texts: Mapping[str, str], visit: str, take: Callable[[], None]) -
         take: called when the browser has sent its texts, which `found_texts` returns then.
     """
     total = sum(map(len, texts.values()))
-    data = {"texts": dict(texts) if total <= MOST_CHARACTERS else None, "visit": visit, "asked": False}
+    data = {"texts": dict(texts) if total <= MOST_CHARACTERS else None, "visit": visit, "always_answer": False}
     _component(key=KEY, data=data, on_found_change=take, height="content")
 
 
@@ -41,7 +41,9 @@ def ask_for_kept_texts(visit: str, take: Callable[[], None]) -> None:
         visit: id of this session.
         take: called when the browser has sent its texts, which `found_texts` returns then.
     """
-    _component(key=KEY, data={"texts": None, "visit": visit, "asked": True}, on_found_change=take, height="content")
+    _component(
+        key=KEY, data={"texts": None, "visit": visit, "always_answer": True}, on_found_change=take, height="content"
+    )
 
 
 def found_texts(state: Any) -> dict[str, str]:

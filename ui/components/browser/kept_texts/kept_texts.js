@@ -1,15 +1,15 @@
-// The first run of a session asks what the tab has kept, before it computes anything, and is always answered. A session
-// that asked nothing is answered once, where the tab has kept something else; then the tab keeps the session's texts.
-let told = null;
+// The first run of a session requests the stored texts before it computes anything, and is always answered. Any other
+// session is answered once, if the tab has stored other texts; then the tab stores the texts of the session.
+let answeredVisit = null;
 
 export default function ({ data, parentElement, setTriggerValue }) {
   parentElement.hidden = true;
-  const { texts, visit, asked } = data;
-  if (told !== visit) {
-    told = visit;
+  const { texts, visit, always_answer: alwaysAnswer } = data;
+  if (answeredVisit !== visit) {
+    answeredVisit = visit;
     const kept = stored();
     const differs = Object.entries(kept).some(([name, text]) => texts?.[name] !== text);
-    if (asked || differs) {
+    if (alwaysAnswer || differs) {
       setTriggerValue("found", kept);
       return;
     }

@@ -72,14 +72,14 @@ def answer_kind_select(tasks: tuple[str, ...]) -> str:
     options = [*tasks, PROBE]
     words = "A head of the checkpoint, or a probe that is trained here."
     names = {PROBE: "probe"} | {task: f"head: {HEADS[task]}" for task in tasks}
-    return select(param("asked"), "Asked", options, format_func=names.__getitem__, help=words, width=230)
+    return select(param("answered_by"), "Answered by", options, format_func=names.__getitem__, help=words, width=230)
 
 
-def text_list(asked: str, mask: str) -> TextList | None:
+def text_list(answered_by: str, mask: str) -> TextList | None:
     """Return the texts of this session, behind a button that opens their panel; None before an upload.
 
     Args:
-        asked: the head or probe that answers, which determines the default list.
+        answered_by: the head or probe that answers, which determines the default list.
         mask: the mask token of the vocabulary; "" for none.
 
     Raises:
@@ -88,7 +88,7 @@ def text_list(asked: str, mask: str) -> TextList | None:
     with st.popover("Texts", icon=":material/edit_note:", key="many_box"), st.container(width=BOX):
         source = param("texts_from")
         if choice(source, "Texts", label_visibility="collapsed") == source.options[0]:
-            return _typed(asked, mask)
+            return _typed(answered_by, mask)
         table = FILE.table(
             "A table with its column names in the first row, or a text file with a text on each line; at most "
             f"{settings().max_sentences:,} texts and {most_megabytes()} MB. Many more: `python -m bertviz_core predict "
@@ -178,9 +178,9 @@ def shortened_name(name: str) -> str:
     return quoted(name, LONGEST_NAME)
 
 
-def _typed(asked: str, mask: str) -> TextList:
+def _typed(answered_by: str, mask: str) -> TextList:
     beginnings = {kind: _beginning(kind, mask) for kind in ("masked-lm", "question-answering", PROBE)}
-    first = beginnings.get(asked, SENTENCES)
+    first = beginnings.get(answered_by, SENTENCES)
     if st.session_state.get(TYPED) in (None, *beginnings.values(), SENTENCES):  # untouched, of whatever head
         st.session_state[TYPED] = first
     hint = "One text per line. Where each line is a label, a tab and a text, answers are compared with the labels."

@@ -45,12 +45,12 @@ def several_view() -> None:
     heads = whole_heads(name)
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
-        asked = controls.answer_kind_select(heads.tasks)
-        given = controls.text_list(asked, mask_text(models.tokenizer(name)))
+        answered_by = controls.answer_kind_select(heads.tasks)
+        given = controls.text_list(answered_by, mask_text(models.tokenizer(name)))
     if given is None:
         wait_for_file("Texts")
         st.stop()
-    if asked == controls.PROBE:
+    if answered_by == controls.PROBE:
         chosen = chosen_probe(name, row)
         opened = SharedModel(name).with_probe(chosen.probe)
         options = Options(given.texts, values={TARGET.key: f"probe:{chosen.probe.digest}"})
@@ -60,7 +60,7 @@ def several_view() -> None:
     else:
         pair = text_fields.pair()
         pairs = given.pairs if given.pairs is not None or pair is None else (pair,) * len(given.texts)
-        opened, options, notices = SharedModel(name), with_pairs(given.texts, pairs, asked), ()
+        opened, options, notices = SharedModel(name), with_pairs(given.texts, pairs, answered_by), ()
     predictions = answer(text_answers, opened, options).result
     scores = gold_scores(predictions, given.gold) if given.gold is not None else None
     frame = _frame(predictions, scores)
@@ -79,9 +79,9 @@ def several_view() -> None:
         key=controls.TABLE,
         on_row=controls.take_row,
     )
-    table_files(lambda: frame, KEY, f"predictions {asked} {name}")
+    table_files(lambda: frame, KEY, f"predictions {answered_by} {name}")
     if shown:
-        opened_text(name, asked, predictions, scores, controls.opened_select(shown))
+        opened_text(name, answered_by, predictions, scores, controls.opened_select(shown))
     if scores is None:
         st.caption(texts.NO_GOLD)
     for notice in (*given.notices, *notices, *predictions.notices):

@@ -27,12 +27,14 @@ TARGET_OF_TASK = {
 CAUSES = (("words", "Words that matter"), ("causes", "Heads that matter"))
 
 
-def opened_text(name: str, asked: str, predictions: TextPredictions, scores: GoldScores | None, place: int) -> None:
+def opened_text(
+    name: str, answered_by: str, predictions: TextPredictions, scores: GoldScores | None, place: int
+) -> None:
     """Show one text in full, its gold label and its answer, and links that open it in other views.
 
     Args:
         name: name of the model.
-        asked: task of the head that answered, or PROBE.
+        answered_by: task of the head that answered, or PROBE.
         predictions: the answers.
         scores: the gold labels; None if there are none.
         place: index of the text in the list.
@@ -48,25 +50,25 @@ def opened_text(name: str, asked: str, predictions: TextPredictions, scores: Gol
     if len(text) + len(pair) > LONGEST_LINKED:
         st.caption(f"The text has more than {LONGEST_LINKED:,} characters, too many for a link: copy it there.")
         return
-    links = onward_links(name, asked, text, pair, predictions.answers[place] if predictions.labels else "")
+    links = onward_links(name, answered_by, text, pair, predictions.answers[place] if predictions.labels else "")
     step_links(links, KEY, "Open this text in another view")
 
 
-def onward_links(name: str, asked: str, text: str, pair: str, label: str) -> list[Link]:
+def onward_links(name: str, answered_by: str, text: str, pair: str, label: str) -> list[Link]:
     """Links to views of one text, with the answer as the target.
 
     Args:
         name: name of the model.
-        asked: task of the head that answered, or PROBE.
+        answered_by: task of the head that answered, or PROBE.
         text: the text.
         pair: its second text; "" for none, which removes the page's second text.
         label: the predicted class; "" if the answer is not a class.
     """
     read = [("model", name), ("text", text), ("pair", pair)]
-    kind = TARGET_OF_TASK.get(asked)
+    kind = TARGET_OF_TASK.get(answered_by)
     target = [("target", kind)] if kind else []
     if kind in ("class", "probe") and label:
         target.append(("target_class", label))
-    view = VIEW_OF_TASK.get(asked)
+    view = VIEW_OF_TASK.get(answered_by)
     own = [Link(f"Open in {view}", address("predictions", [("view", view), *read]), main=True)] if view else []
     return [*own, *(Link(f"Open in {title}", address(page, [*read, *target])) for page, title in CAUSES)]

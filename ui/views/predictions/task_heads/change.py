@@ -62,7 +62,7 @@ PAIRED: Mapping[str, tuple[str, tuple[str, str]]] = {
 """Task that needs two texts -> start of the message, and an example."""
 
 
-class Asked(NamedTuple):
+class EditComparison(NamedTuple):
     """The compared texts."""
 
     name: str
@@ -101,17 +101,21 @@ def change_view() -> None:
     if task in PAIRED and text_fields.needs_pair(*PAIRED[task]):
         return
     edited = controls.edited_texts()
-    asked = Asked(name, task, (text_fields.text(), text_fields.pair()), edited)
+    comparison = EditComparison(name, task, (text_fields.text(), text_fields.pair()), edited)
     for each, what in zip(edited, ("edited text", "edited second text"), strict=True):
         if each is not None and not each.strip():
             raise TextError(f"The {what} is empty; write the version that is to be compared.")
-    st.markdown(edit_words(asked))
-    CHANGES[task](asked)
+    st.markdown(edit_words(comparison))
+    CHANGES[task](comparison)
 
 
-def edit_words(asked: Asked) -> str:
+def edit_words(comparison: EditComparison) -> str:
     """The edit in a line: deleted words struck through, inserted words bold."""
-    lines = [_steps(before, after) for before, after in zip(asked.texts, asked.edited, strict=True) if before and after]
+    lines = [
+        _steps(before, after)
+        for before, after in zip(comparison.texts, comparison.edited, strict=True)
+        if before and after
+    ]
     changed = [line for line in lines if line]
     if not changed:
         return "Nothing is changed yet: edit a word of the text to see both answers side by side."
@@ -142,66 +146,66 @@ def _near(text: str, behind: bool, before: bool) -> str:
     return " ".join([*words[:first], "…", *words[len(words) - last :]])
 
 
-def _classes(asked: Asked) -> None:
-    before, after = (classes(asked.opened, each).result for each in asked.versions())
+def _classes(comparison: EditComparison) -> None:
+    before, after = (classes(comparison.opened, each).result for each in comparison.versions())
     numbers = [class_numbers(each) for each in (before, after)]
     frame = pd.DataFrame({"class": list(before.labels), **dict(zip(SIDES, numbers, strict=True))})
     words = figure_block(
         classes_change_figure(before, after),
-        f"classes before and after {asked.name}",
+        f"classes before and after {comparison.name}",
         frame.assign(change=numbers[1] - numbers[0]),
-        texts=_read(asked),
+        texts=_read(comparison),
         explanation=(
             f"{texts.HOW[before.scoring]} {texts.CHANGE}",
-            library_lines(classes_change, asked.opened, asked.edit()),
+            library_lines(classes_change, comparison.opened, comparison.edit()),
         ),
     )
-    notices(words, (*before.notices, *after.notices), asked.name, asked.task)
+    notices(words, (*before.notices, *after.notices), comparison.name, comparison.task)
     words.markdown(f"The text: {said(before)}  \nEdited: {said(after)}")
 
 
-def _tags(asked: Asked) -> None:
+def _tags(comparison: EditComparison) -> None:
     strategy_place: DeltaGenerator = st.container()
     strategy = controls.strategy_choice()
-    before, after = (tagged_tokens(asked.opened, each).result for each in asked.versions())
-    listed = [entities(each, asked.opened.tokenizer, strategy) for each in (before, after)]
+    before, after = (tagged_tokens(comparison.opened, each).result for each in comparison.versions())
+    listed = [entities(each, comparison.opened.tokenizer, strategy) for each in (before, after)]
     frames = [entity_frame(each, entities) for each, entities in zip((before, after), listed, strict=True)]
-    joined = [replace(each, values={JOINED.key: strategy}) for each in asked.versions()]
-    code = "\n".join([opening_lines(asked.opened, asked.task), *(call_lines(tags, each) for each in joined)])
+    joined = [replace(each, values={JOINED.key: strategy}) for each in comparison.versions()]
+    code = "\n".join([opening_lines(comparison.opened, comparison.task), *(call_lines(tags, each) for each in joined)])
     with strategy_place:
         words = figure_block(
             tags_change_figure(before, listed[0], after, listed[1]),
-            f"tags before and after {asked.name}",
+            f"tags before and after {comparison.name}",
             _both(frames),
-            texts=_read(asked),
+            texts=_read(comparison),
             formats={"score": "%.4f"},
             scrolled=True,
             explanation=(f"{texts.TAGS} {texts.CHANGE}", code),
         )
-    notices(words, (*before.notices, *after.notices), asked.name, asked.task)
+    notices(words, (*before.notices, *after.notices), comparison.name, comparison.task)
     sets = [{(each.label, each.text) for each in entities} for entities in listed]
     words.markdown(_gone_and_new(*(sorted(f"{text} ({label})" for label, text in each) for each in sets)))
 
 
-def _answers(asked: Asked) -> None:
+def _answers(comparison: EditComparison) -> None:
     above = st.container()
     longest = controls.longest_input()
     most = {LONGEST.key: str(longest)}
-    before, after = (answers(asked.opened, replace(each, values=most)).result for each in asked.versions())
+    before, after = (answers(comparison.opened, replace(each, values=most)).result for each in comparison.versions())
     with above:
         words = figure_block(
             answers_change_figure(before, after),
-            f"answers before and after {asked.name}",
+            f"answers before and after {comparison.name}",
             _both([answer_frame(before), answer_frame(after)]),
-            texts=_read(asked),
+            texts=_read(comparison),
             formats={"score": "%.4f", "logit": "%.3f"},
             scrolled=True,
             explanation=(
                 f"{texts.ANSWERS} {texts.CHANGE}",
-                library_lines(answers_change, asked.opened, asked.edit(**most)),
+                library_lines(answers_change, comparison.opened, comparison.edit(**most)),
             ),
         )
-    notices(words, (*before.notices, *after.notices), asked.name, asked.task)
+    notices(words, (*before.notices, *after.notices), comparison.name, comparison.task)
     first, second = before.answers[0], after.answers[0]
     same = "stays the same" if first.text == second.text else f"becomes **{escape_markdown(second.text)}**"
     change = second.score - first.score
@@ -211,18 +215,18 @@ def _answers(asked: Asked) -> None:
     )
 
 
-def _words(asked: Asked) -> None:
-    before, after = (models.tokens(asked.name, *each) for each in (asked.texts, asked.edited))
-    first = shift_position(models.tokenizer(asked.name), before, after)
+def _words(comparison: EditComparison) -> None:
+    before, after = (models.tokens(comparison.name, *each) for each in (comparison.texts, comparison.edited))
+    first = shift_position(models.tokenizer(comparison.name), before, after)
     above = st.container()
     position = controls.guess_select(before, first)
     with above:
-        options = replace(asked.edit(**{GUESS.key: str(position)}), task=None)
-        shift = word_shift(asked.opened, options).result
+        options = replace(comparison.edit(**{GUESS.key: str(position)}), task=None)
+        shift = word_shift(comparison.opened, options).result
         token = before.tokens[position]
         words = figure_block(
-            words_change_figure(shift, token, asked.name),
-            f"words before and after {asked.name}",
+            words_change_figure(shift, token, comparison.name),
+            f"words before and after {comparison.name}",
             pd.DataFrame(
                 {
                     "word": list(shift.words),
@@ -230,10 +234,10 @@ def _words(asked: Asked) -> None:
                     "change": shift.after - shift.before,
                 }
             ),
-            texts=_read(asked),
-            explanation=(f"{texts.SHIFT} {texts.CHANGE}", library_lines(word_shift, asked.opened, options)),
+            texts=_read(comparison),
+            explanation=(f"{texts.SHIFT} {texts.CHANGE}", library_lines(word_shift, comparison.opened, options)),
         )
-        notices(words, shift.notices, asked.name, asked.task)
+        notices(words, shift.notices, comparison.name, comparison.task)
         best = [shift.words[int(each.argmax())] for each in (shift.before, shift.after)]
         words.markdown(
             f"The best word goes from **{escape_markdown(best[0])}** to **{escape_markdown(best[1])}**; the whole "
@@ -260,11 +264,11 @@ def _both(frames: list[pd.DataFrame]) -> pd.DataFrame:
     return joined[["version", *joined.columns.drop("version")]]
 
 
-def _read(asked: Asked) -> tuple[str | None, ...]:
-    return (*asked.texts, *asked.edited)
+def _read(comparison: EditComparison) -> tuple[str | None, ...]:
+    return (*comparison.texts, *comparison.edited)
 
 
-CHANGES: Mapping[str, Callable[[Asked], None]] = {
+CHANGES: Mapping[str, Callable[[EditComparison], None]] = {
     "masked-lm": _words,
     "sequence-classification": _classes,
     "token-classification": _tags,

@@ -10,7 +10,7 @@ from bertviz_core.questions.tables.texts import interaction_frame
 from bertviz_core.text import decimals
 from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
 from ui.views.sentences import cache, controls
-from ui.views.sentences.similarity import SentenceQuery
+from ui.views.sentences.similarity import SentenceInputs
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
@@ -28,16 +28,16 @@ EXPLANATION = (
 )
 
 
-def late_interaction_view(asked: SentenceQuery) -> None:
+def late_interaction_view(inputs: SentenceInputs) -> None:
     """The map of the cosines, its sum, and the largest of each row as a table."""
-    sentences = asked.table.sentences
-    with asked.row:
+    sentences = inputs.table.sentences
+    with inputs.row:
         query = controls.query_input()
         document = sentences[controls.document_select(sentences)]
     if not query:
         st.info("Type a query: its tokens are compared with those of a text.", icon=":material/info:")
         return
-    opened, options = cache.SentenceModel(asked.model), interaction_options(query, document)
+    opened, options = cache.SentenceModel(inputs.model), interaction_options(query, document)
     plan, made = own_interaction(opened), answer(late_interaction, opened, options)
     result = made.result
     frame = interaction_frame(result)

@@ -29,7 +29,7 @@ from ui.address.widgets import select, whole
 from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
 from ui.session import settings
 from ui.views.sentences import cache, controls
-from ui.views.sentences.similarity import SentenceQuery
+from ui.views.sentences.similarity import SentenceInputs
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
@@ -59,9 +59,9 @@ BESIDE_EXPLANATION = (
 )
 
 
-def rank_view(asked: SentenceQuery) -> None:
+def rank_view(inputs: SentenceInputs) -> None:
     """The texts by descending score, what moved, and links for one of them."""
-    opened, row = cache.SentenceModel(asked.model), asked.row
+    opened, row = cache.SentenceModel(inputs.model), inputs.row
     with row:
         query = controls.query_input()
         by = _by_select(default_ranking(opened))
@@ -76,11 +76,11 @@ def rank_view(asked: SentenceQuery) -> None:
         with row:
             label = _label_select(head)
     with row:
-        beside = _beside_select(asked.model, default_beside(opened))
+        beside = _beside_select(inputs.model, default_beside(opened))
     if not query:
         st.info("Type a query: the texts of the list are put in order for it.", icon=":material/info:")
         return
-    options = ranking_options(query, asked.table.sentences, label, beside, by=by)
+    options = ranking_options(query, inputs.table.sentences, label, beside, by=by)
     made = answer(ranked, opened, options)
     ranking = made.result
     st.markdown(f"**{escape_markdown(moved_words(ranking))}**")

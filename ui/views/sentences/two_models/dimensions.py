@@ -10,7 +10,7 @@ from bertviz_core.questions.texts.dimensions import curve_of, fewer_dimensions
 from bertviz_core.sentences.results import SentenceVectors
 from bertviz_core.sentences.two_models.comparison import LEAST_SENTENCES
 from ui.cache.shared_model import SharedModel
-from ui.views.sentences.similarity import SentenceQuery, made_by
+from ui.views.sentences.similarity import SentenceInputs, made_by
 from ui.views.sentences.two_models.lists import chosen_plan
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
@@ -26,11 +26,11 @@ SHOWN = {"neighbours kept": "percent"}
 """Format of columns of the table."""
 
 
-def dimensions_block(asked: SentenceQuery, vectors: SentenceVectors) -> None:
+def dimensions_block(inputs: SentenceInputs, vectors: SentenceVectors) -> None:
     """Show the curve over the dimensions.
 
     Args:
-        asked: the sentences, and how they become vectors.
+        inputs: the sentences, and how they become vectors.
         vectors: their vectors.
 
     Raises:
@@ -40,9 +40,9 @@ def dimensions_block(asked: SentenceQuery, vectors: SentenceVectors) -> None:
     if len(vectors.sentences) < LEAST_SENTENCES:
         st.info(FEW, icon=":material/info:")
         return
-    opened = SharedModel(asked.model)
+    opened = SharedModel(inputs.model)
     curve = curve_of(opened, vectors)
-    options = Options(curve.sentences, values=chosen_plan(asked))
+    options = Options(curve.sentences, values=chosen_plan(inputs))
     words = figure_block(
         dimensions_figure(curve),
         f"dimensions {made_by(vectors)}",

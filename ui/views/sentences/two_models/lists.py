@@ -24,7 +24,7 @@ from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
 from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
 from ui.views.sentences import cache
-from ui.views.sentences.similarity import SentenceQuery
+from ui.views.sentences.similarity import SentenceInputs
 from ui.views.sentences.texts import prompt_name
 from ui.views.sentences.two_models.gold import gold_view, pairs_box
 from ui.views.sentences.two_models.texts import COMPARED, MORE, SAME
@@ -39,21 +39,21 @@ HEIGHT, FEW, WHAT_WIDTH = 260, 6, 230
 """Pixels of the table of neighbours, which is scrolled; most rows without scrolling; pixels of the choice of view."""
 
 
-def two_models_view(asked: SentenceQuery) -> None:
+def two_models_view(inputs: SentenceInputs) -> None:
     """Cosines of the sentences in two models and their difference, where all pairs lie, and the neighbours."""
-    with asked.row:
+    with inputs.row:
         other = second_name()
         what = param("two_models_of")
         of_pairs = select(what, "What is compared", width=WHAT_WIDTH) == what.options[1]
-        pairs = pairs_box({OTHER.key: other, **chosen_plan(asked)}) if of_pairs else None
+        pairs = pairs_box({OTHER.key: other, **chosen_plan(inputs)}) if of_pairs else None
     if of_pairs:
-        gold_view(asked.model, pairs)
+        gold_view(inputs.model, pairs)
         return
-    if len(asked.table.sentences) < LEAST_SENTENCES:
+    if len(inputs.table.sentences) < LEAST_SENTENCES:
         st.info(MORE, icon=":material/info:")
         return
-    opened = cache.SentenceModel(asked.model)
-    options = Options(asked.table.sentences, values={OTHER.key: other, **chosen_plan(asked)})
+    opened = cache.SentenceModel(inputs.model)
+    options = Options(inputs.table.sentences, values={OTHER.key: other, **chosen_plan(inputs)})
     made = answer(two_models, opened, options)
     compared = made.result
     models = tuple(dict.fromkeys((compared.first, compared.second)))
@@ -72,12 +72,12 @@ def two_models_view(asked: SentenceQuery) -> None:
         explanation=(COMPARED, library_lines(two_models, opened, options)),
     )
     _neighbours(compared)
-    _layers_link(asked, compared, other)
+    _layers_link(inputs, compared, other)
 
 
-def chosen_plan(asked: SentenceQuery) -> dict[str, str]:
+def chosen_plan(inputs: SentenceInputs) -> dict[str, str]:
     """Pooling, layer and prompt that the reader has chosen; each model's own are left to it."""
-    own, plan = own_plan(SharedModel(asked.model)), asked.plan
+    own, plan = own_plan(SharedModel(inputs.model)), inputs.plan
     chosen: dict[str, str] = {POOLING.key: plan.pooling} if plan.pooling != own.pooling else {}
     chosen |= {STATE.key: str(plan.layer)} if plan.layer is not None else {}
     return chosen | ({PROMPT.key: prompt_name(own, plan.prompt)} if plan.prompt != own.prompt else {})
@@ -118,11 +118,11 @@ def _neighbours(compared: SentenceComparison) -> None:
     )
 
 
-def _layers_link(asked: SentenceQuery, compared: SentenceComparison, other: str) -> None:
+def _layers_link(inputs: SentenceInputs, compared: SentenceComparison, other: str) -> None:
     """A link to the same sentences in every layer of both models."""
     lines = "\n".join(compared.sentences)
     if len(compared.sentences) < LEAST_FOR_LAYERS or len(lines) > LONGEST_LINKED:
         return
-    query = [("model", asked.model), ("view", "Two checkpoints"), ("other", other)]
+    query = [("model", inputs.model), ("view", "Two checkpoints"), ("other", other)]
     query += [("compared", "layers over many texts"), ("compared_list", "my own list"), ("compared_texts", lines)]
     step_links([Link("From which layer on?", address("checkpoint", query))], "two_models_layers", "The layers of both")
