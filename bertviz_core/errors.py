@@ -26,7 +26,7 @@ class BertvizError(Exception):
         """The message, with parameters spelled by `spell`."""
         return "".join(spell(part) if isinstance(part, Named) else str(part) for part in self.args)
 
-    meant = ""
+    suggestion = ""
     """Name of a similar model; "" if there is none."""
 
 

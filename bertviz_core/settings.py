@@ -34,7 +34,7 @@ class Kind:
 
     parse: Callable[[str], Any]
     """Parse a text that is not empty; raises ValueError if it is invalid."""
-    meant: str
+    expected: str
     """Description of valid values; {default} is the default of the setting."""
     blank_is_empty: bool = True
     """Whether a blank text means the default."""
@@ -67,8 +67,8 @@ class Setting:
             return self.kind.parse(text)
         except ValueError as error:
             shown = ascii(text[:40] + "…" * (len(text) > 40))
-            meant = self.kind.meant.format(default=self._default())
-            raise BertvizError(f"{name} is set to {shown}; write {meant}.") from error
+            expected = self.kind.expected.format(default=self._default())
+            raise BertvizError(f"{name} is set to {shown}; write {expected}.") from error
 
     def _default(self) -> Any:
         return self.default() if callable(self.default) else self.default

@@ -80,9 +80,9 @@ def _applies(requirement: Requirement, extras: frozenset[str]) -> bool:
 
 
 def _license(here: Distribution) -> str:
-    told = here.metadata.get("License-Expression") or here.metadata.get("License") or ""
+    license_text = here.metadata.get("License-Expression") or here.metadata.get("License") or ""
     classifiers = [each.rpartition(" :: ")[2] for each in here.metadata.get_all("Classifier", []) if "License" in each]
-    first = told.strip().splitlines()[0] if told.strip() else ""
+    first = license_text.strip().splitlines()[0] if license_text.strip() else ""
     return first[:100] or ", ".join(classifiers) or "not told"
 
 

@@ -120,7 +120,7 @@ def files_read(page: str) -> tuple[bool, list[str]]:
         and (not views or view in views)
         and (key != "labelled_file" or view != "Several texts" or session.stored("answered_by") == "probe")
     ]
-    return bool(read), [str(held[0]) for held in read if held]
+    return bool(read), [str(file[0]) for file in read if file]
 
 
 def frame_words(ancestors: Sequence[str]) -> str:

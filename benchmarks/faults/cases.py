@@ -22,8 +22,8 @@ for name, layers in zip(sys.argv[2::2], sys.argv[3::2]):
 
 def tiny(folder: Path, **layers: int) -> None:
     """Save small models with a tokenizer: name -> number of layers."""
-    asked = [word for name, count in layers.items() for word in (name, str(count))]
-    subprocess.run([sys.executable, "-c", MAKE, str(folder), *asked], cwd=ROOT, check=True, capture_output=True)
+    arguments = [word for name, count in layers.items() for word in (name, str(count))]
+    subprocess.run([sys.executable, "-c", MAKE, str(folder), *arguments], cwd=ROOT, check=True, capture_output=True)
 
 
 def row(case: str, saw: str, kept: str, promised: str, holds: bool) -> Row:

@@ -55,31 +55,31 @@ def rows(home: Path) -> list[Row]:
 def _page(home: Path, words: str, endpoint: str) -> Row:
     """A reader opens a model of the Hub; checks the message, and that another reader is served meanwhile."""
     with running(home, {"INSIDE_BERT_ALLOW_HUB": "1", "HF_ENDPOINT": endpoint}) as server:
-        asked, other = asyncio.run(_two(server.url))
+        visit, other = asyncio.run(_two(server.url))
         fine = went_well(other) and server.alive and not server.tracebacks()
-    kept = f"said after {asked.seconds:.1f} s; another reader was served in {other.seconds:.1f} s meanwhile"
-    holds = one_sentence(asked) and asked.seconds < SOON_S and fine
-    return row(f"the Hub {words}", told([asked]), kept, f"one sentence in < {SOON_S:.0f} s", holds)
+    kept = f"said after {visit.seconds:.1f} s; another reader was served in {other.seconds:.1f} s meanwhile"
+    holds = one_sentence(visit) and visit.seconds < SOON_S and fine
+    return row(f"the Hub {words}", told([visit]), kept, f"one sentence in < {SOON_S:.0f} s", holds)
 
 
 async def _two(url: str) -> tuple[Seen, Seen]:
     """One visitor who opens a model of the Hub, and one with the bundled model."""
     async with visiting(url) as first, visiting(url) as second:
-        asked, other = await asyncio.gather(first.visit("parameters", model=NAME), second.visit("parameters"))
-    return asked, other
+        visit, other = await asyncio.gather(first.visit("parameters", model=NAME), second.visit("parameters"))
+    return visit, other
 
 
 def _half_a_header(home: Path, hub: Hub) -> Row:
     """The Hub disconnects within a small response: the page shows a message, and is complete once the Hub works."""
     with running(home, {"INSIDE_BERT_ALLOW_HUB": "1", "HF_ENDPOINT": hub.endpoint}) as server:
         hub.cut = 40
-        asked, _ = asyncio.run(_two(server.url))
+        visit, _ = asyncio.run(_two(server.url))
         hub.cut = None
         again, _ = asyncio.run(_two(server.url))
         fine = server.alive and not server.tracebacks()
     kept = "the next look, with the Hub well, shows the model" if went_well(again) else told([again])
-    holds = one_sentence(asked) and asked.seconds < SOON_S and went_well(again) and fine
-    return row("the Hub breaks off within its answer", told([asked]), kept, "one sentence, then the model", holds)
+    holds = one_sentence(visit) and visit.seconds < SOON_S and went_well(again) and fine
+    return row("the Hub breaks off within its answer", told([visit]), kept, "one sentence, then the model", holds)
 
 
 def _half_a_file(home: Path, hub: Hub) -> Row:

@@ -63,7 +63,7 @@ for name, text, rows in (("swollen", "a text of a hundred kilobytes " * 3_400, 4
 class Harm:
     """Record of the hostile visitor's requests."""
 
-    asked: Counter[str] = field(default_factory=Counter)
+    requests: Counter[str] = field(default_factory=Counter)
     """Kind of request -> number of requests."""
     errors: Counter[str] = field(default_factory=Counter)
     """Fault, other than a page or a message, -> number of times."""
@@ -127,7 +127,7 @@ def _attempts() -> Iterator[tuple[str, str, dict[str, str]]]:
 
 async def _try(visitor: Visitor, what: str, page: str, query: dict[str, str], harm: Harm) -> None:
     seen = await visitor.visit(page, **query)
-    harm.asked[what] += 1
+    harm.requests[what] += 1
     harm.errors.update(f"{what}: {line[:200]}" for line in seen.errors)
 
 

@@ -81,7 +81,7 @@ def measured(phase: Phase) -> list[Row]:
         beside = asyncio.run(crowd(proxied, phase, [hostile(proxied.url, home / "traps", harm)]))
         harmed = sum(server.tracebacks() for server in servers) + sum(not server.alive for server in servers)
     size = f"{phase.sessions} sessions on {REPLICAS} replicas, a click every {phase.every:g} s for {phase.seconds:g} s"
-    asked = ", ".join(f"{count} x {what}" for what, count in harm.asked.items())
+    requests = ", ".join(f"{count} x {what}" for what, count in harm.requests.items())
     for line, count in harm.errors.most_common(5):
         print(f"hostile: {count} x {line}", file=sys.stderr)
     return [
@@ -96,8 +96,8 @@ def measured(phase: Phase) -> list[Row]:
         *_clicks("the same, and a hostile visitor beside them: the others'", beside, harmed, HOSTILE_P95_S),
         Row(
             "what that one tried; what came of it but sentences",
-            f"{sum(harm.asked.values())}; {sum(harm.errors.values())}",
-            asked,
+            f"{sum(harm.requests.values())}; {sum(harm.errors.values())}",
+            requests,
             "none",
             not harm.errors,
         ),

@@ -138,5 +138,5 @@ def _open_head(proto: Any, state: WidgetState, _: WidgetState | None, chance: ra
         return False
     head = [chance.randrange(header["atlas"]["layers"]), chance.randrange(header["atlas"]["heads"])]
     sent = {"identity": header["identity"], "heads": [head], "cell": None, "range": None, "complete": False}
-    state.json_value = json.dumps({"look": {**sent, "held": [], "atlas": True, "serial": chance.randrange(1, 10**6)}})
+    state.json_value = json.dumps({"look": {**sent, "maps": [], "atlas": True, "serial": chance.randrange(1, 10**6)}})
     return True

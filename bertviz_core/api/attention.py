@@ -126,8 +126,10 @@ class AttentionMaps:
         return pd.DataFrame({"layer": layers, "head": heads, **shown})
 
     def __repr__(self) -> str:
-        said = f"Attention, layers x heads x queries x keys: {' x '.join(f'{size:,}' for size in self.weights.shape)}"
-        return "\n".join([said, *map(escape_controls, self.notices)])
+        summary = (
+            f"Attention, layers x heads x queries x keys: {' x '.join(f'{size:,}' for size in self.weights.shape)}"
+        )
+        return "\n".join([summary, *map(escape_controls, self.notices)])
 
     def _repr_html_(self) -> str:
         """What it is, and the measures of every head."""

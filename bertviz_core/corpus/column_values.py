@@ -89,8 +89,8 @@ def _scalar(dtype: pa.DataType, name: str, value: str) -> pa.Scalar:
         if kind == "time":
             return pa.scalar(plain).cast(dtype)
     except (ValueError, KeyError, OverflowError, pa.ArrowException) as error:
-        meant = {"number": "a number", "boolean": "true or false", "time": "a day such as 2026-11-22"}[kind]
-        raise CorpusError(f"The column {quoted(name)} holds no {quoted(plain)}; write {meant}, or null.") from error
+        expected = {"number": "a number", "boolean": "true or false", "time": "a day such as 2026-11-22"}[kind]
+        raise CorpusError(f"The column {quoted(name)} holds no {quoted(plain)}; write {expected}, or null.") from error
     raise CorpusError(f"The column {quoted(name)} holds {dtype}, which cannot be compared with a value.")
 
 

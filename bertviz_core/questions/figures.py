@@ -45,12 +45,12 @@ def no_figure(name: str, known: Iterable[str], place: str = "") -> TextError:
     """
     names = list(known)
     near = get_close_matches(name, names, 1)
-    meant = f" Did you mean {near[0]!r}?" if near else ""
+    suggestion = f" Did you mean {near[0]!r}?" if near else ""
     choose = f"Choose {', '.join(names)}."
     if len(names) > MOST_LISTED:
         some = ", ".join(names[:SOME])
         choose = f"There are {len(names)}, such as {some}; the command figure lists all of them."
-    return TextError(f"There is no figure {quoted(escape_controls(name), 40)}{place}.{meant} {choose}")
+    return TextError(f"There is no figure {quoted(escape_controls(name), 40)}{place}.{suggestion} {choose}")
 
 
 def settings_of(name: str) -> tuple[str, ...]:

@@ -78,12 +78,12 @@ def of_model(question: Callable[..., Any], *texts: str, pair: str | None = None,
 
 def predicted(name: str, *command: str, task: str | None = None, pair: str | None = None, **options: Any) -> Face:
     values = {key: ",".join(map(str, each)) if key == "mask" else str(each) for key, each in options.items()}
-    asked = Options(task=task, values=values)
+    chosen = Options(task=task, values=values)
     typed = (*(("--task", task) if task else ()), *(("--pair", pair) if pair else ()), *command)
     return Face(
         (name, PET, *typed),
         lambda: open_model(name, task).predict(PET, pair, **options),
-        lambda opened: predictions(opened, asked, [(PET, pair)])[0].result,
+        lambda opened: predictions(opened, chosen, [(PET, pair)])[0].result,
     )
 
 

@@ -150,7 +150,7 @@ BY_TINY_MODEL = ("word-curves", "word-pairs", "word-bars", "patched-heads", "pat
 MEASURE = (Path(__file__).parent / "text_boxes.js").read_text(encoding="utf-8")
 
 
-Asked = tuple[str, Options]
+Request = tuple[str, Options]
 """Name of a model or path of a corpus or training run, and options of the question."""
 
 
@@ -160,13 +160,13 @@ def opened(figure: str, model: str, task: str | None) -> OpenedModel | OpenedFol
     return subject_of(figure, model, Settings.from_environment(any_folder=True), task)
 
 
-def asked(
+def request(
     texts: tuple[str, ...],
     settings: tuple[tuple[str, str], ...] = (),
     model: str = MODEL,
     pair: str | None = None,
     task: str | None = None,
-) -> Asked:
+) -> Request:
     """Model and options for figures of these texts."""
     return model, Options(texts, pair, task, dict(settings))
 
@@ -178,21 +178,21 @@ def spec_of(name: str, model: str, options: Options) -> FigureSpec:
     return drawn_by(name, subject, options)[0]
 
 
-def asked_of_head(name: str, text: str) -> Asked:
+def head_request(name: str, text: str) -> Request:
     """Model and options for figures of task heads; answers are searched in the text."""
     model, change = LABEL_HEADS[name], name.endswith("-change")
     if name == "ranking":
-        return asked(SENTENCES, (NEEDED[name],), model)
+        return request(SENTENCES, (NEEDED[name],), model)
     if name == "accuracy":
-        return asked(LABELLED, (("count", "2"),), model)
+        return request(LABELLED, (("count", "2"),), model)
     if name.endswith("-compared"):
-        return asked(COMPARED, (("other", ROUNDED), ("with_gold", "true")), model)
+        return request(COMPARED, (("other", ROUNDED), ("with_gold", "true")), model)
     if model == "answers":
         edited = (("edited_pair", f"{text} {TEXTS['short']}"),) if change else ()
-        return asked((QUESTION,), edited, model, text)
+        return request((QUESTION,), edited, model, text)
     if model == "pretraining":
-        return asked((text,), (), model, TEXTS["short"], "next-sentence")
-    return asked((text,), (("edited", f"{text} It is."),) if change else (), model)
+        return request((text,), (), model, TEXTS["short"], "next-sentence")
+    return request((text,), (("edited", f"{text} It is."),) if change else (), model)
 
 
 def drawings(name: str, texts: Iterable[str], *more: tuple[str, str]) -> Iterator[tuple[str, int, str]]:
@@ -200,13 +200,13 @@ def drawings(name: str, texts: Iterable[str], *more: tuple[str, str]) -> Iterato
     seen: set[str] = set()
     settings = (*more, *([NEEDED[name]] if name in NEEDED else []))
     for text in texts:
-        given = asked_of_head(name, TEXTS[text]) if name in LABEL_HEADS else None
+        given = head_request(name, TEXTS[text]) if name in LABEL_HEADS else None
         if given is None:
             words = (TEXTS[text], *((TEXTS["short"],) if name in ("pair", "word") else ()))
             pair = TEXTS["short"] if name in PAIRED else None
             pair = TEXTS[text].replace(WORD, "river") if name.startswith("patched-") else pair
             model = SPLADE if text == LONG and name in BY_TINY_MODEL else MODELS.get(name, MODEL)
-            given = asked(PAGE_TEXTS.get(name, words), settings, model, pair)
+            given = request(PAGE_TEXTS.get(name, words), settings, model, pair)
         spec = spec_of(name, *given)
         new = {
             (window, pixels, drawn)

@@ -20,7 +20,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.predictions.probing.reading import example_set
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.predictions import compared_answers as asked
+from bertviz_core.questions.predictions import compared_answers as questions
 from bertviz_core.questions.predictions.labelled_texts import text_answers, with_pairs
 from bertviz_core.questions.tables.compared_answers import listed_texts, p_value_text, score_frame
 from bertviz_core.settings import Settings
@@ -258,21 +258,21 @@ def test_answers_of_both_models_are_computed_once_and_kept(two: Two, monkeypatch
     for each in (opened, other):
         text_answers(each, with_pairs(TEXTS, None, "sequence-classification"))
         monkeypatch.setattr(each, "head", lambda task: pytest.fail("a second run"))
-    options = asked.compared_options(two.second, TEXTS, GOLD)
-    answer = asked.compared_answers(opened, options)
+    options = questions.compared_options(two.second, TEXTS, GOLD)
+    answer = questions.compared_answers(opened, options)
     assert answer.result.answers == (tuple(two.one), tuple(two.other))
-    assert asked.score_difference(opened, options).result is answer.result
+    assert questions.score_difference(opened, options).result is answer.result
 
 
 def test_progress_counts_the_texts_of_both_models_and_may_cancel(two: Two) -> None:
     opened = OpenedModel(two.first, Settings.from_environment(any_folder=True))
     done: list[tuple[int, int]] = []
-    asked.compared_answers(opened, asked.compared_options(two.second, TEXTS), Job(done, 10**9))
+    questions.compared_answers(opened, questions.compared_options(two.second, TEXTS), Job(done, 10**9))
     assert done[-1] == (128, 128)
     assert [each for each, _ in done] == sorted(each for each, _ in done)
     again = OpenedModel(two.first, opened.settings)
     with pytest.raises(InterruptedError):
-        asked.compared_answers(again, asked.compared_options(two.second, TEXTS), Job([], 70))
+        questions.compared_answers(again, questions.compared_options(two.second, TEXTS), Job([], 70))
 
 
 class Job:
@@ -293,11 +293,11 @@ class Job:
 
 def test_the_example_set_is_the_default_and_its_labels_need_heads_of_theirs(two: Two) -> None:
     opened = OpenedModel(two.first, Settings.from_environment(any_folder=True))
-    answer = asked.compared_answers(opened, asked.compared_options(two.second, ()))
+    answer = questions.compared_answers(opened, questions.compared_options(two.second, ()))
     assert answer.result.texts == example_set().texts
     assert answer.result.gold is None
     assert any("No gold label ('cooking'" in notice for notice in answer.notices)
     with pytest.raises(TextError, match="Scores need gold labels"):
-        asked.score_difference(opened, asked.compared_options(two.second, ()))
+        questions.score_difference(opened, questions.compared_options(two.second, ()))
     with pytest.raises(TextError, match="3 texts came, and each row needs 2: text, gold label"):
-        asked.compared_answers(opened, Options(("a", "b", "c"), values={"other": two.second, "with_gold": "true"}))
+        questions.compared_answers(opened, Options(("a", "b", "c"), values={"other": two.second, "with_gold": "true"}))

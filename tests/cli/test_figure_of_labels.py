@@ -34,7 +34,7 @@ def heads(head_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages compute without a confirmation."""
     monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
 
@@ -42,7 +42,7 @@ def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("words", FIGURES)
 @pytest.mark.slow
 def test_a_file_has_the_picture_of_the_page(
-    words: str, command: Command, taken: list[FigureSpec], unasked: None, tmp_path: Path
+    words: str, command: Command, taken: list[FigureSpec], no_standard_input: None, tmp_path: Path
 ) -> None:
     model, texts, address = FIGURES[words]
     name, *options = shlex.split(words)
@@ -68,7 +68,7 @@ def test_a_file_of_a_probe_has_the_picture_of_the_page(
     address: dict[str, str],
     command: Command,
     taken: list[FigureSpec],
-    unasked: None,
+    no_standard_input: None,
     tmp_path: Path,
 ) -> None:
     draw = np.random.default_rng(0)

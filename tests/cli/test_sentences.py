@@ -108,15 +108,15 @@ def test_a_prompt_is_chosen_by_its_name(command: Command, tmp_path: Path) -> Non
     library = SentenceTransformer(str(folder), device="cpu")
     (tmp_path / "list.txt").write_text("\n".join(SENTENCES))
     for name, text in (("", "my pet "), ("query", "the river : "), ("none", "")):
-        asked = ("--prompt", name) if name else ()
-        done = command("similarity", str(folder), *SENTENCES, *asked, "--json")
+        prompt = ("--prompt", name) if name else ()
+        done = command("similarity", str(folder), *SENTENCES, *prompt, "--json")
         found = json.loads(done.stdout)
         assert found["prompt"] == text
         vectors = library.encode(list(SENTENCES), prompt=text)
         np.testing.assert_allclose(found["similarity"], library.similarity(vectors, vectors), atol=1e-5)
         assert (repr(text) in done.stderr) == bool(text)
         out = tmp_path / "out.npy"
-        assert command("embed", str(folder), str(tmp_path / "list.txt"), "-o", str(out), *asked).returncode == 0
+        assert command("embed", str(folder), str(tmp_path / "list.txt"), "-o", str(out), *prompt).returncode == 0
         np.testing.assert_allclose(np.load(out), vectors, rtol=1e-5, atol=1e-5)
         assert json.loads(out.with_name("out.npy.json").read_text())["prompt"] == text
     refused = command("similarity", str(folder), "a", "--prompt", "passage")
@@ -172,8 +172,8 @@ def test_what_the_model_says_of_itself_is_printed(command: Command, tmp_path: Pa
     """An encoder-decoder, and a family that names no last hidden state."""
     folder = str(save_tiny("bart", tmp_path / "bart"))
     (tmp_path / "list.txt").write_text("\n".join(SENTENCES))
-    for asked in (("similarity", folder, *SENTENCES), ("embed", folder, str(tmp_path / "list.txt"), "-o", "x.npy")):
-        done = command(*asked[:-1], str(tmp_path / asked[-1])) if asked[0] == "embed" else command(*asked)
+    for words in (("similarity", folder, *SENTENCES), ("embed", folder, str(tmp_path / "list.txt"), "-o", "x.npy")):
+        done = command(*words[:-1], str(tmp_path / words[-1])) if words[0] == "embed" else command(*words)
         assert done.returncode == 0
         assert "only the encoder is run" in done.stderr
     dpr = DPRQuestionEncoder(DPRConfig(num_hidden_layers=2, **SIZES))

@@ -14,7 +14,7 @@ ENTRY = str(Path(__file__).parents[2] / "app.py")
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """Arguments of the calls of Streamlit's command line."""
     calls: list[list[str]] = []
     monkeypatch.setattr(runpy, "run_module", lambda name, run_name: calls.append([name, run_name, *sys.argv]))
@@ -35,60 +35,60 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     ],
 )
 def test_it_serves_with_the_options_of_the_server(
-    words: list[str], options: list[str], asked: list[list[str]], monkeypatch: pytest.MonkeyPatch
+    words: list[str], options: list[str], started: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["inside-bert", *words])
     with pytest.raises(SystemExit) as end:
         app.inside_bert()
     assert not end.value.code
-    assert asked == [["streamlit", "__main__", "streamlit", "run", ENTRY, *options]]
+    assert started == [["streamlit", "__main__", "streamlit", "run", ENTRY, *options]]
 
 
 def test_another_command_is_that_of_the_library(
-    monkeypatch: pytest.MonkeyPatch, asked: list[list[str]], capsys
+    monkeypatch: pytest.MonkeyPatch, started: list[list[str]], capsys
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["inside-bert", "parameters", "bert-tiny"])
     with pytest.raises(SystemExit) as end:
         app.inside_bert()
     assert not end.value.code
     assert "4,385,920" in capsys.readouterr().out
-    assert asked == []
+    assert started == []
 
 
 def test_without_its_packages_one_sentence_says_what_to_install(
-    command: Command, asked: list[list[str]], monkeypatch: pytest.MonkeyPatch
+    command: Command, started: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(serve, "find_spec", lambda name: None if name == "streamlit" else name)
     done = command("serve")
-    assert (done.returncode, done.stdout, asked) == (2, "", [])
+    assert (done.returncode, done.stdout, started) == (2, "", [])
     assert "(streamlit): pip install 'inside-bert[dashboard]'" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize("port", ["eight", "0", "65536"])
-def test_a_port_is_a_number_that_a_port_can_have(port: str, command: Command, asked: list[list[str]]) -> None:
+def test_a_port_is_a_number_that_a_port_can_have(port: str, command: Command, started: list[list[str]]) -> None:
     done = command("serve", "--port", port)
-    assert (done.returncode, len(done.stderr.splitlines()), asked) == (2, 1, [])
+    assert (done.returncode, len(done.stderr.splitlines()), started) == (2, 1, [])
 
 
 @pytest.mark.parametrize("option", ["--install-completion", "--verison", "-x", "--port=8600x"])
 def test_an_option_that_is_nobody_s_is_one_sentence_and_nothing_is_served(
-    option: str, asked: list[list[str]], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    option: str, started: list[list[str]], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["inside-bert", option])
     with pytest.raises(SystemExit) as end:
         app.inside_bert()
-    assert (end.value.code, asked) == (2, [])
+    assert (end.value.code, started) == (2, [])
     said = capfd.readouterr().err
     assert said.count("\n") == 1
     assert said.rstrip().endswith("See --help.")
 
 
 def test_the_version_is_that_of_the_package(
-    asked: list[list[str]], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    started: list[list[str]], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["inside-bert", "--version"])
     with pytest.raises(SystemExit) as end:
         app.inside_bert()
-    assert (end.value.code or 0, asked) == (0, [])
+    assert (end.value.code or 0, started) == (0, [])
     assert capfd.readouterr().out == f"inside-bert {__version__}\n"

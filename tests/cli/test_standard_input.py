@@ -32,10 +32,10 @@ def piped(monkeypatch: pytest.MonkeyPatch, content: str) -> None:
 def test_a_text_from_the_standard_input_is_answered_as_one_that_is_typed(
     name: str, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = name.partition(" ")[0]
-    typed = command(asked, MODEL, *COMMANDS[name], "--json")
+    name_of_command = name.partition(" ")[0]
+    typed = command(name_of_command, MODEL, *COMMANDS[name], "--json")
     piped(monkeypatch, f"{TEXT}\n")
-    read = command(asked, MODEL, *("-" if each == TEXT else each for each in COMMANDS[name]), "--json")
+    read = command(name_of_command, MODEL, *("-" if each == TEXT else each for each in COMMANDS[name]), "--json")
     assert (read.returncode, read.stdout) == (0, typed.stdout)
 
 

@@ -95,17 +95,17 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=180, help="for all targets together, their start not counted")
     parser.add_argument("--seed", type=int, help="of the generator; another one each time by default")
     parser.add_argument("--case", type=int, help="run this case alone")
-    asked = parser.parse_args()
-    seed = randbelow(10**6) if asked.seed is None else asked.seed
-    names = asked.targets or list(TARGETS)
+    arguments = parser.parse_args()
+    seed = randbelow(10**6) if arguments.seed is None else arguments.seed
+    names = arguments.targets or list(TARGETS)
     if unknown := set(names) - set(TARGETS):
         parser.error(f"no target {sorted(unknown)[0]!r}; there are {', '.join(TARGETS)}")
     print(f"seed {seed}; a case is repeated by python -m tests.fuzz TARGET --seed {seed} --case CASE", flush=True)
-    first, most = (0, UNBOUNDED) if asked.case is None else (asked.case, asked.case + 1)
+    first, most = (0, UNBOUNDED) if arguments.case is None else (arguments.case, arguments.case + 1)
     failed = False
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
-            share = max(1, asked.seconds // len(names))
+            share = max(1, arguments.seconds // len(names))
             listed, cases = faults(name, seed, share, Path(folder), first, most)
             _tell(name, listed, cases)
             failed |= bool(listed) or not cases

@@ -70,9 +70,9 @@ def running_hub() -> Iterator[Hub]:  # noqa: C901  # a handler is a class inside
                 return 404, {"x-error-code": "EntryNotFound", "x-repo-commit": COMMIT}, b""
             content = files[file]
             headers = {"etag": f'"{file}-{len(content)}"', "x-repo-commit": COMMIT}
-            asked = self.headers.get("range", "")
-            if asked.startswith("bytes="):
-                first, _, last = asked.removeprefix("bytes=").partition("-")
+            byte_range = self.headers.get("range", "")
+            if byte_range.startswith("bytes="):
+                first, _, last = byte_range.removeprefix("bytes=").partition("-")
                 content = content[int(first) : int(last or len(content)) + 1]
                 return 206, headers, content
             return 200, headers, content

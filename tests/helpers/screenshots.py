@@ -37,20 +37,20 @@ AT_REST = """() => new Promise((done) => {
 
 def pictures(file: str = "pictures.yaml") -> dict[str, dict[str, Any]]:
     """Content of docs/images/pictures.yaml: name, which is a page's, -> its title, query and alt text."""
-    asked: dict[str, dict[str, Any]] = yaml.safe_load((IMAGES / file).read_text(encoding="utf-8"))
-    return asked
+    settings: dict[str, dict[str, Any]] = yaml.safe_load((IMAGES / file).read_text(encoding="utf-8"))
+    return settings
 
 
 def drawings(home: Path) -> dict[str, dict[str, Any]]:
     """The pictures of docs/images/journey.yaml, whose tiny models are saved in the home."""
-    asked = pictures("journey.yaml")
-    for picture in asked.values():
+    settings = pictures("journey.yaml")
+    for picture in settings.values():
         query = {"embed": "true", "figure": "only", **picture.get("query", {})}
         if "family" in picture:
             save_tiny(picture["family"], home / "models" / f"tiny-{picture['family']}")
             query |= {"model": f"tiny-{picture['family']}", "text": "i love my pet python"}
         picture |= {"page": "journey", "query": query, "size": picture.get("size", (1200, 675))}
-    return asked
+    return settings
 
 
 def _embed(home: Path) -> None:

@@ -28,7 +28,7 @@ from bertviz_core.trace.results import Tokens
 
 
 def piece_lengths(tokens: Tokens, marks: bool) -> PieceLengths:
-    """Count the characters of every token, the mark of a continued word only if asked."""
+    """Count the characters of every token, the mark of a continued word only on request."""
     pieces = tokens.tokens if marks else [token.removeprefix("##") for token in tokens.tokens]
     return PieceLengths(tokens.tokens, tuple(map(len, pieces)))
 ''',

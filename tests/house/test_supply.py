@@ -96,8 +96,8 @@ def test_the_image_installs_by_hash_what_serving_needs(bill: dict[str, Any]) -> 
 def test_images_are_named_by_digest_and_the_same_everywhere() -> None:
     compose = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))["services"]
     built_on = re.findall(r"^ARG PYTHON_IMAGE=(.+)$", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
-    asked = {each["build"]["args"]["PYTHON_IMAGE"] for each in compose.values() if "build" in each}
-    assert asked == {f"${{PYTHON_IMAGE:-{image}}}" for image in built_on}
+    images = {each["build"]["args"]["PYTHON_IMAGE"] for each in compose.values() if "build" in each}
+    assert images == {f"${{PYTHON_IMAGE:-{image}}}" for image in built_on}
     pulled = [each["image"] for each in compose.values() if each.get("image", "").startswith("${")]
     named = [*built_on, *(each.partition(":-")[2].removesuffix("}") for each in pulled)]
     assert len(named) == 2

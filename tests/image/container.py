@@ -149,9 +149,9 @@ class Container:
 
     def stop(self) -> tuple[int, float]:
         """Exit code after SIGTERM, and the seconds until the end."""
-        asked = time.monotonic()
+        start = time.monotonic()
         os.kill(self.first(), 15)
-        return self.outer.wait(60), time.monotonic() - asked
+        return self.outer.wait(60), time.monotonic() - start
 
     def kill(self) -> None:
         """Kill it unconditionally."""

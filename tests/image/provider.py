@@ -25,7 +25,7 @@ METADATA = {
     "id_token_signing_alg_values_supported": ["RS256"],
     "code_challenge_methods_supported": ["S256"],
 }
-asked: dict[str, dict[str, str]] = {}
+queries: dict[str, dict[str, str]] = {}
 
 
 class Provider(BaseHTTPRequestHandler):
@@ -34,7 +34,7 @@ class Provider(BaseHTTPRequestHandler):
         if address.path == "/authorize":
             query = {name: values[0] for name, values in parse_qs(address.query).items()}
             code = hashlib.sha256(query["state"].encode()).hexdigest()
-            asked[code] = query
+            queries[code] = query
             self.send_response(302)
             self.send_header(
                 "Location", f"{query['redirect_uri']}?{urlencode({'code': code, 'state': query['state']})}"
@@ -46,7 +46,7 @@ class Provider(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
-        query = asked.pop(form["code"][0])
+        query = queries.pop(form["code"][0])
         if "code_challenge" in query:
             proof = hashlib.sha256(form["code_verifier"][0].encode()).digest()
             assert base64.urlsafe_b64encode(proof).rstrip(b"=").decode() == query["code_challenge"]

@@ -72,17 +72,17 @@ def test_libraries_that_map_much_leave_as_much_for_a_model(tmp_path: Path, monke
 
 
 def test_a_refusal_of_the_family_keeps_its_class(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+    requests = []
 
     def refuse(_worker: Worker, request: bytes) -> bytes:
-        asked.append(request)
+        requests.append(request)
         raise UnsupportedModelError("No such class.")
 
     monkeypatch.setattr(Worker, "ask", refuse)
     for _ in range(2):
         with pytest.raises(UnsupportedModelError, match="No such class"):
             build_skeleton("small", strangers(num_hidden_layers=2))
-    assert len(asked) == 1
+    assert len(requests) == 1
 
 
 def test_only_a_strangers_config_is_tried_and_only_where_the_settings_say_so(
@@ -152,17 +152,17 @@ def test_a_refusal_names_the_model_that_was_asked_for() -> None:
 
 
 def test_what_a_busy_machine_did_not_build_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+    requests = []
 
     def too_late(_worker: Worker, request: bytes) -> bytes:
-        asked.append(request)
+        requests.append(request)
         raise ChildTimeoutError("that takes more than 60 seconds")
 
     monkeypatch.setattr(Worker, "ask", too_late)
     for _ in range(2):
         with pytest.raises(CheckpointError, match="more than 60 seconds"):
             build_skeleton("small", strangers(num_hidden_layers=1, hidden_size=4))
-    assert len(asked) == 2
+    assert len(requests) == 2
 
 
 def test_who_finds_all_processes_at_work_is_told_so() -> None:
@@ -176,19 +176,19 @@ def test_who_finds_all_processes_at_work_is_told_so() -> None:
 
 def test_what_was_told_is_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "MAX_VERDICTS_NBYTES", 100)
-    verdicts, asked = Verdicts(), []
+    verdicts, requests = Verdicts(), []
 
     def answer(key: int) -> bytes:
         def ask() -> bytes:
-            asked.append(key)
+            requests.append(key)
             return b"x" * 40
 
         return verdicts.of(key, ask, lambda error: CheckpointError(str(error)))
 
     assert {answer(key) for key in (0, 1, 2, 3, 4, 4, 3)} == {b"x" * 40}
-    assert asked == [0, 1, 2, 3, 4]
+    assert requests == [0, 1, 2, 3, 4]
     answer(2)
-    assert asked[-1] == 2
+    assert requests[-1] == 2
 
 
 def test_where_a_process_keeps_more_than_its_answer_only_failures_are_cached() -> None:
@@ -201,13 +201,13 @@ def test_where_a_process_keeps_more_than_its_answer_only_failures_are_cached() -
             raise outcome
         return outcome
 
-    def asked() -> bytes:
+    def requests() -> bytes:
         return verdicts.of("key", ask, lambda error: CheckpointError(f"Not read: {error}."), failures_only=True)
 
-    assert [asked(), asked()] == [b"one", b"two"]
+    assert [requests(), requests()] == [b"one", b"two"]
     for _ in range(2):
         with pytest.raises(CheckpointError, match="Not read: too late"):
-            asked()
+            requests()
     assert outcomes == [b"three"]
 
 

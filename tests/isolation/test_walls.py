@@ -91,7 +91,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def asked(
+def errors_of(
     monkeypatch: pytest.MonkeyPatch, file: Path, probes: tuple[str, ...], end: str = CONFINED
 ) -> dict[str, object]:
     """Result of each probe in a child: "done", or the error number."""
@@ -109,7 +109,7 @@ def asked(
 def test_no_process_no_socket_and_nothing_of_another_process(
     monkeypatch: pytest.MonkeyPatch, file: Path, system: str
 ) -> None:
-    assert asked(monkeypatch, file, PROCESS, system + CONFINED) == dict.fromkeys(PROCESS, errno.EPERM)
+    assert errors_of(monkeypatch, file, PROCESS, system + CONFINED) == dict.fromkeys(PROCESS, errno.EPERM)
 
 
 @pytest.mark.skipif("Landlock" in missing(), reason="this kernel has no Landlock, or it is switched off")
@@ -117,7 +117,7 @@ def test_no_process_no_socket_and_nothing_of_another_process(
 def test_no_file_but_those_of_the_libraries_and_nothing_of_the_parent(
     monkeypatch: pytest.MonkeyPatch, file: Path, system: str
 ) -> None:
-    answers = asked(monkeypatch, file, FILES, system + CONFINED)
+    answers = errors_of(monkeypatch, file, FILES, system + CONFINED)
     assert set(answers.values()) <= {errno.EPERM, errno.EACCES}, answers
     assert [(each, each.read_text()) for each in file.parent.iterdir()] == [(file, "secret")]
 
@@ -125,17 +125,17 @@ def test_no_file_but_those_of_the_libraries_and_nothing_of_the_parent(
 @pytest.mark.skipif(landlock_version() < 6, reason="Landlock knows sockets from version 4, signals from version 6")
 def test_landlock_alone_keeps_from_tcp_and_from_signals(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
     probes = ("socket.create_connection(('127.0.0.1', 9))", "os.kill(parent, 0)")
-    answers = asked(monkeypatch, file, probes, NO_SECCOMP + CONFINED)
+    answers = errors_of(monkeypatch, file, probes, NO_SECCOMP + CONFINED)
     assert list(answers.values()) == [errno.EACCES, errno.EPERM]
 
 
 def test_what_a_reader_needs_is_left(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
-    assert asked(monkeypatch, file, LEFT) == dict.fromkeys(LEFT, "done")
+    assert errors_of(monkeypatch, file, LEFT) == dict.fromkeys(LEFT, "done")
 
 
 def test_without_walls_the_same_can_be_done(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
     probes = (PROCESS[0], *PROCESS[2:6], "open(FILE).read()", "open(FILE + '2', 'w')", "os.listdir('/')")
-    assert asked(monkeypatch, file, probes, FREE) == dict.fromkeys(probes, "done")
+    assert errors_of(monkeypatch, file, probes, FREE) == dict.fromkeys(probes, "done")
 
 
 @pytest.mark.skipif("Landlock" in missing(), reason="this kernel has no Landlock, or it is switched off")

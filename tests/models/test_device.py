@@ -29,22 +29,22 @@ def test_the_device_is_the_one_asked_for(
     gpus: int, mps: bool, taken: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine(monkeypatch, gpus, mps)
-    assert {asked: chosen_device(asked) for asked in taken} == taken
+    assert {setting: chosen_device(setting) for setting in taken} == taken
 
 
 @pytest.mark.parametrize(
-    ("gpus", "asked", "there"),
+    ("gpus", "setting", "there"),
     [(0, "cuda", "finds no GPU"), (0, "mps", "finds no GPU"), (1, "cuda:1", "finds 1 CUDA GPU,"),
      (2, "cuda:2", "finds 2 CUDA GPUs,"), (2, "mps", "finds 2 CUDA GPUs,")],
 )  # fmt: skip
 def test_a_device_that_is_not_there_is_one_sentence(
-    gpus: int, asked: str, there: str, monkeypatch: pytest.MonkeyPatch
+    gpus: int, setting: str, there: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine(monkeypatch, gpus)
     with pytest.raises(BertvizError) as refused:
-        chosen_device(asked)
+        chosen_device(setting)
     words = str(refused.value)
-    assert words.startswith(f"INSIDE_BERT_DEVICE is set to '{asked}', which is not there: torch ")
+    assert words.startswith(f"INSIDE_BERT_DEVICE is set to '{setting}', which is not there: torch ")
     assert there in words
     assert words.endswith("or cpu.")
     assert "\n" not in words

@@ -80,9 +80,9 @@ def test_the_sdist_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
 )
 def test_the_pins_of_the_files_lie_within_the_ranges(wheel: Path, extra: str, file: str, some) -> None:
     metadata = next(data for name, data in contents(wheel).items() if name.endswith("METADATA"))
-    asked = message_from_bytes(metadata).get_all("Requires-Dist", [])
+    requirements = message_from_bytes(metadata).get_all("Requires-Dist", [])
     marker = f"extra == '{extra}'"
-    own = [line.partition(";")[0] for line in asked if (marker in line if extra else "extra ==" not in line)]
+    own = [line.partition(";")[0] for line in requirements if (marker in line if extra else "extra ==" not in line)]
     ranges = required(own)
     pins = {
         name: pin

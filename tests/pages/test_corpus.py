@@ -120,17 +120,17 @@ def test_a_search_is_brute_force_and_opens_its_hits_elsewhere(corpus: Corpus) ->
     links = json.loads(component(at, "step_links").json)["links"]
     text = table["text"][0]
     assert parse_qs(links[0]["address"].partition("?")[2])["text"] == [text]
-    asked = [parse_qs(link["address"].partition("?")[2]) for link in links]
-    assert [each["sentences"] for each in asked if "sentences" in each] == [[f"A storm.\n{text}"]]
-    assert [each["pair"] for each in asked if "pair" in each] == [["A storm."]] * 2  # words and heads, by the cosine
+    queries = [parse_qs(link["address"].partition("?")[2]) for link in links]
+    assert [each["sentences"] for each in queries if "sentences" in each] == [[f"A storm.\n{text}"]]
+    assert [each["pair"] for each in queries if "pair" in each] == [["A storm."]] * 2  # words and heads, by the cosine
 
 
 def test_an_own_corpus_is_searched_for_its_own_first_text_until_another_is_typed(corpus: Corpus) -> None:
-    asked = opened("corpus", hits="3", corpus_query=str(corpus.column("text")[0].as_py()))
+    searched = opened("corpus", hits="3", corpus_query=str(corpus.column("text")[0].as_py()))
     for typed in ("", "  "):
         at = opened("corpus", hits="3", corpus_query=typed)
         assert at.text_input(key="corpus_query").value == typed
-        assert at.dataframe[0].value["cosine"].tolist() == asked.dataframe[0].value["cosine"].tolist()
+        assert at.dataframe[0].value["cosine"].tolist() == searched.dataframe[0].value["cosine"].tolist()
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_the_map_shows_every_row_and_lists_what_is_selected(corpus: Corpus) -> N
     middle = (left + right) / 2
     region = [[left, low], [middle, low], [middle, high], [left, high]]
     words = {"identity": header["identity"], "serial": 1, "window": [left, middle, low, high], "region": region}
-    at.session_state["corpus_plane"] = {"said": words}
+    at.session_state["corpus_plane"] = {"message": words}
     at.run()
     assert not at.exception
     zoomed, rest = picture(at)

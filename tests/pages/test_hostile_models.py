@@ -43,8 +43,8 @@ def test_no_page_shows_a_file_of_the_server(
 ) -> None:
     secret = hostile.secret_file(tmp_path / "server")
     harm(hostile.model_folder(models_dir / "evil"), secret)
-    asked: list[object] = []
-    refused = hostile.refusing(asked)
+    requests: list[object] = []
+    refused = hostile.refusing(requests)
     monkeypatch.setattr("huggingface_hub.utils._http.get_session", refused)
     monkeypatch.setattr("socket.create_connection", refused)
     at = opened(page, model="evil", text=f"I love {hostile.SECRET} python")
@@ -53,4 +53,4 @@ def test_no_page_shows_a_file_of_the_server(
     shown = sent + " ".join(str(each.value) for each in (*at.markdown, *at.error, *at.warning, *at.dataframe))
     assert f"{hostile.SECRET}1" not in shown.replace("\\", "")
     assert str(secret.parent) not in shown
-    assert not asked
+    assert not requests

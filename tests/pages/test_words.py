@@ -257,8 +257,8 @@ def test_a_model_without_a_mask_drops_words(tmp_path: Path, monkeypatch: pytest.
     frame = folded(at, "words_shares")
     dropped = shown(**address, words_shares_table="true", units="tokens", in_place="nothing", method="gradient x input")
     np.testing.assert_array_equal(folded(dropped, "words_shares")["share"], frame["share"])
-    for asked in ({"view": "Remove word by word"}, {"view": "Pairs"}, {"target": "state"}):
-        at = shown(**address, **asked)
+    for view in ({"view": "Remove word by word"}, {"view": "Pairs"}, {"target": "state"}):
+        at = shown(**address, **view)
         assert not at.error
         assert "no mask token" in said(at.info[0].value)
 

@@ -178,9 +178,9 @@ def test_what_is_packaged_is_what_would_be_asked(model_type: str, monkeypatch: p
     packaged = facts(model_type)
     empty = {"types": {}, "classes": {}, "other_types": [model_type]}
     monkeypatch.setattr(catalog, "_library", lambda: empty)
-    asked = catalog.type_facts.__wrapped__(model_type)
-    assert asked is not None
-    told, written = asdict(asked), asdict(packaged)
+    imported = catalog.type_facts.__wrapped__(model_type)
+    assert imported is not None
+    told, written = asdict(imported), asdict(packaged)
     classes = told.pop("classes")
     assert classes
     assert classes.items() <= written.pop("classes").items()

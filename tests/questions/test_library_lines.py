@@ -41,7 +41,7 @@ FOLDERS: Mapping[str, tuple[str, dict[str, Any]]] = {
 """Folder of a tiny model -> its task, and changes of its config."""
 
 
-class Asked(NamedTuple):
+class Case(NamedTuple):
     """An example of a question."""
 
     model: str = "words"
@@ -56,94 +56,94 @@ ROUNDED = "itself, rounded to float8_e4m3fn"
 TYPED = ("a\ta river", "b\ta bank", "a\ttwo rivers", "b\ttwo banks")
 LISTED = (TEXT, SECOND, "the river")
 GOLD = (TEXT, SECOND, "4.0", TEXT, "the river", "1.0", SECOND, "a bank", "0.5", "a river", "the river", "5.0")
-OF_COSINE = Asked(pair=SECOND, values={"target": "cosine"})
-CASES: Mapping[str, Asked] = {
-    "accuracy": Asked("classes", LABELLED, values={"count": "1", "removed_for": "nothing"}),
-    "adapter-updates": Asked("adapter", texts=(), values={"update_measure": "stable rank"}),
-    "answers": Asked("answers", (QUESTION,), CONTEXT, {"longest": "4"}),
-    "answer-map": Asked("answers", (QUESTION,), CONTEXT, {"window": "1"}),
-    "answers-change": Asked("answers", (QUESTION,), CONTEXT, {"edited_pair": TEXT}),
+OF_COSINE = Case(pair=SECOND, values={"target": "cosine"})
+CASES: Mapping[str, Case] = {
+    "accuracy": Case("classes", LABELLED, values={"count": "1", "removed_for": "nothing"}),
+    "adapter-updates": Case("adapter", texts=(), values={"update_measure": "stable rank"}),
+    "answers": Case("answers", (QUESTION,), CONTEXT, {"longest": "4"}),
+    "answer-map": Case("answers", (QUESTION,), CONTEXT, {"window": "1"}),
+    "answers-change": Case("answers", (QUESTION,), CONTEXT, {"edited_pair": TEXT}),
     **dict.fromkeys(
         ("answers-compared", "scores-compared"),
-        Asked("classes", (TEXT, "neutral", SECOND, ""), values={"other": ROUNDED, "with_gold": "true"}),
+        Case("classes", (TEXT, "neutral", SECOND, ""), values={"other": ROUNDED, "with_gold": "true"}),
     ),
-    "slices-compared": Asked(
+    "slices-compared": Case(
         "classes",
         (TEXT, "neutral", "a", SECOND, "", "b"),
         values={"other": ROUNDED, "with_gold": "true", "slices": "column"},
     ),
-    "attention": Asked(values={"layer": "2", "head": "1", "words": "true", "weights": "rollout"}),
-    "attention-changed": Asked(values={"other": ROUNDED}),
-    "attention-compared": Asked(
+    "attention": Case(values={"layer": "2", "head": "1", "words": "true", "weights": "rollout"}),
+    "attention-changed": Case(values={"other": ROUNDED}),
+    "attention-compared": Case(
         values={"other": ROUNDED, "layer": "2", "head": "1", "other_layer": "1", "other_head": "0", "words": "true"}
     ),
     "ablation-effects": OF_COSINE._replace(values={"kind": "gradient"}),
-    "behaviours": Asked(values={"other": ROUNDED}),
-    "change": Asked(texts=(), values={"other": ROUNDED}),
-    "changed-journey": Asked(values={"change": "text", "edited": EDITED}),
+    "behaviours": Case(values={"other": ROUNDED}),
+    "change": Case(texts=(), values={"other": ROUNDED}),
+    "changed-journey": Case(values={"change": "text", "edited": EDITED}),
     "changed-number": OF_COSINE._replace(values={"target": "cosine", "change": "layer-1"}),
-    "changes": Asked(texts=(), values={"other": ROUNDED}),
-    "checkpoint-comparison": Asked(texts=(), values={"other": ROUNDED}),
-    "cosines": Asked(values={"other": ROUNDED}),
-    "divergences": Asked(values={"other": ROUNDED}),
-    "classes": Asked("classes", values={"order": "as in the model"}),
-    "classes-change": Asked("classes", values={"edited": EDITED}),
-    "classes-without": Asked("classes", values={"removed_heads": "0.1", "target": "class:neutral"}),
-    "confusion": Asked("classes", tuple("\t".join(reversed(line.split("\t"))) for line in LABELLED)),
-    "column-colours": Asked(texts=(), values={"coloured": "kind"}),
-    "corpus-search": Asked(texts=("a bank",), values={"hits": "3", "where": "kind=a"}),
-    "corpus-map": Asked(texts=(), values={"placed": "pca"}),
-    "corpus-duplicates": Asked(texts=(), values={"alike": "0.5"}),
-    "corpus-clusters": Asked(texts=(), values={"clusters": "3", "clustering": "k-means"}),
-    "corpus-heads": Asked(texts=(), values={"sample": "3"}),
-    "corpus-probe": Asked(texts=(), values={"probe_labels": "kind", "probe_sample": "24"}),
-    "dimensions": Asked(texts=LISTED, values={"dimensions": "2,3"}),
+    "changes": Case(texts=(), values={"other": ROUNDED}),
+    "checkpoint-comparison": Case(texts=(), values={"other": ROUNDED}),
+    "cosines": Case(values={"other": ROUNDED}),
+    "divergences": Case(values={"other": ROUNDED}),
+    "classes": Case("classes", values={"order": "as in the model"}),
+    "classes-change": Case("classes", values={"edited": EDITED}),
+    "classes-without": Case("classes", values={"removed_heads": "0.1", "target": "class:neutral"}),
+    "confusion": Case("classes", tuple("\t".join(reversed(line.split("\t"))) for line in LABELLED)),
+    "column-colours": Case(texts=(), values={"coloured": "kind"}),
+    "corpus-search": Case(texts=("a bank",), values={"hits": "3", "where": "kind=a"}),
+    "corpus-map": Case(texts=(), values={"placed": "pca"}),
+    "corpus-duplicates": Case(texts=(), values={"alike": "0.5"}),
+    "corpus-clusters": Case(texts=(), values={"clusters": "3", "clustering": "k-means"}),
+    "corpus-heads": Case(texts=(), values={"sample": "3"}),
+    "corpus-probe": Case(texts=(), values={"probe_labels": "kind", "probe_sample": "24"}),
+    "dimensions": Case(texts=LISTED, values={"dimensions": "2,3"}),
     "effects": OF_COSINE,
     "effects-compared": OF_COSINE._replace(values={"target": "cosine", "other": ROUNDED}),
     "effect-spread": OF_COSINE._replace(texts=LISTED[1:], values={"target": "cosine", "removed_for": "its mean"}),
-    "fitted-probes": Asked(texts=TYPED, values={"seed": "5"}),
-    "heads": Asked(texts=()),
-    "late-interaction": Asked(values={"query_sentence": "a pet"}),
-    "layer-similarity": Asked(texts=(*LISTED, "a bank"), values={"other": ROUNDED}),
-    "number-formats": Asked("classes", LISTED, values={"formats": "nf4,int8", "rounded_by": "component"}),
+    "fitted-probes": Case(texts=TYPED, values={"seed": "5"}),
+    "heads": Case(texts=()),
+    "late-interaction": Case(values={"query_sentence": "a pet"}),
+    "layer-similarity": Case(texts=(*LISTED, "a bank"), values={"other": ROUNDED}),
+    "number-formats": Case("classes", LISTED, values={"formats": "nf4,int8", "rounded_by": "component"}),
     "joint-ablation": OF_COSINE._replace(values={"removed_heads": "0.1,2.0"}),
-    "lens": Asked(values={"mask": "2,3"}),
-    "map": Asked(texts=LISTED, values={"pooling": "max", "layer": "1"}),
-    "models": Asked(texts=("bert-base-uncased",)),
-    "next-sentence": Asked("pretraining", pair=SECOND, task="next-sentence"),
-    "own-word": Asked(values={"compare": "pet", "position": "2"}),
-    "pair": Asked(texts=LISTED[:2], values={"cells": "words"}),
-    "patched-heads": Asked("classes", pair="I love my pet river.", values={"target": "class:neutral"}),
-    "pooler": Asked("classes"),
-    "predictions-compared": Asked("tags", values={"other": ROUNDED}),
-    "probe": Asked(texts=TYPED, values={"pooling": "max"}),
-    "probe-answer": Asked(values={"target": "probe:probe.zip"}),
-    "query": Asked(texts=LISTED, values={"query_sentence": "a pet"}),
-    "ranking": Asked("classes", LISTED, values={"query_sentence": "a pet", "label": "neutral", "beside": "own"}),
+    "lens": Case(values={"mask": "2,3"}),
+    "map": Case(texts=LISTED, values={"pooling": "max", "layer": "1"}),
+    "models": Case(texts=("bert-base-uncased",)),
+    "next-sentence": Case("pretraining", pair=SECOND, task="next-sentence"),
+    "own-word": Case(values={"compare": "pet", "position": "2"}),
+    "pair": Case(texts=LISTED[:2], values={"cells": "words"}),
+    "patched-heads": Case("classes", pair="I love my pet river.", values={"target": "class:neutral"}),
+    "pooler": Case("classes"),
+    "predictions-compared": Case("tags", values={"other": ROUNDED}),
+    "probe": Case(texts=TYPED, values={"pooling": "max"}),
+    "probe-answer": Case(values={"target": "probe:probe.zip"}),
+    "query": Case(texts=LISTED, values={"query_sentence": "a pet"}),
+    "ranking": Case("classes", LISTED, values={"query_sentence": "a pet", "label": "neutral", "beside": "own"}),
     "removal": OF_COSINE._replace(values={"target": "cosine", "count": "2", "removed_for": "its mean"}),
-    "gold-cosines": Asked(texts=GOLD, values={"other": ROUNDED}),
-    "sentences-compared": Asked(texts=(*LISTED, "a bank"), values={"other": ROUNDED}),
-    "states-compared": Asked(values={"other": ROUNDED}),
-    "tags": Asked("tags", values={"joined": "none"}),
-    "tagged-tokens": Asked("tags"),
-    "tags-change": Asked("tags", values={"edited": EDITED}),
-    "term-score": Asked(pair=SECOND),
-    "text-answers": Asked("classes", (TEXT, SECOND, TEXT, "the river"), values={"paired": "true"}),
-    "training-cka": Asked(texts=(*LISTED, "a bank")),
-    "training-entropy": Asked(texts=(*LISTED, "a bank"), values={"entropy_drawn": "change from the first checkpoint"}),
-    "training-log": Asked(texts=()),
-    "training-movement": Asked(texts=(), values={"moved_from": "the previous checkpoint", "moved_part": "attention"}),
-    "training-scores": Asked(texts=(TEXT, "LABEL_1", SECOND, "LABEL_0"), values={"with_gold": "true"}),
-    "training-text": Asked(pair=SECOND),
-    "values": Asked(texts=(), values={"tensor": "bert.embeddings.LayerNorm.bias"}),
-    "word": Asked(texts=(TEXT, "the pet bank"), values={"word": "pet"}),
-    "word-classes": Asked("classes", values={"classes": '"neutral","entailment"', "units": "tokens"}),
+    "gold-cosines": Case(texts=GOLD, values={"other": ROUNDED}),
+    "sentences-compared": Case(texts=(*LISTED, "a bank"), values={"other": ROUNDED}),
+    "states-compared": Case(values={"other": ROUNDED}),
+    "tags": Case("tags", values={"joined": "none"}),
+    "tagged-tokens": Case("tags"),
+    "tags-change": Case("tags", values={"edited": EDITED}),
+    "term-score": Case(pair=SECOND),
+    "text-answers": Case("classes", (TEXT, SECOND, TEXT, "the river"), values={"paired": "true"}),
+    "training-cka": Case(texts=(*LISTED, "a bank")),
+    "training-entropy": Case(texts=(*LISTED, "a bank"), values={"entropy_drawn": "change from the first checkpoint"}),
+    "training-log": Case(texts=()),
+    "training-movement": Case(texts=(), values={"moved_from": "the previous checkpoint", "moved_part": "attention"}),
+    "training-scores": Case(texts=(TEXT, "LABEL_1", SECOND, "LABEL_0"), values={"with_gold": "true"}),
+    "training-text": Case(pair=SECOND),
+    "values": Case(texts=(), values={"tensor": "bert.embeddings.LayerNorm.bias"}),
+    "word": Case(texts=(TEXT, "the pet bank"), values={"word": "pet"}),
+    "word-classes": Case("classes", values={"classes": '"neutral","entailment"', "units": "tokens"}),
     "word-curves": OF_COSINE,
-    "word-pairs": Asked(pair=SECOND, values={"layer": "1"}),
+    "word-pairs": Case(pair=SECOND, values={"layer": "1"}),
     "word-shares": OF_COSINE._replace(values={"target": "cosine", "method": "integrated gradients"}),
     "words-compared": OF_COSINE._replace(values={"target": "cosine", "other": ROUNDED, "units": "tokens"}),
-    "words-change": Asked(values={"edited": EDITED, "guess": "4"}),
-    **dict.fromkeys(("sentences", "blocks", "poolings", "vectors", "sentence-vectors"), Asked(texts=LISTED)),
+    "words-change": Case(values={"edited": EDITED, "guess": "4"}),
+    **dict.fromkeys(("sentences", "blocks", "poolings", "vectors", "sentence-vectors"), Case(texts=LISTED)),
 }
 """Public name of a question -> its example; other questions use the default text."""
 NAMED = sorted({question.public_name for question in all_questions().values()} & all_questions().keys())
@@ -183,9 +183,9 @@ def test_the_lines_of_a_question_give_its_answer(
     name: str, place: Path, corpus: Corpus, training: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(place)
-    question, asked = all_questions()[name], CASES.get(name, Asked())
-    options = Options(asked.texts, asked.pair, asked.task, asked.values)
-    opened: Any = model_in(place / asked.model, asked.task)
+    question, case = all_questions()[name], CASES.get(name, Case())
+    options = Options(case.texts, case.pair, case.task, case.values)
+    opened: Any = model_in(place / case.model, case.task)
     if question.subject is CorpusSubject:
         opened = OpenedFolder(corpus.path, Settings.from_environment(any_folder=True))
     if question.subject is TrainingSubject:

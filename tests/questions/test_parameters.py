@@ -98,11 +98,11 @@ def test_options_differ_in_whatever_an_answer_may_depend_on() -> None:
 
 def test_parameters_have_few_kinds_and_one_meaning_in_a_question() -> None:
     questions = set(figure_questions().values())
-    assert len({param.kind for asked in questions for param in asked.params}) <= MOST_KINDS
-    for asked in questions:
-        keys = [param.key for param in asked.params]
-        assert len(set(keys)) == len(keys), asked.name
-        for param in asked.params:
+    assert len({param.kind for question in questions for param in question.params}) <= MOST_KINDS
+    for question in questions:
+        keys = [param.key for param in question.params]
+        assert len(set(keys)) == len(keys), question.name
+        for param in question.params:
             assert param.help
             assert not param.help.endswith(".")
 

@@ -71,26 +71,26 @@ def test_an_answer_is_computed_once_for_the_same_options() -> None:
         computed.append(options.text())
         return doubled(opened, options)
 
-    asked, opened = question()(counted), Kept()
-    assert asked.__doc__ == counted.__doc__
-    assert asked(opened, Options(("a",))) is asked(opened, Options(("a",)))
-    assert asked(opened, Options(("b",))).result == "bb"
-    assert asked(Kept(), Options(("a",))).result == "aa"
+    letters, opened = question()(counted), Kept()
+    assert letters.__doc__ == counted.__doc__
+    assert letters(opened, Options(("a",))) is letters(opened, Options(("a",)))
+    assert letters(opened, Options(("b",))).result == "bb"
+    assert letters(Kept(), Options(("a",))).result == "aa"
     assert computed == ["a", "b", "a"]
 
 
 def test_two_questions_of_one_name_keep_their_answers_apart() -> None:
     def first() -> Callable[..., Answer[int]]:
-        def asked(opened: Kept, options: Options) -> Answer[int]:
+        def letters(opened: Kept, options: Options) -> Answer[int]:
             return Answer(1)
 
-        return asked
+        return letters
 
     def second() -> Callable[..., Answer[int]]:
-        def asked(opened: Kept, options: Options) -> Answer[int]:
+        def letters(opened: Kept, options: Options) -> Answer[int]:
             return Answer(2)
 
-        return asked
+        return letters
 
     opened = Kept()
     assert question()(first())(opened, Options()).result == 1
@@ -136,17 +136,17 @@ def spelled(opened: Kept, options: Options, job: AnswerJob[Answer[str]]) -> Answ
 
 
 def test_a_long_question_tells_a_job_how_far_it_is_and_is_asked_without_one_as_any_other() -> None:
-    asked, told = (
+    letters, told = (
         long_question(lambda opened, options: AnswerCost(len(options.text())), noun="letters")(spelled),
         Told(),
     )
-    assert asked(Kept(), Options(("abc",))).result == "abc"
-    assert asked(Kept(), Options(("abc",)), told).result == "abc"
+    assert letters(Kept(), Options(("abc",))).result == "abc"
+    assert letters(Kept(), Options(("abc",)), told).result == "abc"
     assert told.steps == [(1, 3), (2, 3), (3, 3)]
     assert told.shown == ["a", "ab", "abc"]
-    assert asked.noun == "letters"
-    assert asked.cost is not None
-    assert asked.cost(Kept(), Options(("abc",))).steps == 3
+    assert letters.noun == "letters"
+    assert letters.cost is not None
+    assert letters.cost(Kept(), Options(("abc",))).steps == 3
     assert question()(doubled).cost is None
 
 

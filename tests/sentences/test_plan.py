@@ -102,9 +102,9 @@ def test_every_prompt_by_its_name_gives_the_librarys_vectors(tmp_path: Path) -> 
     assert offered_prompts(plan) == ("query", "document", "Clustering")
     found = []
     for name in (None, *prompts):
-        asked = plan if name is None else adapted(plan, plan.pooling, None, prompt_named(plan, name))
+        used = plan if name is None else adapted(plan, plan.pooling, None, prompt_named(plan, name))
         expected = library.encode(list(TEXTS)) if name is None else library.encode(list(TEXTS), prompt_name=name)
-        found.append(sentence_vectors(loaded, tokenizer, TEXTS, asked).vectors)
+        found.append(sentence_vectors(loaded, tokenizer, TEXTS, used).vectors)
         np.testing.assert_allclose(found[-1], expected, rtol=1e-5, atol=1e-5)
     np.testing.assert_array_equal(found[0], found[2])
     bare = adapted(plan, plan.pooling, None, prompt_named(plan, "none"))

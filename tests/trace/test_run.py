@@ -308,15 +308,15 @@ def test_many_who_want_the_same_trace_get_one_run(bert: Opened, monkeypatch: pyt
 
 def test_a_superseded_click_stops_waiting_and_runs_nothing(bert: Opened) -> None:
     cache = TraceCache(10**9)
-    asked = []
+    calls = []
 
     def wanted(_ahead: int) -> bool:
-        asked.append(True)
-        return len(asked) < 3
+        calls.append(True)
+        return len(calls) < 3
 
     with traces.RUN_LOCK, pytest.raises(SupersededError):
         cache.trace(bert[0], tokenize(bert[1], TEXT), wanted)
-    assert len(asked) == 3
+    assert len(calls) == 3
     assert len(cache) == 0
     assert cache.trace(bert[0], tokenize(bert[1], TEXT), lambda ahead: ahead == 0).tokens.text == TEXT
 

@@ -39,8 +39,8 @@ def attention_source(name: str) -> str:
     It is part of cache keys, so that results are recomputed once recorded attention has failed its comparison.
     """
     origin = source(name)
-    held: LoadedModel | None = loaded_models().get((origin.name, origin.kind, origin.revision))
-    return "" if held is None or held.attention_source == "recorded" else held.attention_source
+    loaded_model: LoadedModel | None = loaded_models().get((origin.name, origin.kind, origin.revision))
+    return "" if loaded_model is None or loaded_model.attention_source == "recorded" else loaded_model.attention_source
 
 
 def rounded(name: str, rounding: Rounding) -> LoadedModel:
@@ -145,9 +145,9 @@ def _loaded(origin: ModelSource) -> LoadedModel:
     return cache.made((origin.name, origin.kind, origin.revision), load, _nbytes)
 
 
-def _make_room(held: ByteCache, nbytes: int) -> None:
+def _make_room(cache: ByteCache, nbytes: int) -> None:
     """Free dropped models before a load, by garbage collection: modules and their hooks form reference cycles."""
-    if held.make_room(nbytes):
+    if cache.make_room(nbytes):
         gc.collect()
         give_back_memory(nbytes)
 

@@ -66,24 +66,24 @@ class TraceCache:
             SupersededError: the caller no longer wants the trace.
             BertvizError: the model cannot be run on these tokens.
         """
-        held = self._get(_key(loaded, tokens))
-        if held is not None:
-            return held
+        result = self._get(_key(loaded, tokens))
+        if result is not None:
+            return result
         with RUN_LOCK.place(most_waiting) as place:
             its_turn = False
-            while held is None:
+            while result is None:
                 if wanted is not None and not wanted(place.ahead):
                     raise SupersededError
                 if its_turn:
                     self._traces.make_room(expected_nbytes)
                     with logged("run", "trace", lambda: {"model": loaded.name, "tokens": len(tokens)}):
-                        held = trace_unlocked(loaded, tokens, progress, check_later=True)
-                    self._put(_key(loaded, tokens), held)
+                        result = trace_unlocked(loaded, tokens, progress, check_later=True)
+                    self._put(_key(loaded, tokens), result)
                     _check_soon(loaded)
                 else:
                     its_turn = place.wait(WAIT_S)
-                    held = self._get(_key(loaded, tokens))
-        return held
+                    result = self._get(_key(loaded, tokens))
+        return result
 
     def _get(self, key: Key) -> Trace | None:
         trace: Trace | None = self._traces.get(key)

@@ -10,7 +10,7 @@ from ui.components.navigation import PageLink, page_links
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.models import download, select
 
-MEANT = "meant_model"
+SUGGESTED = "suggested_model"
 """Key of the button that opens a model with a similar name."""
 
 
@@ -28,9 +28,12 @@ def shown_to_user(ends_page: bool = True) -> Iterator[None]:
         _end(ends_page)
     except BertvizError as error:
         st.error(escape_markdown(str(error)), icon=":material/block:")
-        if error.meant:
+        if error.suggestion:
             st.button(
-                f"Open {escape_markdown(error.meant)}", on_click=select.choose_model, args=(error.meant,), key=MEANT
+                f"Open {escape_markdown(error.suggestion)}",
+                on_click=select.choose_model,
+                args=(error.suggestion,),
+                key=SUGGESTED,
             )
         _end(ends_page)
     except (MemoryError, RuntimeError) as error:
@@ -58,7 +61,7 @@ def no_such_page(words: str, near: PageLink | None) -> None:
     """
     st.info(escape_markdown(words), icon=":material/search_off:")
     if near is not None:
-        page_links([("", [near])], "nearest_page", label="The page that may have been meant", width="content")
+        page_links([("", [near])], "nearest_page", label="The page with the most similar name", width="content")
 
 
 def _missing_files(error: MissingFilesError) -> None:

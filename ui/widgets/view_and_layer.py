@@ -44,9 +44,9 @@ def view_choice(options: Sequence[T]) -> T:
 
     The address names every view but the first. A link to a page without a view opens the one that was open last.
     """
-    held, named = f"view_of_{visit().page}", st.query_params.get(VIEW)
+    view_key, named = f"view_of_{visit().page}", st.query_params.get(VIEW)
     anew = arrived(VIEW) and not visit().complete
-    shown = view_to_show(named, st.session_state.get(held), options, anew)
+    shown = view_to_show(named, st.session_state.get(view_key), options, anew)
     view = next(option for option in options if option == shown)
     if named is not None and named != view:
         words = f"There is no view {named[:LONGEST_SHOWN]} here; the views are {', '.join(options)}."
@@ -55,7 +55,7 @@ def view_choice(options: Sequence[T]) -> T:
         open_view(view)
     elif view == options[0] and named is not None:
         put(VIEW, None)
-    st.session_state[VIEW] = st.session_state[held] = view
+    st.session_state[VIEW] = st.session_state[view_key] = view
     view_links(options, view, VIEW, "views")
     note(view=view)
     if (seen := view_in_sight()) is not None:

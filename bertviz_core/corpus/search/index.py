@@ -153,19 +153,19 @@ def built_graph(
 
     count, dimensions = vectors.shape
     graph = Index(ndim=dimensions, metric="cos", dtype="i8", connectivity=CONNECTIVITY, expansion_add=EXPANSION_ADD)
-    held_back = np.random.default_rng(SEED).choice(count, min(QUERIES, count // 2), replace=False)
+    query_rows = np.random.default_rng(SEED).choice(count, min(QUERIES, count // 2), replace=False)
     for start in range(0, count, BLOCK_ROWS):
         block = np.asarray(vectors[start : start + BLOCK_ROWS], dtype=np.float32)
         if not np.isfinite(block).all():
             raise CorpusError("A vector of the corpus holds NaN or infinity; embed the corpus again.")
         rows = np.arange(start, start + len(block))
-        entering = ~np.isin(rows, held_back)
+        entering = ~np.isin(rows, query_rows)
         graph.add(rows[entering], unit(block[entering]))
         if progress is not None:
             progress(start + len(block), count)
-    trial = _trial(graph, vectors, held_back, min(COUNT, count - len(held_back)))
-    if len(held_back):
-        graph.add(held_back, unit(np.asarray(vectors[held_back], dtype=np.float32)))
+    trial = _trial(graph, vectors, query_rows, min(COUNT, count - len(query_rows)))
+    if len(query_rows):
+        graph.add(query_rows, unit(np.asarray(vectors[query_rows], dtype=np.float32)))
     return graph, trial
 
 
@@ -269,16 +269,16 @@ def _ranked(
 
 
 def _trial(
-    graph: "Index", vectors: Float[Vectors, "rows dimensions"], held_back: Int[np.ndarray, " queries"], count: int
+    graph: "Index", vectors: Float[Vectors, "rows dimensions"], query_rows: Int[np.ndarray, " queries"], count: int
 ) -> IndexTrial:
     """Measure recall with the smallest expansion that reaches RECALL."""
-    if not len(held_back):
+    if not len(query_rows):
         return IndexTrial(0, count, 1.0, EXPANSIONS[0], 0.0)
-    queries = np.asarray(vectors[held_back], dtype=np.float32)
+    queries = np.asarray(vectors[query_rows], dtype=np.float32)
     nearest = []
     for query in queries:
-        rows = nearest_rows(vectors, query, count + len(held_back)).rows
-        nearest.append(rows[~np.isin(rows, held_back)][:count])
+        rows = nearest_rows(vectors, query, count + len(query_rows)).rows
+        nearest.append(rows[~np.isin(rows, query_rows)][:count])
     trials = (_tried(graph, vectors, (queries, nearest), count, expansion) for expansion in EXPANSIONS)
     trial = next(trials)
     while trial.recall < RECALL and trial.expansion < EXPANSIONS[-1]:

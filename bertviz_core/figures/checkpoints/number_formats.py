@@ -82,9 +82,9 @@ def _column(part: RoundedPart, by: str) -> str:
 def number_formats_figure(number_formats: NumberFormats, rounded_by: str) -> FigureSpec:
     """Plot the relative error of the weights, by format and layer or component."""
     title = f"Relative error of rounded weights — {number_formats.model}"
-    said = "; ".join(
+    summary = "; ".join(
         f"{each.name} {digits(each.whole.relative_error, 2)} in {mebibytes(each.whole.rounded_nbytes)}"
         for each in number_formats.formats
     )
-    alt = f"{title}, by format and {rounded_by}; of all weights: {said}"
+    alt = f"{title}, by format and {rounded_by}; of all weights: {summary}"
     return FigureSpec(title, alt, partial(format_map, number_formats.formats, rounded_by, title))

@@ -135,7 +135,7 @@ def journey_payload(
     openings: Iterable[EmbeddingOpening | LayerOpening | HeadOpening] = (),
     ending: Ending | None = None,
     change: DrawnChange | None = None,
-    said: int = 0,
+    answered: int = 0,
     links: Sequence[Mapping[str, Any]] = (),
     controls: bool = True,
 ) -> bytes:
@@ -150,7 +150,7 @@ def journey_payload(
         openings: details that the browser may lack.
         ending: the number at the end.
         change: the change of the run; openings are of the changed run.
-        said: number of the last message of the browser, which this one answers.
+        answered: number of the last message of the browser, which this one answers.
         links: rows of links below the drawing, which the dashboard adds.
         controls: whether the controls above the drawing are shown.
     """
@@ -180,7 +180,7 @@ def journey_payload(
         **LOOKS,
         **looks,
         "words": [(*place, escape_controls(shortened(word, LONGEST_LABEL))) for *place, word in words],
-        "said": said,
+        "answered": answered,
         "links": [dict(row) for row in links],
         "controls": controls,
         "measures": _measures(journey, arrays),

@@ -83,9 +83,9 @@ def with_suggestion(error: BertvizError, name: str, local: Iterable[str]) -> Ber
     known = {known_name.lower(): known_name for known_name in (*local, *catalog.names(), *BUNDLED)}
     whole = name.partition("@")[0].lower()
     near = (get_close_matches(part, known, 1, NEAR) for part in (whole, whole.rpartition("/")[2]))
-    meant = next((known[each[0]] for each in near if each), "")
-    suggested = type(error)(f"{error} Did you mean {quoted(meant)}?" if meant else str(error))
-    suggested.meant = meant
+    suggestion = next((known[each[0]] for each in near if each), "")
+    suggested = type(error)(f"{error} Did you mean {quoted(suggestion)}?" if suggestion else str(error))
+    suggested.suggestion = suggestion
     return suggested
 
 

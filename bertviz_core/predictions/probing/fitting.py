@@ -106,14 +106,14 @@ def probe_scores(
     unfinished = done = 0
     for place, layer in enumerate(vectors):
         for labels in (gold, shuffled):
-            for fold, (fitted, held_out) in enumerate(parts(labels, count, seed)):
+            for fold, (fitted, tested) in enumerate(parts(labels, count, seed)):
                 probe, ended = _fit(layer[fitted], labels[fitted])
-                answers = probe.predict(layer[held_out])
+                answers = probe.predict(layer[tested])
                 if labels is shuffled:
-                    control[place, fold] = accuracy_score(labels[held_out], answers)
+                    control[place, fold] = accuracy_score(labels[tested], answers)
                 else:
-                    accuracy[place, fold] = accuracy_score(labels[held_out], answers)
-                    macro_f1[place, fold] = f1_score(labels[held_out], answers, average="macro", zero_division=0)
+                    accuracy[place, fold] = accuracy_score(labels[tested], answers)
+                    macro_f1[place, fold] = f1_score(labels[tested], answers, average="macro", zero_division=0)
                     unfinished += not ended
                 done += 1
                 if progress is not None:

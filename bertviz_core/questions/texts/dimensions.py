@@ -44,10 +44,10 @@ def curve_of(opened: Opened, vectors: SentenceVectors, dimensions: tuple[int, ..
     name, sentences = opened.source.name, vectors.sentences
     trained = trained_dimensions(opened.source, opened.settings)
     curve = dimension_curve(name, sentences, vectors.vectors, NEIGHBOURS, dimensions, trained)
-    said = NOT_TRAINED.format(model=name)
+    training_note = NOT_TRAINED.format(model=name)
     if curve.trained:
-        said = TRAINED.format(model=name, dimensions=", ".join(f"{each:,}" for each in curve.trained))
-    notices = [said]
+        training_note = TRAINED.format(model=name, dimensions=", ".join(f"{each:,}" for each in curve.trained))
+    notices = [training_note]
     if len(sentences) > len(curve.sentences):
         compared = f"{len(curve.sentences):,} of the {len(sentences):,} sentences are compared"
         notices.append(f"{compared}, evenly spaced in the list.")

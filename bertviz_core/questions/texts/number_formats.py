@@ -42,7 +42,7 @@ ROUNDED_BY = choice("rounded_by", PARTS, "the parts whose error is drawn")
 STEPS = 20
 """Steps of the progress that reading the weights in one format counts as."""
 CLASSIFIES = "sequence-classification"
-SAID = (
+DESCRIPTION = (
     "Formats of whole numbers and nf4 round the weight matrices, tensors of at least two axes, with the tables of the "
     "embeddings; biases and layer norms stay as they are."
 )
@@ -113,7 +113,7 @@ def number_formats(opened: Opened, options: Options, job: AnswerJob[Answer[Numbe
         compared = comparison_of(opened, copied_from(rounding), _reading(after(job, place * STEPS, total)))
         rows.append(rounded_format(checkpoint, rounding, compared))
         unread = compared.unread
-    notices = [SAID] if any(each.name in SCALED for each in rows) else []
+    notices = [DESCRIPTION] if any(each.name in SCALED for each in rows) else []
     notices += [_uneven(each) for each in rows if each.uneven]
     pooling, nbytes = "", 0
     if texts:

@@ -156,8 +156,8 @@ def test_small_shards_are_put_together_and_nothing_is_lost(tmp_path: Path) -> No
     for number in range(70):
         put(store, [2 * number, 2 * number + 1], 384 if number % 3 else 8)
         if number % 10 == 5:
-            asked = range(2 * number + 2)
-            assert len(got(reader, keys_of(asked))) == len(asked)
+            indices = range(2 * number + 2)
+            assert len(got(reader, keys_of(indices))) == len(indices)
         most = max(most, len(shards(tmp_path)))
     assert most <= store_vectors.MOST_SMALL + 1
     kept = got(store, keys_of(range(140)))
@@ -283,12 +283,12 @@ def test_a_guessed_key_is_confirmed_by_nobody_who_has_the_files_alone(tmp_path: 
 def test_the_secret_is_made_once_for_the_owner_alone(tmp_path: Path) -> None:
     together = Barrier(8)
 
-    def asked(_: int) -> bytes:
+    def indices(_: int) -> bytes:
         together.wait()
         return installation_secret(tmp_path)
 
     with ThreadPoolExecutor(8) as pool:
-        (secret,) = set(pool.map(asked, range(8)))
+        (secret,) = set(pool.map(indices, range(8)))
     assert len(secret) == 32
     assert [path.name for path in tmp_path.iterdir()] == [SECRET_FILE]
     assert stat.S_IMODE((tmp_path / SECRET_FILE).stat().st_mode) == 0o600

@@ -20,7 +20,7 @@ STATES = (EMBEDDINGS, *LAYERS)
 
 
 @pytest.mark.parametrize(
-    ("asked", "before", "of", "now", "expected"),
+    ("address", "before", "of", "now", "expected"),
     [
         ("2", None, "text", HERE, "address"),  # a link in another browser
         (None, None, "text", HERE, "elsewhere"),
@@ -37,19 +37,19 @@ STATES = (EMBEDDINGS, *LAYERS)
     ],
 )
 def test_where_a_value_comes_from(
-    asked: str | None, before: Written | None, of: str, now: Visit, expected: Source
+    address: str | None, before: Written | None, of: str, now: Visit, expected: Source
 ) -> None:
-    assert source(asked, before, of, now) == expected
+    assert source(address, before, of, now) == expected
 
 
 def test_what_an_address_says_is_taken_once_whatever_was_before() -> None:
     """Once the widget has written its value, a run without a change leaves it unchanged."""
     befores = (None, NAMED, UNNAMED, Written("4", "other", 5))
-    for asked, before, now in product((None, "2", "4"), befores, (HERE, LATER, BACK)):
-        first = source(asked, before, "text", now)
-        assert asked is not None or first != "address"
-        shown = Written(asked, "text", now.number)
-        assert source(asked, shown, "text", now) == "control", (asked, before, now)
+    for address, before, now in product((None, "2", "4"), befores, (HERE, LATER, BACK)):
+        first = source(address, before, "text", now)
+        assert address is not None or first != "address"
+        shown = Written(address, "text", now.number)
+        assert source(address, shown, "text", now) == "control", (address, before, now)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_the_view_of_a_page(named: str | None, remembered: str | None, anew: boo
 
 
 @pytest.mark.parametrize(
-    ("asked", "shown", "chosen", "anew", "complete", "expected"),
+    ("address", "shown", "chosen", "anew", "complete", "expected"),
     [
         (None, None, None, True, False, Layer("2", "2", None)),  # a page's default
         (None, "2", "4", True, False, Layer("4", "4", None)),  # what was chosen on another page
@@ -85,18 +85,18 @@ def test_the_view_of_a_page(named: str | None, remembered: str | None, anew: boo
     ],
 )
 def test_the_layer(
-    asked: str | None, shown: str | None, chosen: str | None, anew: bool, complete: bool, expected: Layer
+    address: str | None, shown: str | None, chosen: str | None, anew: bool, complete: bool, expected: Layer
 ) -> None:
-    assert layer_to_show(LAYERS, "2", asked, shown, chosen, anew, complete) == expected
+    assert layer_to_show(LAYERS, "2", address, shown, chosen, anew, complete) == expected
 
 
 def test_the_layer_is_always_one_that_there_is() -> None:
     words = (None, "0", "5", "9", "-3", "x", EMBEDDINGS)
-    for asked, shown, chosen in product(words, words, words):
+    for address, shown, chosen in product(words, words, words):
         for options, anew, complete in product((LAYERS, STATES), (False, True), (False, True)):
-            layer = layer_to_show(options, options[2], asked, shown, chosen, anew, complete)
+            layer = layer_to_show(options, options[2], address, shown, chosen, anew, complete)
             assert layer.own in options
-            seeded = asked if anew and asked is not None else shown
+            seeded = address if anew and address is not None else shown
             assert (layer.put or seeded or options[2]) in options
 
 

@@ -9,8 +9,8 @@ def test_a_link_carries_a_text_only_on_request_and_never_a_default() -> None:
     values = {"text": "Mine.", "pair": "", "word": "bank", "corpus": "news", "layer": "3"}
     assert list(link_query("corpus", values, {}, typed=False)) == [("corpus", "news")]
     assert list(link_query("representations", values, {}, typed=False)) == []
-    asked = dict(link_query("representations", values, {"word": "bank"}, typed=True))
-    assert asked == {"text": "Mine."}
+    message = dict(link_query("representations", values, {"word": "bank"}, typed=True))
+    assert message == {"text": "Mine."}
 
 
 def test_places_go_with_the_list_and_a_column_with_the_file() -> None:
@@ -34,8 +34,8 @@ def page() -> None:
         st.session_state["taken"] = take(("a", "gone"))
     if step == "component":
         read_component("look", st.session_state.get("serial"))
-        asked = component_text("look", st.session_state.get("serial"))
-        st.session_state["asked"] = None if asked is None else asked.text
+        message = component_text("look", st.session_state.get("serial"))
+        st.session_state["message"] = None if message is None else message.text
         st.session_state["times"] = write_component("look", "lines", st.session_state.get("serial"), ("shown",))
 
 
@@ -61,12 +61,12 @@ def test_what_is_taken_is_gone_from_the_address() -> None:
 
 def test_a_component_follows_the_address_until_the_browser_says_something() -> None:
     at = run("component", look="order-entropy")
-    assert (at.session_state["asked"], at.session_state["times"]) == ("order-entropy", 1)
+    assert (at.session_state["message"], at.session_state["times"]) == ("order-entropy", 1)
     assert dict(at.query_params) == {"look": "lines"}
     at.session_state["serial"] = 7
     at.query_params["look"] = "order-entropy"
     at.run()
-    assert (at.session_state["asked"], at.session_state["times"]) == (None, 1)
+    assert (at.session_state["message"], at.session_state["times"]) == (None, 1)
     at.query_params["look"] = "heads-1.2"
     at.run()
-    assert (at.session_state["asked"], at.session_state["times"]) == ("heads-1.2", 2)
+    assert (at.session_state["message"], at.session_state["times"]) == ("heads-1.2", 2)

@@ -25,8 +25,8 @@ MODEL, TEXT = "all-MiniLM-L6-v2", "I love my pet python."
 
 
 def made(text: str, *figures: str) -> bytes:
-    asked = report.ReportContents(MODEL, text, None, not figures, figures, "light")
-    return report.report_file(asked, 980, lambda done, total: None)
+    contents = report.ReportContents(MODEL, text, None, not figures, figures, "light")
+    return report.report_file(contents, 980, lambda done, total: None)
 
 
 @pytest.mark.parametrize("figure", ["models", "changes", "cosines", "corpus-search"])
@@ -72,10 +72,10 @@ def test_a_probe_is_the_session_s_and_no_file_of_the_server(tmp_path: Path) -> N
     assert shared.probe(f"{probe.digest}@a@b") == (probe, "a@b")
     assert shared.probe(probe.digest) == (probe, "")
     other = replace(probe, bias=bias + 1)
-    for asked, argument in (
+    for contents, argument in (
         (shared, other.digest),
         (SharedModel(MODEL), probe.digest),
         (shared, f"{tmp_path}/probe.zip"),
     ):
         with pytest.raises(TextError, match="The probe has changed"):
-            asked.probe(argument)
+            contents.probe(argument)

@@ -35,7 +35,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
     return held
 
 
-def asked(
+def response(
     path: str = "/",
     method: str = "GET",
     headers: dict[str, str] | None = None,
@@ -104,20 +104,20 @@ FOREIGN = [
 @pytest.mark.parametrize(("path", "method"), [(STREAM, "GET"), (UPLOAD, "PUT"), (UPLOAD, "DELETE"), ("/x", "POST")])
 def test_a_foreign_page_opens_no_session_and_changes_nothing(path: str, method: str, origin: str | None) -> None:
     headers = {} if origin is None else {"origin": origin}
-    assert asked(path, method, headers)[0] == 403
+    assert response(path, method, headers)[0] == 403
 
 
 @pytest.mark.parametrize("origin", [OWN, f"http://{HOST}", f"https://{HOST}:443", f"https://{HOST.upper()}"])
 def test_the_dashboards_own_page_may(origin: str) -> None:
-    assert asked(STREAM, headers={"origin": origin})[0] == 101
-    assert asked(UPLOAD, "PUT", {"origin": origin})[0] == 200
-    assert asked("/", headers={"origin": "https://evil.example"})[0] == 200  # browsers themselves refuse reading
+    assert response(STREAM, headers={"origin": origin})[0] == 101
+    assert response(UPLOAD, "PUT", {"origin": origin})[0] == 200
+    assert response("/", headers={"origin": "https://evil.example"})[0] == 200  # browsers themselves refuse reading
 
 
 def test_an_origin_that_is_allowed_is_the_name_that_streamlit_sees() -> None:
     outside = "https://bert.example.com"
-    assert asked(STREAM, headers={"origin": outside})[0] == 403
-    status, _, seen = asked(STREAM, headers={"origin": f"{outside}:443"}, allowed_origins=(outside,))
+    assert response(STREAM, headers={"origin": outside})[0] == 403
+    status, _, seen = response(STREAM, headers={"origin": f"{outside}:443"}, allowed_origins=(outside,))
     assert (status, seen["host"]) == (101, "bert.example.com:443")
 
 
@@ -125,28 +125,28 @@ def test_an_origin_that_is_allowed_is_the_name_that_streamlit_sees() -> None:
 def test_a_name_that_was_rebound_is_not_answered(host: str) -> None:
     allowed = (HOST, "*.inside.example")
     for path in ("/", "/media/x.csv", "/_stcore/metrics", "/_stcore/health/../x"):
-        assert asked(path, headers={"host": host}, allowed_hosts=allowed)[0] == 421
+        assert response(path, headers={"host": host}, allowed_hosts=allowed)[0] == 421
     same = {"host": host, "origin": f"http://{host}"}
-    assert asked(STREAM, headers=same, allowed_hosts=allowed)[0] == 403
-    assert asked("/", headers={"host": host})[0] == 200  # without the setting, any name
-    assert asked("/_stcore/health", headers={"host": host}, allowed_hosts=allowed)[0] == 200
+    assert response(STREAM, headers=same, allowed_hosts=allowed)[0] == 403
+    assert response("/", headers={"host": host})[0] == 200  # without the setting, any name
+    assert response("/_stcore/health", headers={"host": host}, allowed_hosts=allowed)[0] == 200
 
 
 @pytest.mark.parametrize(
     "host", [HOST, f"{HOST}:8501", "BERT.Example.org.", "a.inside.example", "localhost:8501", "[::1]"]
 )
 def test_the_names_of_the_setting_and_loopback_are_answered(host: str) -> None:
-    assert asked("/", headers={"host": host}, allowed_hosts=(HOST, "*.inside.example"))[0] == 200
+    assert response("/", headers={"host": host}, allowed_hosts=(HOST, "*.inside.example"))[0] == 200
 
 
 def test_metrics_are_told_on_the_machine_itself_alone() -> None:
     local = {"host": "localhost:8501"}
     for path, base in (("/_stcore/metrics", ""), ("/_stcore/metrics/", ""), ("/lens/_stcore/metrics", "/lens/")):
-        assert asked(path, headers=local, client="127.0.0.1", base_path=base)[0] == 200
-        assert asked(path, headers=local, base_path=base)[0] == 404
-        assert asked(path, client="127.0.0.1", base_path=base)[0] == 404  # DNS rebinding
+        assert response(path, headers=local, client="127.0.0.1", base_path=base)[0] == 200
+        assert response(path, headers=local, base_path=base)[0] == 404
+        assert response(path, client="127.0.0.1", base_path=base)[0] == 404  # DNS rebinding
         for proxied in entrance.FORWARDED:
-            assert asked(path, headers={**local, proxied: "x"}, client="127.0.0.1", base_path=base)[0] == 404
+            assert response(path, headers={**local, proxied: "x"}, client="127.0.0.1", base_path=base)[0] == 404
 
 
 def cookie(secret: str = SECRET, name: str = "_streamlit_user", **user: Any) -> dict[str, str]:
@@ -168,26 +168,26 @@ OUT = {
 @pytest.mark.parametrize(("path", "method"), [(UPLOAD, "PUT"), (UPLOAD, "DELETE"), ("/media/0123.csv", "GET")])
 def test_uploads_and_downloads_wait_for_sign_in(path: str, method: str) -> None:
     for why, headers in OUT.items():
-        assert asked(path, method, headers, closed=True)[0] == 401, why
-        assert asked(path, method, headers)[0] == 200, why
-    assert asked(path, method, IN, closed=True)[0] == 200
-    assert asked("/", closed=True)[0] == 200  # the page for signing in
-    assert asked(STREAM, headers={"origin": OWN}, closed=True)[0] == 101
+        assert response(path, method, headers, closed=True)[0] == 401, why
+        assert response(path, method, headers)[0] == 200, why
+    assert response(path, method, IN, closed=True)[0] == 200
+    assert response("/", closed=True)[0] == 200  # the page for signing in
+    assert response(STREAM, headers={"origin": OWN}, closed=True)[0] == 101
 
 
 def test_the_files_of_a_session_and_of_all_are_limited(server: dict[str, dict[str, Any]]) -> None:
     own = {"origin": OWN}
     file = SimpleNamespace(data=bytes(FILE))
     server["one"] = {str(number): file for number in range(FILES_OF_SESSION - 1)}
-    assert asked(UPLOAD, "PUT", own)[0] == 200
+    assert response(UPLOAD, "PUT", own)[0] == 200
     server["one"]["last"] = SimpleNamespace(data=b"x")
-    assert asked(UPLOAD, "PUT", own)[0] == 413
-    assert asked(UPLOAD, "PUT", {**own, "content-length": "1"})[0] == 200
-    assert asked(UPLOAD, "PUT", {**own, "content-length": "-1"})[0] == 413
+    assert response(UPLOAD, "PUT", own)[0] == 413
+    assert response(UPLOAD, "PUT", {**own, "content-length": "1"})[0] == 200
+    assert response(UPLOAD, "PUT", {**own, "content-length": "-1"})[0] == 413
     other = UPLOAD.replace("one", "two")
-    assert asked(other, "PUT", own)[0] == 200
-    assert asked(other, "PUT", own, max_cache_bytes=FILES_OF_SESSION * FILE)[0] == 413
-    assert asked(UPLOAD, "DELETE", own)[0] == 200
+    assert response(other, "PUT", own)[0] == 200
+    assert response(other, "PUT", own, max_cache_bytes=FILES_OF_SESSION * FILE)[0] == 413
+    assert response(UPLOAD, "DELETE", own)[0] == 200
 
 
 def test_uploads_on_their_way_count(server: dict[str, dict[str, Any]]) -> None:
@@ -248,11 +248,11 @@ def test_a_message_that_is_none_of_a_tab_ends_its_session_and_a_tabs_own_goes_th
 
 
 def test_cookies_are_for_tls_alone_where_it_is_spoken() -> None:
-    plain = asked()[1]["set-cookie"]
+    plain = response()[1]["set-cookie"]
     assert plain.endswith("HttpOnly")
-    assert asked(headers={"x-forwarded-proto": "https"})[1]["set-cookie"] == f"{plain}; Secure"
+    assert response(headers={"x-forwarded-proto": "https"})[1]["set-cookie"] == f"{plain}; Secure"
 
 
 def test_no_cache_on_the_way_keeps_a_download() -> None:
-    assert asked("/media/0123.csv")[1]["cache-control"] == "private, no-store"
-    assert "cache-control" not in asked("/static/js/x.js")[1]
+    assert response("/media/0123.csv")[1]["cache-control"] == "private, no-store"
+    assert "cache-control" not in response("/static/js/x.js")[1]

@@ -76,7 +76,7 @@ assert "torch" not in sys.modules
 
 def test_the_models_limit_is_compared_with_the_memory_of_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = replace(SETTINGS, device="cuda:1", max_loaded_bytes=6 * GIB, max_model_bytes=2 * GIB)
-    monkeypatch.setattr(start, "chosen_device", lambda asked: asked)
+    monkeypatch.setattr(start, "chosen_device", lambda setting: setting)
     monkeypatch.setattr(start, "device_nbytes", lambda device: 5 * GIB)
     notice = start.device_notice(settings)
     assert notice.startswith("The models may take 6.0 GiB, and cuda:1 has 5.0 GiB: lower INSIDE_BERT_MAX_LOADED_BYTES")

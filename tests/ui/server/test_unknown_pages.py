@@ -26,16 +26,16 @@ def answer(path: str, app: App, base_path: str = "", query: bytes = b"") -> list
     return sent
 
 
-@pytest.mark.parametrize("asked", ["/headz", "/heads/x", "/a b&c=d", "//example.org", "/nö?", "/" + "x" * 500])
+@pytest.mark.parametrize("address", ["/headz", "/heads/x", "/a b&c=d", "//example.org", "/nö?", "/" + "x" * 500])
 @pytest.mark.parametrize("base", ["", "lens"])
-def test_any_other_address_leads_to_the_first_page_with_its_name_and_query(asked: str, base: str) -> None:
+def test_any_other_address_leads_to_the_first_page_with_its_name_and_query(address: str, base: str) -> None:
     prefix = f"/{base}" if base else ""
     page = answering(start(HTML), body(PAGE[:9], more=True), body(PAGE[9:]))
-    first, *rest = answer(prefix + asked, page, base, b"model=m")
+    first, *rest = answer(prefix + address, page, base, b"model=m")
     assert first["status"] == 303
     place = urlsplit(dict(first["headers"])[b"location"].decode("ascii"))
     assert (place.scheme, place.netloc, place.path) == ("", "", f"{prefix}/")
-    assert parse_qs(place.query) == {ABSENT: [asked.strip("/")[:60]], "model": ["m"]}
+    assert parse_qs(place.query) == {ABSENT: [address.strip("/")[:60]], "model": ["m"]}
     assert rest == [{"type": "http.response.body", "body": b""}]
 
 
@@ -45,10 +45,10 @@ def test_the_first_page_goes_by_its_name_too() -> None:
         assert dict(first["headers"])[b"location"] == place
 
 
-@pytest.mark.parametrize("asked", ["/", "", "/heads", "/heads/", "/media/a.html", "/component/x/index.html"])
-def test_pages_and_files_are_served(asked: str) -> None:
+@pytest.mark.parametrize("address", ["/", "", "/heads", "/heads/", "/media/a.html", "/component/x/index.html"])
+def test_pages_and_files_are_served(address: str) -> None:
     parts = [start(HTML), body(PAGE)]
-    assert answer(asked, answering(*parts)) == parts
+    assert answer(address, answering(*parts)) == parts
 
 
 def test_what_is_no_page_anyway_stays_as_it_is() -> None:

@@ -56,14 +56,14 @@ CAPITALS: Question[Thing, str] = long_question(cost)(spelled)
 def page(text: str) -> None:
     import streamlit as st
 
-    from tests.ui.widgets.test_progress import CAPITALS, Thing, asked
+    from tests.ui.widgets.test_progress import CAPITALS, Thing, computed
     from ui.widgets.errors import shown_to_user
 
     with shown_to_user():
-        st.text(asked(CAPITALS, Thing(), text))
+        st.text(computed(CAPITALS, Thing(), text))
 
 
-def asked(question: Any, opened: Any, text: str) -> str:
+def computed(question: Any, opened: Any, text: str) -> str:
     found: Answer[str] = answer(question, opened, Options((text,)))
     return found.result
 

@@ -71,16 +71,16 @@ def test_the_layer_that_was_chosen_holds_on_every_page() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "asked", "shown"),
+    ("name", "address", "shown"),
     [
         ("heads", "9" * 5_000, "5"),
         ("attention", "<b>x</b>", "0"),
         ("representations", "-1", "embeddings"),
     ],
 )
-def test_a_layer_that_is_not_there_is_told_once_and_the_nearest_is_shown(name: str, asked: str, shown: str) -> None:
+def test_a_layer_that_is_not_there_is_told_once_and_the_nearest_is_shown(name: str, address: str, shown: str) -> None:
     view_with_layers = {"view": "Values"} if name == "representations" else {}
-    at = opened(name, layer=asked, **view_with_layers)
+    at = opened(name, layer=address, **view_with_layers)
     assert not at.exception
     assert layer(at) == shown
     (told,) = toasts(at)
@@ -91,9 +91,9 @@ def test_a_layer_that_is_not_there_is_told_once_and_the_nearest_is_shown(name: s
     assert not toasts(at)
 
 
-@pytest.mark.parametrize("asked", ["<b>", "Module", "9" * 5_000, "none"])
-def test_a_view_that_is_not_there_is_told_and_the_first_is_shown(asked: str) -> None:
-    at = opened("architecture", view=asked)
+@pytest.mark.parametrize("address", ["<b>", "Module", "9" * 5_000, "none"])
+def test_a_view_that_is_not_there_is_told_and_the_first_is_shown(address: str) -> None:
+    at = opened("architecture", view=address)
     assert not at.exception
     assert view(at) == "Module tree"
     (told,) = toasts(at)

@@ -48,7 +48,7 @@ class ViewState:
     """(layer, head, query, key) of the clicked cell, as entries of the axes."""
     range: Range | None
     """(first query, end, first key, end) of the visible part, ends excluded; None for the whole map."""
-    said: Mapping[str, Any] | None
+    message: Mapping[str, Any] | None
     """The browser's message that this answers."""
     holds_atlas: bool
     """Whether the browser has the thumbnails."""
@@ -88,7 +88,7 @@ def attention_state(
         ahead=ahead,
         cell=cell,
         range=window,
-        said={name: browser.get(name) for name in ("serial", "heads")} if browser else None,
+        message={name: browser.get(name) for name in ("serial", "heads")} if browser else None,
         holds_atlas=of_this_atlas.get("atlas") is True,
         look=replace(
             options,
@@ -125,12 +125,12 @@ def _maps_to_send(
     if browser.get("complete") is True:
         return (), ()
     part = window or (0, size[0], 0, size[1])
-    held, held_parts = set(int_tuples(browser.get("held"), 2)), set(int_tuples(browser.get("held"), 6))
-    missing = tuple(head for head in heads if head not in held and (*head, *part) not in held_parts)
+    maps, map_parts = set(int_tuples(browser.get("maps"), 2)), set(int_tuples(browser.get("maps"), 6))
+    missing = tuple(head for head in heads if head not in maps and (*head, *part) not in map_parts)
     if browser.get("atlas") is not True:
         return missing, ()
     near = neighbouring_heads(heads[0], grid[0], grid[1])[: maps_sent_ahead(size[0] * size[1])]
-    return missing, tuple(head for head in near if head not in {*heads, *held})
+    return missing, tuple(head for head in near if head not in {*heads, *maps})
 
 
 def last_serial(key: str) -> int | None:
@@ -187,7 +187,7 @@ def attention_view(
             measures=measures,
             heads=state.heads,
             part=state.range,
-            answers={**(state.said or {}), "look": asdict(state.look), "taken": taken},
+            answers={**(state.message or {}), "look": asdict(state.look), "taken": taken},
             with_atlas=not state.holds_atlas,
         ),
         default={"look": None},
@@ -207,7 +207,7 @@ def _browser_state(key: str) -> Mapping[str, Any]:
     return look if isinstance(look, Mapping) else {}
 
 
-def _view_options(said: Mapping[str, Any]) -> ViewOptions:
+def _view_options(message: Mapping[str, Any]) -> ViewOptions:
     """Convert the browser's options to those of the address."""
-    word = said.get("drawn")
+    word = message.get("drawn")
     return from_query(word) if isinstance(word, str) else ViewOptions()

@@ -44,7 +44,7 @@ def map_state(key: str, identity: str) -> MapState:
         identity: identity of the content; the state of another content is ignored.
     """
     state = component_state(key)
-    message = state.get("said") if isinstance(state, Mapping) else None
+    message = state.get("message") if isinstance(state, Mapping) else None
     if not isinstance(message, Mapping) or message.get("identity") != identity:
         return MapState(None, (), 0)
     serial = message.get("serial")
@@ -53,9 +53,9 @@ def map_state(key: str, identity: str) -> MapState:
     )
 
 
-def as_window(said: Any) -> MapWindow | None:
+def as_window(message: Any) -> MapWindow | None:
     """Four numbers, left below right and low below high; None for anything else."""
-    numbers = _numbers(said, 4)
+    numbers = _numbers(message, 4)
     if numbers is None or not (numbers[0] < numbers[1] and numbers[2] < numbers[3]):
         return None
     return MapWindow(*numbers)
@@ -72,13 +72,13 @@ def corpus_map(scene: MapScene, state: MapState, theme: Theme, key: str, on_chan
         on_change: called when the reader moves, zooms or selects rows.
     """
     data = map_payload(scene, theme, state.serial, state.region or None)
-    _component(key=key, data=data, default={"said": None}, on_said_change=on_change, height="content")
+    _component(key=key, data=data, default={"message": None}, on_message_change=on_change, height="content")
 
 
-def _region(said: Any) -> tuple[tuple[float, float], ...]:
-    if not isinstance(said, (list, tuple)) or not 2 < len(said) <= MOST_CORNERS:
+def _region(message: Any) -> tuple[tuple[float, float], ...]:
+    if not isinstance(message, (list, tuple)) or not 2 < len(message) <= MOST_CORNERS:
         return ()
-    corners = [_numbers(corner, 2) for corner in said]
+    corners = [_numbers(corner, 2) for corner in message]
     if any(corner is None for corner in corners):
         return ()
     region = tuple((corner[0], corner[1]) for corner in corners if corner is not None)
@@ -86,11 +86,11 @@ def _region(said: Any) -> tuple[tuple[float, float], ...]:
     return () if flat else region
 
 
-def _numbers(said: Any, count: int) -> tuple[float, ...] | None:
+def _numbers(message: Any, count: int) -> tuple[float, ...] | None:
     """Parse `count` finite numbers; None for anything else."""
-    if not isinstance(said, (list, tuple)) or len(said) != count:
+    if not isinstance(message, (list, tuple)) or len(message) != count:
         return None
-    if not all(isinstance(each, (int, float)) and not isinstance(each, bool) for each in said):
+    if not all(isinstance(each, (int, float)) and not isinstance(each, bool) for each in message):
         return None
-    numbers = tuple(map(float, said))
+    numbers = tuple(map(float, message))
     return numbers if all(map(math.isfinite, numbers)) else None

@@ -63,7 +63,7 @@ function picture(header) {
 export default function ({ data, parentElement, setStateValue }) {
   const root = parentElement.querySelector(".corpus-map");
   const view = (root.view ??= build(root));
-  view.say = (said) => setStateValue("said", said);
+  view.say = (message) => setStateValue("message", message);
   const header = decode(data);
   const same = view.header?.identity === header.identity;
   view.header = header;

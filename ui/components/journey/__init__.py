@@ -55,7 +55,7 @@ def journey_parts(payload: bytes, key: str) -> None:
     _parts(key=key, data=payload, height=0)
 
 
-def said(key: str) -> Mapping[str, Any]:
+def browser_message(key: str) -> Mapping[str, Any]:
     """Return the browser's last message, which is not trusted: its values are validated where they are used."""
     state = component_state(key)
     path = state.get("path") if isinstance(state, Mapping) else None
@@ -64,13 +64,13 @@ def said(key: str) -> Mapping[str, Any]:
 
 def serial(key: str) -> int:
     """Serial number of the browser's last message; 0 before the first."""
-    number = said(key).get("serial")
+    number = browser_message(key).get("serial")
     return number if isinstance(number, int) else 0
 
 
 def chosen_path(key: str) -> Path | None:
     """Validate the reader's selection and open parts in the browser's message; None if it has none."""
-    words = said(key)
+    words = browser_message(key)
     token, opened, head, key_token = (words.get(name) for name in ("token", "open", "head", "key"))
     if not isinstance(token, int) or not isinstance(opened, str):
         return None

@@ -116,9 +116,9 @@ def effect_frame(comparison: EffectComparison) -> pd.DataFrame:
     """Every part with its effects, the largest first."""
     columns = [effect_columns(each)[0] for each in comparison.effects]
     names = effect_columns(comparison.effects[0])[1]
-    said = {"FF": "feed-forward block", "all": "whole layer"}
+    part_names = {"FF": "feed-forward block", "all": "whole layer"}
     rows = [
-        (layer, said.get(part, f"head {part}"), *(float(each[layer, place]) for each in columns))
+        (layer, part_names.get(part, f"head {part}"), *(float(each[layer, place]) for each in columns))
         for layer in range(len(columns[0]))
         for place, part in enumerate(names)
     ]

@@ -38,14 +38,14 @@ def patch_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
         explanation=(texts.PATCHES, library_lines(ask_patches, opened, options)),
     )
     with words:
-        st.markdown(_said(patches, part))
+        st.markdown(_summary(patches, part))
         st.markdown(f"Tokens at the same position that differ: {_aligned(patches)}")
         st.caption(texts.SHARES)
         for notice in patches.notices:
             st.caption(escape_markdown(notice))
 
 
-def _said(patches: ActivationPatching, part: str) -> str:
+def _summary(patches: ActivationPatching, part: str) -> str:
     """The target of both texts, and the largest share."""
     values = patches.states if part == "hidden states" and patches.states is not None else patches.heads
     layer, place = np.unravel_index(np.nanargmax(np.abs(values)), values.shape)

@@ -15,7 +15,7 @@ from bertviz_core.trace.tokenization import longest_piece
 from ui import session
 from ui.address.query import whole
 from ui.address.values import put
-from ui.components.journey import chosen_path, said
+from ui.components.journey import browser_message, chosen_path
 from ui.widgets.cell_controls import HEAD as HEAD_KEY
 from ui.widgets.view_and_layer import store_layer
 
@@ -24,7 +24,7 @@ DRAWING = "journey"
 
 def take_path() -> None:
     """Write the reader's selection, open parts and change of the run into the address."""
-    path, words = chosen_path(DRAWING), said(DRAWING)
+    path, words = chosen_path(DRAWING), browser_message(DRAWING)
     if path is None:
         return
     named = {QUERY.key: path.token, LAYER.key: path.open, HEAD.key: path.head, KEY.key: path.key}

@@ -71,7 +71,7 @@ def drawing_view(
         openings=openings,
         ending=ending,
         change=change,
-        said=serial(DRAWING),
+        answered=serial(DRAWING),
         links=[] if st.context.is_embedded else drawing_links(journey.layers, longest),
         controls=not session.figure_only(),
         looks={param.key: option(param) for param in questions.LOOKS},

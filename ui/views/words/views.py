@@ -47,7 +47,7 @@ from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
 from ui.widgets.models.fields import model_name
-from ui.widgets.target_controls.opened import MOST_SAID, ChosenTarget, shared_model_of, target_options
+from ui.widgets.target_controls.opened import LONGEST_SHOWN, ChosenTarget, shared_model_of, target_options
 from ui.widgets.target_controls.row import class_row, folded_row, target_row
 from ui.widgets.view_and_layer import state_select
 
@@ -232,7 +232,7 @@ def _class_line(
     measure, whole_words, replacement = method
     request = parse_target(chosen.name, has_pair=True)
     noun = "tag" if chosen.kind == "tag" else "class"
-    named = f"{quoted(escape_controls(labels[0]), MOST_SAID)}" if len(labels) == 1 else f"each {noun}"
+    named = f"{quoted(escape_controls(labels[0]), LONGEST_SHOWN)}" if len(labels) == 1 else f"each {noun}"
     where = {"tag": f" at token {request.places[0]}" if request.places else "", "probe": " by the probe"}
     several = f" ({len(labels)} of {len(answer.labels)})" if 1 < len(labels) < len(answer.labels) else ""
     what = escape_markdown(f"{measure} of {named}{several}{where.get(chosen.kind, '')}")

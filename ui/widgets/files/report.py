@@ -83,7 +83,7 @@ class PageReport:
         facts = {"This view": named, "Its address": f"/{self.page}{f'?{query}' if query else ''}"}
         token = token_urlsafe()
         self.note.empty()
-        with self.place, _said():
+        with self.place, _errors_in_place():
             if not view.figures and not view.tables:
                 st.caption(NOTHING)
             if form == SLIDES:
@@ -92,7 +92,7 @@ class PageReport:
                 session.store(FILE, token)
                 show_drawing(slides)
                 return
-            file = view_report(contents, view, facts, WIDE, _telling())
+            file = view_report(contents, view, facts, WIDE, _progress_bar())
             keep_file(token, file)
             session.store(FILE, token)
             _save(file, contents.name)
@@ -102,7 +102,7 @@ class PageReport:
 def _button(report: PageReport) -> None:
     with st.popover("Report", type="tertiary", key="report_open", on_change="rerun") as place:
         if place.open:
-            with _said():
+            with _errors_in_place():
                 _panel(report)
 
 
@@ -157,7 +157,7 @@ def _panel(report: PageReport) -> None:
         if form == SLIDES:
             show_drawing(slides)
         elif not with_view:
-            _save(report_file(contents, WIDE, _telling()), name)
+            _save(report_file(contents, WIDE, _progress_bar()), name)
         elif file := kept_file(session.stored(FILE, "")):
             _save(file, name)
 
@@ -169,7 +169,7 @@ def _settings(typed: Sequence[str]) -> tuple[object, ...]:
 
 
 @contextmanager
-def _said() -> Iterator[None]:
+def _errors_in_place() -> Iterator[None]:
     """Show an error as one sentence in place of the file."""
     try:
         yield
@@ -177,7 +177,7 @@ def _said() -> Iterator[None]:
         st.error(escape_markdown(str(error)), icon=":material/block:")
 
 
-def _telling() -> Progress:
+def _progress_bar() -> Progress:
     place = st.empty()
 
     def progress(done: int, total: int) -> None:

@@ -46,9 +46,9 @@ def model_select() -> None:
         persist_state="session",
     )
     _name_in_address(first)
-    held = str(st.session_state.get(MODEL) or first)
-    if len(held) > LONGEST_IN_BOX:
-        st.caption(escape_markdown(held))
+    shown = str(st.session_state.get(MODEL) or first)
+    if len(shown) > LONGEST_IN_BOX:
+        st.caption(escape_markdown(shown))
 
 
 def choose_model(name: str) -> None:

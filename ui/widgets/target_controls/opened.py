@@ -19,7 +19,7 @@ from ui.cache.sources import source_key
 from ui.session import TRAINED_PROBE, stored
 
 NO_VALUES: Mapping[str, str] = MappingProxyType({})
-MOST_SAID = 60
+LONGEST_SHOWN = 60
 """Most characters of a text or name in the line above a figure."""
 
 
@@ -48,11 +48,11 @@ class ChosenTarget(NamedTuple):
 def target_words(chosen: ChosenTarget) -> str:
     """A short description of a target."""
     request = parse_target(chosen.name, has_pair=True)
-    name = quoted(escape_controls(request.argument), MOST_SAID)
+    name = quoted(escape_controls(request.argument), LONGEST_SHOWN)
     if chosen.kind == "cosine":
-        return f"cosine to {quoted(escape_controls(chosen.pair or ''), MOST_SAID)}"
+        return f"cosine to {quoted(escape_controls(chosen.pair or ''), LONGEST_SHOWN)}"
     if chosen.kind == "late-interaction":
-        return f"late-interaction score for {quoted(escape_controls(chosen.pair or ''), MOST_SAID)}"
+        return f"late-interaction score for {quoted(escape_controls(chosen.pair or ''), LONGEST_SHOWN)}"
     if chosen.kind == "answer":
         return "start + end logit of the best answer"
     if chosen.kind == "word":
@@ -62,7 +62,7 @@ def target_words(chosen: ChosenTarget) -> str:
         return f"value of dimension {dimension} of token {place}, {state_name(entry)}"
     if chosen.kind == "direction":
         (entry, place), (first, _, second) = request.places, request.argument.partition(BETWEEN)
-        ends = [quoted(escape_controls(each), MOST_SAID) for each in (first, second)]
+        ends = [quoted(escape_controls(each), LONGEST_SHOWN) for each in (first, second)]
         return f"projection of token {place}, {state_name(entry)}, on the way from {ends[0]} to {ends[1]}"
     where = {"tag": f" at token {request.places[0]}" if request.places else "", "probe": " by the probe"}
     return f"{chosen.measure} of {name}{where.get(chosen.kind, '')}"

@@ -172,9 +172,9 @@ def class_row(name: str, row: TargetRow) -> tuple[ChosenTarget, ClassPrediction,
 
 def _begin_with(kinds: tuple[TargetKind, ...]) -> None:
     """Reset the kind if the model does not have it, or if an untouched default belongs to another model."""
-    held, began = stored(TARGET), stored(BEGAN)
-    untouched = held == began != kinds[0] and TARGET not in st.query_params
-    if held is not None and (held not in kinds or untouched):
+    stored_kind, began = stored(TARGET), stored(BEGAN)
+    untouched = stored_kind == began != kinds[0] and TARGET not in st.query_params
+    if stored_kind is not None and (stored_kind not in kinds or untouched):
         store(TARGET, kinds[0])
     store(BEGAN, kinds[0])
 

@@ -7,9 +7,9 @@ function takeChange(view, answered) {
   view.now = !view.waiting && change?.measures ? change : null;
   view.parts = partsOf((view.now ?? view.header).identity);
   view.parts.added = () => draw(view); // by partsView, for a part that was opened meanwhile
-  const words = bannerWords(view).join(" "), told = words && `${view.change} ${view.mean} ${view.waiting}`;
-  if (words && told !== view.told) view.say(view.now ? `${words} ${changedSentence(view)}` : words);
-  view.told = told;
+  const words = bannerWords(view).join(" "), announced = words && `${view.change} ${view.mean} ${view.waiting}`;
+  if (words && announced !== view.announced) view.say(view.now ? `${words} ${changedSentence(view)}` : words);
+  view.announced = announced;
 }
 
 function alter(view, name, mean = false) {

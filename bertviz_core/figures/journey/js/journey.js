@@ -1,5 +1,5 @@
 // The drawing as a whole: what is chosen and open, and the requests to the server. Called again with every message and
-// every change of theme, on the same element. Opening draws at once; the server is told for the address and the parts.
+// every change of theme, on the same element. Opening draws at once; the server gets a message for the address and the parts.
 const MARGIN = 12; // at the sides of a saved drawing
 const SLIDE = [1600, 900], LEAST_ACROSS = 1600; // pixels of a slide, and across any saved picture
 const PAPER = matchMedia("print"), PAPER_WIDTH = 1100;
@@ -12,11 +12,11 @@ function journeyView({ data, parentElement, setStateValue }) {
   const header = decode(data), other = view.header?.identity !== header.identity;
   receive(header);
   view.header = header;
-  const answered = other || header.said >= view.serial;
+  const answered = other || header.answered >= view.serial;
   if (answered) {
     const { token, open, head, key } = header.path;
     view.path = { token, open, head, key };
-    view.serial = Math.max(view.serial, header.said);
+    view.serial = Math.max(view.serial, header.answered);
     view.colour = header.colour;
     view.ribbon = header.ribbon;
     view.lanes = header.lanes;
@@ -290,7 +290,7 @@ function download(blob, name) {
   setTimeout(() => URL.revokeObjectURL(node.href), 60000);
 }
 
-// In a file of its own: the message stands in the page, and nobody is told anything.
+// In a file of its own: the page contains the message, and nothing is sent.
 function startAlone() {
   const data = Uint8Array.from(atob(document.getElementById("data").textContent.trim()), (sign) => sign.charCodeAt(0));
   // In a frame of a page on paper, the height of the window is that of the frame.

@@ -154,11 +154,11 @@ def formats_sentence(result: NumberFormats) -> str:
     """The format with the smallest weights, of equals that with the smallest error, in one sentence."""
     least = min(result.formats, key=lambda each: (each.whole.rounded_nbytes, each.whole.relative_error))
     whole = least.whole
-    said = f"**{least.name}** needs the fewest bytes: {mebibytes(whole.rounded_nbytes)} instead of "
-    said += f"{mebibytes(whole.nbytes)}, at a relative error of {digits(whole.relative_error, 2)}"
+    sentence = f"**{least.name}** needs the fewest bytes: {mebibytes(whole.rounded_nbytes)} instead of "
+    sentence += f"{mebibytes(whole.nbytes)}, at a relative error of {digits(whole.relative_error, 2)}"
     if least.kept is None:
-        return f"{said}."
-    return f"{said}; the vectors of the texts keep a mean cosine of {decimals(_mean(least.kept))}."
+        return f"{sentence}."
+    return f"{sentence}; the vectors of the texts keep a mean cosine of {decimals(_mean(least.kept))}."
 
 
 def _mean(kept: TextsKept) -> float:

@@ -171,8 +171,8 @@ def gold_words(pairs: GoldPairs) -> str:
     """The rank correlations of the models, in one sentence."""
     numbers = [decimals(each.spearman, 3) for each in pairs.models]
     which = ("", "") if len(numbers) == 1 else (" in the first model", " in the second")
-    said = " and ".join(f"{number}{words}" for number, words in zip(numbers, which, strict=False))
-    return f"Over {counted(len(pairs.gold), 'pair')} Spearman's correlation with the gold similarity is {said}."
+    sentence = " and ".join(f"{number}{words}" for number, words in zip(numbers, which, strict=False))
+    return f"Over {counted(len(pairs.gold), 'pair')} Spearman's correlation with the gold similarity is {sentence}."
 
 
 def _range(one: CosineRange) -> dict[str, float]:
@@ -234,5 +234,5 @@ def dimensions_lines(curve: DimensionCurve) -> list[str]:
     first = f"{curve.model}: first dimensions of the vectors of {counted(len(curve.sentences), 'sentence')}"
     near = "nearest sentence" if curve.neighbours == 1 else f"{curve.neighbours} nearest sentences"
     marks = ["", "* trained for"] if curve.trained else []
-    said = f"{escape_controls(first)}, against the {near} and all cosines of the full ones"
-    return [said, "", *aligned([heads, *rows], "rrrr"), *marks]
+    sentence = f"{escape_controls(first)}, against the {near} and all cosines of the full ones"
+    return [sentence, "", *aligned([heads, *rows], "rrrr"), *marks]

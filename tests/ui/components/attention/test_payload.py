@@ -176,7 +176,7 @@ def test_the_state_of_a_view_nobody_touched():
     _, atlas = atlas_of(9, 3, 4)
     state = view.attention_state("v", atlas)
     assert (state.opened, state.heads, state.missing) == ((0, 0), ((0, 0),), ((0, 0),))
-    assert (state.cell, state.range, state.said, state.holds_atlas) == (None, None, None, False)
+    assert (state.cell, state.range, state.message, state.holds_atlas) == (None, None, None, False)
     assert view.attention_state("v", atlas, opened=(2, 3)).missing == ((2, 3),)
 
 
@@ -185,7 +185,7 @@ def test_what_the_browser_holds_is_not_missing(monkeypatch):
     words = {
         "identity": identity(atlas),
         "heads": [[1, 2], [2, 3], [0, 1]],
-        "held": [[2, 3], [0, 1, 0, 9, 0, 9], [1, 2, 0, 4, 0, 4]],
+        "maps": [[2, 3], [0, 1, 0, 9, 0, 9], [1, 2, 0, 4, 0, 4]],
         "atlas": True,
         "cell": [1, 2, 8, 0],
         "range": None,
@@ -211,7 +211,7 @@ def test_what_the_browser_holds_is_not_missing(monkeypatch):
 def test_heads_that_may_be_opened_next_go_ahead_of_the_click(monkeypatch):
     _, atlas = atlas_of(90, 3, 4)
     assert view.attention_state("v", atlas).ahead == ()  # the first message should be painted soon
-    words = {"identity": identity(atlas), "heads": [[1, 2]], "held": [[1, 2], [1, 3]], "atlas": True}
+    words = {"identity": identity(atlas), "heads": [[1, 2]], "maps": [[1, 2], [1, 3]], "atlas": True}
     said(monkeypatch, words)
     assert view.attention_state("v", atlas).ahead == ((1, 1), (1, 0), (0, 2), (2, 2))
     said(monkeypatch, {**words, "complete": True})
@@ -231,7 +231,7 @@ def test_what_goes_ahead_is_little(seq):
     [
         [],
         "heads",
-        {"heads": "no", "held": 3, "cell": [1], "range": [5, 2, 0, 3]},
+        {"heads": "no", "maps": 3, "cell": [1], "range": [5, 2, 0, 3]},
         {"heads": [[9, 9], [-1, 0], ["0", 0], [0, 0.5], [True, None]], "cell": [0, 0, 99, 0], "range": [0, 99, 0, 1]},
     ],
 )

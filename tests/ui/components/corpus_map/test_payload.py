@@ -95,7 +95,7 @@ WRONG: list[dict[str, Any]] = [
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     words = dict(SAID)
-    monkeypatch.setattr(corpus_map, "component_state", lambda key: {"said": words})
+    monkeypatch.setattr(corpus_map, "component_state", lambda key: {"message": words})
     return words
 
 

@@ -24,7 +24,7 @@ def fresh() -> None:
     readiness._latest.clear()
 
 
-def asked(path: str, base_path: str = "") -> tuple[int, dict[str, Any]]:
+def answer(path: str, base_path: str = "") -> tuple[int, dict[str, Any]]:
     """Status and body of an answer; 418 from the application behind it."""
     sent: list[Any] = []
 
@@ -45,13 +45,13 @@ def asked(path: str, base_path: str = "") -> tuple[int, dict[str, Any]]:
 
 
 def test_a_server_that_can_serve_is_ready() -> None:
-    assert asked("/ready") == (200, {"ready": True, "checks": dict.fromkeys(check_all(SETTINGS), "ok")})
+    assert answer("/ready") == (200, {"ready": True, "checks": dict.fromkeys(check_all(SETTINGS), "ok")})
     assert set(check_all(SETTINGS)) == {"model", "temporary_files", "memory"}
 
 
 @pytest.mark.parametrize(("path", "base", "status"), [("/", "", 418), ("/x/ready", "/x", 200), ("/ready", "x", 418)])
 def test_other_paths_are_the_applications(path: str, base: str, status: int) -> None:
-    assert asked(path, base)[0] == status
+    assert answer(path, base)[0] == status
 
 
 def test_a_list_of_models_without_the_bundled_one_does_not_matter() -> None:
@@ -63,7 +63,7 @@ def test_a_damaged_model_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
         raise CheckpointError("The header of /srv/secret/model.safetensors is damaged.")
 
     monkeypatch.setattr(readiness, "open_checkpoint", damaged)
-    status, body = asked("/ready")
+    status, body = answer("/ready")
     assert (status, body["ready"]) == (503, False)
     assert body["checks"]["model"] == "the bundled model cannot be opened"
     assert "secret" not in json.dumps(body)
@@ -71,7 +71,7 @@ def test_a_damaged_model_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_folder_that_cannot_be_written_is_not_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
-    status, body = asked("/ready")
+    status, body = answer("/ready")
     assert status == 503
     assert [name for name, result in body["checks"].items() if result != "ok"] == ["temporary_files"]
 

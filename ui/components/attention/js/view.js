@@ -157,21 +157,21 @@ function report(view) {
 
 function tell(view, store) {
   const heads = [view.opened, ...view.heads.filter((head) => !sameList(head, view.opened))];
-  const held = [...store.maps.keys()].map((name) => name.split(".").map(Number));
+  const maps = [...store.maps.keys()].map((name) => name.split(".").map(Number));
   const { complete } = store.atlas, { cell, zoom: range } = view;
   const state = { identity: store.identity, heads, cell, range, complete, drawn: drawn(view) };
   if (sameList(state, view.reported) && !wanting(view).length) return;
-  const request = JSON.stringify([state, held]);
+  const request = JSON.stringify([state, maps]);
   if (view.lastRequest === request) return; // sent before, and this was the answer
   view.lastRequest = request;
   view.reported = state;
   view.serial += 1;
-  view.send?.("look", { ...state, held, atlas: true, serial: view.serial });
+  view.send?.("look", { ...state, maps, atlas: true, serial: view.serial });
 }
 
 function ask(view, store, heads) {
   view.serial += 1;
-  view.send?.("look", { identity: store.identity, heads, held: [], atlas: false, serial: view.serial });
+  view.send?.("look", { identity: store.identity, heads, maps: [], atlas: false, serial: view.serial });
 }
 
 // Everything that the choice of heads, of window and of look changes; the atlas itself only where it has changed.

@@ -1,4 +1,4 @@
-// How wide the page is, by steps: said to the server once it is not what it takes for granted, and at each change. Where
+// How wide the page is, by steps: reported to the server once it is not what it takes for granted, and at each change. Where
 // it is to say so, how high the window is, which a figure alone in a frame fills.
 const SLACK = 24; // pixels above a step that are needed to climb it: a scroll bar that comes and goes is none
 
@@ -11,10 +11,10 @@ export default function ({ data, parentElement, setStateValue }) {
       setStateValue("height", line.tall);
     }
     const pixels = line.getBoundingClientRect().width / data.enlarged;
-    const said = line.said ?? data.usual;
-    const now = pixels < said ? step(pixels) : Math.max(said, step(pixels - SLACK));
-    if (!pixels || now === said) return;
-    line.said = now;
+    const reported = line.reported ?? data.usual;
+    const now = pixels < reported ? step(pixels) : Math.max(reported, step(pixels - SLACK));
+    if (!pixels || now === reported) return;
+    line.reported = now;
     setStateValue("pixels", now);
   };
   line.watch?.disconnect();

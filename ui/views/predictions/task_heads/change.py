@@ -42,7 +42,7 @@ from ui.cache.sources import source
 from ui.session import QUESTION
 from ui.views.predictions.task_heads import controls, texts
 from ui.views.predictions.task_heads.answers import NEEDS, answer_frame
-from ui.views.predictions.task_heads.classes import FOLLOWS, said
+from ui.views.predictions.task_heads.classes import FOLLOWS, class_summary
 from ui.views.predictions.task_heads.controls import notices
 from ui.views.predictions.task_heads.tags import entity_frame
 from ui.views.predictions.task_heads.texts import Texts
@@ -161,7 +161,7 @@ def _classes(comparison: EditComparison) -> None:
         ),
     )
     notices(words, (*before.notices, *after.notices), comparison.name, comparison.task)
-    words.markdown(f"The text: {said(before)}  \nEdited: {said(after)}")
+    words.markdown(f"The text: {class_summary(before)}  \nEdited: {class_summary(after)}")
 
 
 def _tags(comparison: EditComparison) -> None:

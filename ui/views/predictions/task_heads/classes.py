@@ -40,7 +40,7 @@ def classes_view() -> None:
         ),
     )
     notices(words, prediction.notices, name, SEQUENCE)
-    words.markdown(said(prediction))
+    words.markdown(class_summary(prediction))
     compared_block(opened, options)
 
 
@@ -61,11 +61,11 @@ def next_view() -> None:
         explanation=(texts.NEXT, texts.classes_code(name, NEXT, prediction.tokens, prediction.scoring)),
     )
     notices(words, prediction.notices, name, NEXT)
-    words.markdown(said(prediction))
+    words.markdown(class_summary(prediction))
     compared_block(opened, options)
 
 
-def said(prediction: ClassPrediction) -> str:
+def class_summary(prediction: ClassPrediction) -> str:
     """The answer in a line."""
     best = escape_markdown(prediction.labels[prediction.best])
     if prediction.probabilities is None:
