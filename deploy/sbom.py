@@ -24,14 +24,14 @@ def needed(requirements: list[str]) -> dict[str, tuple[Distribution, list[str]]]
     """
     found: dict[str, tuple[Distribution, list[str]]] = {}
     waiting = [Requirement(line) for line in requirements]
-    seen: set[tuple[str, frozenset[str]]] = set()
+    visited: set[tuple[str, frozenset[str]]] = set()
     while waiting:
-        wanted = waiting.pop()
-        name, extras = _normal(wanted.name), frozenset(wanted.extras)
-        if (name, extras) in seen:
+        current = waiting.pop()
+        name, extras = _normal(current.name), frozenset(current.extras)
+        if (name, extras) in visited:
             continue
-        seen.add((name, extras))
-        here = distribution(wanted.name)
+        visited.add((name, extras))
+        here = distribution(current.name)
         own = [Requirement(line) for line in here.requires or ()]
         own = [each for each in own if _applies(each, extras)]
         before = found[name][1] if name in found else []

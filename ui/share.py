@@ -10,7 +10,7 @@ import streamlit as st
 
 from ui import session
 from ui.address.query import whole
-from ui.address.registry import NUMBERS, TYPED, names_once_taken
+from ui.address.registry import NUMBERS, TYPED, names_read_once
 from ui.address.values import link_query, take
 from ui.components.share_link import share_link, whole_view_link
 from ui.examples import EXAMPLES
@@ -46,7 +46,7 @@ LINKED = "texts_of_a_link"
 
 def take_from_address() -> None:
     """Read and remove texts in the address, and names that are only meaningful with them."""
-    brought = take((*names_once_taken(), LINKED_FILE, FILES))
+    brought = take((*names_read_once(), LINKED_FILE, FILES))
     session.store(LINKED, {**session.stored(LINKED, {}), **{key: brought[key] for key in TYPED if key in brought}})
     if LINKED_FILE in brought:
         session.store(LINKED_FILE, short_name(brought.pop(LINKED_FILE)))

@@ -149,9 +149,9 @@ def _torch(vectors: np.ndarray) -> Callable[[np.ndarray], object]:
     import torch
 
     def search(query: np.ndarray) -> object:
-        wanted = torch.from_numpy(query)
+        vector = torch.from_numpy(query)
         blocks = (np.array(vectors[at : at + 16_384]) for at in range(0, len(vectors), 16_384))
-        return torch.topk(torch.cat([torch.from_numpy(block).float() @ wanted for block in blocks]), HITS)
+        return torch.topk(torch.cat([torch.from_numpy(block).float() @ vector for block in blocks]), HITS)
 
     return search
 

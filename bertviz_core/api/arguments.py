@@ -15,7 +15,7 @@ Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 Texts = list[str] | tuple[str, ...]
 """Several texts; NumPy arrays and pandas series are also accepted."""
-WANTED: Mapping[Any, str] = {str: "a text", int: "a whole number", float: "a number", bool: "True or False"}
+KINDS: Mapping[Any, str] = {str: "a text", int: "a whole number", float: "a number", bool: "True or False"}
 MANY: Mapping[Any, str] = {str: "texts", int: "whole numbers"}
 LISTS = (Sequence, list, tuple)
 """Annotations for which any sequence except a text is accepted."""
@@ -42,7 +42,7 @@ def checked(method: Callable[Parameters, Returned]) -> Callable[Parameters, Retu
         for name, value in bound.arguments.items():
             for argument_name, argument in _arguments(signature.parameters[name], value):
                 if name in hints and not _fits(argument, hints[name]):
-                    raise TextError(f"{argument_name} is {_described(argument)}; {_wanted(hints[name])} is needed.")
+                    raise TextError(f"{argument_name} is {_described(argument)}; {_expected(hints[name])} is needed.")
             bound.arguments[name] = _plain(value, signature.parameters[name])
         return method(*bound.args, **bound.kwargs)
 
@@ -95,7 +95,7 @@ def written(texts: Sequence[str | float], with_numbers: bool) -> tuple[str, ...]
     """
     for place, each in enumerate(texts):
         if not (with_numbers or isinstance(each, str)):
-            raise TextError(f"texts[{place}] is {_described(each)}; {_wanted(str)} is needed.")
+            raise TextError(f"texts[{place}] is {_described(each)}; {_expected(str)} is needed.")
     return tuple(each if isinstance(each, str) else repr(float(each)) for each in texts)
 
 
@@ -129,18 +129,18 @@ def _fits(value: Any, hint: Any) -> bool:
     return isinstance(value, origin or hint)
 
 
-def _wanted(hint: Any) -> str:
+def _expected(hint: Any) -> str:
     """Description of an annotation for an error message."""
     origin = get_origin(hint)
     if origin in (Union, UnionType):
-        return " or ".join(dict.fromkeys(_wanted(each) for each in get_args(hint)))
+        return " or ".join(dict.fromkeys(_expected(each) for each in get_args(hint)))
     if origin in LISTS:
         return f"a list of {MANY[get_args(hint)[0]]}"
     if origin is PathLike or hint is PathLike:
         return "a path"
     if hint is Saveable:
         return "an object of transformers"
-    return "None" if hint is NoneType else WANTED.get(hint, f"an object of {getattr(hint, '__name__', hint)}")
+    return "None" if hint is NoneType else KINDS.get(hint, f"an object of {getattr(hint, '__name__', hint)}")
 
 
 def _described(value: Any) -> str:

@@ -58,7 +58,7 @@ def attention_block(trace: Trace, layer: int, heads: slice, rows: slice) -> Floa
     """
     _check(trace, layer, heads.start)
     if rows.step not in (None, 1) or heads.step not in (None, 1) or heads.stop > trace.num_attention_heads:
-        raise ValueError(f"heads {heads}, rows {rows}: neighbours are wanted, of {trace.num_attention_heads} heads")
+        raise ValueError(f"heads {heads}, rows {rows}: they must be neighbours, of {trace.num_attention_heads} heads")
     return _block(trace, layer, heads, rows)
 
 

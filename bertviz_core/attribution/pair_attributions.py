@@ -145,15 +145,15 @@ def _products(ways: "list[_Way]", intervals: int, progress: Progress | None) -> 
 class _State(Intervention):
     """Records or replaces the input state of a layer."""
 
-    def __init__(self, layer: int, given: "torch.Tensor | None" = None) -> None:
-        self._layer, self._given = layer, given
+    def __init__(self, layer: int, replacement: "torch.Tensor | None" = None) -> None:
+        self._layer, self._replacement = layer, replacement
         self.noted: torch.Tensor | None = None
 
     def state(self, layer: int, state: "torch.Tensor") -> "torch.Tensor":
         if layer != self._layer:
             return state
         self.noted = state
-        return state if self._given is None else self._given
+        return state if self._replacement is None else self._replacement
 
 
 class _Way:

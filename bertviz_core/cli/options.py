@@ -13,12 +13,12 @@ from bertviz_core.errors import TextError
 from bertviz_core.version import __version__
 
 
-def _print_version(wanted: bool) -> bool:
+def _print_version(flag: bool) -> bool:
     """Print the version, and exit."""
-    if wanted:
+    if flag:
         typer.echo(f"inside-bert {__version__}")
         raise typer.Exit
-    return wanted
+    return flag
 
 
 def _group(

@@ -56,10 +56,10 @@ def stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
     facts = []
     for entry in _entries(folder):
         try:
-            seen = entry.stat()
+            status = entry.stat()
         except OSError:
             continue  # deleted since it was listed: opening reports it
-        facts.append((entry.name, seen.st_size, seen.st_mtime_ns))
+        facts.append((entry.name, status.st_size, status.st_mtime_ns))
     return tuple(sorted(facts))
 
 
@@ -68,10 +68,10 @@ def files_nbytes(folder: Path) -> int:
     nbytes = 0
     for entry in _entries(folder):
         try:
-            seen = entry.stat()
+            status = entry.stat()
         except OSError:
             continue  # deleted since it was listed
-        nbytes += seen.st_size if stat.S_ISREG(seen.st_mode) else 0
+        nbytes += status.st_size if stat.S_ISREG(status.st_mode) else 0
     return nbytes
 
 

@@ -123,14 +123,14 @@ class Corpus:
             IndexError: there is no such row.
         """
         self._check_columns([name for name in columns if name != VECTOR_COLUMN])
-        wanted = np.asarray(rows, dtype=np.int64)
-        if wanted.size and not 0 <= wanted.min() <= wanted.max() < self.rows:
+        indices = np.asarray(rows, dtype=np.int64)
+        if indices.size and not 0 <= indices.min() <= indices.max() < self.rows:
             raise IndexError(f"rows 0 to {self.rows - 1} are there")
-        shards = np.searchsorted(self.starts, wanted, side="right") - 1
+        shards = np.searchsorted(self.starts, indices, side="right") - 1
         parts, order = [unpacked(self._table(0, columns, []))], []
         for shard in np.unique(shards).tolist():
             places = np.flatnonzero(shards == shard)
-            parts.append(self._rows(shard, wanted[places] - self.starts[shard], columns))
+            parts.append(self._rows(shard, indices[places] - self.starts[shard], columns))
             order.append(places)
         back = np.argsort(np.concatenate(order)) if order else np.zeros(0, dtype=np.int64)
         return pa.concat_tables(parts).take(pa.array(back))

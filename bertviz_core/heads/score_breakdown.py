@@ -308,13 +308,13 @@ def _remainder_rows(trace: Trace, layer: int, vectors: Vectors, position: int, s
     scaled = _content(vectors, position) * scaling
     with np.errstate(divide="ignore"):
         logs = np.log(trace.attentions[layer][:, position].astype(np.float64))
-    seen = np.isfinite(logs)
-    added = np.where(seen, logs, 0) - scaled
-    means = (added * seen).sum(axis=1, keepdims=True) / np.maximum(seen.sum(axis=1, keepdims=True), 1)
-    added = np.where(seen, added - means, -np.inf)
-    if float(np.abs(added[seen]).max(initial=0)) > 10 * ROUNDING_TOLERANCE.get(trace.dtype, 1e-4):
+    visible = np.isfinite(logs)
+    added = np.where(visible, logs, 0) - scaled
+    means = (added * visible).sum(axis=1, keepdims=True) / np.maximum(visible.sum(axis=1, keepdims=True), 1)
+    added = np.where(visible, added - means, -np.inf)
+    if float(np.abs(added[visible]).max(initial=0)) > 10 * ROUNDING_TOLERANCE.get(trace.dtype, 1e-4):
         return ScoreRows(scaled, added, scaling, family(trace.model_type).score_terms, True)
-    return ScoreRows(scaled, np.where(seen, 0.0, -np.inf), scaling, "" if seen.all() else "mask", False)
+    return ScoreRows(scaled, np.where(visible, 0.0, -np.inf), scaling, "" if visible.all() else "mask", False)
 
 
 def _content(vectors: Vectors, position: int) -> Rows:

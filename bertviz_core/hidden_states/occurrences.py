@@ -56,12 +56,12 @@ def word_spans(text: str, word: str) -> Iterator[tuple[int, int]]:
     """
     if len(word := word.strip()) > LONGEST_WORD:
         return
-    wanted = "".join(letter for letter, _ in _folded(word))
+    folded = "".join(letter for letter, _ in _folded(word))
     letters = list(_folded(text))
     whole, places = "".join(letter for letter, _ in letters), [place for _, place in letters]
-    start = whole.find(wanted) if wanted else -1
+    start = whole.find(folded) if folded else -1
     while start >= 0:
-        stop = start + len(wanted)
+        stop = start + len(folded)
         first, end = places[start], places[stop - 1] + 1
         # Not half of a character, such as the e of an é.
         parted = first in places[max(start - 1, 0) : start] or end - 1 in places[stop : stop + 1]
@@ -70,7 +70,7 @@ def word_spans(text: str, word: str) -> Iterator[tuple[int, int]]:
         )
         if not (parted or inside):
             yield first, end
-        start = whole.find(wanted, start + 1)
+        start = whole.find(folded, start + 1)
 
 
 def _folded(text: str) -> Iterator[tuple[str, int]]:

@@ -215,8 +215,8 @@ def accuracy_curve(
         right = []
         for removed in row:
             with runs.removed(_gates(runs, [removed]), means):
-                given = answers()
-            right.append(float(np.mean([one == other for one, other in zip(given, labels, strict=True)])))
+                result = answers()
+            right.append(float(np.mean([one == other for one, other in zip(result, labels, strict=True)])))
             done += 1
             if progress is not None:
                 progress(done, total)

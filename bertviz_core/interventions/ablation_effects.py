@@ -38,7 +38,7 @@ def ablation_effects(
     progress: Progress | None = None,
     max_batch_bytes: int = MAX_BATCH_BYTES,
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
-    seen: Callable[[AblationEffects], None] | None = None,
+    on_partial: Callable[[AblationEffects], None] | None = None,
 ) -> AblationEffects:
     """Measure the change of a target with each head, feed-forward block and layer ablated, one at a time.
 
@@ -51,7 +51,7 @@ def ablation_effects(
         progress: called as progress(layers done, layers); may raise to cancel.
         max_batch_bytes: approximate limit in bytes for a batch.
         max_gradient_bytes: approximate limit in bytes for the run with gradients.
-        seen: called after every layer with the effects so far, NaN if not yet measured.
+        on_partial: called after every layer with the effects so far, NaN if not yet measured.
 
     Raises:
         TextError: the run with gradients needs more memory, or the target cannot be computed.
@@ -90,8 +90,8 @@ def ablation_effects(
         return estimated
 
     def layer_done(done: int, *so_far: Any) -> None:
-        if seen is not None:
-            seen(found(*(each.copy() for each in so_far)))
+        if on_partial is not None:
+            on_partial(found(*(each.copy() for each in so_far)))
         if progress is not None:
             progress(done, runs.layers)
 
@@ -105,7 +105,7 @@ def all_effects(
     progress: Progress | None = None,
     max_batch_bytes: int = MAX_BATCH_BYTES,
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
-    seen: Callable[[EffectComparison], None] | None = None,
+    on_partial: Callable[[EffectComparison], None] | None = None,
     kept: Callable[[EffectKind, Callable[[], AblationEffects]], AblationEffects] = lambda _, measure: measure(),
 ) -> EffectComparison:
     """Measure the effects of several kinds, one kind after another, and their agreement on the heads.
@@ -117,7 +117,7 @@ def all_effects(
         progress: called as progress(layers done, layers of all kinds); may raise to cancel.
         max_batch_bytes: approximate limit in bytes for a batch.
         max_gradient_bytes: approximate limit in bytes for the run with gradients.
-        seen: called after every layer with the effects so far, NaN if not yet measured.
+        on_partial: called after every layer with the effects so far, NaN if not yet measured.
         kept: returns the effects of a kind, from a cache or by calling its second argument.
 
     Raises:
@@ -130,8 +130,8 @@ def all_effects(
             progress(len(done) * layers + layer, len(kinds) * layers)
 
     def so_far(effects: AblationEffects) -> None:
-        if seen is not None:
-            seen(compared([*done, effects, *(_unknown(effects, later) for later in kinds[len(done) + 1 :])]))
+        if on_partial is not None:
+            on_partial(compared([*done, effects, *(_unknown(effects, later) for later in kinds[len(done) + 1 :])]))
 
     for kind in kinds:
         mean = means if kind == "mean" else None

@@ -118,7 +118,7 @@ class _Sums(Intervention):
         return tuple((totals[layer] / tokens).float().cpu().numpy() for layer in sorted(totals))
 
     def _add(self, kind: str, layer: int, output: "torch.Tensor") -> None:
-        seen = torch.arange(output.shape[1], device=output.device) < self.lengths[:, None]
-        total = output[seen].double().sum(dim=0)
+        is_token = torch.arange(output.shape[1], device=output.device) < self.lengths[:, None]
+        total = output[is_token].double().sum(dim=0)
         before = self.totals[kind].get(layer)
         self.totals[kind][layer] = total if before is None else before + total

@@ -8,7 +8,7 @@ from time import monotonic
 
 from bertviz_core import errors
 from bertviz_core.isolation.child import FRAME
-from bertviz_core.isolation.run import CHUNK_NBYTES, STEP_S, Limits, Wanted, too_long
+from bertviz_core.isolation.run import CHUNK_NBYTES, STEP_S, IsNeeded, Limits, too_long
 
 
 def write_frame(child: "subprocess.Popen[bytes]", request: bytes) -> None:
@@ -19,12 +19,12 @@ def write_frame(child: "subprocess.Popen[bytes]", request: bytes) -> None:
             child.stdin.flush()
 
 
-def read_frame(child: "subprocess.Popen[bytes]", limits: Limits, wanted: Wanted) -> tuple[bytes, int | None]:
+def read_frame(child: "subprocess.Popen[bytes]", limits: Limits, is_needed: IsNeeded) -> tuple[bytes, int | None]:
     """Read an answer; the second value is the exit status if the child ended before it was complete, otherwise None.
 
     Raises:
         ChildTimeoutError: the wall time was exceeded.
-        SupersededError: the answer is no longer wanted.
+        SupersededError: the answer is no longer needed.
     """
     output = child.stdout.fileno() if child.stdout else -1
     poll = select.poll()
@@ -36,7 +36,7 @@ def read_frame(child: "subprocess.Popen[bytes]", limits: Limits, wanted: Wanted)
             if not chunk:
                 return bytes(answer[FRAME:]), child.wait()
             answer += chunk
-        if not wanted():
+        if not is_needed():
             raise errors.SupersededError
         if monotonic() > until:
             raise too_long(limits)

@@ -47,7 +47,7 @@ class Pool:
             BertvizError: raised by the function.
             BusyError: all processes are busy for too long.
         """
-        worker = self._taken()
+        worker = self._acquire()
         try:
             return worker.ask(request)
         finally:
@@ -55,7 +55,7 @@ class Pool:
 
     def warm(self) -> None:
         """Start a process and import its libraries ahead of the first request."""
-        worker = self._taken()
+        worker = self._acquire()
         try:
             worker.prepared()
         except (ChildError, errors.BertvizError):
@@ -63,7 +63,7 @@ class Pool:
         finally:
             self._workers.put(worker)
 
-    def _taken(self) -> Worker:
+    def _acquire(self) -> Worker:
         try:
             return self._workers.get(timeout=self._wait_s)
         except Empty:

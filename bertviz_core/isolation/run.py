@@ -23,7 +23,7 @@ from bertviz_core.isolation.child import ANSWER, OTHER, OUT_OF_MEMORY, REFUSAL, 
 from bertviz_core.settings import Settings
 
 STEP_S = 0.1
-"""Interval at which the parent checks whether the answer is still wanted."""
+"""Interval at which the parent checks whether the answer is still needed."""
 CHUNK_NBYTES = 1 << 16
 PASSED_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH")
 """Environment variables that are passed to the child; others may contain secrets."""
@@ -43,7 +43,7 @@ ENVIRONMENT = {
     # Nothing is computed on a GPU here, and its driver would map hundreds of gigabytes.
     "CUDA_VISIBLE_DEVICES": "",
 }
-Wanted = Callable[[], bool]
+IsNeeded = Callable[[], bool]
 
 
 class ChildError(Exception):
@@ -78,27 +78,27 @@ class Limits:
         return cls(settings.child_bytes, seconds, 3.0 * seconds, answer_nbytes, settings.max_children)
 
 
-def run_limited(task: str, request: bytes, limits: Limits, still_wanted: Wanted | None = None) -> bytes:
+def run_limited(task: str, request: bytes, limits: Limits, is_needed: IsNeeded | None = None) -> bytes:
     """Run a function on untrusted bytes in a child process.
 
     Args:
         task: dotted name of the function, one of bertviz_core.isolation.child.TASKS.
         request: its input.
         limits: limits of the child.
-        still_wanted: polled many times a second; the child is killed when it returns False or raises.
+        is_needed: polled many times a second; the child is killed when it returns False or raises.
 
     Raises:
         ChildError: the child failed to answer.
         BertvizError: raised by the function; BusyError if all children are busy for too long.
-        SupersededError: the answer is no longer wanted.
+        SupersededError: the answer is no longer needed.
     """
     if task not in TASKS:
         raise ValueError(f"{task!r} is none of {sorted(TASKS)}")
-    wanted = still_wanted or (lambda: True)
+    is_needed = is_needed or (lambda: True)
     slots = _slots(limits.children)
-    _acquire_slot(slots, limits, wanted)
+    _acquire_slot(slots, limits, is_needed)
     try:
-        return answer_of(*_exchange(task, request, limits, wanted), limits)
+        return answer_of(*_exchange(task, request, limits, is_needed), limits)
     finally:
         slots.release()
 
@@ -108,10 +108,10 @@ def _slots(children: int) -> BoundedSemaphore:
     return BoundedSemaphore(children)
 
 
-def _acquire_slot(slots: BoundedSemaphore, limits: Limits, wanted: Wanted) -> None:
+def _acquire_slot(slots: BoundedSemaphore, limits: Limits, is_needed: IsNeeded) -> None:
     until = monotonic() + limits.wall_s
     while not slots.acquire(timeout=STEP_S):
-        if not wanted():
+        if not is_needed():
             raise errors.SupersededError
         if monotonic() > until:
             raise errors.BusyError(
@@ -158,7 +158,7 @@ def _close_pipes(child: "subprocess.Popen[bytes]") -> None:
             pipe.close() if pipe else None
 
 
-def _exchange(task: str, request: bytes, limits: Limits, wanted: Wanted) -> tuple[bytes, int | None]:
+def _exchange(task: str, request: bytes, limits: Limits, is_needed: IsNeeded) -> tuple[bytes, int | None]:
     """The output of a child and its exit status; None if it had to be killed.
 
     Two threads write and read, to avoid a deadlock with full pipes.
@@ -172,7 +172,7 @@ def _exchange(task: str, request: bytes, limits: Limits, wanted: Wanted) -> tupl
     try:
         for thread in threads:
             thread.start()
-        _watch(threads[1], monotonic() + limits.wall_s, limits, wanted)
+        _watch(threads[1], monotonic() + limits.wall_s, limits, is_needed)
         with suppress(subprocess.TimeoutExpired):
             if len(answer) <= limits.answer_nbytes + 1:
                 child.wait(1)
@@ -185,11 +185,11 @@ def _exchange(task: str, request: bytes, limits: Limits, wanted: Wanted) -> tupl
     return bytes(answer), status
 
 
-def _watch(reader: Thread, until: float, limits: Limits, wanted: Wanted) -> None:
+def _watch(reader: Thread, until: float, limits: Limits, is_needed: IsNeeded) -> None:
     """Wait until the child has closed its output."""
     while reader.is_alive():
         reader.join(STEP_S)
-        if not wanted():
+        if not is_needed():
             raise errors.SupersededError
         if reader.is_alive() and monotonic() > until:
             raise too_long(limits)

@@ -33,7 +33,7 @@ class Spare:
                 self._children.append(child)
                 write_frame(child, b"")
 
-    def taken(self) -> "subprocess.Popen[bytes] | None":
+    def take(self) -> "subprocess.Popen[bytes] | None":
         """The child, once it is ready; None if there is none or it failed."""
         with self._lock:
             child = self._children.pop() if self._children else None

@@ -8,7 +8,7 @@ from threading import Lock, Thread
 from bertviz_core import errors
 from bertviz_core.isolation.child import SERVE
 from bertviz_core.isolation.messages import read_frame, write_frame
-from bertviz_core.isolation.run import ChildError, Limits, Wanted, answer_of, closed, command, started
+from bertviz_core.isolation.run import ChildError, IsNeeded, Limits, answer_of, closed, command, started
 from bertviz_core.isolation.warm_child import Spare
 
 IDLE_WORKERS = 2
@@ -48,20 +48,20 @@ class Worker:
             _end_all(self._children)
             return self._start()
 
-    def ask(self, request: bytes, still_wanted: Wanted | None = None) -> bytes:
+    def ask(self, request: bytes, is_needed: IsNeeded | None = None) -> bytes:
         """Send a request and return the answer.
 
         Raises:
             ChildError: the child failed to answer and was killed; the next request starts another.
             BertvizError: raised by the function.
-            SupersededError: the answer is no longer wanted.
+            SupersededError: the answer is no longer needed.
         """
         with self._lock:
             if not self._children or self._children[0].poll() is not None:
                 _end_all(self._children)
                 self._start()
             _note(self, self._limits.children + IDLE_WORKERS)
-            return self._exchange(request, still_wanted or (lambda: True))
+            return self._exchange(request, is_needed or (lambda: True))
 
     def end(self) -> None:
         """Kill the child unless it is busy; the next request starts another."""
@@ -72,7 +72,7 @@ class Worker:
                 self._lock.release()
 
     def _start(self) -> bytes:
-        spare = self._spare.taken() if self._spare else None
+        spare = self._spare.take() if self._spare else None
         self._children.append(spare or started([*command(self._task, self._limits), SERVE]))
         try:
             return self._exchange(self._prepare, lambda: True)
@@ -80,12 +80,12 @@ class Worker:
             _end_all(self._children)
             raise
 
-    def _exchange(self, request: bytes, wanted: Wanted) -> bytes:
+    def _exchange(self, request: bytes, is_needed: IsNeeded) -> bytes:
         child = self._children[0]
         writer = Thread(target=write_frame, args=(child, request), daemon=True)
         writer.start()
         try:
-            written, status = read_frame(child, self._limits, wanted)
+            written, status = read_frame(child, self._limits, is_needed)
             if status is None:
                 return answer_of(written, 0, self._limits)
         except (ChildError, errors.SupersededError):

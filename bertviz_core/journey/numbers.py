@@ -77,8 +77,8 @@ def ribbons(shares: Float[np.ndarray, " seq"], most: int = MOST_RIBBONS, covered
     behind = np.cumsum(shares[order], dtype=np.float64)
     count = min(most, int(np.searchsorted(behind, covered)) + 1, len(order))
     keys = order[:count]
-    taken = tuple(float(share) for share in shares[keys])
-    return Ribbons(tuple(int(key) for key in keys), taken, max(0.0, 1.0 - float(np.sum(taken))))
+    key_shares = tuple(float(share) for share in shares[keys])
+    return Ribbons(tuple(int(key) for key in keys), key_shares, max(0.0, 1.0 - float(np.sum(key_shares))))
 
 
 def embedding_opening(parts: EmbeddingSum, token: int) -> EmbeddingOpening:

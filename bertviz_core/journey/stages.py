@@ -115,12 +115,12 @@ def _layers(model: Architecture, ledger: Ledger, rows: list[LayerCount], layers:
     owners = [row for row in rows for _ in range(max(row.applications, 1))]
     if len(owners) != layers:  # groups that are passed in turn are counted one after another
         owners = [rows[min(place, len(rows) - 1)] for place in range(layers)] if rows else []
-    seen: set[int] = set()
+    visited: set[int] = set()
     facts = [] if model.facts is None else [row for row in model.facts.layers if row.stack == stack]
     facts = facts or ([] if model.facts is None else list(model.facts.layers))
     for layer in range(layers):
         owner = owners[layer] if owners else None
-        first = owner is not None and owner.layer not in seen
+        first = owner is not None and owner.layer not in visited
         numel = owner.total if owner is not None and first else 0
         stored = layer if owner is None else owner.layer
         fact = facts[min(stored, len(facts) - 1)] if facts else None
@@ -130,7 +130,7 @@ def _layers(model: Architecture, ledger: Ledger, rows: list[LayerCount], layers:
             else f"It has no parameters of its own: they are those of stored layer {stored}."
         )
         if owner is not None:
-            seen.add(owner.layer)
+            visited.add(owner.layer)
         owned = [row for row in ledger.parameters if (row.component, row.layer, row.tied_to) == (stack, stored, None)]
         yield Stage("layer", f"layer {layer}", numel, layer_steps(fact, owned), _build(fact, owner), note)
 

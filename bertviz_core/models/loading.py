@@ -50,11 +50,11 @@ def check_weights_complete(
         CheckpointError: the file lacks a parameter of that part.
     """
     used = {id(parameter) for parameter in model.parameters()}
-    wanted = {key for key, parameter in whole.named_parameters() if id(parameter) in used}
-    lacking = sorted(key for key in missing & wanted if not key.startswith((POOLER, *NOT_NEEDED)))
+    used_names = {key for key, parameter in whole.named_parameters() if id(parameter) in used}
+    lacking = sorted(key for key in missing & used_names if not key.startswith((POOLER, *NOT_NEEDED)))
     if lacking:
         raise CheckpointError(
-            f"The file of {name!r} lacks {len(lacking):,} of the {len(wanted):,} tensors that its config asks for "
+            f"The file of {name!r} lacks {len(lacking):,} of the {len(used_names):,} tensors that its config asks for "
             f"({quoted(lacking[0])}, ...); they are never replaced by random numbers. "
             "Check num_hidden_layers and model_type in config.json, and the load report, which knows foreign prefixes."
         )

@@ -243,15 +243,15 @@ def _part(
     base: str | None,
 ) -> tuple[AdapterPart, OpenedConfig]:
     """The part of an adapter, and the config of the merged model."""
-    given = base or own.base
-    if not given:
+    base_name = base or own.base
+    if not base_name:
         raise ModelNotFoundError(f"The adapter {quoted(name)} does not name its base; give it as {name}{JOIN}BASE.")
     try:
-        check_name(given)
-        given = base or _base_name(own, settings)
-        check_name(given)
-        _check_allowed(given, settings)
-        source = _found(given, settings, whole_only=True)
+        check_name(base_name)
+        base_name = base or _base_name(own, settings)
+        check_name(base_name)
+        _check_allowed(base_name, settings)
+        source = _found(base_name, settings, whole_only=True)
     except BertvizError as error:
         other = "" if base else f" Another base is named as {name}{JOIN}BASE."
         raise type(error)(f"The base of the adapter {quoted(name)} cannot be opened: {error}{other}") from error

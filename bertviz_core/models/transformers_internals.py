@@ -64,10 +64,10 @@ def set_attention(model: "transformers.PreTrainedModel", name: str) -> None:
     transformers 5.15 leaves out inner models whose config is a copy of the outer one's, such as the stacks of T5.
     """
     model.set_attn_implementation(name)
-    wanted = attention_implementation(model.config)
+    implementation = attention_implementation(model.config)
     for inner in model.modules():
         is_stack = isinstance(inner, transformers.PreTrainedModel) and type(inner.config) is type(model.config)
-        if is_stack and attention_implementation(inner.config) != wanted:
+        if is_stack and attention_implementation(inner.config) != implementation:
             inner.set_attn_implementation(name)
 
 

@@ -72,7 +72,7 @@ def foreign_prefix(names: Sequence[str], prefix: str) -> str:
         names: names in the file.
         prefix: prefix of the class.
     """
-    taken, rest = "", list(names)
+    common, rest = "", list(names)
     while rest:
         heads = Counter(name.partition(".")[0] for name in rest)
         head, count = heads.most_common(1)[0]
@@ -80,9 +80,9 @@ def foreign_prefix(names: Sequence[str], prefix: str) -> str:
         wraps_own = head != prefix and any(name.startswith(f"{head}.{prefix}.") for name in rest)
         if count < MOSTLY * len(names) or (own and not wraps_own) or head in rest:
             leads_on = any(each == prefix or is_stack_or_embedding(each) for each in heads)
-            return taken if leads_on else ""
-        taken += f"{head}."
-        rest = [name.removeprefix(taken) for name in names if name.startswith(taken)]
+            return common if leads_on else ""
+        common += f"{head}."
+        rest = [name.removeprefix(common) for name in names if name.startswith(common)]
     return ""
 
 

@@ -101,13 +101,13 @@ def head_inputs(head: HeadModel, rows: Sequence[ModelRow], model: Any) -> "dict[
     return {name: values for name, values in inputs.items() if name in accepted}
 
 
-def run_group(head: HeadModel, rows: Sequence[ModelRow], model: Any, **wanted: bool) -> Mapping[str, Any]:
+def run_group(head: HeadModel, rows: Sequence[ModelRow], model: Any, **flags: bool) -> Mapping[str, Any]:
     """Run the base, or the model with the head, on a batch."""
     inputs = head_inputs(head, rows, model)
     with RUN_LOCK, torch.inference_mode():
         check_recording(head.base)
         reset_model_state(head.base.model, max(len(row) for row in rows))
-        return forward(head.base, inputs, model, **wanted)
+        return forward(head.base, inputs, model, **flags)
 
 
 class WordHead:

@@ -41,7 +41,7 @@ T = TypeVar("T")
 METHODS: tuple[MapMethod, ...] = ("pca", "umap")
 THRESHOLD, FIRST_HITS = 0.95, 10
 """Default cosine from which two rows are near duplicates, and default number of hits."""
-HITS = Param("hits", "whole", "rows that are wanted")
+HITS = Param("hits", "whole", "number of rows to return")
 WHERE = Param("where", "text", "only rows with this value of a column, COLUMN=VALUE")
 PLACED = choice("placed", METHODS, "how vectors become points")
 COLOURED = Param("coloured", "text", "the column that the map is coloured by, its density by default")

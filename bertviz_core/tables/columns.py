@@ -52,16 +52,16 @@ def check_columns(name: str, count: int) -> None:
 
 def unique_names(names: Sequence[str]) -> list[str]:
     """Make column names unique and not empty."""
-    taken: set[str] = set()
+    used: set[str] = set()
     numbers: dict[str, int] = {}
     unique: list[str] = []
     for index, header in enumerate(names):
         name = plain = shortened(header.strip(), MAX_NAME) or f"column {index + 1}"
         number = numbers.get(plain, 2)
-        while name in taken:
+        while name in used:
             name, number = f"{plain} ({number})", number + 1
         numbers[plain] = number
-        taken.add(name)
+        used.add(name)
         unique.append(name)
     return unique
 

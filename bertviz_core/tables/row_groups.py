@@ -54,11 +54,11 @@ def take_from_groups(
     """
     starts = np.cumsum([0, *counts])
     groups = np.searchsorted(starts, rows, side="right") - 1
-    wanted = np.unique(groups)
-    table = read(wanted.tolist())
-    # The table begins with the first wanted group and leaves out the groups between that are not wanted.
-    offsets = np.cumsum([0, *(counts[group] for group in wanted.tolist())])
-    return table.take(pa.array(rows - starts[groups] + offsets[np.searchsorted(wanted, groups)]))
+    group_indices = np.unique(groups)
+    table = read(group_indices.tolist())
+    # The table begins with the first requested group and omits the groups between that are not requested.
+    offsets = np.cumsum([0, *(counts[group] for group in group_indices.tolist())])
+    return table.take(pa.array(rows - starts[groups] + offsets[np.searchsorted(group_indices, groups)]))
 
 
 class ParquetFiles:

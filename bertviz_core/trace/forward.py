@@ -15,7 +15,7 @@ def forward(
     loaded: LoadedModel,
     inputs: "Mapping[str, torch.Tensor]",
     model: "transformers.PreTrainedModel | None" = None,
-    **wanted: bool,
+    **outputs: bool,
 ) -> Mapping[str, Any]:
     """The outputs of a model by name.
 
@@ -23,7 +23,7 @@ def forward(
         loaded: the model.
         inputs: tensors by argument name.
         model: the same model in another number format; the loaded one by default.
-        wanted: further outputs by the names of transformers (output_hidden_states, output_attentions).
+        outputs: further outputs by the names of transformers (output_hidden_states, output_attentions).
 
     Raises:
         OutOfMemoryError: there is not enough memory.
@@ -32,7 +32,7 @@ def forward(
     _check_inputs(loaded, inputs)
     try:
         with nullcontext() if loaded.intervention is None else loaded.intervention():
-            output = (model or loaded.model)(**inputs, **wanted, return_dict=True)
+            output = (model or loaded.model)(**inputs, **outputs, return_dict=True)
     except (BertvizError, SupersededError):
         raise
     except Exception as error:  # a missing input may lead to any exception

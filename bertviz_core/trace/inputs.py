@@ -84,9 +84,9 @@ def reset_model_state(model: "transformers.PreTrainedModel", seq: int) -> None:
     if set_type is None or getattr(config, "attention_type", "") != "block_sparse":
         return
     full = seq <= (5 + 2 * config.num_random_blocks) * config.block_size
-    wanted = "original_full" if full else "block_sparse"
-    if base.attention_type != wanted:
-        set_type(wanted)
+    attention_type = "original_full" if full else "block_sparse"
+    if base.attention_type != attention_type:
+        set_type(attention_type)
         capture_anew(base)
 
 

@@ -88,10 +88,10 @@ def _report_layers(progress: Progress, layers: int, calls: int) -> None:
 
 
 def _forward(loaded: LoadedModel, inputs: "Mapping[str, torch.Tensor]") -> Mapping[str, Any]:
-    wanted = {"output_hidden_states": True}
+    outputs = {"output_hidden_states": True}
     if loaded.attention_source == "eager":
-        wanted["output_attentions"] = True
-    return forward(loaded, inputs, **wanted)
+        outputs["output_attentions"] = True
+    return forward(loaded, inputs, **outputs)
 
 
 def _complete(records: Sequence[LayerRecord], layers: int, seq: int) -> bool:

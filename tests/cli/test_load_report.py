@@ -27,7 +27,7 @@ def test_json_is_one_object_with_the_promised_keys(command: Command) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert found.keys() >= KEYS
-    assert (found["matched"], found["wanted"]) == (103, 105)
+    assert (found["matched"], found["expected"]) == (103, 105)
     assert found["new"] == ["classifier.weight", "classifier.bias"]
     assert (found["unused"], found["mismatched"]) == ([], [])
     assert found["fraction_from_file"] == pytest.approx(22_713_216 / (22_713_216 + 2 * 384 + 2), abs=1e-12)

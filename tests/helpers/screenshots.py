@@ -68,11 +68,11 @@ def main(names: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         home = Path(folder)
         _embed(home)
-        wanted = pictures() | drawings(home)
+        offered = pictures() | drawings(home)
         browser = playwright.chromium.launch(executable_path=chromium(playwright), args=list(ARGUMENTS))
         with serving(home) as url, new_tab(browser) as page:
-            for name in names or wanted:
-                picture = wanted[name]
+            for name in names or offered:
+                picture = offered[name]
                 width, height = picture.get("size", (1400, 900))
                 page.set_viewport_size({"width": width, "height": height})
                 page.emulate_media(color_scheme=picture.get("theme", "light"))

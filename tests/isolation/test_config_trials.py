@@ -167,11 +167,11 @@ def test_what_a_busy_machine_did_not_build_is_tried_again(monkeypatch: pytest.Mo
 
 def test_who_finds_all_processes_at_work_is_told_so() -> None:
     made = small_pool(wall_s=0.0)
-    busy = made._taken()
+    busy = made._acquire()
     with pytest.raises(BusyError, match="try again in a minute"):
         made.ask(b"")
     made._workers.put(busy)
-    assert made._taken() is busy
+    assert made._acquire() is busy
 
 
 def test_what_was_told_is_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,5 +226,5 @@ def test_a_process_made_ready_goes_back_to_those_that_wait(
     monkeypatch.setattr(Worker, "prepared", prepared)
     made = small_pool(children=2)
     made.warm()
-    assert made._taken() is ready[0]
-    assert made._taken() is not ready[0]
+    assert made._acquire() is ready[0]
+    assert made._acquire() is not ready[0]

@@ -90,14 +90,14 @@ def test_the_weights_are_the_files(bert: Path) -> None:
 
 
 @pytest.mark.parametrize("stored", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("wanted", ["float32", "bfloat16"])
-def test_number_format(tmp_path: Path, stored: torch.dtype, wanted: Any) -> None:
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_number_format(tmp_path: Path, stored: torch.dtype, requested_dtype: Any) -> None:
     folder = save_tiny("bert", tmp_path, dtype=stored)
-    loaded = load(folder) if wanted == "float32" else load(folder, dtype=wanted)
-    assert {parameter.dtype for parameter in loaded.model.parameters()} == {getattr(torch, wanted)}
-    assert loaded.dtype == wanted
+    loaded = load(folder) if requested_dtype == "float32" else load(folder, dtype=requested_dtype)
+    assert {parameter.dtype for parameter in loaded.model.parameters()} == {getattr(torch, requested_dtype)}
+    assert loaded.dtype == requested_dtype
     found = trace(loaded, tokenize(load_tokenizer(folder_source("tiny", folder), SETTINGS), TEXT))
-    assert found.dtype == wanted
+    assert found.dtype == requested_dtype
     assert {array.dtype for array in (found.hidden_states, found.pooler_output, *found.query)} == {np.dtype("float32")}
 
 

@@ -116,8 +116,8 @@ def test_the_bundled_model_equals_its_own_eager_run() -> None:
     found = trace(loaded, tokens)
     assert found.num_hidden_layers == 6
     assert found.num_attention_heads == 12
-    for state, wanted in zip(found.hidden_states, expected.hidden_states, strict=True):
-        np.testing.assert_allclose(state, wanted[0], atol=1e-5)
+    for state, other in zip(found.hidden_states, expected.hidden_states, strict=True):
+        np.testing.assert_allclose(state, other[0], atol=1e-5)
     for layer in range(6):
         np.testing.assert_allclose(attention_probs(found, layer), expected.attentions[layer][0], atol=1e-5)
     check = pooler_check(loaded, found)
@@ -176,13 +176,13 @@ def test_nothing_is_recorded_where_nobody_listens(bert: Opened) -> None:
 
 def test_many_threads_get_what_one_gets(bert: Opened, tmp_path: Path) -> None:
     other = opened(tmp_path, "mpnet")
-    wanted = [(pair, f"{'my ' * count}python {TEXT}") for count in range(6) for pair in (bert, other)]
-    alone = [trace(loaded, tokenize(tokenizer, text)) for (loaded, tokenizer), text in wanted]
+    inputs = [(pair, f"{'my ' * count}python {TEXT}") for count in range(6) for pair in (bert, other)]
+    alone = [trace(loaded, tokenize(tokenizer, text)) for (loaded, tokenizer), text in inputs]
     start = threading.Barrier(4, timeout=30)
 
     def part(offset: int) -> list[Trace]:
         start.wait()
-        return [trace(pair[0], tokenize(pair[1], text)) for pair, text in wanted[offset::4]]
+        return [trace(pair[0], tokenize(pair[1], text)) for pair, text in inputs[offset::4]]
 
     with ThreadPoolExecutor(4) as pool:
         parts = list(pool.map(part, range(4)))
@@ -222,8 +222,8 @@ def test_bigbird_is_full_for_short_texts_and_sparse_for_long_ones_in_any_order(t
     own = AutoModel.from_pretrained(tmp_path, attn_implementation="eager")
     with torch.no_grad():
         expected = own(input_ids=torch.tensor(long.input_ids)[None], output_hidden_states=True)
-    for state, wanted in zip(sparse.hidden_states, expected.hidden_states, strict=True):
-        np.testing.assert_allclose(state, wanted[0, : len(long)], atol=1e-5)
+    for state, other in zip(sparse.hidden_states, expected.hidden_states, strict=True):
+        np.testing.assert_allclose(state, other[0, : len(long)], atol=1e-5)
 
 
 def test_another_models_tokens_are_refused(bert: Opened) -> None:
@@ -310,12 +310,12 @@ def test_a_superseded_click_stops_waiting_and_runs_nothing(bert: Opened) -> None
     cache = TraceCache(10**9)
     calls = []
 
-    def wanted(_ahead: int) -> bool:
+    def is_needed(_ahead: int) -> bool:
         calls.append(True)
         return len(calls) < 3
 
     with traces.RUN_LOCK, pytest.raises(SupersededError):
-        cache.trace(bert[0], tokenize(bert[1], TEXT), wanted)
+        cache.trace(bert[0], tokenize(bert[1], TEXT), is_needed)
     assert len(calls) == 3
     assert len(cache) == 0
     assert cache.trace(bert[0], tokenize(bert[1], TEXT), lambda ahead: ahead == 0).tokens.text == TEXT

@@ -105,8 +105,8 @@ def view_to_show(named: str | None, remembered: str | None, options: Sequence[st
         options: views of the page, the default first.
         anew: whether the page was reached by a link that names no view.
     """
-    wanted = remembered if named is None and anew else named
-    return options[0] if wanted is None or wanted not in options else wanted
+    view = remembered if named is None and anew else named
+    return options[0] if view is None or view not in options else view
 
 
 class Layer(NamedTuple):
@@ -142,21 +142,21 @@ def layer_to_show(
     """
     own = default if chosen is None or (anew and complete) else nearest(chosen, options, default)
     put = own if anew and requested is None else None
-    wanted = str((requested if anew else None) or put or shown or default)
-    if wanted in options:
+    view = str((requested if anew else None) or put or shown or default)
+    if view in options:
         return Layer(put, own, None)
     if anew and requested is None:
         return Layer(own, own, None)
-    own = nearest(wanted, options, default)
-    return Layer(own, own, wanted)
+    own = nearest(view, options, default)
+    return Layer(own, own, view)
 
 
-def nearest(wanted: str, options: Sequence[str], default: str) -> str:
+def nearest(view: str, options: Sequence[str], default: str) -> str:
     """The closest option: the last one for a larger number, the first one for absent embeddings."""
-    if wanted in options:
-        return wanted
-    digits = wanted.removeprefix("-")
+    if view in options:
+        return view
+    digits = view.removeprefix("-")
     is_number = digits.isascii() and digits.isdigit()
-    if wanted == EMBEDDINGS or (is_number and wanted.startswith("-")):
+    if view == EMBEDDINGS or (is_number and view.startswith("-")):
         return options[0]
     return options[-1] if is_number else default

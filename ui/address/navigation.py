@@ -21,7 +21,7 @@ BACK = "back"
 MOST_NAMES = 100
 VISIT = "address_visit"
 """Key of the session: the current visit."""
-SEEN, RETURN = "address_seen", "address_return"
+LAST_ADDRESS, RETURN = "last_address", "address_return"
 """Session keys: page and query of the last view outside a lesson; the query to which the browser returns."""
 Action = Literal["draw", "say again", "begin again", "open again"]
 """What a run does: draw the view; first send the address to the browser again; end, so that the script starts again;
@@ -95,7 +95,7 @@ def remember_view() -> None:
     """Remember the current view, to which the reader returns after a lesson; nothing within one."""
     if st.session_state.get(TOUR) is None:
         query = {name: st.query_params.get_all(name) for name in st.query_params}
-        st.session_state[SEEN] = (visit().page, query)
+        st.session_state[LAST_ADDRESS] = (visit().page, query)
 
 
 def return_to_view(kept: Collection[str], place: Collection[str] = ()) -> None:
@@ -105,7 +105,7 @@ def return_to_view(kept: Collection[str], place: Collection[str] = ()) -> None:
         kept: names whose current values are kept.
         place: names of what is open, whose current values are kept where nothing was open before.
     """
-    page, query = st.session_state.pop(SEEN, ("", {}))
+    page, query = st.session_state.pop(LAST_ADDRESS, ("", {}))
     if page == visit().page:
         kept = kept if any(name in query for name in place) else (*kept, *place)
         before = {name: value for name, value in query.items() if name not in kept}

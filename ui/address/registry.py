@@ -308,6 +308,6 @@ def linked(how: Linked, page: str) -> tuple[str, ...]:
     return tuple(row.param.key for row in ROWS if row.linked == how and (not row.pages or page in row.pages))
 
 
-def names_once_taken() -> tuple[str, ...]:
+def names_read_once() -> tuple[str, ...]:
     """Names that are removed from an address once read: texts, and those that are only meaningful with them."""
     return tuple(dict.fromkeys(row.param.key for row in ROWS if row.linked in ("on request", "placed", "column")))

@@ -31,7 +31,7 @@ class ComponentText:
     """Serial number of the last message of the browser."""
     shown: Hashable = None
     """What the component showed; None before it was drawn with this text."""
-    taken: int = 0
+    reads: int = 0
     """How many times the text was read from the address."""
 
 
@@ -52,7 +52,7 @@ def read_component(name: str, serial: int | None) -> None:
     """
     state, text = _state(name), st.query_params.get(name, "")
     if text != state.text and serial in (None, state.serial):
-        st.session_state[f"address_{name}"] = ComponentText(text, serial, None, state.taken + 1)
+        st.session_state[f"address_{name}"] = ComponentText(text, serial, None, state.reads + 1)
 
 
 def component_text(name: str, serial: int | None) -> ComponentText | None:
@@ -63,10 +63,10 @@ def component_text(name: str, serial: int | None) -> ComponentText | None:
 
 def write_component(name: str, text: str, serial: int | None, shown: Hashable) -> int:
     """Write the state of a component without another run; returns how many times it was read from the address."""
-    taken = _state(name).taken
-    st.session_state[f"address_{name}"] = ComponentText(text, serial, shown, taken)
+    reads = _state(name).reads
+    st.session_state[f"address_{name}"] = ComponentText(text, serial, shown, reads)
     put(name, text)
-    return taken
+    return reads
 
 
 def link_query(

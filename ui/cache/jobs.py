@@ -37,7 +37,7 @@ class Waiting(Protocol):
 class Job(Generic[T]):
     """A computation of countable steps, such as sentences or bytes."""
 
-    def __init__(self, total: int, work: "Callable[[Job[T]], T]", turn: "Lock | None", given_nbytes: int = 0) -> None:
+    def __init__(self, total: int, work: "Callable[[Job[T]], T]", turn: "Lock | None", input_nbytes: int = 0) -> None:
         """Create a job without starting it.
 
         Args:
@@ -45,9 +45,9 @@ class Job(Generic[T]):
             work: computes the result. It is called with the job, reports progress by calling it with (done, total),
                 which may raise, and may pass a partial result to `show`.
             turn: lock that the job holds while it runs; None for a short job.
-            given_nbytes: bytes of the input.
+            input_nbytes: bytes of the input.
         """
-        self.given_nbytes = given_nbytes
+        self.input_nbytes = input_nbytes
         self.total, self.done = total, 0
         self.state: State = "waiting"
         self.error: Exception | None = None
@@ -82,7 +82,7 @@ class Job(Generic[T]):
             if had and not self._readers:
                 self._left.set()
 
-    def _is_wanted(self) -> bool:
+    def _is_needed(self) -> bool:
         """Whether the job was not stopped, and a reader is connected or has only just left."""
         left = [reader.left_at for reader in self._readers]
         gone = [at for at in left if at is not None]
@@ -123,7 +123,7 @@ class Job(Generic[T]):
         elif total != self.total or done < self.done:  # texts are run first, then heads are fitted to them
             self._before = done, perf_counter()
         self.done, self.total = done, total
-        if not self._is_wanted():
+        if not self._is_needed():
             raise SupersededError
 
     def show(self, so_far: T) -> None:
@@ -155,7 +155,7 @@ class Job(Generic[T]):
 
     def _take_turn(self) -> None:
         while self._turn and not self._turn.acquire(timeout=TURN_S):
-            if not self._is_wanted():
+            if not self._is_needed():
                 raise SupersededError
 
 
@@ -189,7 +189,7 @@ class JobBoard(Generic[T]):
         key: Hashable,
         total: int,
         work: Callable[[Job[T]], T],
-        given_nbytes: int = 0,
+        input_nbytes: int = 0,
         *,
         turns: str = "",
         long: int | None = None,
@@ -201,7 +201,7 @@ class JobBoard(Generic[T]):
             key: identifies the job.
             total: number of steps.
             work: computes the result; see `Job`.
-            given_nbytes: bytes of the input, reserved until the job ends.
+            input_nbytes: bytes of the input, reserved until the job ends.
             turns: name of the queue in which long jobs take turns.
             long: a job of more steps waits for its turn; by default the board's.
             kept: whether the work caches its own result.
@@ -224,9 +224,9 @@ class JobBoard(Generic[T]):
             job = self._find(key)
             if job is not None:
                 return job
-            self._make_room(given_nbytes)
+            self._make_room(input_nbytes)
             is_long = total > (self._long if long is None else long)
-            started = Job(total, work_and_keep, self._turns[turns] if is_long else None, given_nbytes)
+            started = Job(total, work_and_keep, self._turns[turns] if is_long else None, input_nbytes)
             self._jobs[key] = started
             started.start()
             return started
@@ -251,7 +251,7 @@ class JobBoard(Generic[T]):
 
     def _make_room(self, nbytes: int) -> None:
         """Drop results until the inputs of all running jobs fit into the budget."""
-        going_on = sum(job.given_nbytes for job in self._jobs.values() if job.state in ("waiting", "running"))
+        going_on = sum(job.input_nbytes for job in self._jobs.values() if job.state in ("waiting", "running"))
         if going_on and going_on + nbytes > self._finished.max_nbytes:
             raise BusyError("This server works on other long lists of sentences; try again when they are done.")
         self._finished.make_room(going_on + nbytes)

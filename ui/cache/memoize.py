@@ -40,8 +40,8 @@ def cached_by_bytes(
 
         @wraps(make)
         def found(*args: P.args, **kwargs: P.kwargs) -> T:
-            given = shape.bind(*args, **kwargs).arguments
-            plain = tuple(value for name, value in given.items() if not name.startswith("_"))
+            arguments = shape.bind(*args, **kwargs).arguments
+            plain = tuple(value for name, value in arguments.items() if not name.startswith("_"))
 
             def made() -> T:
                 with _spinning(spinner):

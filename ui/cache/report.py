@@ -99,7 +99,7 @@ def report_slides(
         facts: title and address of the view.
 
     Raises:
-        BertvizError: the view is empty, and no other figures are wanted.
+        BertvizError: the view is empty, and no other figures are chosen.
     """
     first, names = ((), _names(contents)) if view is None else _with_view(contents, view, pixels)
     opened, theme = SharedModel(contents.name), theme_named(contents.theme, pixels)

@@ -13,7 +13,7 @@ from bertviz_core.trace.verification import check_recording, may_wait
 from ui.cache.memoize import logged
 
 WAIT_S = 0.05
-"""Seconds between two checks whether a waiting run is still wanted."""
+"""Seconds between two checks whether a waiting run is still needed."""
 CHECK_AFTER_S = 2.0
 """Seconds until recorded attention is compared with the model's own, so that the first page does not wait for it."""
 Key = tuple[str, str, str, str, str, str | None, bytes]
@@ -43,7 +43,7 @@ class TraceCache:
         self,
         loaded: LoadedModel,
         tokens: Tokens,
-        wanted: Callable[[int], bool] | None = None,
+        is_needed: Callable[[int], bool] | None = None,
         progress: Progress | None = None,
         expected_nbytes: int = 0,
         most_waiting: int | None = None,
@@ -55,7 +55,7 @@ class TraceCache:
         Args:
             loaded: the model.
             tokens: the tokens of the text.
-            wanted: returns whether the caller still wants the trace; called with the number of runs ahead while
+            is_needed: returns whether the caller still wants the trace; called with the number of runs ahead while
                 waiting. An exception that it raises ends the wait.
             progress: called with the number of layers done and their total.
             expected_nbytes: estimated bytes of the trace; older traces are dropped to make room before the run.
@@ -72,7 +72,7 @@ class TraceCache:
         with RUN_LOCK.place(most_waiting) as place:
             its_turn = False
             while result is None:
-                if wanted is not None and not wanted(place.ahead):
+                if is_needed is not None and not is_needed(place.ahead):
                     raise SupersededError
                 if its_turn:
                     self._traces.make_room(expected_nbytes)

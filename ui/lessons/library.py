@@ -92,9 +92,9 @@ def file_field(label: str, key: str, take: Callable[[Lesson], None]) -> None:
     if fault := session.stored(f"{key}_fault"):
         st.error(escape_markdown(str(fault)), icon=":material/block:")
         session.store(f"{key}_fault", "")
-    if taken := session.stored(f"{key}_taken"):
-        st.success(escape_markdown(str(taken)), icon=":material/check:")
-        session.store(f"{key}_taken", "")
+    if message := session.stored(f"{key}_message"):
+        st.success(escape_markdown(str(message)), icon=":material/check:")
+        session.store(f"{key}_message", "")
 
 
 def _take_file(key: str, take: Callable[[Lesson], None]) -> None:
@@ -107,7 +107,7 @@ def _take_file(key: str, take: Callable[[Lesson], None]) -> None:
         except LessonError as error:
             session.store(f"{key}_fault", str(error))
         else:
-            session.store(f"{key}_taken", f"{lesson.title}, {counted(len(lesson.steps), 'step')}, is in the list.")
+            session.store(f"{key}_message", f"{lesson.title}, {counted(len(lesson.steps), 'step')}, is in the list.")
 
 
 def _opened(key: str) -> int:

@@ -213,8 +213,8 @@ def _query_and_texts(page: str) -> tuple[dict[str, list[str]], dict[str, Any]]:
     texts: dict[str, Any] = {}
     if reads_text(page):
         own = {"text": session.stored("text", DEFAULT_TEXT), "pair": session.stored("pair", "")}
-        given = {name: str(text) for name, text in own.items() if str(text).strip()}
-        texts |= given if "text" in given else {}
+        non_empty = {name: str(text) for name, text in own.items() if str(text).strip()}
+        texts |= non_empty if "text" in non_empty else {}
     if page == "sentences" and session.stored("source", "typed") == "typed":
         lines = [line for line in str(session.stored("sentences") or "").splitlines() if line.strip()]
         texts |= {"sentences": lines} if lines else {}

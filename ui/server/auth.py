@@ -31,7 +31,7 @@ def check_sign_in(current: Settings) -> bool:
     lacks = _lacks()
     if lacks:
         raise BertvizError(
-            f"Sign-in is wanted (INSIDE_BERT_REQUIRE_SIGN_IN or a section [auth]) and cannot work: {lacks}. "
+            f"Sign-in is required (INSIDE_BERT_REQUIRE_SIGN_IN or a section [auth]) and cannot work: {lacks}. "
             "docs/deployment.md shows a complete section; without sign-in, unset the one and remove the other."
         )
     return True

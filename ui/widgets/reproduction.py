@@ -19,13 +19,14 @@ def model_lines(name: str, tokens: Tokens | None = None) -> str:
     """
     if tokens is None:
         return _loading(name, "")
-    return f"{_loading(name, ', AutoTokenizer')}inputs = tokenizer({_given(tokens, models.loaded(name).model)})\n"
+    call = f"tokenizer({_input_arguments(tokens, models.loaded(name).model)})"
+    return f"{_loading(name, ', AutoTokenizer')}inputs = {call}\n"
 
 
 def head_lines(name: str, auto_class: str, tokens: Tokens) -> str:
     """Lines that load a model with a task head by a class of transformers, and read a text as `inputs`."""
     loading = _loading(name, ", AutoTokenizer", auto_class)
-    return f"{loading}inputs = tokenizer({_given(tokens, models.loaded(name).model)})\n"
+    return f"{loading}inputs = tokenizer({_input_arguments(tokens, models.loaded(name).model)})\n"
 
 
 def reader_lines(name: str) -> str:
@@ -64,7 +65,7 @@ def reading(tokens: Tokens, model: Any, limit: int | None = None) -> str:
     return ", ".join(more)
 
 
-def _given(tokens: Tokens, model: Any) -> str:
+def _input_arguments(tokens: Tokens, model: Any) -> str:
     texts = [each for each in (tokens.text, tokens.pair) if each is not None]
     written = [repr(each) for each in texts] if sum(map(len, texts)) <= LONGEST else ["text", "pair"][: len(texts)]
     return ", ".join([*written, reading(tokens, model)])

@@ -102,7 +102,7 @@ def _run(model: LoadedModel, tokens: Tokens, cost: RunCost, place: DeltaGenerato
                     st.button("Stop this run", on_click=forget_run, args=args, key="stop_run")
         bar.progress(share, text=words)
 
-    def wanted(ahead: int) -> bool:
+    def is_needed(ahead: int) -> bool:
         if perf_counter() - started > QUIET_S:
             write(0.0, waiting_words(ahead))
         return True
@@ -113,7 +113,7 @@ def _run(model: LoadedModel, tokens: Tokens, cost: RunCost, place: DeltaGenerato
             left = duration(spent / done * (layers - done))
             write(done / layers, f"Layer {done} of {layers}, about {left} left ({cost_words(cost)})")
 
-    trace = models.traces().trace(model, tokens, wanted, progress, cost.nbytes, settings().max_queued_runs)
+    trace = models.traces().trace(model, tokens, is_needed, progress, cost.nbytes, settings().max_queued_runs)
     place.empty()
     return trace
 

@@ -58,8 +58,8 @@ def view_choice(options: Sequence[T]) -> T:
     st.session_state[VIEW] = st.session_state[view_key] = view
     view_links(options, view, VIEW, "views")
     note(view=view)
-    if (seen := view_in_sight()) is not None:
-        seen.name = view
+    if (record := view_in_sight()) is not None:
+        record.name = view
     return view
 
 

@@ -110,9 +110,9 @@ class AnswerComparisonResult(Result[AnswerComparison]):
         Raises:
             TextError: there is no such division, or the number of values is not that of the texts.
         """
-        given, data = self._source.options, self.data
+        stored, data = self._source.options, self.data
         gold = None if data.gold is None else data.gold.first.gold
-        options = compared_options(given.get(OTHER.key), data.texts, gold, data.pairs, given.task, slices, values)
+        options = compared_options(stored.get(OTHER.key), data.texts, gold, data.pairs, stored.task, slices, values)
         return SlicedAnswersResult(
             answers_by_slice(self._source.model, options).result, FigureSource(self._source.opened, options)
         )

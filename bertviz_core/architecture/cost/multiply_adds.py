@@ -50,8 +50,8 @@ def operation_terms(
 
 def windows(facts: ModelFacts) -> tuple[Window | None, ...]:
     """The window of each layer of the encoder, or of a decoder-only model; None for full attention."""
-    seen = [row.attention.window if row.attention else None for row in layer_facts(facts)]
-    return tuple(window if window and window.limited else None for window in seen)
+    layer_windows = [row.attention.window if row.attention else None for row in layer_facts(facts)]
+    return tuple(window if window and window.limited else None for window in layer_windows)
 
 
 def terms_of(dry: DryModel, facts: ModelFacts | None = None) -> OperationTerms:
@@ -73,8 +73,8 @@ def terms_of(dry: DryModel, facts: ModelFacts | None = None) -> OperationTerms:
     growth = {part: Growth(*values) for part, values in sums.items()}
     predicted = sum(each.at(CHECKED_RUN) for each in growth.values())
     decoder = dry.inputs([plain_row(dry.model, 1)]).get("decoder_input_ids")
-    seen = {} if facts is None else {(row.stack, row.layer): row.attention for row in facts.layers}
-    attended = {path: seen.get((where.layer(path) or ("", "", 0))[1:]) for path in layers}
+    attention_of_layer = {} if facts is None else {(row.stack, row.layer): row.attention for row in facts.layers}
+    attended = {path: attention_of_layer.get((where.layer(path) or ("", "", 0))[1:]) for path in layers}
     return OperationTerms(
         model=dry.name,
         model_class=type(dry.model).__name__,

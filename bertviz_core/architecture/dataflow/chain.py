@@ -74,12 +74,12 @@ def _terms(value: Value, from_start: set[int]) -> list[Value]:
 def product(scores: Value, from_start: set[int]) -> tuple[Value | None, float]:
     """(the product of queries and keys behind scores, the total scaling factor)."""
     waiting: list[tuple[Value, float]] = [(scores, 1.0)]
-    seen: set[int] = set()
+    visited: set[int] = set()
     while waiting:
         value, factor = waiting.pop(0)
-        if id(value) in seen or id(value) not in from_start:
+        if id(value) in visited or id(value) not in from_start:
             continue
-        seen.add(id(value))
+        visited.add(id(value))
         if value.op == "bmm" and all(id(each) in from_start for each in value.parents):
             for operand in value.parents:
                 factor *= _scale_behind(operand)

@@ -71,9 +71,9 @@ def register() -> str:
     def written_mask(*args: Any, **kwargs: Any) -> "torch.Tensor | None":
         skips = {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
         mask: torch.Tensor | None = transformers.masking_utils.sdpa_mask(*args, **{**kwargs, **skips})
-        calls, seen = _calls.get(), kwargs.get("mask_function")
-        if calls is not None and mask is not None and seen is not None:
-            calls.windows.append((mask, window_of(seen, kwargs.get("local_size"))))
+        calls, mask_function = _calls.get(), kwargs.get("mask_function")
+        if calls is not None and mask is not None and mask_function is not None:
+            calls.windows.append((mask, window_of(mask_function, kwargs.get("local_size"))))
         return mask
 
     transformers.AttentionInterface.register(NAME, stepwise_attention)
@@ -81,11 +81,11 @@ def register() -> str:
     return NAME
 
 
-def window_of(seen: Callable[..., Any], local_size: int | None) -> Window:
+def window_of(mask_function: Callable[..., Any], local_size: int | None) -> Window:
     """The window of a mask function of transformers, from one row of a long text."""
     reach = 2 * local_size + 2 if local_size else FULL_REACH
     zero, middle = torch.zeros((), dtype=torch.long, device="cpu"), torch.full((), reach, device="cpu")
-    row = seen(zero, zero, middle, torch.arange(2 * reach + 1, device="cpu"))
+    row = mask_function(zero, zero, middle, torch.arange(2 * reach + 1, device="cpu"))
     cells = row.expand(2 * reach + 1).tolist()
     before, after = (_run(side) for side in (cells[:reach][::-1], cells[reach + 1 :]))
     return Window(None if before == reach else before, None if after == reach else after)
@@ -110,9 +110,9 @@ def stepwise_attention(
     calls = _calls.get()
     factor = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
     if calls is not None:
-        seen = query.shape[2], key.shape[2]
+        lengths = query.shape[2], key.shape[2]
         plain, sinks = not unknown_arguments(kwargs), kwargs.get("s_aux") is not None
-        calls.attention.append(AttentionCall(module, *seen, factor, attention_mask, plain, sinks))
+        calls.attention.append(AttentionCall(module, *lengths, factor, attention_mask, plain, sinks))
     groups = query.shape[1] // key.shape[1]
     if groups > 1:
         key, value = (each.repeat_interleave(groups, dim=1) for each in (key, value))

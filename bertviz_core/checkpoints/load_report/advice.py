@@ -27,7 +27,7 @@ def suggestion(report: LoadReport) -> str:
     parts = [*_conversion(report), *_wrong_shapes(report, wrong), *_new(report, new)]
     if not parts:
         parts.append(
-            f"Ready to use: all {report.wanted:,} tensors of {report.architecture} come from the file; "
+            f"Ready to use: all {report.expected:,} tensors of {report.architecture} come from the file; "
             "nothing is random."
         )
     return " ".join([*parts, *_unused(report), *_ignored(report)])
@@ -41,12 +41,12 @@ def _repair(report: LoadReport) -> str:
         "strip": f"have the prefix {quoted(repair.old)}",
         "add": f"lack the prefix {quoted(repair.new)}",
     }.get(repair.action, f"begin with {quoted(repair.old)} in place of {quoted(repair.new)}")
-    rest = repair.wanted - repair.after
+    rest = repair.expected - repair.after
     remaining = f" The other {rest:,} would still be new." if rest else ""
     return (
-        f"Do not load it as it is: only {repair.before:,} of {repair.wanted:,} tensors would come from the file, the "
+        f"Do not load it as it is: only {repair.before:,} of {repair.expected:,} tensors would come from the file, the "
         f"rest would be random. {repair.keys:,} keys of the file {words}; after the repair, {repair.after:,} of "
-        f"{repair.wanted:,} match.{remaining}"
+        f"{repair.expected:,} match.{remaining}"
     )
 
 

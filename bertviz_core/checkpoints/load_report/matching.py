@@ -49,13 +49,13 @@ class KeyMatcher:
 
     def __init__(self, model: "transformers.PreTrainedModel") -> None:
         self.model = model
-        self.wanted: dict[str, torch.Tensor] = model.state_dict()
+        self.expected: dict[str, torch.Tensor] = model.state_dict()
         named = [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
         owners: dict[int, str] = {}
         self.owner: dict[str, str] = {}
         """Name -> first name of the same tensor."""
         for name, tensor in named:
-            if name in self.wanted:
+            if name in self.expected:
                 self.owner[name] = owners.setdefault(id(tensor), name)
 
     def match(self, stored: Mapping[str, Shape]) -> KeyMatch:
@@ -63,7 +63,7 @@ class KeyMatcher:
         result = KeyMatch()
         converted: dict[str, Any] = {}
         for key, name, converter, pattern in self._renamed(stored):
-            if name not in self.wanted:
+            if name not in self.expected:
                 for target in converter.target_patterns if converter else ("",):
                     unused = name.replace(converter.target_patterns[0], target) if converter else name
                     result.unused.setdefault(unused, []).append(key)
@@ -94,7 +94,7 @@ class KeyMatcher:
     @property
     def total(self) -> int:
         """Number of the model's tensors, tied ones counted once."""
-        return len({self.owner.get(name, name) for name in self.wanted})
+        return len({self.owner.get(name, name) for name in self.expected})
 
     def _renamed(self, stored: Iterable[str]) -> "Iterable[tuple[str, str, Any, str | None]]":
         """Yield key, name in the model, converter and its pattern for each key, in the loader's order."""
@@ -107,23 +107,23 @@ class KeyMatcher:
         by_pattern = {pattern: step for step in converters for pattern in step.source_patterns}
         prefix = self.model.base_model_prefix
         for key in sorted(stored, key=dot_natural_key):
-            name, pattern = rename_source_key(key, renamings, converters, prefix, self.wanted)
-            if name not in self.wanted and key in self.wanted:
-                name, pattern = rename_source_key(key, [], [], prefix, self.wanted)
+            name, pattern = rename_source_key(key, renamings, converters, prefix, self.expected)
+            if name not in self.expected and key in self.expected:
+                name, pattern = rename_source_key(key, [], [], prefix, self.expected)
             yield key, name, None if pattern is None else by_pattern[pattern], pattern
 
     def _take(self, result: KeyMatch, name: str, shape: Shape) -> None:
-        wanted = tuple(self.wanted[name].shape)
-        if shape == wanted:
+        expected = tuple(self.expected[name].shape)
+        if shape == expected:
             result.filled[name] = shape
         else:
-            result.mismatched[name] = (shape, wanted)
+            result.mismatched[name] = (shape, expected)
 
     def _convert(self, result: KeyMatch, name: str, gathered: Any) -> None:
         """Fuse the gathered tensors as the family's converter does with real ones."""
         from transformers.core_model_loading import SkipParameters
 
-        loading_info = SimpleNamespace(conversion_errors={}, missing_keys=set(self.wanted))
+        loading_info = SimpleNamespace(conversion_errors={}, missing_keys=set(self.expected))
         keys = result.sources.pop(name)
         try:
             tensors = gathered.convert(name, model=self.model, config=self.model.config, loading_info=loading_info)
@@ -132,7 +132,7 @@ class KeyMatcher:
             return
         for target, value in tensors.items():
             tensor = value[0] if isinstance(value, list) else value
-            if target in self.wanted:
+            if target in self.expected:
                 result.sources[target] = keys
                 self._take(result, target, tuple(tensor.shape))
             else:
@@ -140,7 +140,7 @@ class KeyMatcher:
 
     def _finish(self, result: KeyMatch) -> None:
         """Tie weights, and apply the class's own rules for keys to ignore."""
-        missing = self.wanted.keys() - result.filled.keys() - result.mismatched.keys()
+        missing = self.expected.keys() - result.filled.keys() - result.mismatched.keys()
         self.model.tie_weights(missing_keys=missing, recompute_mapping=False)
         loading_info = SimpleNamespace(missing_keys=set(missing), unexpected_keys=set(result.unused))
         leave_out_ignored(self.model, loading_info)

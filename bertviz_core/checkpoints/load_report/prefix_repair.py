@@ -40,8 +40,8 @@ def best_repair(
     lost = {key for keys in match.unused.values() for key in keys}
     if not lost or not (match.missing or match.mismatched):
         return None
-    before, wanted = matcher.matched(match), matcher.total
-    least_gain = (min(len(lost), wanted - before) + 1) // 2
+    before, expected = matcher.matched(match), matcher.total
+    least_gain = (min(len(lost), expected - before) + 1) // 2
     best: tuple[int, int, Change] | None = None
     for change in _candidates(matcher, lost, stored):
         renamed = _renamed_all(change, stored)
@@ -49,7 +49,7 @@ def best_repair(
             continue  # two keys would get one name
         repaired = matcher.match(renamed)
         after = matcher.matched(repaired)
-        needed = max(least_gain, (wanted + 1) // 2) if change[1] else least_gain
+        needed = max(least_gain, (expected + 1) // 2) if change[1] else least_gain
         gained = repaired.filled.keys() - match.filled.keys()
         in_base = any(matcher.component(name) != TASK_HEAD for name in gained)
         if in_base and after - before >= needed and (best is None or (after, -_size(change)) > best[:2]):
@@ -60,7 +60,7 @@ def best_repair(
     old, new = change
     action: Action = "strip" if not new else "replace" if old else "add"
     keys = sum(_renamed(change, key) != key for key in stored)
-    return PrefixRepair(action, old, new, keys, before, after, wanted, repair_code(change, files))
+    return PrefixRepair(action, old, new, keys, before, after, expected, repair_code(change, files))
 
 
 def renamed_key(repair: PrefixRepair, key: str) -> str:
@@ -98,14 +98,14 @@ def repair_code(change: Change, files: Sequence[str]) -> str:
 def _candidates(matcher: KeyMatcher, lost: set[str], stored: Mapping[str, Shape]) -> list[Change]:
     """Return the changes of prefix that would match unused keys, by the number of such keys."""
     ends: dict[str, list[str]] = {}
-    for name in matcher.wanted:
+    for name in matcher.expected:
         for end in _ends(name):
             ends.setdefault(end, []).append(name)
     votes: Counter[Change] = Counter()
     for key in lost:
         for end in _ends(key):
             names = ends.get(end, ())
-            fitting = [name for name in names if tuple(matcher.wanted[name].shape) == stored[key]]
+            fitting = [name for name in names if tuple(matcher.expected[name].shape) == stored[key]]
             if fitting and len(names) <= MAX_ENDS:
                 votes.update(_changes(key, end, fitting))
                 break

@@ -57,7 +57,7 @@ def key_rows(
     ties = {row.name: row.tied_to for row in ledger.parameters}
     shared = _shared_status(matcher, match)
     rows = []
-    for name, tensor in matcher.wanted.items():
+    for name, tensor in matcher.expected.items():
         alias = ties.get(name)
         status, note = _status(name, match, "tied" if alias else shared[matcher.owner.get(name, name)])
         shape = match.filled.get(name)
@@ -113,7 +113,7 @@ def _status(name: str, match: KeyMatch, shared: KeyStatus) -> tuple[KeyStatus, s
 def _shared_status(matcher: KeyMatcher, match: KeyMatch) -> dict[str, KeyStatus]:
     """Return the status of each tensor of the model, by its first name; tied names share it."""
     shared: dict[str, KeyStatus] = {}
-    for name in matcher.wanted:
+    for name in matcher.expected:
         owner = matcher.owner.get(name, name)
         if name in match.filled or owner not in shared:
             shared[owner] = "wrong shape" if name in match.mismatched else "matched"
@@ -258,9 +258,9 @@ def report_of(name: str, config: Mapping[str, Any], task: str, header: Checkpoin
         architecture=type(model).__name__,
         stored_architecture=(config.get("architectures") or [""])[0],
         num_labels=int(model.config.num_labels) if task in LABELLED else None,
-        wanted=matcher.total,
+        expected=matcher.total,
         matched=matcher.matched(match),
-        new=tuple(key for key in matcher.wanted if key in match.missing),
+        new=tuple(key for key in matcher.expected if key in match.missing),
         unused=tuple(sorted(match.unused.keys() - match.ignored_unused.keys())),
         mismatched=_mismatched(matcher, match),
         ignored=tuple(row for row in rows if row.status == "ignored"),
@@ -279,4 +279,4 @@ def report_of(name: str, config: Mapping[str, Any], task: str, header: Checkpoin
 
 
 def _mismatched(matcher: KeyMatcher, match: KeyMatch) -> tuple[Mismatch, ...]:
-    return tuple(Mismatch(key, *match.mismatched[key]) for key in matcher.wanted if key in match.mismatched)
+    return tuple(Mismatch(key, *match.mismatched[key]) for key in matcher.expected if key in match.mismatched)

@@ -87,7 +87,7 @@ class PrefixRepair:
     """Number of tensors of the model that the unchanged file fills."""
     after: int
     """Number of tensors of the model that the renamed file fills."""
-    wanted: int
+    expected: int
     """Number of tensors of the model."""
     code: str
     """Python code that writes the repaired file."""
@@ -117,7 +117,7 @@ class LoadReport:
     849,881|Number of labels of the classification head; None for a task without labels."""
     num_labels: int | None
     """Labels of the classification head; None for a task without labels."""
-    wanted: int
+    expected: int
     """Number of tensors of the model, tied ones counted once."""
     matched: int
     """Number of them that the file fills."""

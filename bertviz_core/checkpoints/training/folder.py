@@ -152,8 +152,8 @@ def files_stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
         try:
             with os.scandir(folder / place) as entries:
                 for _, entry in zip(range(MAX_ENTRIES), entries, strict=False):
-                    seen = entry.stat(follow_symlinks=False)
-                    facts.append((f"{place}/{entry.name}", seen.st_size, seen.st_mtime_ns))
+                    status = entry.stat(follow_symlinks=False)
+                    facts.append((f"{place}/{entry.name}", status.st_size, status.st_mtime_ns))
         except OSError:
             continue  # deleted since it was listed
     return tuple(sorted(facts))
@@ -306,10 +306,10 @@ def _missing_steps(checkpoints: Sequence[RunCheckpoint]) -> list[str]:
     distance = _distance(numbered, steps)
     if not distance:
         return []
-    wanted = range(steps[0], steps[-1], distance)
-    if len(wanted) > MAX_CHECKPOINTS:
+    expected = range(steps[0], steps[-1], distance)
+    if len(expected) > MAX_CHECKPOINTS:
         return []
-    missing = sorted(set(wanted) - set(steps))
+    missing = sorted(set(expected) - set(steps))
     if not missing:
         return []
     named = ", ".join(f"{step:,}" for step in missing[:5]) + (", ..." if len(missing) > 5 else "")

@@ -196,10 +196,10 @@ def indices_by_place(tensors: Sequence[TensorLocation], places: Sequence[str], p
     Returns:
         Place -> indices of its tensors that belong to the part; places without any are left out.
     """
-    wanted = ATTENTION_PARTS if part == "attention" else (part.replace("-", "_").replace(" ", "_"),)
+    components = ATTENTION_PARTS if part == "attention" else (part.replace("-", "_").replace(" ", "_"),)
     groups: dict[str, list[int]] = {}
     for index, (each, place) in enumerate(zip(tensors, places, strict=True)):
-        if part == ALL_PARTS or (each.layer is not None and each.part in wanted):
+        if part == ALL_PARTS or (each.layer is not None and each.part in components):
             groups.setdefault(place, []).append(index)
     return groups
 

@@ -41,9 +41,9 @@ TEXT_HELP = "What the model reads: one text, or one sentence after the other; fo
 SET_HELP = "A setting by its name in the address of the page; --list names those of each figure. Can be repeated."
 
 
-def _list_names(wanted: bool) -> bool:
+def _list_names(flag: bool) -> bool:
     """Print the names of all figures, and exit."""
-    if wanted:
+    if flag:
         figures = all_figures().values()
         rows = [
             (each.name, each.description, " ".join(f"{key}=" for key in settings_of(each.name))) for each in figures
@@ -51,7 +51,7 @@ def _list_names(wanted: bool) -> bool:
         rows.append((JOURNEY, JOURNEY_SHOWS, " ".join(f"{key}=" for key in JOURNEY_SETTINGS)))
         sys.stdout.write("".join(f"{line.rstrip()}\n" for line in aligned(rows, "lll")))
         raise typer.Exit
-    return wanted
+    return flag
 
 
 def _options(name: str, pairs: Sequence[str]) -> dict[str, str]:
@@ -86,7 +86,7 @@ def figure(
     words: Annotated[bool, typer.Option("--words", help="Merge pieces to words in a map of attention.")] = False,
     pooling: Annotated[str, typer.Option("--pooling", help="Of sentences; the checkpoint's own by default.")] = "",
     task: TaskOption = None,
-    given: Annotated[list[str] | None, typer.Option("--set", metavar="SETTING=VALUE", help=SET_HELP)] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="SETTING=VALUE", help=SET_HELP)] = None,
     theme: Annotated[str, typer.Option("--theme", help="light, dark or print.")] = "light",
     medium: Annotated[str, typer.Option("--for", metavar="MEDIUM", help=FOR_HELP)] = "",
     width: Annotated[
@@ -110,7 +110,7 @@ def figure(
     common = {"layer": layer, "head": head, "form": form, "depth": depth, "first": first, "window": window}
     common |= {"map": measure, "words": "true" if words else "", "pooling": pooling}
     typed = {key: str(value) for key, value in common.items() if value not in ("", None)}
-    options = Options(tuple(texts or ()), pair, task, {**typed, **_options(name, given or ())})
+    options = Options(tuple(texts or ()), pair, task, {**typed, **_options(name, settings or ())})
     if name == JOURNEY:
         _write_journey(model, options, out, theme, pixels, medium)
         return

@@ -118,16 +118,16 @@ def _candidates(
         from usearch.index import search
 
     query, width = direction.astype(block.dtype), 2 * UNCERTAINTY[block.dtype.name]
-    wanted = count + SPARE
-    while wanted < min(len(block), count + MOST_SPARE):
-        matches = search(block, query, wanted, MetricKind.Cos, exact=True)
+    candidates = count + SPARE
+    while candidates < min(len(block), count + MOST_SPARE):
+        matches = search(block, query, candidates, MetricKind.Cos, exact=True)
         distances = np.asarray(matches.distances, dtype=np.float64)
         if not np.isfinite(distances).all():
             break
         near = distances <= distances[count - 1] + width
         if not near.all():  # the rows left out are farther than any requested row can be
             return np.sort(np.asarray(matches.keys, dtype=np.int64)[near])
-        wanted *= 4
+        candidates *= 4
     return np.arange(len(block))
 
 

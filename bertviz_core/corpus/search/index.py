@@ -66,7 +66,7 @@ class IndexTrial(NamedTuple):
 
     queries: int
     """Number of query rows."""
-    wanted: int
+    candidates: int
     """Number of nearest rows per query."""
     recall: float
     """Share of the true nearest rows that were found, 0 to 1."""
@@ -125,7 +125,7 @@ def make_index(corpus: Corpus, settings: Settings, progress: Progress | None = N
         expansion_search=trial.expansion,
         seed=SEED,
         queries=trial.queries,
-        count=trial.wanted,
+        count=trial.candidates,
         recall=trial.recall,
         seconds_to_make=perf_counter() - started,
         seconds_per_query=trial.seconds_per_query,
@@ -261,8 +261,8 @@ def nearest_in_index(
 def _ranked(
     graph: "Index", vectors: Float[Vectors, "rows dimensions"], query: Float[np.ndarray, " dimensions"], count: int
 ) -> RankedRows:
-    wanted = min(2 * count + SPARE, len(graph))  # more than requested: the graph's cosines are rounded
-    rows = np.asarray(graph.search(unit(np.asarray(query, dtype=np.float32)), wanted).keys, dtype=np.int64)
+    candidates = min(2 * count + SPARE, len(graph))  # more than requested: the graph's cosines are rounded
+    rows = np.asarray(graph.search(unit(np.asarray(query, dtype=np.float32)), candidates).keys, dtype=np.int64)
     scores = exact_cosines(vectors, query, rows)
     order = np.lexsort((rows, -scores))[:count]
     return RankedRows(rows[order], scores[order])

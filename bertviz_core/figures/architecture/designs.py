@@ -297,14 +297,14 @@ def _mask(
     """Draw a small attention mask (queries by keys); return the lower end of its text."""
     left = sum(at) / 2 - TOKENS * CELL / 2
     before, after = (TOKENS, 0 if causal else TOKENS) if window is None else (_near(window.before), _near(window.after))
-    seen: list[Edges] = []
+    visible: list[Edges] = []
     hidden: list[Edges] = []
     for row in range(TOKENS):
         for column in range(TOKENS):
             x, y = left + column * CELL, top + row * CELL
-            is_seen = -before <= column - row <= after
-            (seen if is_seen else hidden).append((x, y, x + CELL * 0.86, y + CELL * 0.86))
-    drawing.cells(seen, drawing.theme.colours[colour])
+            is_visible = -before <= column - row <= after
+            (visible if is_visible else hidden).append((x, y, x + CELL * 0.86, y + CELL * 0.86))
+    drawing.cells(visible, drawing.theme.colours[colour])
     if hidden:
         drawing.cells(hidden, drawing.theme.grid)
     lines = broken(words, at[1] - at[0], SMALL + 1)

@@ -68,15 +68,15 @@ def _attention_rows(flow: LayerFlow, steps: Sequence[FlowStep]) -> list[Row]:
     out = [step for step in steps if step.kind == "attention_output"]
     projections = _projection_row(steps)
     heads, width = flow.num_attention_heads, flow.head_dim
-    looking, seen = _lengths(steps, "query"), _lengths(steps, "key")
-    each = f"{heads} heads, {looking:,} × {seen:,}" if heads and looking and seen else ""
+    query_length, key_length = _lengths(steps, "query"), _lengths(steps, "key")
+    each = f"{heads} heads, {query_length:,} × {key_length:,}" if heads and query_length and key_length else ""
     more = [words for words in (each, _window(flow.window), _terms(flow)) if words]
     if flow.softmax and heads and width and each:
         share = (len(projections.boxes) - 1) / len(projections.boxes) if len(projections.boxes) > 2 else 2 / 3
         formula = Box(scores_formula(flow), "\n".join(more), "attention")
-        scores = Row((formula,), None, f"({heads}, {looking:,}, {seen:,})", passed=share)
+        scores = Row((formula,), None, f"({heads}, {query_length:,}, {key_length:,})", passed=share)
         mixed = Box("weighted sum of values", f"{heads} × {width} side by side", "attention")
-        middle = [scores, Row((mixed,), None, f"({looking:,}, {heads * width:,})")]
+        middle = [scores, Row((mixed,), None, f"({query_length:,}, {heads * width:,})")]
     else:
         kind = f"{scores_formula(flow)}, sum of values" if flow.softmax else "the family's own kind of attention"
         middle = [Row((Box(kind, "\n".join(more), "attention"),))]

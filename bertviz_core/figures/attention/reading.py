@@ -49,19 +49,19 @@ def all_heads_title(options: MapOptions, model: str) -> str:
     return f"{KINDS[options.weights]} {of} — {model}"
 
 
-def one_map(draw: Callable[..., go.Figure], seen: str, attention_map: AttentionMap, trace: Trace) -> FigureSpec:
+def one_map(draw: Callable[..., go.Figure], description: str, attention_map: AttentionMap, trace: Trace) -> FigureSpec:
     """Build the figure of one map.
 
     Args:
         draw: draws a map, given the positions of special tokens, a title and a theme.
-        seen: alternative text.
+        description: alternative text.
         attention_map: the map.
         trace: run of the map.
     """
     title = attention_title(attention_map, trace.model)
     special = np.flatnonzero(trace.tokens.special).tolist()
     drawn = partial(draw, attention_map, special, title, second=trace.tokens.second_start)
-    return FigureSpec(title, f"{title}: {seen}", drawn)
+    return FigureSpec(title, f"{title}: {description}", drawn)
 
 
 def attention_bar(unit: str, top: float, full: float, root: bool = False) -> dict[str, Any]:

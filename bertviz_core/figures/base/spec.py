@@ -51,10 +51,10 @@ class FigureSpec:
 
     def _as_tall(self, theme: Theme, own: float) -> go.Figure:
         """Return the figure with the height of its place, a legend below the plot included."""
-        wanted = min(max(theme.tall, own * FLATTEST), own * TALLEST)
+        height = min(max(theme.tall, own * FLATTEST), own * TALLEST)
         figure = self.draw(theme)
         added = own - (figure.layout.height or USUAL_HEIGHT)
-        figure.layout.height = round(wanted - added)
+        figure.layout.height = round(height - added)
         return fitted(figure, theme)
 
 

@@ -150,7 +150,7 @@ def report_figure(report: LoadReport) -> FigureSpec:
     """Plot the parameters of each component that are loaded from the file."""
     title = f"What {report.architecture} takes from the file — {report.model}"
     alt = f"Bars of the components of {report.model} by what comes from the file"
-    caption = f"{title}: {report.matched:,} of {report.wanted:,} tensors"
+    caption = f"{title}: {report.matched:,} of {report.expected:,} tensors"
     return FigureSpec(title, alt, partial(share_bars, report.shares, title), caption)
 
 

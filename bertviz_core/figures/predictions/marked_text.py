@@ -87,9 +87,9 @@ class _Rows:
             self.stretches.append(stretch)
             pad = PAD if stretch.colour else 0
             words = re.findall(r"\s+|\S+", stretch.text)
-            taken = sum(text_width(_shown(word), self.size) for word in words)
+            words_width = sum(text_width(_shown(word), self.size) for word in words)
             least = text_width(stretch.label, SMALL)
-            wide = least - taken if stretch.label else 0.0
+            wide = least - words_width if stretch.label else 0.0
             self.used += pad
             for word in words:
                 if word.isspace():

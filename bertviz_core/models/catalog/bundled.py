@@ -101,7 +101,7 @@ BUNDLED: Mapping[str, BundledModel] = {
 
 def find(name: str) -> BundledModel | None:
     """The bundled model with a name or Hub id, case-insensitive; None if there is none."""
-    wanted = name.lower()
+    lowercase = name.lower()
     return next(
-        (row for row in BUNDLED.values() if wanted in (row.name.lower(), (row.hub_id or row.name).lower())), None
+        (row for row in BUNDLED.values() if lowercase in (row.name.lower(), (row.hub_id or row.name).lower())), None
     )

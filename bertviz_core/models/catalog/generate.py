@@ -216,8 +216,8 @@ def _defaults(config_class: Any) -> dict[str, Any]:
         config = config_class()
     except Exception:  # a composite config without defaults
         return {}
-    wanted = ("tie_word_embeddings", "num_hidden_groups", "inner_group_num", "is_encoder_decoder")
-    return {name: value for name in wanted if isinstance(value := getattr(config, name, None), bool | int) and value}
+    fields = ("tie_word_embeddings", "num_hidden_groups", "inner_group_num", "is_encoder_decoder")
+    return {name: value for name in fields if isinstance(value := getattr(config, name, None), bool | int) and value}
 
 
 def _renames(*identifiers: str) -> list[dict[str, Any]]:

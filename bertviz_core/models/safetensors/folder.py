@@ -185,11 +185,11 @@ def _indexed_files(folder: Path) -> tuple[str, ...]:
 def _refuse_repeats(tensors: list[StoredTensor]) -> None:
     if len({tensor.name for tensor in tensors}) == len(tensors):
         return
-    seen: dict[str, str] = {}
+    file_of: dict[str, str] = {}
     for tensor in tensors:
-        if tensor.name in seen:
+        if tensor.name in file_of:
             raise CheckpointError(
-                f"{quoted(tensor.name)} is stored in two shards, {seen[tensor.name]} and {tensor.file}; "
+                f"{quoted(tensor.name)} is stored in two shards, {file_of[tensor.name]} and {tensor.file}; "
                 "remove the one that does not belong to this checkpoint."
             )
-        seen[tensor.name] = tensor.file
+        file_of[tensor.name] = tensor.file

@@ -209,8 +209,10 @@ def unmatched_labels(models: tuple[str, str], first: Sequence[str], second: Sequ
 
 def _check_numbers(first: Sequence[str], second: Sequence[str], gold: Sequence[str]) -> None:
     """Raise TextError if gold labels are numbers of classes and the two models number their classes differently."""
-    given = {label.strip() for label in gold} - {""}
-    are_numbers = bool(given) and all(label.isdecimal() for label in given) and not given & {*first, *second}
+    gold_labels = {label.strip() for label in gold} - {""}
+    are_numbers = (
+        bool(gold_labels) and all(label.isdecimal() for label in gold_labels) and not gold_labels & {*first, *second}
+    )
     if are_numbers and tuple(first) != tuple(second):
         raise TextError(
             "The gold labels are numbers, and the two models number their classes differently; give a column with "

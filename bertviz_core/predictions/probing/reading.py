@@ -111,7 +111,7 @@ def gold_column(table: SentenceTable, column: str) -> tuple[str, ...]:
 def label_column(table: SentenceTable) -> str | None:
     """Return the label column by its name, else the column with the fewest values; None if there is no other."""
     names = [str(name) for name in table.frame.columns]
-    usual = [name for wanted in LABEL_COLUMNS for name in names if name.lower() == wanted]
+    usual = [name for usual_name in LABEL_COLUMNS for name in names if name.lower() == usual_name]
     repeated = sorted(names, key=lambda name: len(set(gold_column(table, name))))
     return next(iter([*usual, *repeated]), None)
 

@@ -49,18 +49,20 @@ def text_predictions(
     if pairs is None and head.task in ("question-answering", "next-sentence"):
         what = "a context for every question" if head.task == "question-answering" else "a second text for every text"
         raise TextError(f"This head needs {what}; choose the column that holds it, or give one (", Named("pair"), ").")
-    given = tuple(pairs) if pairs is not None else None
+    second_texts = tuple(pairs) if pairs is not None else None
     if head.task == "question-answering":
-        answers, scores, notices = _spans(head, tokenizer, texts, given or (), progress)
-        return _table(head, texts, given, answers, scores, notices)
-    rows = [tokenize(tokenizer, text, pair) for text, pair in zip(texts, given or [None] * len(texts), strict=True)]
+        answers, scores, notices = _spans(head, tokenizer, texts, second_texts or (), progress)
+        return _table(head, texts, second_texts, answers, scores, notices)
+    rows = [
+        tokenize(tokenizer, text, pair) for text, pair in zip(texts, second_texts or [None] * len(texts), strict=True)
+    ]
     if head.task == "masked-lm":
         answers, scores, notices = _mask_words(head, tokenizer, rows, progress)
     elif head.task == "token-classification":
         answers, scores, notices = _entities(head, tokenizer, rows, strategy, progress)
     else:
-        return _class_table(head.name, head.task, class_predictions(head, rows, progress), given)
-    return _table(head, texts, given, answers, scores, notices)
+        return _class_table(head.name, head.task, class_predictions(head, rows, progress), second_texts)
+    return _table(head, texts, second_texts, answers, scores, notices)
 
 
 def probe_table(

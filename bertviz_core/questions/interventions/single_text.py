@@ -126,12 +126,12 @@ def effects(opened: Opened, options: Options, job: AnswerJob[Answer[EffectCompar
     total = before + opened.loaded.num_hidden_layers * len(kinds)
     means = cached_mean_activations(opened, after(job, 0, total))
 
-    def seen(compared: EffectComparison) -> None:
+    def on_partial(compared: EffectComparison) -> None:
         job.show(number.of(compared, effect_comparison=compared))
 
     bounds = limits.max_batch_bytes, limits.max_gradient_bytes
     kept = _kept(opened, options)
-    compared = all_effects(number.result, kinds, means, after(job, before, total), *bounds, seen, kept)
+    compared = all_effects(number.result, kinds, means, after(job, before, total), *bounds, on_partial, kept)
     left_out = () if "gradient" in kinds else (f"The gradient estimate {NO_GRADIENTS}",)
     return number.of(compared, left_out, effect_comparison=compared)
 

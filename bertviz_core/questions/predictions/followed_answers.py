@@ -189,11 +189,11 @@ def _scored(predictions: TextPredictions, gold: Sequence[str]) -> _ScoredAnswers
     scores = gold_scores(predictions, gold)
     labels = set(predictions.labels)
     if labels and not any(scores.gold[at] in labels for at in scores.compared.tolist()):
-        wanted, given = (
+        required, pair_texts = (
             ", ".join(quoted(each, 40) for each in list(each_of)[:NAMED])
             for each_of in (predictions.labels, Counter(label for label in gold if label))
         )
-        raise TextError(f"No gold label ({given}) is a class of the head ({wanted}), so nothing can be scored.")
+        raise TextError(f"No gold label ({pair_texts}) is a class of the head ({required}), so nothing can be scored.")
     notices = _once(predictions.notices, scores.notices)
     return _ScoredAnswers(predictions.answers, scores.gold, scores.accuracy, scores.macro_f1, notices)
 

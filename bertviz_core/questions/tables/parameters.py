@@ -86,7 +86,7 @@ def report_json(report: LoadReport) -> dict[str, Any]:
         "stored_architecture": report.stored_architecture,
         "num_labels": report.num_labels,
         "matched": report.matched,
-        "wanted": report.wanted,
+        "expected": report.expected,
         "new": report.new,
         "unused": report.unused,
         "mismatched": [
@@ -124,7 +124,7 @@ def repair_json(repair: PrefixRepair) -> dict[str, Any]:
         "keys": repair.keys,
         "before": repair.before,
         "after": repair.after,
-        "wanted": repair.wanted,
+        "expected": repair.expected,
         "code": repair.code,
     }
 
@@ -137,7 +137,7 @@ def report_lines(report: LoadReport) -> list[str]:
         for share in report.shares
     ]
     lines = [
-        f"{report.model} as {report.architecture} ({report.task}): {report.matched:,} of {report.wanted:,} tensors, "
+        f"{report.model} as {report.architecture} ({report.task}): {report.matched:,} of {report.expected:,} tensors, "
         f"{report.from_file:,} of {report.total:,} parameters ({share_text(report.fraction_from_file)}) from the file",
         "",
         report.suggestion,
@@ -148,7 +148,12 @@ def report_lines(report: LoadReport) -> list[str]:
         lines += ["", *aligned([("status", "name", "shape", ""), *names], "llll")]
     if report.repair is not None:
         repair = report.repair
-        lines += ["", f"Repair: {repair.words} -> {repair.after:,} of {repair.wanted:,}", "", *repair.code.splitlines()]
+        lines += [
+            "",
+            f"Repair: {repair.words} -> {repair.after:,} of {repair.expected:,}",
+            "",
+            *repair.code.splitlines(),
+        ]
     return [escape_controls(line) for line in lines]
 
 

@@ -44,7 +44,7 @@ def read_sentences(name: str, data: bytes | str | Path, settings: Settings, colu
 
 
 def read_upload(
-    name: str, data: bytes, settings: Settings, column: str | None, still_wanted: Callable[[], bool] | None = None
+    name: str, data: bytes, settings: Settings, column: str | None, is_needed: Callable[[], bool] | None = None
 ) -> SentenceTable:
     """Read an uploaded file like `read_sentences`, in a separate process under limits.
 
@@ -53,17 +53,17 @@ def read_upload(
         data: content of the file.
         settings: limits of the list and of the process.
         column: the column of a table; None for the default of `read_sentences`.
-        still_wanted: polled many times a second; reading is cancelled when it returns False or raises.
+        is_needed: polled many times a second; reading is cancelled when it returns False or raises.
 
     Raises:
         TextError: the file cannot be read, has no sentence, or exceeds the limits of time or memory.
         BusyError: too many files are being read.
-        SupersededError: the table is no longer wanted.
+        SupersededError: the table is no longer needed.
     """
     request = msgspec.msgpack.encode(ReadRequest(name, data, _limits(settings), column))
     try:
         answer = run_limited(
-            TASK, request, Limits.of(settings, settings.max_table_bytes + MAX_PACKED_NBYTES), still_wanted
+            TASK, request, Limits.of(settings, settings.max_table_bytes + MAX_PACKED_NBYTES), is_needed
         )
         del request
         return _table(name, msgspec.msgpack.decode(answer, type=ReadTable))

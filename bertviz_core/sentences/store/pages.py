@@ -100,16 +100,16 @@ def _headers(descriptor: int, at: int, end: int) -> Iterator[dict[int, Any]]:
 
 def _header(descriptor: int, at: int) -> tuple[dict[int, Any], int]:
     """Return the header at an offset of the file, and its length."""
-    wanted = FIRST_NBYTES
+    length = FIRST_NBYTES
     while True:
-        raw = os.pread(descriptor, wanted, at)
+        raw = os.pread(descriptor, length, at)
         try:
             reader = _Compact(raw)
             return reader.struct(), reader.at
         except IndexError as error:  # the bytes read end inside the header
-            if len(raw) < wanted or wanted >= MOST_NBYTES:
+            if len(raw) < length or length >= MOST_NBYTES:
                 raise ValueError("the header of a page is cut off") from error
-            wanted = min(16 * wanted, MOST_NBYTES)
+            length = min(16 * length, MOST_NBYTES)
 
 
 class _Compact:

@@ -53,19 +53,19 @@ class VectorFile:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, wanted: Any) -> Float[np.ndarray, "..."]:
+    def __getitem__(self, index: Any) -> Float[np.ndarray, "..."]:
         """Read a row by its number, or several by a slice, a mask or an array of numbers.
 
         Raises:
             CorpusError: the file was truncated after it was opened.
             IndexError: there is no such row.
         """
-        if isinstance(wanted, slice):
-            start, stop, step = wanted.indices(len(self))
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
             if step == 1:
                 return self.fill(start, self._empty(max(0, stop - start)))
             return self._gathered(np.arange(start, stop, step))
-        numbers = np.asarray(wanted)
+        numbers = np.asarray(index)
         if numbers.dtype == bool and numbers.shape == (len(self),):
             return self._gathered(np.flatnonzero(numbers))
         if numbers.size and numbers.dtype.kind not in "iu":

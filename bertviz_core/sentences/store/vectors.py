@@ -91,20 +91,20 @@ class SentenceStore:
         sealed = self._safely(lambda: sealed_keys(keys, self._secret()), None)
         if sealed is None:
             return
-        wanted = np.arange(len(keys))
+        missing = np.arange(len(keys))
         for _ in range(ATTEMPTS):
             index = self._safely(self._current_index, KeyIndex({}))
-            shards, rows = index.find(sealed[wanted])
-            again = np.zeros(len(wanted), dtype=np.bool_)
+            shards, rows = index.find(sealed[missing])
+            again = np.zeros(len(missing), dtype=np.bool_)
             for shard in np.unique(shards[shards >= 0]).tolist():
                 here = shards == shard
                 stored = self._read(index.names[shard], rows[here])
                 if stored is None:
                     again |= here
                 else:
-                    yield wanted[here], stored
-            wanted = wanted[again]
-            if not len(wanted):
+                    yield missing[here], stored
+            missing = missing[again]
+            if not len(missing):
                 return
 
     def put(self, keys: Sequence[bytes], stored: StoredVectors) -> None:

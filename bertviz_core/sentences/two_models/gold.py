@@ -130,7 +130,7 @@ def typed_pairs(lines: SentenceTable) -> tuple[tuple[str, ...], tuple[str, ...],
 
 def usual_column(names: Sequence[str], usual: Sequence[str]) -> str:
     """The first of the usual names that a table has, regardless of case; "" if it has none."""
-    return next((name for wanted in usual for name in names if name.lower() == wanted), "")
+    return next((name for usual_name in usual for name in names if name.lower() == usual_name), "")
 
 
 def _number(value: object) -> float:

@@ -83,7 +83,7 @@ def told(folder: Path, task: str, **options: Any) -> tuple[set[str], set[str], s
     auto = getattr(transformers, TASK_CLASSES[task])
     with quietly():
         _, info = auto.from_pretrained(folder, output_loading_info=True, ignore_mismatched_sizes=True, **options)
-    mismatched = {(name, tuple(stored), tuple(wanted)) for name, stored, wanted in info["mismatched_keys"]}
+    mismatched = {(name, tuple(stored), tuple(shape)) for name, stored, shape in info["mismatched_keys"]}
     return set(info["missing_keys"]), set(info["unexpected_keys"]), mismatched
 
 
@@ -136,7 +136,7 @@ def test_the_bundled_model_for_every_task() -> None:
         assert lists(report) == told(bundled_folder(), task), task
         balanced(report)
     whole = load_report(source, "base", FOLDERS)
-    assert (whole.matched, whole.wanted, whole.from_file, whole.total) == (103, 103, 22_713_216, 22_713_216)
+    assert (whole.matched, whole.expected, whole.from_file, whole.total) == (103, 103, 22_713_216, 22_713_216)
     assert whole.suggestion.startswith("Ready to use")
     assert [row.name for row in whole.ignored] == ["embeddings.position_ids"]
 
@@ -167,7 +167,7 @@ def test_experts_are_put_together_as_the_loader_does(tmp_path: Path, change: str
         tensors = {k: v for k, v in tensors.items() if not re.search(r"layers\.0.*experts\.1\.w1", k)}
     write(tmp_path, tensors)
     report = load_report(str(tmp_path), "base", FOLDERS)
-    assert (report.matched, report.wanted) == (matched, 20)
+    assert (report.matched, report.expected) == (matched, 20)
     if change == "cut":
         with pytest.raises(RuntimeError, match="conversion"):
             told(tmp_path, "base")
@@ -243,12 +243,12 @@ def test_a_repair_does_what_it_promises(
     repair = report.repair
     assert repair is not None
     assert repair.words == words
-    assert (repair.before, repair.keys, repair.wanted) == (0, len(stored), len(whole))
-    assert repair.after >= filled * repair.wanted
-    assert f"{repair.after} of {repair.wanted} match" in report.suggestion
+    assert (repair.before, repair.keys, repair.expected) == (0, len(stored), len(whole))
+    assert repair.after >= filled * repair.expected
+    assert f"{repair.after} of {repair.expected} match" in report.suggestion
     monkeypatch.chdir(tmp_path)
     exec(repair.code, {})  # the suggested code, executed like by a reader
-    assert len(told(tmp_path, "base")[0]) == repair.wanted - repair.after
+    assert len(told(tmp_path, "base")[0]) == repair.expected - repair.after
     again = load_report(str(tmp_path), "base", FOLDERS)
     assert (again.matched, again.repair) == (repair.after, None)
 
@@ -281,7 +281,7 @@ def test_a_name_in_the_file_is_never_run(tmp_path: Path) -> None:
     write(tmp_path, {f"{prefix}{name}": value for name, value in tensors.items()})
     repair = load_report(str(tmp_path), "base", FOLDERS).repair
     assert repair is not None
-    assert repair.after == repair.wanted
+    assert repair.after == repair.expected
     assert f"removeprefix({prefix!r})" in repair.code
     compile(repair.code, "repair", "exec")
 

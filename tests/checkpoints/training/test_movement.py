@@ -181,8 +181,8 @@ def test_tensors_are_grouped_in_one_pass_however_many_layers_there_are() -> None
         spent = process_time() - started
         last = f"layer {layers - 1}"
         first = 4 * (layers - 1)
-        wanted = [[first, first + 1, first + 2, first + 3], [first, first + 3], [first + 1], [first + 2]]
-        assert [each[last] for each in found] == wanted
+        grouped = [[first, first + 1, first + 2, first + 3], [first, first + 3], [first + 1], [first + 2]]
+        assert [each[last] for each in found] == grouped
         return spent
 
     assert seconds(40_000) < 5  # 160,000 tensors; a pass for each layer would take minutes

@@ -95,12 +95,12 @@ def test_no_cluster_may_be_there() -> None:
     assert found.typical.shape == (0, 5)
 
 
-@pytest.mark.parametrize("wanted", [1, 196, 201])
-def test_a_count_that_is_not_offered_is_refused(vectors: Any, wanted: int) -> None:
+@pytest.mark.parametrize("count", [1, 196, 201])
+def test_a_count_that_is_not_offered_is_refused(vectors: Any, number: int) -> None:
     with pytest.raises(CorpusError, match="give 2 to 195"):
-        corpus_clusters(vectors, "k-means", wanted)
+        corpus_clusters(vectors, "k-means", number)
     with pytest.raises(CorpusError, match="the least of a cluster"):
-        corpus_clusters(vectors, "HDBSCAN", least=wanted)
+        corpus_clusters(vectors, "HDBSCAN", least=number)
 
 
 def test_it_can_be_left(vectors: Any) -> None:

@@ -59,7 +59,7 @@ def test_scores_are_those_of_part_4_on_the_same_texts(corpus: Corpus, monkeypatc
     examples, rows = example_set(), list(range(0, 220, 5))
     labels = pa.chunked_array([pa.array([examples.labels[row] for row in rows] + [None] * (ROWS - len(rows)))])
     monkeypatch.setattr(type(corpus), "column", lambda *_: labels)
-    monkeypatch.setattr(probes_module, "texts_of", lambda _, wanted: [examples.texts[rows[row]] for row in wanted])
+    monkeypatch.setattr(probes_module, "texts_of", lambda _, chosen: [examples.texts[rows[row]] for row in chosen])
     told: list[tuple[int, int]] = []
     scores = corpus_probe_scores(
         corpus, loaded, tokenizer, "topic", seed=1, progress=lambda done, total: told.append((done, total))

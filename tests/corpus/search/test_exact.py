@@ -25,11 +25,11 @@ def made(dtype: str, scale: float = 1.0) -> Any:
 
 def brute_force(vectors: Any, query: Any, mask: Any = None) -> dict[int, float]:
     """Row -> cosine, row by row in float64, the nearest first, equal ones by row."""
-    scores, wanted = {}, query.astype(np.float64)
+    scores, exact_query = {}, query.astype(np.float64)
     for row, vector in enumerate(vectors.astype(np.float64)):
         if mask is None or mask[row]:
-            lengths = np.linalg.norm(vector) * np.linalg.norm(wanted)
-            scores[row] = float(vector @ wanted / lengths) if lengths else 0.0
+            lengths = np.linalg.norm(vector) * np.linalg.norm(exact_query)
+            scores[row] = float(vector @ exact_query / lengths) if lengths else 0.0
     return dict(sorted(scores.items(), key=lambda each: (-each[1], each[0])))
 
 

@@ -30,8 +30,8 @@ def test_rows_are_those_of_the_array(tmp_path: Path, dtype: str, monkeypatch: py
     assert (len(file), file.shape, file.dtype, file.ndim) == (ROWS, array.shape, array.dtype, 2)
     mask = np.random.default_rng(1).random(ROWS) < 0.1
     many = np.random.default_rng(2).integers(-ROWS, ROWS, 400)
-    wanted: list[Any] = [0, -1, slice(None), slice(5, 9), slice(9, 5), slice(1_290, 9_999), slice(None, None, -7)]
-    for key in (*wanted, mask, many, [3, 3, 1], np.arange(0), np.array([[1, 2], [3, 0]])):
+    keys: list[Any] = [0, -1, slice(None), slice(5, 9), slice(9, 5), slice(1_290, 9_999), slice(None, None, -7)]
+    for key in (*keys, mask, many, [3, 3, 1], np.arange(0), np.array([[1, 2], [3, 0]])):
         np.testing.assert_array_equal(file[key], array[key])
     np.testing.assert_array_equal(np.asarray(file), array)
     for wrong in (ROWS, -ROWS - 1, [0.5], ["a"]):

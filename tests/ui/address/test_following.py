@@ -101,7 +101,7 @@ def test_the_layer_is_always_one_that_there_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "options", "shown"),
+    ("layer", "options", "shown"),
     [
         ("3", LAYERS, "3"),
         ("6", LAYERS, "5"),
@@ -118,5 +118,5 @@ def test_the_layer_is_always_one_that_there_is() -> None:
         ("", LAYERS, "1"),
     ],
 )
-def test_the_nearest_layer(wanted: str, options: tuple[str, ...], shown: str) -> None:
-    assert nearest(wanted, options, "1") == shown
+def test_the_nearest_layer(layer: str, options: tuple[str, ...], shown: str) -> None:
+    assert nearest(layer, options, "1") == shown

@@ -12,7 +12,7 @@ from bertviz_core.questions.figures import all_figures
 from bertviz_core.questions.parameters import Param
 from bertviz_core.questions.question import figure_questions
 from tests.helpers.hostile_addresses import unknown_names
-from ui.address.registry import NAMES, NUMBERS, ROWS, TYPED, AddressName, is_known, is_of_page, linked, names_once_taken
+from ui.address.registry import NAMES, NUMBERS, ROWS, TYPED, AddressName, is_known, is_of_page, linked, names_read_once
 from ui.lessons.reading import PARAMETER, RESERVED
 
 LESSONS = Path(__file__).parents[3] / "docs" / "lessons.md"
@@ -84,7 +84,7 @@ def test_what_a_link_carries_when_asked_is_typed_and_no_number() -> None:
     assert set(linked("placed", "sentences")) <= NUMBERS
     assert linked("on request", "")[:2] == linked("on request", "heads") == ("text", "pair")
     assert {name for page in PAGES for name in linked("on request", page)} == set(TYPED)
-    assert set(names_once_taken()) == {*TYPED, *linked("placed", "sentences"), *linked("column", "sentences")}
+    assert set(names_read_once()) == {*TYPED, *linked("placed", "sentences"), *linked("column", "sentences")}
 
 
 @pytest.mark.parametrize("name", ["head", "heads_matrix_table", "tokens_explained", "sentences_map_figure"])

@@ -1,4 +1,4 @@
-"""Memory stays within its budgets: models, results and jobs are freed when no longer wanted.
+"""Memory stays within its budgets: models, results and jobs are freed when no longer needed.
 
 Covers `ui/cache/memoize.py`, `ui/cache/ledgers.py`, `ui/cache/models.py`, `ui/cache/sources.py`.
 """

@@ -139,7 +139,7 @@ def test_a_server_that_wants_sign_in_does_not_start_without_it(
     monkeypatch.setenv("INSIDE_BERT_REQUIRE_SIGN_IN", "1")
     if text is not None:
         secrets(text)
-    with pytest.raises(BertvizError, match="Sign-in is wanted"):
+    with pytest.raises(BertvizError, match="Sign-in is required"):
         check_sign_in(Settings.from_environment())
     at = opened()  # and if it were running, nobody would get in
     assert "a text of someone" not in shown(at)

@@ -155,7 +155,7 @@ def attention_view(
     special: Collection[int] = (),
     second: int | None = None,
     measures: Sequence[str] = tuple(MEASURES),
-    taken: int = 0,
+    reads: int = 0,
     on_change: Callable[[], None] | None = None,
 ) -> None:
     """Draw the view; data that the browser has is not sent again.
@@ -170,7 +170,7 @@ def attention_view(
         special: positions of special tokens.
         second: position of the first token of a pair's second text; None for a single text.
         measures: fields of HeadMeasures, in the order of the menu.
-        taken: how many times the address was read; the browser applies the state's options after each new one, and at
+        reads: how many times the address was read; the browser applies the state's options after each new one, and at
             the start.
         on_change: called when the reader opens a head, clicks a cell or selects a range.
     """
@@ -187,7 +187,7 @@ def attention_view(
             measures=measures,
             heads=state.heads,
             part=state.range,
-            answers={**(state.message or {}), "look": asdict(state.look), "taken": taken},
+            answers={**(state.message or {}), "look": asdict(state.look), "reads": reads},
             with_atlas=not state.holds_atlas,
         ),
         default={"look": None},

@@ -35,10 +35,10 @@ function ramps(header) {
     return header.groups.map(({ colour }) => levels.map((share) => mixed(paper, rgb(colour), share ? 0.3 + 0.7 * share : 0)));
   const stops = header.look.scale;
   return [levels.map((share) => {
-    const wanted = share ? 0.15 + 0.85 * share : 0;
-    const after = Math.max(1, stops.findIndex(([place]) => place >= wanted));
+    const target = share ? 0.15 + 0.85 * share : 0;
+    const after = Math.max(1, stops.findIndex(([place]) => place >= target));
     const [low, from] = stops[after - 1], [high, to] = stops[after];
-    return mixed(rgb(from), rgb(to), (wanted - low) / (high - low));
+    return mixed(rgb(from), rgb(to), (target - low) / (high - low));
   })];
 }
 
@@ -71,9 +71,9 @@ export default function ({ data, parentElement, setStateValue }) {
   dress(view);
   if (!same) {
     view.region = null;
-    view.wanted = [...header.window];
-  } else if (!view.held && header.answers >= view.serial) view.wanted = [...header.window];
-  if (!view.held && header.answers >= view.serial) view.region = header.region;
+    view.target = [...header.window];
+  } else if (!view.dragging && header.answers >= view.serial) view.target = [...header.window];
+  if (!view.dragging && header.answers >= view.serial) view.region = header.region;
   view.stage.setAttribute("aria-label", `${header.label}. ${HELP}`);
   view.legend.replaceChildren(...header.groups.map(({ name, colour }) => {
     const item = made("li"), mark = made("span");
@@ -86,7 +86,7 @@ export default function ({ data, parentElement, setStateValue }) {
 }
 
 function build(root) {
-  const view = { root, serial: 0, mode: "move", wanted: null, window: null, region: null, path: null, header: null, timer: 0, held: false };
+  const view = { root, serial: 0, mode: "move", target: null, window: null, region: null, path: null, header: null, timer: 0, dragging: false };
   const bar = made("div", "bar"), modes = made("div", "joined"), zooms = made("div", "joined"), takes = made("div", "joined");
   modes.setAttribute("role", "group");
   modes.setAttribute("aria-label", "Dragging");
@@ -133,7 +133,7 @@ function listen(view) {
     if (event.button) return;
     stage.setPointerCapture(event.pointerId);
     from = { at: pixel(view, event), window: [...view.window] };
-    view.held = true;
+    view.dragging = true;
     if (view.mode !== "move") view.path = [place(view, from.at)];
   };
   stage.onpointermove = (event) => {
@@ -142,7 +142,7 @@ function listen(view) {
     if (view.mode === "move") {
       const [x0, x1, y0, y1] = from.window, wide = stage.clientWidth, high = stage.clientHeight;
       const right = ((from.at[0] - at[0]) / wide) * (x1 - x0), up = ((at[1] - from.at[1]) / high) * (y1 - y0);
-      view.wanted = [x0 + right, x1 + right, y0 + up, y1 + up];
+      view.target = [x0 + right, x1 + right, y0 + up, y1 + up];
     } else if (view.mode === "box") view.path = corners(view.path[0], place(view, at));
     else if (view.path.length < MOST_CORNERS) view.path.push(place(view, at));
     draw(view);
@@ -151,7 +151,7 @@ function listen(view) {
     if (!from) return;
     const moved = Math.hypot(...pixel(view, event).map((value, at) => value - from.at[at])) > 3;
     from = null;
-    view.held = false;
+    view.dragging = false;
     if (view.path && moved && view.path.length > 2) view.region = view.path;
     view.path = null;
     if (moved) report(view); else draw(view);
@@ -214,7 +214,7 @@ function takeSight(view) {
 }
 
 function go(view, window) {
-  view.wanted = window;
+  view.target = window;
   report(view);
 }
 
@@ -249,7 +249,7 @@ function draw(view) {
   const { canvas, stage, header } = view, ratio = window.devicePixelRatio || 1;
   const wide = stage.clientWidth, high = stage.clientHeight;
   if (!wide || !header) return;
-  view.window = fitted(view, view.wanted);
+  view.window = fitted(view, view.target);
   canvas.width = wide * ratio;
   canvas.height = high * ratio;
   const pen = canvas.getContext("2d");
@@ -279,7 +279,7 @@ function draw(view) {
   view.all.disabled = isWhole(view);
   view.none.disabled = !view.region;
   if (view.status.textContent !== header.words) view.status.textContent = header.words;
-  if (!view.held && header.answers >= view.serial && lacking(view)) report(view);
+  if (!view.dragging && header.answers >= view.serial && lacking(view)) report(view);
 }
 
 // Pixels of a row's mark: larger where few rows share the stage.

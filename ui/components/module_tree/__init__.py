@@ -24,7 +24,7 @@ def module_tree(
     label: str,
     colours: Mapping[str, str],
     depth: int,
-    wanted: str,
+    search: str,
     selected: str,
     on_click: Callable[[], None],
 ) -> None:
@@ -36,7 +36,7 @@ def module_tree(
         label: label for screen readers.
         colours: part -> colour.
         depth: levels that are open at first.
-        wanted: rows that contain this are marked and opened.
+        search: rows that contain this are marked and opened.
         selected: id of the selected row.
         on_click: called when a row is clicked.
     """
@@ -47,7 +47,7 @@ def module_tree(
             "label": label,
             "colours": dict(colours),
             "depth": depth,
-            "wanted": wanted,
+            "search": search,
             "selected": selected,
         },
         on_module_change=on_click,

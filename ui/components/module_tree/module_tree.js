@@ -21,11 +21,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (table.opened !== data.depth) {
     data.rows.forEach((row, at) => { body.rows[at].open = row.depth < data.depth; });
     table.opened = data.depth;
-    table.wanted = undefined;
+    table.search = undefined;
   }
-  if (table.wanted !== data.wanted) {
+  if (table.search !== data.search) {
     search(root, body, data);
-    table.wanted = data.wanted;
+    table.search = data.search;
   }
   refresh(body);
   choose(body, data.rows, data.selected);
@@ -128,12 +128,12 @@ function shapes(row) {
 }
 
 function search(root, body, data) {
-  const wanted = data.wanted.toLowerCase();
+  const pattern = data.search.toLowerCase();
   let found = 0;
   let first;
   data.rows.forEach((row, at) => {
     const made = body.rows[at];
-    const hit = wanted && `${row.id} ${row.times}${row.head}`.toLowerCase().includes(wanted);
+    const hit = pattern && `${row.id} ${row.times}${row.head}`.toLowerCase().includes(pattern);
     for (const part of made.querySelectorAll(".name, .head")) {
       const text = part.textContent;
       part.replaceChildren(hit ? element("mark", "", text) : text);
@@ -143,7 +143,7 @@ function search(root, body, data) {
     first ??= made;
     for (let place = made.parent; place >= 0; place = body.rows[place].parent) body.rows[place].open = true;
   });
-  root.querySelector(".bar span").textContent = wanted ? `${found} found` : "";
+  root.querySelector(".bar span").textContent = pattern ? `${found} found` : "";
   if (first) requestAnimationFrame(() => first.scrollIntoView({ block: "nearest" }));
 }
 

@@ -26,7 +26,7 @@ def tree_view(model_class: ModelClass) -> None:
         single = controls.one_by_one()
         tree = architecture.modules(model_class.opened, model_class.options(one_by_one=str(single).lower())).result
         depth = controls.levels_open(max(row.depth for row in tree.rows))
-        wanted = controls.find_module()
+        search = controls.find_module()
     run = _shapes(model_class)
     label = f"Modules of {tree.model}"
     selected = controls.selected_row()
@@ -36,7 +36,7 @@ def tree_view(model_class: ModelClass) -> None:
         label,
         theme_named(session.theme_name()).colours,
         depth,
-        wanted,
+        search,
         selected,
         controls.take_module,
     )

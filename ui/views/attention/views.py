@@ -129,7 +129,7 @@ def _heads(trace: Trace) -> None:
         theme=theme_named(session.theme_name()),
         special=np.flatnonzero(trace.tokens.special).tolist(),
         second=second,
-        taken=write_component(LOOK, to_query(state.look), serial, shown),
+        reads=write_component(LOOK, to_query(state.look), serial, shown),
         on_change=partial(_follow, weights not in OF_LAYERS),
     )
     st.caption(LABELS[weights])

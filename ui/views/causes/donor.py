@@ -26,12 +26,12 @@ def same_length_text(tokens: Tokens, second: str, read: Callable[[str], Tokens])
         second: the reader's second text; "" for none.
         read: tokenizes a text as the model does.
     """
-    ids, taken = tokens.input_ids.tolist(), read(second).input_ids.tolist() if second else []
+    ids, donor_ids = tokens.input_ids.tolist(), read(second).input_ids.tolist() if second else []
     for tried, candidate in enumerate(_changed(tokens.text, second)):
         if tried >= MOST_TRIED:
             break
         tried_ids = read(candidate).input_ids.tolist()
-        if len(tried_ids) == len(ids) and tried_ids not in (ids, taken):
+        if len(tried_ids) == len(ids) and tried_ids not in (ids, donor_ids):
             return candidate
     return None
 

@@ -39,7 +39,7 @@ STATED_FROM = 50 * 2**20
 """Bytes of the run with gradients above which the page shows them."""
 HEIGHT = 300
 """Pixels of the table."""
-SEEN = "causes_cell_seen"
+LAST_CELL = "causes_last_cell"
 """Key of the session: the cell clicked last."""
 
 
@@ -101,9 +101,9 @@ def _tell_memory(opened: SharedModel, options: Options) -> None:
 
 def _take_cell(cell: tuple[int, int] | None, effects: AblationEffects) -> None:
     """Select a newly clicked head; the maps are side by side or below each other."""
-    if cell == stored(SEEN):
+    if cell == stored(LAST_CELL):
         return
-    store(SEEN, cell)
+    store(LAST_CELL, cell)
     values, _ = effect_columns(effects)
     if cell is None:
         return

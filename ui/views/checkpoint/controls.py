@@ -67,8 +67,8 @@ def keys_filter(counts: dict[str, int]) -> tuple[str, str]:
     """Status and part of the name of the listed keys."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         state = choice(param("key_status"), "Keys", [each for each in STATES if each == "all" or counts.get(each)])
-        wanted = search("key_search", "Search keys")
-    return state, wanted
+        pattern = search("key_search", "Search keys")
+    return state, pattern
 
 
 MOST_OPTIONS = 2_000
@@ -121,8 +121,8 @@ def tensor_select(tensor: Param, names: Sequence[str], default: str) -> str:
 
 def take_cell(tensor: Param, cell: tuple[int, int] | None, name: str) -> None:
     """Select the tensor of a newly clicked cell; an old click does not undo a later choice."""
-    seen = f"{tensor.key}_cell_seen"
-    if cell != st.session_state.get(seen):
-        st.session_state[seen] = cell
+    last_cell_key = f"{tensor.key}_last_cell"
+    if cell != st.session_state.get(last_cell_key):
+        st.session_state[last_cell_key] = cell
         if name:
             st.session_state[tensor.key] = name

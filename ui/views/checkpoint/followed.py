@@ -80,17 +80,21 @@ def _text(opened: SharedTraining) -> None:
 
 def _labels(opened: SharedTraining) -> None:
     """Accuracy, macro-F1 and changed answers at every checkpoint."""
-    given = answered_texts()
-    if given is None:
+    answered_list = answered_texts()
+    if answered_list is None:
         if st.session_state.get("answers_from") == "file":
             wait_for_file("Texts")
         else:
             st.info(NO_GOLD_TEXTS, icon=":material/info:")
         return
-    if given.texts and given.gold is None:
+    if answered_list.texts and answered_list.gold is None:
         st.info(NO_GOLD_TEXTS, icon=":material/info:")
         return
-    options = labelled_columns(given.texts, given.gold, given.pairs) if given.texts else Options()
+    options = (
+        labelled_columns(answered_list.texts, answered_list.gold, answered_list.pairs)
+        if answered_list.texts
+        else Options()
+    )
 
     def draw(answered: Answer[FollowedLabels]) -> None:
         followed = answered.result
@@ -103,23 +107,23 @@ def _labels(opened: SharedTraining) -> None:
             formats={"accuracy": "percent"},
         ):
             st.markdown(escape_markdown(labels_sentence(followed)))
-            st.caption(escape_markdown(f"{counted(len(followed.texts), 'text')} {given.name}."))
+            st.caption(escape_markdown(f"{counted(len(followed.texts), 'text')} {answered_list.name}."))
 
     try:
         answered = answer(followed_labels, opened, options, draw)
     except TextError as error:
         st.info(f"{escape_markdown(str(error))} {NO_GOLD_TEXTS}", icon=":material/info:")
         return
-    _notices(opened, (*given.notices, *answered.notices))
+    _notices(opened, (*answered_list.notices, *answered.notices))
     draw(answered)
-    _answers(answered.result, given)
+    _answers(answered.result, answered_list)
 
 
-def _answers(followed: FollowedLabels, given: AnsweredTexts) -> None:
+def _answers(followed: FollowedLabels, answered_list: AnsweredTexts) -> None:
     """The texts with the answer of every checkpoint."""
     frame = answers_frame(followed)
     with folded("The answers of every checkpoint", "checkpoint_answers_by_step"):
-        numbers_table(frame, f"Answers to the texts {given.name}", "auto" if len(frame) <= FEW else HEIGHT)
+        numbers_table(frame, f"Answers to the texts {answered_list.name}", "auto" if len(frame) <= FEW else HEIGHT)
 
 
 def _layers(opened: SharedTraining) -> None:

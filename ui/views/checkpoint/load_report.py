@@ -57,13 +57,15 @@ def view(name: str, task: str, labels: int | None) -> None:
 
 def _reported(report: LoadReport) -> None:
     spec = report_figure(report)
-    caption = f"{spec.title}: {report.matched:,} of {report.wanted:,} tensors, {share_text(report.fraction_from_file)}."
+    caption = (
+        f"{spec.title}: {report.matched:,} of {report.expected:,} tensors, {share_text(report.fraction_from_file)}."
+    )
     filename = f"load report {report.task} {report.model}"
     with figure_block(spec, filename, readable(keys_frame(report.rows)), numbers="in files", caption=caption):
         _verdict(report)
         st.caption(texts.READING)
     values = {
-        "Matched": f"{report.matched:,} of {report.wanted:,}",
+        "Matched": f"{report.matched:,} of {report.expected:,}",
         "New": count(len(report.new)),
         "Unused": count(len(report.unused)),
         "Wrong shape": count(len(report.mismatched)),
@@ -82,7 +84,7 @@ def _reported(report: LoadReport) -> None:
 
 def _verdict(report: LoadReport) -> None:
     """The meaning of the figure, and how to repair the checkpoint."""
-    sound = report.matched == report.wanted
+    sound = report.matched == report.expected
     show = st.success if sound else st.error if report.repair or report.mismatched else st.warning
     show(escape_markdown(report.suggestion), icon=":material/check_circle:" if sound else ":material/warning:")
     repair = report.repair
@@ -90,7 +92,7 @@ def _verdict(report: LoadReport) -> None:
         return
     st.markdown(
         f":material/build: **{escape_markdown(repair.words)}: {repair.before:,} → {repair.after:,} of "
-        f"{repair.wanted:,}** "
+        f"{repair.expected:,}** "
         f"tensors match once {repair.keys:,} keys are renamed."
     )
     st.code(repair.code, language="python")
@@ -102,12 +104,12 @@ def _keys(report: LoadReport) -> None:
     counts: dict[str, int] = {}
     for row in report.rows:
         counts[row.status] = counts.get(row.status, 0) + 1
-    state, wanted = keys_filter(counts)
+    state, pattern = keys_filter(counts)
     rows = [
         row
         for row in report.rows
         if state in ("all", row.status)
-        and any(wanted.lower() in name.lower() for name in (row.name, *row.stored_names))
+        and any(pattern.lower() in name.lower() for name in (row.name, *row.stored_names))
     ]
     # Names without a counterpart come first: they are the subject of the report.
     rows.sort(key=lambda row: row.status == "matched")

@@ -67,7 +67,7 @@ def map_view(named: SharedCorpus, row: DeltaGenerator) -> None:
                 _cells(density.counts, density.window),
                 models=(corpus.manifest.model,),
             )
-    explained(KEY, texts.MAPS[method] + texts.SEEN, library_lines(placed_rows, named, options))
+    explained(KEY, texts.MAPS[method] + texts.SHADING, library_lines(placed_rows, named, options))
 
 
 @st.fragment
@@ -138,11 +138,15 @@ def _selected(named: SharedCorpus, placed: CorpusMap, state: MapState) -> None:
         return
     listed = inside[:LISTED].tolist()
     numbers_table(row_table(named, listed), "The selected rows", 240)
-    taken = inside[:EXPORTED].tolist()
-    if len(taken) > len(listed):
-        more = f"; in the files are the first {len(taken):,}" if len(taken) < len(inside) else "; all are in the files"
+    exported = inside[:EXPORTED].tolist()
+    if len(exported) > len(listed):
+        more = (
+            f"; in the files are the first {len(exported):,}"
+            if len(exported) < len(inside)
+            else "; all are in the files"
+        )
         st.caption(f"The first {len(listed):,} are listed{more}.")
-    table_files(lambda: row_table(named, taken, whole=True), f"{KEY}_rows", f"corpus rows of {named.name}")
+    table_files(lambda: row_table(named, exported, whole=True), f"{KEY}_rows", f"corpus rows of {named.name}")
 
 
 def _cells(counts: np.ndarray, window: MapWindow) -> pd.DataFrame:

@@ -64,48 +64,48 @@ def _first_text(named: SharedCorpus) -> str:
     return str(named.corpus.read([0], [TEXT_COLUMN]).column(TEXT_COLUMN).to_pylist()[0] or "")
 
 
-def _summary(given: CorpusHits) -> str:
+def _summary(result: CorpusHits) -> str:
     scope = (
-        f"{given.searched:,} of {given.rows:,} rows, those with {escape_markdown(given.where)},"
-        if given.where
-        else (f"{counted(given.rows, 'row')}")
+        f"{result.searched:,} of {result.rows:,} rows, those with {escape_markdown(result.where)},"
+        if result.where
+        else (f"{counted(result.rows, 'row')}")
     )
-    way = "each compared with the query" if given.method == "exact" else "found by an index of neighbours"
-    return f"Among {scope} in {1000 * given.seconds:,.0f} ms, {way}."
+    way = "each compared with the query" if result.method == "exact" else "found by an index of neighbours"
+    return f"Among {scope} in {1000 * result.seconds:,.0f} ms, {way}."
 
 
-def _table(given: CorpusHits) -> pd.DataFrame:
-    frame = pd.DataFrame({"row": [hit.row for hit in given.hits], "cosine": [hit.score for hit in given.hits]})
-    if any(hit.text is not None for hit in given.hits):
-        frame["text"] = pd.Series([plain_cell(hit.text) for hit in given.hits])
-    for name in given.hits[0].columns:
+def _table(result: CorpusHits) -> pd.DataFrame:
+    frame = pd.DataFrame({"row": [hit.row for hit in result.hits], "cosine": [hit.score for hit in result.hits]})
+    if any(hit.text is not None for hit in result.hits):
+        frame["text"] = pd.Series([plain_cell(hit.text) for hit in result.hits])
+    for name in result.hits[0].columns:
         head = name if name not in frame else f"{name} (of the corpus)"
-        frame[head] = pd.Series([plain_cell(hit.columns[name]) for hit in given.hits])
+        frame[head] = pd.Series([plain_cell(hit.columns[name]) for hit in result.hits])
     return frame
 
 
-def _opened(given: CorpusHits) -> None:
+def _opened(result: CorpusHits) -> None:
     """Show a hit with its whole text, and links that open it on other pages."""
-    if given.hits[0].text is None:
+    if result.hits[0].text is None:
         return
-    place = controls.hit_select(len(given.hits))
-    hit = given.hits[place]
+    place = controls.hit_select(len(result.hits))
+    hit = result.hits[place]
     st.markdown(escape_markdown(hit.text or ""))
-    step_links(_links(hit, given), f"{KEY}_open", "Open this text on another page")
-    if len(hit.text or "") + len(given.query) > LONGEST_LINKED:
+    step_links(_links(hit, result), f"{KEY}_open", "Open this text on another page")
+    if len(hit.text or "") + len(result.query) > LONGEST_LINKED:
         st.caption(f"Text and query have more than {LONGEST_LINKED:,} characters, too many for a link: copy it there.")
 
 
-def _links(hit: CorpusHit, given: CorpusHits) -> list[Link]:
+def _links(hit: CorpusHit, result: CorpusHits) -> list[Link]:
     text = hit.text or ""
-    if len(text) + len(given.query) > LONGEST_LINKED:
+    if len(text) + len(result.query) > LONGEST_LINKED:
         return []
-    model = ("model", given.model)
-    both = f"{given.query}\n{' '.join(text.split())}"
+    model = ("model", result.model)
+    both = f"{result.query}\n{' '.join(text.split())}"
     # A second text of the page would be read with the hit, so it is cleared.
     links = [Link(f"Open in {title}", address(page, [model, ("text", text), ("pair", "")])) for title, page in PAGES]
     beside = [model, ("view", "Token contributions"), ("source", "typed"), ("sentences", both)]
-    alike = [model, ("text", text), ("pair", given.query), ("target", "cosine")]
+    alike = [model, ("text", text), ("pair", result.query), ("target", "cosine")]
     return [
         *links,
         Link("Compare with the query in Sentences", address("sentences", beside)),

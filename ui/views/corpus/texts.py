@@ -33,7 +33,7 @@ MAPS: Mapping[MapMethod, str] = {
         "read from it; distances between groups, their sizes and the axes cannot. "
     ),
 }
-SEEN = (
+SHADING = (
     "The server counts the rows in each cell of the part that is looked at; the shade follows the logarithm of the "
     "count, the colour the value that most rows of a cell have."
 )

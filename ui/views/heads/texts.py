@@ -23,7 +23,7 @@ MEANING: dict[Block, str] = {
     "value": "$W_v$ turns a token's vector into its value: what other tokens receive from it.",
     "output": "$W_o$ turns the mixes of all heads, side by side, back into one vector of the hidden size.",
 }
-SEEN: dict[Cut, str] = {
+OBSERVATIONS: dict[Cut, str] = {
     "whole": "**What to see:** nothing. No edge, no stripe tells where one head ends and the next begins: the file "
     "holds one matrix, and the heads exist only because the model cuts the product.",
     "cut": "**What to see:** the lines are drawn by us, at equal distances; nothing in the numbers marks them. The "

@@ -34,7 +34,7 @@ from ui.components.cell_click import cell_click
 from ui.components.navigation import PageLink, page_links
 from ui.components.step_links import address
 from ui.views.heads import reproduction as lines
-from ui.views.heads.texts import MATRIX_WORDS, MEANING, NORMS_WORDS, NUMBERS, PRODUCTS_WORDS, SEEN
+from ui.views.heads.texts import MATRIX_WORDS, MEANING, NORMS_WORDS, NUMBERS, OBSERVATIONS, PRODUCTS_WORDS
 from ui.widgets import cell_controls, text_fields
 from ui.widgets.cell_controls import HEAD
 from ui.widgets.errors import shown_to_user
@@ -90,7 +90,7 @@ def matrix_view(name: str) -> None:
     whole = pd.DataFrame(matrix, columns=[str(index) for index in range(matrix.shape[1])])
     filename = f"{SYMBOLS[block]} layer {layer} head {head} {parts.model}"
     with figure_block(spec, filename, whole, numbers="in files"):
-        st.markdown(SEEN[cut])
+        st.markdown(OBSERVATIONS[cut])
         steps(parts, block, cut)
         _clicked(key, parts, block, size)
     place = block_place(parts, head, block)

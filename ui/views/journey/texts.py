@@ -43,8 +43,8 @@ def journey_code(name: str, tokens: Tokens, change: Mapping[str, str]) -> str:
         change: values of the parameters of the change; {} for none.
     """
     texts = [each for each in (tokens.text, tokens.pair) if each is not None]
-    given = ", ".join([*map(repr, texts)] if sum(map(len, texts)) <= LONGEST else ["text", "pair"][: len(texts)])
-    lines = [f"{opening_lines(SharedModel(name))}way = model.journey({given})", "print(way.to_pandas())"]
+    arguments = ", ".join([*map(repr, texts)] if sum(map(len, texts)) <= LONGEST else ["text", "pair"][: len(texts)])
+    lines = [f"{opening_lines(SharedModel(name))}way = model.journey({arguments})", "print(way.to_pandas())"]
     if change:
         mean = ", mean=True" if change.get(REMOVED_FOR.key) == MEAN else ""
         edited = f", edited={change[EDITED.key]!r}" if EDITED.key in change else ""

@@ -32,14 +32,14 @@ def rows_view(ledger: Ledger, modules: list[str]) -> None:
     """The named parameters, filtered by module, group and search."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         module = fields.module_select(modules)
-        wanted = fields.search("search", "Search names")
+        pattern = fields.search("search", "Search names")
     group = choice(param("rows"), "Rows of the table", label_visibility="collapsed")
     rows = [
         row
         for row in ledger.parameters
         if _in_group(row, GROUPS[group])
         and (not module or row.name == module or row.name.startswith(f"{module}."))
-        and wanted.lower() in row.name.lower()
+        and pattern.lower() in row.name.lower()
     ]
     counted = [row for row in rows if row.tied_to is None]
     total = sum(row.numel for row in counted)

@@ -29,7 +29,7 @@ from ui.widgets.text_fields import pair, text
 from ui.widgets.view_and_layer import store_state
 
 COMPARE_WIDTH = 220
-CELL_SEEN = "lens_cell_seen"
+LAST_CELL = "lens_last_cell"
 """Session key of the cell of the lens clicked last."""
 TERMS_OF = param("terms").options
 TEXT_CHART = "predictions_text"
@@ -103,8 +103,8 @@ def lens_measure() -> LensMeasure:
 
 def take_cell(cell: tuple[int, int] | None, states: int, seq: int) -> None:
     """Select a newly clicked cell of the lens; an old click does not undo a later choice."""
-    if cell != st.session_state.get(CELL_SEEN):
-        st.session_state[CELL_SEEN] = cell
+    if cell != st.session_state.get(LAST_CELL):
+        st.session_state[LAST_CELL] = cell
         if cell is not None and cell[0] < states and cell[1] < seq:
             store_state(cell[0])
             put_token(POSITION.key, cell[1])

@@ -119,8 +119,8 @@ def vectors(name: str, sentences: Sequence[str], chosen: SentencePlan, dtype: Se
     def work(progress: Progress) -> SentenceVectors:
         return questions.encoded_by(opened, chosen, sentences, dtype, progress, store).result
 
-    given, short = retained_nbytes(sentences), SHORT_LIST_SENTENCES
-    job = board().start(key, len(sentences), work, given, turns="sentences", long=short)
+    input_nbytes, short = retained_nbytes(sentences), SHORT_LIST_SENTENCES
+    job = board().start(key, len(sentences), work, input_nbytes, turns="sentences", long=short)
     patience_s = inf if len(sentences) <= SHORT_LIST_SENTENCES else BOARD_WAIT_S
     vectors: SentenceVectors = awaited(board, key, job, "sentences", patience_s, allow_run)
     return vectors

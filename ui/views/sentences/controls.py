@@ -177,9 +177,9 @@ def pair_select(sentences: Sequence[str]) -> tuple[int, int]:
         if not 0 <= int(st.session_state.get(key, -1)) < count:
             st.session_state[key] = default
     names = [f"{place + 1}  {text[:90]}" for place, text in enumerate(sentences)]
-    given: dict[str, Any] = {"format_func": names.__getitem__, "persist_state": "session"}
-    first = st.selectbox("First sentence", range(count), key="first_sentence", **given)
-    second = st.selectbox("Second sentence", range(count), key="second_sentence", **given)
+    arguments: dict[str, Any] = {"format_func": names.__getitem__, "persist_state": "session"}
+    first = st.selectbox("First sentence", range(count), key="first_sentence", **arguments)
+    second = st.selectbox("Second sentence", range(count), key="second_sentence", **arguments)
     return int(first or 0), int(second or 0)
 
 
@@ -204,8 +204,8 @@ def document_select(sentences: Sequence[str]) -> int:
         place = int(st.session_state["second_sentence"]) + 1
         return int(st.number_input("Text", 1, count, place, step=1, key="second_sentence_number", width=NARROW)) - 1
     names = [f"{place + 1}  {text[:90]}" for place, text in enumerate(sentences)]
-    given: dict[str, Any] = {"format_func": names.__getitem__, "persist_state": "session"}
-    return int(st.selectbox("Text", range(count), key="second_sentence", **given) or 0)
+    arguments: dict[str, Any] = {"format_func": names.__getitem__, "persist_state": "session"}
+    return int(st.selectbox("Text", range(count), key="second_sentence", **arguments) or 0)
 
 
 def unit_select() -> Unit:

@@ -119,7 +119,7 @@ def _frame(placed: SentenceMap, vectors: SentenceVectors, column: str, values: l
     return frame
 
 
-def _free(column: str, taken: set[str]) -> str:
+def _free(column: str, used: set[str]) -> str:
     """A column name for downloads that differs from the table's own and that no spreadsheet reads as a formula."""
     name = formula_safe(column)
-    return f"{name} (of the file)" if name in taken else name
+    return f"{name} (of the file)" if name in used else name

@@ -70,8 +70,8 @@ class SentenceInputs:
         """The first lines of the Python code for other sentences."""
         tokens, model = models.tokens(self.model, sentences[0], None), models.loaded(self.model).model
         limit = min(filter(None, (self.plan.max_seq_length, tokens.limit)), default=None)
-        given, opening = reproduction.reading(tokens, model, limit), opening_lines(SharedModel(self.model))
-        return Origin(reproduction.reader_lines(self.model), opening, given, tuple(sentences))
+        input_lines, opening = reproduction.reading(tokens, model, limit), opening_lines(SharedModel(self.model))
+        return Origin(reproduction.reader_lines(self.model), opening, input_lines, tuple(sentences))
 
     @property
     def measure(self) -> Measure:

@@ -55,7 +55,7 @@ class Origin:
     """Lines that load model and tokenizer with transformers."""
     opening: str
     """Lines that open the model with the library of this dashboard."""
-    given: str
+    input_lines: str
     """Further arguments of the tokenizer."""
     sentences: tuple[str, ...]
     """The sentences."""
@@ -78,7 +78,7 @@ def vector_code(origin: Origin, plan: SentencePlan, query_prompt: str = "") -> s
     text = "prompt + sentence" if prompted else "sentence"
     text = f"''.join(map(str.lower, {text}))" if plan.lower_case else text
     lines = [
-        f"    inputs = tokenizer({text}, {origin.given})",
+        f"    inputs = tokenizer({text}, {origin.input_lines})",
         "    with torch.no_grad():",
         "        outputs = model(**inputs, output_hidden_states=True)",
         f"    h = {state}   # (tokens, hidden)",
@@ -141,7 +141,7 @@ def pair_code(origin: Origin, plan: SentencePlan) -> str:
             f"{origin.loading}\n\n"
             "def hidden(sentence):\n"
             "    with torch.no_grad():\n"
-            f"        outputs = model(**tokenizer(sentence, {origin.given}), output_hidden_states=True)\n"
+            f"        outputs = model(**tokenizer(sentence, {origin.input_lines}), output_hidden_states=True)\n"
             f"    return outputs.{state}   # (tokens, hidden)\n\n\n"
             f"h, k = (hidden(sentence) for sentence in {_spelled(origin.sentences)})\n"
             "a, b = h.mean(0), k.mean(0)\n"
@@ -157,7 +157,7 @@ def spread_code(origin: Origin, pooling: Pooling) -> str:
     return (
         f"{origin.loading}sentences = {_spelled(origin.sentences)}\n"
         "with torch.no_grad():\n"
-        f"    runs = [model(**tokenizer(sentence, {origin.given}), output_hidden_states=True) "
+        f"    runs = [model(**tokenizer(sentence, {origin.input_lines}), output_hidden_states=True) "
         "for sentence in sentences]\n"
         "for state in range(len(runs[0].hidden_states)):   # 0 is the embeddings\n"
         "    tokens = [outputs.hidden_states[state][0] for outputs in runs]\n"

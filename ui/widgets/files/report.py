@@ -30,7 +30,7 @@ ABOUT = {
     SLIDES: "One slide a figure, 16:9: title and caption as text to edit, the figure as a picture.",
 }
 """Format -> what it is."""
-WANTED, FILE = "report_wanted", "report_file"
+REQUESTED, FILE = "report_wanted", "report_file"
 """Session keys: whether the next run of the page is recorded; token of the file created from a view."""
 LONGEST_NAME = 80
 WAITING = (
@@ -53,8 +53,8 @@ class PageReport:
         self.page, self.title, self.typed = page, title, typed
         self.place: DeltaGenerator | None = None
         self.note: DeltaGenerator | None = None
-        self.wanted = bool(session.stored(WANTED))
-        session.store(WANTED, False)
+        self.requested = bool(session.stored(REQUESTED))
+        session.store(REQUESTED, False)
 
     def button(self) -> None:
         """Show the button, whose panel has the choice of contents, and the file once it is ready."""
@@ -67,16 +67,16 @@ class PageReport:
         Args:
             recorded: whether the view is recorded though no report was requested.
         """
-        with noted(self.wanted or recorded) as view:
+        with noted(self.requested or recorded) as view:
             yield view  # a page that waits for input ends here, and WAITING stays in place of the file
             self._make(view)
 
     def _make(self, view: ShownView) -> None:
-        if not self.wanted or self.place is None or self.note is None:
+        if not self.requested or self.place is None or self.note is None:
             return
         from ui.cache.report import NOTHING, keep_file, report_slides, view_report
 
-        self.wanted = False  # since the button's fragment runs again with this object
+        self.requested = False  # since the button's fragment runs again with this object
         contents, form, *_ = session.stored(MADE)
         named = f"{self.title}: {view.name}" if view.name else self.title
         query = urlencode([(key, value) for key in st.query_params for value in st.query_params.get_all(key)])
@@ -142,14 +142,14 @@ def _panel(report: PageReport) -> None:
         session.store(MADE, key)
         session.store(FILE, "")
         if with_view:
-            session.store(WANTED, True)
+            session.store(REQUESTED, True)
             st.rerun()
         elif form == SLIDES:
             start_drawing(slides, *report_slides(contents, WIDE))
     if session.stored(MADE) != key:
         return
     report.place = st.container()
-    if with_view and report.wanted:
+    if with_view and report.requested:
         report.note = report.place.empty()
         report.note.caption(WAITING)
         return

@@ -184,12 +184,12 @@ def _table(digest: str, name: str, column: str | None) -> SentenceTable:
     """Read an uploaded file as a table; the reading ends when the reader leaves."""
     place, started = st.empty(), perf_counter()
 
-    def still_wanted() -> bool:
+    def is_needed() -> bool:
         # Writing to the page lets Streamlit end the script of a reader who has left or clicked on something else.
         words = f"Reading the file ({perf_counter() - started:.0f} s)" if perf_counter() - started > QUIET_S else ""
         place.caption(words)
         return True
 
-    table = read_upload(name, content(digest), settings(), column, still_wanted)
+    table = read_upload(name, content(digest), settings(), column, is_needed)
     place.empty()
     return table

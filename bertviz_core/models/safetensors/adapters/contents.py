@@ -162,8 +162,8 @@ def _update(
 
 
 def _refuse_repeats(name: str, changed: Iterable[str]) -> None:
-    seen: set[str] = set()
+    names: set[str] = set()
     for each in changed:
-        if each in seen:
+        if each in names:
             raise CheckpointError(f"The adapter {quoted(name)} changes {quoted(each)} twice; save it again with peft.")
-        seen.add(each)
+        names.add(each)

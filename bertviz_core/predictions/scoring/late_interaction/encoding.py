@@ -84,8 +84,8 @@ class InteractionEncoder:
         expansion, real = self.plan.expansion, len(row)
         if expansion is not None and real < expansion.length:
             row = _padded(row, expansion.length - real, self._filler)
-        seen = len(row) if expansion is not None and expansion.attend else real
-        (vectors,) = self._run([_Row(row, seen)])
+        attended = len(row) if expansion is not None and expansion.attend else real
+        (vectors,) = self._run([_Row(row, attended)])
         return self._scored(row, vectors, real, self.plan.query.skips)
 
     def documents(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[TokenVectors]]]:

@@ -44,9 +44,9 @@ const stageSize = (view) => ({ width: Math.max(view.parts.stage.clientWidth, 240
 function adopt(view, header, first, other) {
   if (other) Object.assign(view, { cell: null, zoom: null, pins: new Set(), looked: undefined, pointed: null, lastRequest: null });
   const echo = header.answers && sameList(header.answers.heads, header.heads);
-  const wish = [header.answers?.serial ?? 0, header.heads], taken = header.answers?.taken ?? 0;
-  const anew = first || taken !== view.taken; // an address names the look
-  view.taken = taken;
+  const wish = [header.answers?.serial ?? 0, header.heads], reads = header.answers?.reads ?? 0;
+  const anew = first || reads !== view.reads; // an address names the look
+  view.reads = reads;
   if (anew || (!echo && !sameList(wish, view.adopted))) {
     view.adopted = wish;
     view.heads = header.heads.map((head) => [...head]);

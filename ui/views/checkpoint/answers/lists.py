@@ -85,7 +85,7 @@ def _from_file() -> AnsweredTexts | None:
 
 def _of_table(table: SentenceTable) -> AnsweredTexts:
     names = [str(name) for name in table.frame.columns]
-    usual = next((name for wanted in LABEL_COLUMNS for name in names if name.lower() == wanted), "")
+    usual = next((name for usual_name in LABEL_COLUMNS for name in names if name.lower() == usual_name), "")
     gold = column_select("Gold labels", "answers_gold", names, usual, NO_GOLD) if names else ""
     second = column_select("Second text", "answers_second", names, "", NO_SECOND) if names else ""
     labels, pairs = (gold_column(table, name) if name else None for name in (gold, second))

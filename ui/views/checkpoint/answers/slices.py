@@ -23,7 +23,7 @@ HELP = (
 
 
 def slices_block(
-    opened: SharedModel, other: str, compared: AnswerComparison, given: AnsweredTexts
+    opened: SharedModel, other: str, compared: AnswerComparison, answered: AnsweredTexts
 ) -> tuple[TextSlice, ...]:
     """Show the slices that the reader chooses.
 
@@ -31,7 +31,7 @@ def slices_block(
         opened: the first model.
         other: the second model, or a rounded copy of the first.
         compared: the answers to all texts.
-        given: the texts.
+        answered: the texts.
 
     Returns:
         The slices; () where the texts are shown all together.
@@ -39,16 +39,16 @@ def slices_block(
     Raises:
         TextError: the texts cannot be divided so.
     """
-    columns = [] if given.table is None else [f"{BY_COLUMN}{name}" for name in given.table.frame.columns]
+    columns = [] if answered.table is None else [f"{BY_COLUMN}{name}" for name in answered.table.frame.columns]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         divided = select(param("answers_by"), "Texts by", [TOGETHER, LENGTH, BY_WORD, *columns], width=240, help=HELP)
         word = words(param("answers_word"), "Word", width=240, placeholder="such as not") if divided == BY_WORD else ""
     if divided == TOGETHER or (divided == BY_WORD and not word):
         return ()
     by, values = (f"{WORD}{word}" if divided == BY_WORD else divided), None
-    if given.table is not None and divided in columns:
-        by, values = COLUMN, gold_column(given.table, divided.removeprefix(BY_COLUMN))
-    options = compared_options(other, given.texts, given.gold, given.pairs, slices=by, values=values)
+    if answered.table is not None and divided in columns:
+        by, values = COLUMN, gold_column(answered.table, divided.removeprefix(BY_COLUMN))
+    options = compared_options(other, answered.texts, answered.gold, answered.pairs, slices=by, values=values)
     sliced = answers_by_slice(opened, options).result
     st.markdown(escape_markdown(slices_sentence(sliced)))
     models = tuple(dict.fromkeys((compared.first, compared.second)))

@@ -34,21 +34,21 @@ HEIGHT, FEW = 330, 8
 PROBABILITIES = ("first probability", "second probability")
 
 
-def answers_view(name: str, other: str, given: lists.AnsweredTexts | None) -> None:
+def answers_view(name: str, other: str, answered: lists.AnsweredTexts | None) -> None:
     """Scores of both models, their answers against each other, and the texts with different answers.
 
     Args:
         name: the first model.
         other: the second model, or a rounded copy of the first.
-        given: the texts; None before they are written or uploaded.
+        answered: the texts; None before they are written or uploaded.
     """
-    if given is None:
+    if answered is None:
         if st.session_state.get("answers_from") == "file":
             wait_for_file("Texts")
         else:
             st.info(NO_TEXTS, icon=":material/info:")
         return
-    opened, options = SharedModel(name), compared_options(other, given.texts, given.gold, given.pairs)
+    opened, options = SharedModel(name), compared_options(other, answered.texts, answered.gold, answered.pairs)
     try:
         made = answer(compared_answers, opened, options)
     except UnsupportedModelError as error:
@@ -60,8 +60,8 @@ def answers_view(name: str, other: str, given: lists.AnsweredTexts | None) -> No
     else:
         _agreement(compared)
         st.caption(NO_LABELS)
-    st.caption(escape_markdown(f"{counted(len(compared.texts), 'text')} {given.name}."))
-    for notice in dict.fromkeys((*given.notices, *made.notices)):
+    st.caption(escape_markdown(f"{counted(len(compared.texts), 'text')} {answered.name}."))
+    for notice in dict.fromkeys((*answered.notices, *made.notices)):
         st.caption(escape_markdown(notice))
     figure_block(
         answers_compared_figure(compared),
@@ -69,7 +69,7 @@ def answers_view(name: str, other: str, given: lists.AnsweredTexts | None) -> No
         pd.DataFrame(compared.confusion, columns=list(compared.labels)).assign(first=list(compared.labels)),
         models=_models(compared),
     )
-    slices = slices_block(opened, other, compared, given)
+    slices = slices_block(opened, other, compared, answered)
     _texts(compared, slices, name, None if other in COPIES else other)
     explained(KEY, ANSWERS, library_lines(compared_answers, opened, options))
 

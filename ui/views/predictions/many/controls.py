@@ -17,7 +17,7 @@ from ui.widgets.lists.uploads import ListFile, column_select, most_megabytes
 from ui.widgets.models.select import HEADS
 
 TYPED, GOLD, SECOND = "many_texts", "gold_column", "second_column"
-SHOWN, OPENED, CELL_SEEN, TABLE = "many_shown", "many_opened", "many_cell_seen", "many_table"
+SHOWN, OPENED, LAST_CELL, TABLE = "many_shown", "many_opened", "many_last_cell", "many_table"
 """Session keys: the shown part of the list, the index of the open text, the cell of the confusion matrix clicked last,
 the list's table. None of them is in the address, since they mean nothing without the list."""
 ALL, MISTAKES, RIGHT = "all", "mistakes", "right"
@@ -99,9 +99,9 @@ def text_list(answered_by: str, mask: str) -> TextList | None:
 
 def take_matrix_cell(cell: tuple[int, int] | None, scores: GoldScores) -> None:
     """Show the texts of a newly clicked cell of the confusion matrix; an old click does not undo a later choice."""
-    if cell == st.session_state.get(CELL_SEEN):
+    if cell == st.session_state.get(LAST_CELL):
         return
-    st.session_state[CELL_SEEN] = cell
+    st.session_state[LAST_CELL] = cell
     if cell is not None and max(cell) < len(scores.classes) and scores.confusion[cell]:
         st.session_state[SHOWN] = f"{cell[0]}.{cell[1]}"
 
@@ -195,7 +195,7 @@ def _typed(answered_by: str, mask: str) -> TextList:
 
 def _of_table(table: SentenceTable) -> TextList:
     names = [str(name) for name in table.frame.columns]
-    usual = next((name for wanted in LABEL_COLUMNS for name in names if name.lower() == wanted), "")
+    usual = next((name for usual_name in LABEL_COLUMNS for name in names if name.lower() == usual_name), "")
     gold = column_select("Gold labels", GOLD, names, usual, NO_GOLD) if names else ""
     second = column_select("Second text or context", SECOND, names, "", SAME_SECOND) if names else ""
     return TextList(

@@ -46,23 +46,23 @@ def several_view() -> None:
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         answered_by = controls.answer_kind_select(heads.tasks)
-        given = controls.text_list(answered_by, mask_text(models.tokenizer(name)))
-    if given is None:
+        text_list = controls.text_list(answered_by, mask_text(models.tokenizer(name)))
+    if text_list is None:
         wait_for_file("Texts")
         st.stop()
     if answered_by == controls.PROBE:
         chosen = chosen_probe(name, row)
         opened = SharedModel(name).with_probe(chosen.probe)
-        options = Options(given.texts, values={TARGET.key: f"probe:{chosen.probe.digest}"})
+        options = Options(text_list.texts, values={TARGET.key: f"probe:{chosen.probe.digest}"})
         fitted_on = set(chosen.labelled.texts) if chosen.labelled is not None else set()
-        known = sum(text in fitted_on for text in given.texts)
+        known = sum(text in fitted_on for text in text_list.texts)
         notices = (f"{counted(known, 'text')} of the list are among those that the probe was fitted on.",) * bool(known)
     else:
         pair = text_fields.pair()
-        pairs = given.pairs if given.pairs is not None or pair is None else (pair,) * len(given.texts)
-        opened, options, notices = SharedModel(name), with_pairs(given.texts, pairs, answered_by), ()
+        pairs = text_list.pairs if text_list.pairs is not None or pair is None else (pair,) * len(text_list.texts)
+        opened, options, notices = SharedModel(name), with_pairs(text_list.texts, pairs, answered_by), ()
     predictions = answer(text_answers, opened, options).result
-    scores = gold_scores(predictions, given.gold) if given.gold is not None else None
+    scores = gold_scores(predictions, text_list.gold) if text_list.gold is not None else None
     frame = _frame(predictions, scores)
     shown = list(range(len(predictions.texts)))
     if scores is not None:
@@ -84,7 +84,7 @@ def several_view() -> None:
         opened_text(name, answered_by, predictions, scores, controls.opened_select(shown))
     if scores is None:
         st.caption(texts.NO_GOLD)
-    for notice in (*given.notices, *notices, *predictions.notices):
+    for notice in (*text_list.notices, *notices, *predictions.notices):
         if notice not in heads.notices:  # shown above by the page
             st.caption(escape_markdown(notice))
     explained(KEY, texts.HOW, library_lines(text_answers, opened, options))

@@ -98,9 +98,9 @@ def _original(prediction: WordPrediction, position: int, vocab_size: int) -> str
         return "The text has a mask here, so there is no original word to be compared."
     value = float(prediction.log_probability[position])
     token = escape_markdown(isolated(escape_controls(prediction.tokens.tokens[position])))
-    seen = "hidden behind the mask" if prediction.masked[position] else "seen by the model"
+    visibility = "hidden behind the mask" if prediction.masked[position] else "seen by the model"
     return (
-        f"The original token **{token}**, {seen}: probability **{decimals(math.exp(value))}**, log-probability "
+        f"The original token **{token}**, {visibility}: probability **{decimals(math.exp(value))}**, log-probability "
         f"**{decimals(value, 3)}** nats, rank **{int(prediction.rank[position]):,}** of {vocab_size:,}."
     )
 
